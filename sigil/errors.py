@@ -1,0 +1,70 @@
+"""What can go wrong, named by who must act.
+
+SigilError
+├── ToolError      the author of the call or of the capability can mend it (the model, mostly)
+├── Refused        policy says no: a permission, a limit, a failed test, somebody else's name
+├── Halt           safety or budget ends the turn politely
+├── BackendError   a store, a model or a platform failed: retry or queue
+│   └── Conflict   somebody else wrote first: reload and decide again
+└── UsageError     the caller's input is wrong
+"""
+
+from __future__ import annotations
+
+import re
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\ud800-\udfff]+")
+MESSAGE_LIMIT = 300
+
+
+def one_line(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """`text` without control, bidi, tag and lone surrogate characters, on one line, at most `limit` characters."""
+    line = _CONTROL.sub(" ", text).strip()
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+class SigilError(Exception):
+    """A failure that people, programs and the model can all read.
+
+    `code` is an upper-case word (`EINVAL`); `message` one line; `source` the capability, tool or part that failed;
+    `suggestion` what helps. All four travel as they are in replies, so nothing secret belongs in them.
+    """
+
+    def __init__(self, code: str, message: str, *, source: str = "", suggestion: str = "") -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.source = source
+        self.suggestion = suggestion
+
+    def as_dict(self) -> dict[str, str]:
+        """`{"source", "code", "message", "suggestion"}`, each one clean line."""
+        fields = {"source": self.source, "code": self.code, "message": self.message, "suggestion": self.suggestion}
+        return {name: one_line(text) for name, text in fields.items()}
+
+
+class ToolError(SigilError):
+    """The call failed in a way that its author can mend."""
+
+
+class Refused(SigilError):
+    """Policy does not allow it."""
+
+
+class Halt(SigilError):
+    """Safety or budget ends the turn."""
+
+
+class BackendError(SigilError):
+    """Something that we depend on failed; trying again later may help."""
+
+
+class Conflict(BackendError):
+    """The item changed since it was read."""
+
+    def __init__(self, message: str = "the item changed since it was read") -> None:
+        super().__init__("ECONFLICT", message)
+
+
+class UsageError(SigilError):
+    """The caller's input is wrong."""

@@ -1,0 +1,262 @@
+"""What a capability says of itself: `sigil.toml` for people, a flat JSON object for programs, one `Manifest` inside."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sigil import schema
+from sigil.errors import UsageError, one_line
+from sigil.protocol import Json, is_name
+from sigil.strict import canonical
+
+SOURCE_BYTES = 256 * 1024
+WASM_BYTES = 2 * 1024 * 1024
+TTL_DEFAULT, TTL_MOST = 3_600, 86_400
+LANGS = ("js", "wat", "wasm")
+SOURCES = {"js": "main.js", "wat": "main.wat", "wasm": "main.wasm"}
+
+
+def _clean(text: str) -> str:
+    line = one_line(text, 100_000)
+    if not line:
+        raise ValueError("empty")
+    return line
+
+
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError("a name is lower-case words joined by hyphens, at most 60 characters")
+    return text
+
+
+def _schema(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return schema.check(value)
+    except UsageError as problem:
+        raise ValueError(problem.message) from None
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Word = Annotated[str, Field(max_length=80), AfterValidator(_clean)]
+Sentence = Annotated[str, Field(max_length=500), AfterValidator(_clean)]
+Words = Annotated[tuple[Word, ...], Field(max_length=40, strict=False)]
+Grantables = Annotated[tuple[Word, ...], Field(max_length=20, strict=False)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Permissions(_Part):
+    """What a capability asks for; nothing by default."""
+
+    http: Grantables = ()
+    secrets: Grantables = ()
+    call: Grantables = ()
+    log: bool = False
+    kv: bool = False
+    clock: bool = False
+    random: bool = False
+
+    @property
+    def none(self) -> bool:
+        return self == Permissions()
+
+
+class Limits(_Part):
+    """At or below the published limits."""
+
+    timeout_ms: int = Field(default=5_000, ge=1, le=30_000)
+
+
+class Test(_Part):
+    """A golden test: an input and either the output or the code of the error."""
+
+    input: dict[str, Any]
+    output: Any = None
+    error: Word | None = None
+
+    @model_validator(mode="after")
+    def _one_expectation(self) -> Test:
+        if self.error is not None and "output" in self.model_fields_set:
+            raise ValueError("a test expects an output or an error, not both")
+        if self.error is None and "output" not in self.model_fields_set:
+            raise ValueError("a test expects an output or an error")
+        return self
+
+
+class Manifest(_Part):
+    """Everything about a capability but its code."""
+
+    name: Name
+    description: Sentence
+    lang: Literal["js", "wat", "wasm"] = "js"
+    lifetime: Literal["persistent", "normal", "ephemeral"] = "normal"
+    ttl: int | None = Field(default=None, ge=1, le=TTL_MOST)
+    tags: Words = ()
+    aliases: Words = ()
+    examples: Annotated[tuple[Sentence, ...], Field(max_length=20, strict=False)] = ()
+    public: bool = False
+    idempotent: bool = False
+    requires: Annotated[tuple[Name, ...], Field(max_length=20, strict=False)] = ()
+    input: Annotated[dict[str, Any], AfterValidator(_schema)] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    output: dict[str, Any] | None = None
+    permissions: Permissions = Permissions()
+    limits: Limits = Limits()
+    tests: Annotated[tuple[Test, ...], Field(max_length=100, strict=False)] = ()
+
+    @property
+    def pure(self) -> bool:
+        """Whether a call whose answer was lost may simply run again."""
+        return self.idempotent or self.permissions.none
+
+    @property
+    def seconds_to_live(self) -> int | None:
+        return (self.ttl or TTL_DEFAULT) if self.lifetime == "ephemeral" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A manifest with its code: `code` is the source, or the module itself when `lang` is wasm."""
+
+    manifest: Manifest
+    code: bytes
+
+    @property
+    def digest(self) -> str:
+        """`sha256:` over the canonical manifest and the code: what was offered is what runs."""
+        manifest = canonical(self.manifest.model_dump(mode="json"))
+        return "sha256:" + hashlib.sha256(manifest + b"\0" + self.code).hexdigest()
+
+
+def read_folder(folder: Path) -> Package:
+    """The package in a folder with a `sigil.toml`; `UsageError` names the line and the field that are wrong."""
+    path = folder / "sigil.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise UsageError(
+            "ENOENT", f"cannot read {path}: {problem.strerror}", suggestion="`sigil init NAME` makes a working folder"
+        ) from None
+    except UnicodeDecodeError:
+        raise UsageError("EMANIFEST", f"{path}: not UTF-8") from None
+    manifest, source = parse_toml(text, place=str(path))
+    return Package(manifest, _read_source(folder, source, manifest.lang))
+
+
+def _read_source(folder: Path, source: str, lang: str) -> bytes:
+    path = (folder / source).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise UsageError("EMANIFEST", f"build.source: {source!r} leaves the folder")
+    try:
+        return _sized(path.read_bytes(), lang)
+    except OSError as problem:
+        raise UsageError(
+            "ENOENT", f"cannot read {path}: {problem.strerror}", suggestion="build.source names the file with the code"
+        ) from None
+
+
+def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
+    """The manifest and the name of its source file."""
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
+        raise UsageError("EMANIFEST", f"{place}: {one_line(str(problem))}") from None
+    unknown = sorted(set(table) - {"capability", "build", "input", "output", "permissions", "limits", "test"})
+    if unknown:
+        raise _wrong(place, text, (unknown[0],), "not a section of a manifest")
+    for section in ("capability", "build"):
+        if not isinstance(table.get(section, {}), dict):
+            raise _wrong(place, text, (section,), "has to be a section")
+    build = dict(table.get("build", {}))
+    lang = build.pop("lang", "js")
+    source = build.pop("source", SOURCES.get(str(lang), "main.js"))
+    if build or not isinstance(source, str):
+        raise _wrong(place, text, ("build", next(iter(build), "source")), "build has lang and source, both strings")
+    sections = {name: table[name] for name in ("input", "output", "permissions", "limits") if name in table}
+    fields = {**table.get("capability", {}), **sections, "lang": lang, "tests": table.get("test", [])}
+    try:
+        return Manifest.model_validate(fields), source
+    except ValidationError as problem:
+        where, what = _first(problem)
+        raise _wrong(place, text, where, what) from None
+
+
+def _first(problem: ValidationError) -> tuple[tuple[str, ...], str]:
+    error = problem.errors(include_url=False)[0]
+    return tuple(str(part) for part in error["loc"]), one_line(error["msg"].removeprefix("Value error, "))
+
+
+def _wrong(place: str, text: str, where: tuple[str, ...], what: str) -> UsageError:
+    field = ".".join(where) or "manifest"
+    return UsageError("EMANIFEST", f"{place}:{_line_of(text, where)}: {field}: {what}", suggestion="docs/manifest.md lists every field")
+
+
+def _line_of(text: str, where: tuple[str, ...]) -> int:
+    """The line on which the innermost named part of `where` is written, 1 when none is."""
+    lines = text.splitlines()
+    names = ["test" if part == "tests" else part for part in where if not part.isdigit()]
+    ordinal = next((int(part) for part in where if part.isdigit()), 0)
+    for name in reversed(names):
+        pattern = re.compile(rf"\s*(?:\[+\s*)?(?:[\w.-]+\.)?\"?{re.escape(name)}\"?\s*(?:[=\].]|$)")
+        found = [number for number, line in enumerate(lines, 1) if pattern.match(line)]
+        if found:
+            return found[min(ordinal, len(found) - 1)] if name == "test" else found[0]
+    return 1
+
+
+_FLAT = {"type": "lifetime", "schema": "input", "output_schema": "output"}
+_CODE = ("execute", "code", "wasm")
+
+
+def parse_flat(spec: Mapping[str, Json]) -> Package:
+    """The package that a program sent: a manifest's fields flat, with `execute` | `code` + `lang` | `wasm` (base64).
+
+    `name` null or missing becomes `t-` and six hex digits of the code.
+    """
+    given = {name: value for name, value in spec.items() if value is not None}
+    code, lang = _code_of(given)
+    fields = {_FLAT.get(name, name): value for name, value in given.items() if name not in _CODE}
+    fields["lang"] = lang
+    fields.setdefault("name", "t-" + hashlib.sha256(code).hexdigest()[:6])
+    fields.setdefault("description", f"The capability {fields['name']}.")
+    try:
+        return Package(Manifest.model_validate(fields), _sized(code, lang))
+    except ValidationError as problem:
+        where, what = _first(problem)
+        names = {inner: outer for outer, inner in _FLAT.items()}
+        field = ".".join((names.get(where[0], where[0]), *where[1:])) if where else "spec"
+        raise UsageError("EMANIFEST", f"{field}: {what}", source=str(fields["name"])[:60], suggestion="mend this field") from None
+
+
+def _code_of(given: Mapping[str, Json]) -> tuple[bytes, str]:
+    forms = [form for form in _CODE if form in given]
+    if len(forms) != 1 or not isinstance(given[forms[0]], str):
+        raise UsageError("EMANIFEST", "give the code once, as a string: execute (JavaScript body), code with lang, or wasm (base64)")
+    text = given[forms[0]]
+    if forms[0] == "wasm":
+        try:
+            return base64.b64decode(text, validate=True), "wasm"
+        except (binascii.Error, ValueError):
+            raise UsageError("EMANIFEST", "wasm: not base64") from None
+    lang = given.get("lang", "js")
+    if forms[0] == "execute" and lang != "js":
+        raise UsageError("EMANIFEST", "execute is JavaScript; other languages go into code with lang")
+    return text.encode("utf-8", "replace"), str(lang)
+
+
+def _sized(code: bytes, lang: str) -> bytes:
+    most = WASM_BYTES if lang == "wasm" else SOURCE_BYTES
+    if len(code) > most:
+        raise UsageError("ETOOBIG", f"the code has {len(code):,} bytes, at most {most:,} are allowed")
+    return code

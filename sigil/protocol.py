@@ -1,0 +1,165 @@
+"""What Sigil and its callers say to each other: values, names and the four verbs of a registry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from sigil.errors import UsageError
+
+Json = Any
+"""A value of JSON: str, int, float, bool, None, list, dict."""
+
+LIBRARY = "library"
+"""The namespace of the standard library: everybody sees it, nobody deploys to it."""
+
+NAME_LIMIT = 60
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", re.ASCII)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+_VERSION = re.compile(r"[1-9][0-9]{0,7}", re.ASCII)
+TOOL_PREFIX = "cap_"
+
+
+def is_name(text: str) -> bool:
+    """Whether `text` can name a capability: `[a-z][a-z0-9]*(-[a-z0-9]+)*`, at most 60 characters."""
+    return len(text) <= NAME_LIMIT and _NAME.fullmatch(text) is not None
+
+
+def tool_of(name: str) -> str:
+    """The tool of a capability: `sha256-hash` → `cap_sha256_hash`."""
+    return TOOL_PREFIX + name.replace("-", "_")
+
+
+def capability_of(tool: str) -> str | None:
+    """The capability of a tool, or None when no capability can have this tool. Inverts `tool_of`."""
+    name = tool.removeprefix(TOOL_PREFIX).replace("_", "-")
+    return name if is_name(name) and tool_of(name) == tool else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A capability as callers name it: `name`, `name@3` or `name@sha256:…`."""
+
+    name: str
+    version: int | None = None
+    digest: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Ref:
+        """Read `NAME[@VERSION|@sha256:DIGEST]`; `UsageError` when it is none."""
+        name, at, rest = text.partition("@")
+        if not is_name(name):
+            raise UsageError(
+                "ENAME", f"not a capability's name: {text!r}", suggestion="lower-case words joined by hyphens, at most 60 characters"
+            )
+        if not at:
+            return cls(name)
+        if _DIGEST.fullmatch(rest):
+            return cls(name, digest=rest)
+        if _VERSION.fullmatch(rest):
+            return cls(name, version=int(rest))
+        raise UsageError("ENAME", f"not a version: {rest!r}", source=name, suggestion="use NAME@3 or NAME@sha256:DIGEST")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks. `namespace`: the agent's own. `session`: the chat it speaks in, empty for a person at a shell.
+
+    `owner`: whether an owner stands behind the request. `author`: who wrote what is deployed.
+    """
+
+    namespace: str
+    session: str = ""
+    owner: bool = False
+    author: Literal["person", "model", "library"] = "person"
+
+    @property
+    def own(self) -> str:
+        """The namespace of what only this session sees."""
+        return f"{self.namespace}~{self.session}"
+
+    @property
+    def sees(self) -> tuple[str, ...]:
+        """The namespaces whose capabilities this caller has by plain name, nearest first."""
+        nearest = (self.own, self.namespace) if self.session else (self.namespace,)
+        return (*nearest, LIBRARY)
+
+    @property
+    def target(self) -> str:
+        """Where this caller's deploys go: a model that speaks with no owner deploys for its session alone."""
+        if self.author == "library":
+            return LIBRARY
+        return self.own if self.author == "model" and self.session and not self.owner else self.namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A capability as a caller may use it: what becomes a tool. `pure`: it may run twice (no permission, or idempotent)."""
+
+    name: str
+    version: int
+    digest: str
+    description: str
+    schema: Mapping[str, Json]
+    pure: bool = False
+
+    @property
+    def tool(self) -> str:
+        return tool_of(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An offer that a query found; `score` in 0…1."""
+
+    offer: Offer
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a query found, best first; `total` counts what lies above the relevance floor."""
+
+    hits: tuple[Hit, ...] = ()
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What a deploy made. `created` is False when this very digest was there already."""
+
+    offer: Offer
+    created: bool
+    passed: int = 0
+    pending: tuple[str, ...] = ()
+    expires_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run's answer: `output` is one JSON value, encoded."""
+
+    output: bytes
+    version: int
+    digest: str
+    duration_ms: float = 0.0
+    cold: bool = False
+    logs: tuple[str, ...] = field(default=())
+
+
+class Registry(Protocol):
+    """The four verbs that an agent needs; in this process or over HTTP, the caller cannot tell."""
+
+    def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
+        """Capabilities for `text`, best first; what is not relevant is not returned."""
+
+    def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
+        """Everything about one capability; `UsageError` with ENOENT when there is none."""
+
+    def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
+        """Check, test and activate what `spec` (the flat form of a manifest with its source) describes."""
+
+    def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
+        """Run a capability on `arguments`."""

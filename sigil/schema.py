@@ -1,0 +1,226 @@
+"""A capability's input: its JSON Schema checked when deployed, its defaults, coercion and validation when called.
+
+A schema comes from strangers and is evaluated in our own process, so it may not name other documents or itself, its regular
+expressions run under a time limit, and one validation has a time budget.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import orjson
+import regex
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend
+
+from sigil.errors import UsageError, one_line
+from sigil.protocol import Json
+from sigil.strict import canonical
+
+SCHEMA_BYTES = 16 * 1024
+SCHEMA_DEPTH = 16
+EXPANDED_NODES = 4_000
+VALIDATION_SECONDS = 1.0
+PATTERN_SECONDS = 0.05
+_FOREIGN = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
+
+Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
+
+
+def check(given: Json) -> dict[str, Json]:
+    """`given` as an object schema that we are ready to evaluate; `UsageError` with ESCHEMA and the reason otherwise."""
+    if not isinstance(given, dict):
+        raise _bad("a schema is a JSON object")
+    schema: dict[str, Json] = {"type": "object", **given}
+    if schema["type"] != "object":
+        raise _bad('the input is an object: "type" has to be "object"')
+    if not isinstance(schema.get("properties", {}), dict):
+        raise _bad('"properties" is an object')
+    if len(canonical(schema)) > SCHEMA_BYTES:
+        raise _bad(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
+    _weigh(schema, schema, 0, ())
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError) as problem:
+        raise _bad(one_line(problem.message) if isinstance(problem, SchemaError) else "nested too deep") from None
+    _compile_patterns(schema)
+    return schema
+
+
+def accept(schema: Mapping[str, Json], arguments: Mapping[str, Json], *, source: str = "") -> dict[str, Json]:
+    """`arguments` with defaults filled and query-string types coerced, valid against `schema`; `UsageError` with EINVAL otherwise."""
+    properties = schema.get("properties", {})
+    filled = {name: part["default"] for name, part in properties.items() if isinstance(part, dict) and "default" in part}
+    given = {name: _coerce(properties.get(name), value) for name, value in arguments.items()}
+    merged = {**filled, **given}
+    problem = _first_problem(schema, merged)
+    if problem:
+        raise UsageError("EINVAL", problem, source=source, suggestion="give what the schema asks for")
+    return merged
+
+
+def _bad(why: str) -> UsageError:
+    return UsageError(
+        "ESCHEMA", f"schema refused: {why}", suggestion="a plain JSON Schema (2020-12) of an object, $ref only into its own $defs"
+    )
+
+
+def _weigh(root: dict[str, Json], node: Json, depth: int, path: tuple[str, ...]) -> int:
+    """The number of nodes that evaluating `node` can visit, with every `$ref` written out."""
+    if depth > SCHEMA_DEPTH:
+        raise _bad(f"nested deeper than {SCHEMA_DEPTH}")
+    children = node if isinstance(node, list) else list(node.values()) if isinstance(node, dict) else []
+    weight = 1 + sum(_weigh(root, child, depth + 1, path) for child in children)
+    if isinstance(node, dict):
+        foreign = next((key for key in _FOREIGN if key in node), None)
+        if foreign:
+            raise _bad(f'"{foreign}" is not supported')
+        if isinstance(node.get("$ref"), str):
+            weight += _weigh_ref(root, node["$ref"], depth, path)
+    if weight > EXPANDED_NODES:
+        raise _bad(f"more than {EXPANDED_NODES} parts")
+    return weight
+
+
+def _weigh_ref(root: dict[str, Json], ref: str, depth: int, path: tuple[str, ...]) -> int:
+    name = ref.removeprefix("#/$defs/")
+    target = root.get("$defs", {}).get(name) if isinstance(root.get("$defs"), dict) else None
+    if name == ref or target is None:
+        raise _bad(f'"$ref": {one_line(ref, 80)!r} does not lead to its own $defs')
+    if name in path:
+        raise _bad(f"$defs {name!r} refers to itself")
+    return _weigh(root, target, depth + 1, (*path, name))
+
+
+def _compile_patterns(node: Json) -> None:
+    if isinstance(node, list):
+        for child in node:
+            _compile_patterns(child)
+    elif isinstance(node, dict):
+        if isinstance(node.get("pattern"), str):
+            _pattern(node["pattern"])
+        if isinstance(node.get("patternProperties"), dict):
+            for pattern in node["patternProperties"]:
+                _pattern(pattern)
+        for child in node.values():
+            _compile_patterns(child)
+
+
+@lru_cache(maxsize=512)
+def _pattern(text: str) -> regex.Pattern[str]:
+    if len(text) > 500:
+        raise _bad("a pattern has at most 500 characters")
+    try:
+        return regex.compile(text)
+    except (regex.error, RecursionError, OverflowError, ValueError):
+        raise _bad(f"{one_line(text, 80)!r} is not a regular expression") from None
+
+
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return _pattern(pattern).search(text, timeout=PATTERN_SECONDS) is not None
+    except TimeoutError:
+        raise _Exhausted from None
+
+
+class _Exhausted(Exception):
+    """A validation used up its time."""
+
+
+class _Budget:
+    """When the validation in progress has to end; a validator carries it in its format checker's place."""
+
+    __slots__ = ("end",)
+
+    def __init__(self) -> None:
+        self.end = time.monotonic() + VALIDATION_SECONDS
+
+    def conforms(self, instance: object, format: str) -> bool:
+        """Formats are notes for people here; nothing is refused by them."""
+        return True
+
+    def check(self, instance: object, format: str) -> None:
+        """See `conforms`."""
+
+
+def _timed(keyword: Keyword) -> Keyword:
+    def bounded(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        if time.monotonic() > validator.format_checker.end:
+            raise _Exhausted
+        yield from keyword(validator, value, instance, schema) or ()
+
+    return bounded
+
+
+def _on_pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and not _matches(pattern, instance):
+        yield ValidationError(f"{one_line(repr(instance), 80)} does not match {one_line(repr(pattern), 80)}")
+
+
+def _on_pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, dict):
+        for pattern, subschema in patterns.items():
+            for name, value in instance.items():
+                if _matches(pattern, name):
+                    yield from validator.descend(value, subschema, path=name, schema_path=pattern)
+
+
+def _on_unique(validator: Any, unique: bool, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if unique and isinstance(instance, list) and len({canonical(value) for value in instance}) < len(instance):
+        yield ValidationError("has elements that are not unique")
+
+
+_OWN: dict[str, Keyword] = {"pattern": _on_pattern, "patternProperties": _on_pattern_properties, "uniqueItems": _on_unique}
+_KEYWORDS: Mapping[str, Any] = Draft202012Validator.VALIDATORS
+_extend: Any = extend
+_Validator: Any = _extend(Draft202012Validator, {name: _timed(_OWN.get(name, keyword)) for name, keyword in _KEYWORDS.items()})
+
+
+def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
+    validator = _Validator(dict(schema), format_checker=_Budget())
+    try:
+        error = next(validator.iter_errors(instance), None)
+    except (_Exhausted, RecursionError):
+        return "checking the input against the schema takes too long"
+    return _sentence(error) if error else ""
+
+
+def _sentence(error: ValidationError) -> str:
+    place = ".".join(str(part) for part in error.absolute_path)
+    return one_line(f"{place}: {error.message}" if place else error.message)
+
+
+def _coerce(part: Json, value: Json) -> Json:
+    """A string where the schema wants a number, a boolean, null or JSON, read as that; anything else as it is."""
+    if not isinstance(value, str) or not isinstance(part, dict):
+        return value
+    wanted = part.get("type")
+    kinds = wanted if isinstance(wanted, list) else [wanted]
+    if "string" in kinds or not set(kinds) & {"integer", "number", "boolean", "null", "array", "object"}:
+        return value
+    try:
+        read = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+    return read if any(_is(kind, read) for kind in kinds) else value
+
+
+def _is(kind: Json, value: Json) -> bool:
+    match kind:
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "null":
+            return value is None
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+    return False
