@@ -1,0 +1,57 @@
+"""Source becomes WebAssembly: one file a language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from sigil.artifacts import name_of
+from sigil.errors import Refused
+from sigil.manifest import Package
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A module that the sandbox runs. `kind` says how it is linked: alone, or to the JavaScript engine."""
+
+    kind: Literal["js", "sigil"]
+    wasm: bytes
+
+    @property
+    def digest(self) -> str:
+        return name_of(self.wasm)
+
+
+class Checker(Protocol):
+    """Compiles foreign text and modules in a child process within limits."""
+
+    def assemble(self, text: bytes) -> bytes:
+        """The module that a WAT text describes; `Refused` with EMODULE when it is none."""
+
+    def check(self, wasm: bytes) -> None:
+        """`Refused` with EMODULE when the module may not run here."""
+
+
+def build(package: Package, sandbox: Checker) -> Built:
+    """The module of a package, checked; foreign modules are compiled once within limits. `Refused` with EMODULE says what is wrong."""
+    match package.manifest.lang:
+        case "js":
+            from sigil.compile.javascript import plugin
+
+            return Built("js", plugin(_text(package)))
+        case "wat":
+            return _checked(sandbox.assemble(package.code), sandbox)
+        case "wasm":
+            return _checked(package.code, sandbox)
+
+
+def _text(package: Package) -> str:
+    try:
+        return package.code.decode()
+    except UnicodeDecodeError:
+        raise Refused("EMODULE", "the source is not UTF-8", source=package.manifest.name) from None
+
+
+def _checked(wasm: bytes, sandbox: Checker) -> Built:
+    sandbox.check(wasm)
+    return Built("sigil", wasm)

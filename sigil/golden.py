@@ -1,0 +1,84 @@
+"""Golden tests: what a capability's author promised, run before anybody else may call it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+
+from sigil import execution
+from sigil.errors import BackendError, Refused, SigilError, ToolError, one_line
+from sigil.manifest import Manifest, Test
+from sigil.protocol import Json
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Grants, Limits, Program
+
+LOADING_MS = 500
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One test's outcome; `problem` is empty when it passed."""
+
+    number: int
+    problem: str = ""
+
+
+def verdicts(sandbox: Sandbox, manifest: Manifest, program: Program) -> list[Verdict]:
+    """Run every test of the manifest, in order."""
+    return [Verdict(number, _problem(sandbox, manifest, program, test)) for number, test in enumerate(manifest.tests, 1)]
+
+
+def demand(sandbox: Sandbox, manifest: Manifest, program: Program) -> int:
+    """How many tests passed; `Refused` with ETESTS that says which failed and why. Without tests the program has to load at least."""
+    if not manifest.tests:
+        _must_load(sandbox, manifest, program)
+        return 0
+    failed = [verdict for verdict in verdicts(sandbox, manifest, program) if verdict.problem]
+    if failed:
+        shown = "; ".join(f"test {verdict.number}: {verdict.problem}" for verdict in failed[:SHOWN])
+        more = f"; and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
+        message = f"{len(failed)} of {len(manifest.tests)} tests failed: {shown}{more}"
+        raise Refused("ETESTS", message, source=manifest.name, suggestion="mend the code or the test and deploy again")
+    return len(manifest.tests)
+
+
+def _problem(sandbox: Sandbox, manifest: Manifest, program: Program, test: Test) -> str:
+    try:
+        output = orjson.loads(execution.call(sandbox, manifest, program, test.input).output)
+    except BackendError:
+        raise
+    except SigilError as problem:
+        return "" if problem.code == test.error else _instead(test, f"{problem.code} ({problem.message})")
+    if test.error is None and _same(output, test.output):
+        return ""
+    return _instead(test, _short(output))
+
+
+def _instead(test: Test, got: str) -> str:
+    expected = test.error if test.error is not None else _short(test.output)
+    return one_line(f"{_short(test.input)} gave {got}, expected {expected}", 240)
+
+
+def _short(value: Json) -> str:
+    return one_line(orjson.dumps(value).decode(), 80)
+
+
+def _same(left: Json, right: Json) -> bool:
+    """Equal as JSON: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return bool(left == right)
+
+
+def _must_load(sandbox: Sandbox, manifest: Manifest, program: Program) -> None:
+    try:
+        sandbox.run(program, b"{}", Grants(), Limits(timeout_ms=LOADING_MS))
+    except ToolError as problem:
+        if problem.code == "ESYNTAX":
+            raise Refused("EMODULE", problem.message, source=manifest.name, suggestion="mend the code and deploy again") from None

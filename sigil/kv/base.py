@@ -1,0 +1,51 @@
+"""The contract of a key-value store: four verbs that every back-end keeps, races included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Literal, NamedTuple, Protocol
+
+
+class Key(NamedTuple):
+    """Where an item stands: items of one partition are ordered by `sort` (by UTF-8 bytes)."""
+
+    partition: str
+    sort: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What stands there. `version` is a token unique to the write that made it, also after delete and re-create."""
+
+    value: bytes
+    version: str
+
+
+class _Absent(Enum):
+    ABSENT = "absent"
+
+
+ABSENT: Final = _Absent.ABSENT
+"""As `expect`: the item must not exist (an expired one does not)."""
+
+Expect = str | Literal[_Absent.ABSENT] | None
+
+
+class KV(Protocol):
+    """A consistent key-value store. `expect`: None no condition, `ABSENT` must not exist, a version must match; else `Conflict`.
+
+    Reads are consistent. An expired item is invisible at once. A store that cannot answer raises `BackendError`.
+    """
+
+    def get(self, key: Key) -> Item | None:
+        """The item, or None."""
+
+    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+        """Write the whole item and return its new version. `ttl` in seconds from now; None keeps it for good."""
+
+    def delete(self, key: Key, *, expect: Expect = None) -> None:
+        """Remove the item; a missing one is fine unless `expect` is a version."""
+
+    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+        """At most `limit` items of a partition in the order of their sort keys: those that start with `prefix` and come after `after`."""

@@ -1,0 +1,85 @@
+"""Every key of the store, in one place. Parts that come from outside are escaped, so no part can reach into another's."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from sigil.kv.base import Key
+
+SEEN_TTL = 8 * 86400.0
+"""Seconds for which a handled event is remembered: beyond the longest redelivery of any platform (WhatsApp: 7 days)."""
+
+
+def escape(part: str) -> str:
+    """`part` with everything but letters, digits and `-_.~:@!+=` percent-encoded; lone surrogates become `?`."""
+    return quote(part, safe=":@!+=", errors="replace")
+
+
+def session_of(agent: str, session: str) -> str:
+    """The S of the keys below: `AGENT#SESSION`."""
+    return f"{escape(agent)}#{escape(session)}"
+
+
+def head(session: str) -> Key:
+    """The session document."""
+    return Key(f"session#{session}", "head")
+
+
+def archive(session: str, sequence: int) -> Key:
+    """Messages that compaction dropped, named by the sequence number of the first."""
+    return Key(f"session#{session}", f"archive#{sequence:012d}")
+
+
+def inbox(session: str, order: str) -> Key:
+    """A waiting event; `order` sorts by the platform's own time and update id."""
+    return Key(f"inbox#{session}", order)
+
+
+def ready(session: str) -> Key:
+    """The index of sessions that have waiting events."""
+    return Key("ready", session)
+
+
+def claim(session: str) -> Key:
+    """The lease of the worker that handles the session's events; it saves work, the session's version is the fence."""
+    return Key("claim", session)
+
+
+def seen(session: str, event: str) -> Key:
+    """A handled event."""
+    return Key(f"seen#{session}", escape(event))
+
+
+def dead(event: str) -> Key:
+    """An event that was given up."""
+    return Key("dead", escape(event))
+
+
+def reply(session: str, event: str) -> Key:
+    """What an event was answered, for callers that wait or poll (HTTP, the terminal)."""
+    return Key(f"reply#{session}", escape(event))
+
+
+def capability(namespace: str, name: str) -> Key:
+    """A capability's head: its active version's record."""
+    return Key(f"capability#{escape(namespace)}", name)
+
+
+def version(namespace: str, name: str, number: int) -> Key:
+    """One version of a capability, never overwritten."""
+    return Key(f"version#{escape(namespace)}", f"{name}#{number:08d}")
+
+
+def digest(namespace: str, name: str, digest: str) -> Key:
+    """Which version a digest is."""
+    return Key(f"digest#{escape(namespace)}", f"{name}#{digest}")
+
+
+def generation(namespace: str) -> Key:
+    """Changes its version with every change to the namespace's capabilities."""
+    return Key("generation", escape(namespace))
+
+
+def usage(agent: str, day: str, session: str) -> Key:
+    """Tokens of a session on a day."""
+    return Key(f"usage#{escape(agent)}", f"{day}#{escape(session)}")

@@ -1,0 +1,22 @@
+"""The standard library: a folder of capabilities that a registry starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sigil.manifest import Package, read_folder
+from sigil.protocol import Caller
+from sigil.registry import LocalRegistry
+
+
+def packages(folder: Path) -> list[Package]:
+    """The packages of a folder's subfolders, by name."""
+    return [read_folder(path.parent) for path in sorted(folder.glob("*/sigil.toml"))]
+
+
+def stock(registry: LocalRegistry, folder: Path | None, caller: Caller, progress: Callable[[str], None]) -> None:
+    """Deploy what is new or changed in `folder`; what stands there unchanged costs one read each."""
+    for package in packages(folder) if folder else []:
+        if registry.deploy_package(package, caller).created:
+            progress(f"library: {package.manifest.name}")

@@ -1,0 +1,96 @@
+"""Sigil's settings, read once from the environment and `uncaged.toml`."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from sigil.errors import UsageError, one_line
+
+FILE = "uncaged.toml"
+
+
+def setting(name: str, default: Any, meaning: str, *, secret: bool = False) -> Any:
+    """A field of a settings class: its name outside, its default, and what it means to a person."""
+    return field(default=default, metadata={"name": name, "meaning": meaning, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What both houses share: where things are stored, what the registry starts with, who may enter."""
+
+    data: str = setting("UNCAGED_DATA", "", "the data folder (default: the user's own, such as ~/.local/share/uncaged)")
+    store: str = setting("UNCAGED_STORE", "", "where everything is stored: sqlite:///path (default: in the data folder) or memory://")
+    artifacts: str = setting("UNCAGED_ARTIFACTS", "", "the folder for modules and sources (default: beside the store)")
+    library: str = setting("UNCAGED_LIBRARY", "builtin", "what an empty registry starts with: builtin, none, or a folder of capabilities")
+    token: str = setting(
+        "UNCAGED_TOKEN", "", "the admin bearer token (default: made at the first start, kept in the data folder)", secret=True
+    )
+    agent: str = setting("UNCAGED_AGENT", "main", "the agent's name, which is also the namespace of its capabilities")
+    registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)")
+    registry_token: str = setting("SIGIL_TOKEN", "", "the bearer token for the remote registry", secret=True)
+    runners: int = setting("SIGIL_RUNNERS", 2, "how many child processes run capabilities")
+    engine: str = setting("SIGIL_ENGINE", "", "the JavaScript engine (default: the one built with this package)")
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:
+        """The settings of the environment, over those of `uncaged.toml` in `folder` (default: the current one), over the defaults."""
+        given = {**_file(folder or Path()), **(os.environ if environment is None else environment)}
+        values: dict[str, Any] = {}
+        for part in fields(cls):
+            name = part.metadata["name"]
+            if given.get(name):
+                values[part.name] = _typed(name, given[name], part.default)
+        return cls(**values)
+
+    @property
+    def data_folder(self) -> Path:
+        """The data folder; nothing is made yet."""
+        if self.data:
+            return Path(self.data).expanduser()
+        from platformdirs import user_data_path
+
+        return user_data_path("uncaged", appauthor=False)
+
+
+def _file(folder: Path) -> dict[str, str]:
+    try:
+        table = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as problem:
+        raise UsageError(
+            "ESETTING", f"{FILE}: {one_line(str(problem))}", suggestion='lines such as UNCAGED_STORE = "sqlite:///path"'
+        ) from None
+    return {name: ",".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in table.items()}
+
+
+def _typed(name: str, text: str, default: object) -> object:
+    try:
+        match default:
+            case bool():
+                return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.strip().lower()]
+            case int():
+                return int(text)
+            case float():
+                return float(text)
+            case tuple():
+                return tuple(part.strip() for part in text.split(",") if part.strip())
+    except (ValueError, KeyError):
+        kind = {bool: "yes or no", int: "a whole number", float: "a number"}[type(default)]
+        raise UsageError("ESETTING", f"{name}={one_line(text, 40)!r} is not {kind}", suggestion=f"set {name} to {kind}") from None
+    return text
+
+
+def described(settings: Settings) -> list[tuple[str, str, str]]:
+    """(name, value, meaning) of every setting; secrets show only whether they are set."""
+    rows = []
+    for part in fields(settings):
+        value = getattr(settings, part.name)
+        shown = ("set" if value else "") if part.metadata["secret"] else ",".join(value) if isinstance(value, tuple) else str(value)
+        rows.append((part.metadata["name"], shown, part.metadata["meaning"]))
+    return rows

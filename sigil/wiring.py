@@ -1,0 +1,123 @@
+"""Which back-end a setting means, and a registry put together from them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import sigil
+from sigil.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+from sigil.errors import BackendError, UsageError
+from sigil.kv import KV
+from sigil.protocol import LIBRARY, Caller, Registry
+from sigil.registry import LocalRegistry
+from sigil.sandbox.pool import Sandbox
+from sigil.settings import Settings
+
+SCHEMES = "sqlite:///path or memory://"
+
+
+def unheard(line: str) -> None:
+    """Progress that nobody hears."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The store and the artifacts beside it."""
+
+    kv: KV
+    artifacts: Artifacts
+
+
+def open_stores(settings: Settings) -> Stores:
+    """The store that `UNCAGED_STORE` names and the artifacts that `UNCAGED_ARTIFACTS` names."""
+    scheme, _, rest = settings.store.partition("://")
+    if not settings.store:
+        return _sqlite(settings, data_folder(settings) / "uncaged.db")
+    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        return _sqlite(settings, Path(rest[1:] if rest.startswith("//") else rest).expanduser())
+    if scheme == "memory" and not rest:
+        from sigil.kv.memory import MemoryKV
+
+        return Stores(MemoryKV(), FolderArtifacts(Path(settings.artifacts)) if settings.artifacts else MemoryArtifacts())
+    raise UsageError("ESETTING", f"UNCAGED_STORE={settings.store!r} names no store", suggestion=f"use {SCHEMES}")
+
+
+def _sqlite(settings: Settings, path: Path) -> Stores:
+    from sigil.kv.sqlite import SqliteKV
+
+    folder = Path(settings.artifacts).expanduser() if settings.artifacts else path.parent / "artifacts"
+    return Stores(SqliteKV(path), FolderArtifacts(folder))
+
+
+def data_folder(settings: Settings) -> Path:
+    """The data folder, made if need be (0700)."""
+    folder = settings.data_folder
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        message = f"cannot make the data folder {folder}: {problem.strerror}"
+        raise UsageError("ESETTING", message, suggestion="set UNCAGED_DATA to a folder that you can write") from None
+    return folder
+
+
+def admin_token(settings: Settings) -> str:
+    """`UNCAGED_TOKEN`, or the one that the first start made and keeps in the data folder (0600)."""
+    if settings.token:
+        return settings.token
+    path = data_folder(settings) / "token"
+    try:
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(secrets.token_urlsafe(32), encoding="ascii")
+    except FileExistsError:
+        pass
+    return path.read_text(encoding="ascii").strip()
+
+
+def open_sandbox(settings: Settings) -> Sandbox:
+    """The sandbox with the engine of this package; compiled code is kept in the data folder."""
+    engine = Path(settings.engine) if settings.engine else Path(sigil.__file__).parent / "engine" / "engine.wasm"
+    if not engine.exists():
+        raise BackendError("EUNAVAILABLE", "the JavaScript engine is not built", suggestion="run scripts/build-engine")
+    return Sandbox(engine=engine, cache=_cache(settings), children=settings.runners)
+
+
+def _cache(settings: Settings) -> Path | None:
+    try:
+        return data_folder(settings) / "compiled"
+    except UsageError:
+        return None
+
+
+def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> Registry:
+    """The registry that `SIGIL_URL` names, or one in this process with its library."""
+    if settings.registry_url:
+        from sigil.client import RemoteRegistry
+
+        return RemoteRegistry(settings.registry_url, settings.registry_token)
+    return local_registry(settings, stores, progress)
+
+
+def local_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> LocalRegistry:
+    """A registry in this process, its library deployed when it is new or changed."""
+    from sigil.library import stock
+
+    registry = LocalRegistry(stores.kv, stores.artifacts, open_sandbox(settings))
+    stock(registry, library_folder(settings), Caller(LIBRARY, author="library"), progress)
+    return registry
+
+
+def library_folder(settings: Settings) -> Path | None:
+    """The folder whose capabilities an empty registry starts with, None for none."""
+    if settings.library == "none":
+        return None
+    package = Path(sigil.__file__).parent
+    shipped = next((folder for folder in (package / "capabilities", package.parent / "capabilities") if folder.is_dir()), None)
+    folder = shipped if settings.library == "builtin" else Path(settings.library).expanduser()
+    if folder is None or not folder.is_dir():
+        raise UsageError(
+            "ESETTING", f"UNCAGED_LIBRARY={settings.library!r} is no folder", suggestion="use builtin, none, or a folder of capabilities"
+        )
+    return folder
