@@ -1,0 +1,1 @@
+"""The agent: an event comes in, replies go out."""

@@ -1,0 +1,183 @@
+"""A round's tool calls: run side by side, answered in order, every id once, and never with an exception."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from functions.agent.messages import ToolCall
+from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability, summary
+from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
+from sigil.protocol import Caller, Json, Offer, Registry, capability_of
+
+MOST = 16
+RESULT_CHARACTERS = 16_000
+HEAD_SHARE = 0.75
+SPEC_FIELDS = ("name", "description", "schema", "execute", "tags", "aliases", "examples", "tests", "permissions", "requires")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call came to: `content` for the model, `loads` what it paged in, `error` the code of its failure."""
+
+    call: ToolCall
+    content: str
+    loads: tuple[Offer, ...] = ()
+    error: str = ""
+    ms: float = 0.0
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where a turn's calls are answered: the registry, in whose name, and whether this chat may deploy."""
+
+    registry: Registry
+    caller: Caller
+    may_deploy: bool
+    pool: ThreadPoolExecutor
+
+
+def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[Answer]:
+    """The answers to `calls`, in order. `offers` is this round's snapshot; `room` the characters that all results share."""
+    share = min(RESULT_CHARACTERS, max(room // max(len(calls), 1), 500))
+    futures = [desk.pool.submit(copy_context().run, answer, desk, call, offers, position) for position, call in enumerate(calls)]
+    return [fit(future.result(), share) for future in futures]
+
+
+def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 0) -> Answer:
+    """The answer to one call."""
+    started = time.monotonic()
+    try:
+        if position >= MOST:
+            raise ToolError("ELIMIT", f"at most {MOST} calls a step are run", suggestion="call it again in the next step")
+        content, loads = _run(desk, call, offers)
+        given = Answer(call, content, loads)
+    except SigilError as problem:
+        given = refusal(call, problem)
+    except Exception as problem:  # noqa: BLE001  a door: whatever a call does, the model gets an answer and the turn goes on
+        given = refusal(call, BackendError("EINTERNAL", f"the runtime failed: {type(problem).__name__}"))
+    return replace(given, ms=(time.monotonic() - started) * 1000)
+
+
+def refusal(call: ToolCall, problem: SigilError) -> Answer:
+    """A failure as the model reads it: one line of JSON."""
+    fields = {**problem.as_dict(), "source": one_line(problem.source or call.name, 64)}
+    return Answer(call, orjson.dumps({"error": fields}).decode(), error=problem.code)
+
+
+def interrupted(call: ToolCall) -> Answer:
+    """The answer to a call that a crash cut off and that is not safe to run again."""
+    why = "the call was interrupted; whether it took effect is unknown"
+    return refusal(call, ToolError("EINTERRUPTED", why, suggestion="check before calling it again"))
+
+
+def fit(given: Answer, share: int) -> Answer:
+    """An answer whose content keeps its head and its tail when it is longer than `share` characters."""
+    length = len(given.content)
+    if length <= share:
+        return given
+    head = int(share * HEAD_SHARE)
+    cut = length - share
+    content = (
+        f"{given.content[:head]}\n[… {cut:,} of {length:,} characters are left out here …]\n{given.content[length - (share - head) :]}"
+    )
+    return replace(given, content=content, cut=cut)
+
+
+def safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
+    """Whether a call whose answer was lost may simply run again."""
+    offer = by_tool(offers).get(call.name)
+    return call.name in (QUERY, DEPLOY) or bool(offer and offer.pure)
+
+
+def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> tuple[str, tuple[Offer, ...]]:
+    handler = _HANDLERS.get(call.name)
+    if handler:
+        return handler(desk, _arguments(call))
+    offer = by_tool(offers).get(call.name)
+    if offer is None:
+        raise _absent(desk, call.name)
+    ran = desk.registry.run(f"{offer.name}@{offer.digest}", _arguments(call), desk.caller)
+    return f'{{"ok":{ran.output.decode()}}}', ()
+
+
+def _arguments(call: ToolCall) -> dict[str, Json]:
+    try:
+        arguments = orjson.loads(call.arguments or "{}")
+    except orjson.JSONDecodeError as problem:
+        message = f"the arguments are not JSON: {problem.msg} (column {problem.colno})"
+        raise ToolError("EJSON", message, suggestion="send one JSON object") from None
+    if not isinstance(arguments, dict):
+        raise ToolError("EJSON", "the arguments are not a JSON object", suggestion="send one JSON object")
+    return arguments
+
+
+def _absent(desk: Desk, tool: str) -> SigilError:
+    """A page fault when the capability exists but is not resident; else there is no such tool."""
+    name = capability_of(tool) if is_capability(tool) else None
+    if name and _exists(desk, name):
+        return ToolError(
+            "ENOTRESIDENT", f"{tool} is not loaded", suggestion=f'call sigil_query with "{name}", then use it in the next step'
+        )
+    return ToolError("ENOTOOL", "there is no such tool", suggestion="use the tools that are listed, or search with sigil_query")
+
+
+def _exists(desk: Desk, name: str) -> bool:
+    try:
+        desk.registry.inspect(name, desk.caller)
+    except UsageError:
+        return False
+    return True
+
+
+def _query(desk: Desk, arguments: dict[str, Json]) -> tuple[str, tuple[Offer, ...]]:
+    text, limit = arguments.get("query"), arguments.get("limit", 3)
+    if not isinstance(text, str) or not text.strip():
+        raise ToolError("EINVAL", "query is missing: say what the capability should do")
+    if isinstance(limit, str) and limit.isascii() and limit.isdigit() and len(limit) < 4:
+        limit = int(limit)
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 10:
+        raise ToolError("EINVAL", "limit is a whole number from 1 to 10")
+    found = desk.registry.query(text, desk.caller, limit=limit)
+    result = {"items": [summary(hit) for hit in found.hits], "total": found.total}
+    return orjson.dumps({"ok": result}).decode(), tuple(hit.offer for hit in found.hits)
+
+
+def _deploy(desk: Desk, arguments: dict[str, Json]) -> tuple[str, tuple[Offer, ...]]:
+    if not desk.may_deploy:
+        raise Refused("EPERM", "this chat may not create capabilities", suggestion="ask an owner to do it")
+    unknown = sorted(set(arguments) - set(SPEC_FIELDS))
+    if unknown:
+        raise ToolError("EINVAL", f"unknown field {one_line(unknown[0], 40)!r}", suggestion=f"the fields are {', '.join(SPEC_FIELDS)}")
+    if not isinstance(arguments.get("name"), str):
+        raise ToolError("EINVAL", "name is missing", suggestion="lower-case words joined by hyphens")
+    done = desk.registry.deploy({name: _unwrapped(name, value) for name, value in arguments.items()}, desk.caller)
+    result = {
+        "capability": done.offer.name,
+        "tool": done.offer.tool,
+        "version": done.offer.version,
+        "digest": done.offer.digest,
+        "tests": {"passed": done.passed, "failed": 0},
+        "pending": list(done.pending),
+    }
+    return orjson.dumps({"ok": result}).decode(), (done.offer,)
+
+
+def _unwrapped(name: str, value: Json) -> Json:
+    """Small models send objects and lists as JSON text."""
+    if name in ("schema", "permissions", "tests", "tags", "aliases", "examples", "requires") and isinstance(value, str):
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+    return value
+
+
+_HANDLERS: dict[str, Callable[[Desk, dict[str, Any]], tuple[str, tuple[Offer, ...]]]] = {QUERY: _query, DEPLOY: _deploy}

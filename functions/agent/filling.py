@@ -1,0 +1,153 @@
+"""Arguments out of a person's words, by a tool's schema: what the offline model has instead of understanding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from sigil.protocol import Json, is_name
+
+_FENCE = re.compile(r"```(\w*)[ \t]*\n(.*?)```", re.DOTALL)
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|(?<!\w)'([^']+)'(?!\w)|`([^`]+)`")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_CJK = re.compile(r"[\u3400-\u9fff\u3000-\u303f\uff00-\uffef]")
+_LATIN = re.compile(r"[^\u3400-\u9fff\u3000-\u303f\uff00-\uffef]+")
+_SLUG = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
+_AFTER = re.compile(r"\b(?:to|into|in|as|成|为)\s+([^\s,?.!]+)", re.IGNORECASE)
+_INPUT = re.compile(r"\binput\.([A-Za-z_]\w*)|\binput\[['\"](\w+)['\"]\]")
+_DESTRUCTURED = re.compile(r"\{([^}]*)\}\s*=\s*input\b")
+EDGE_WORDS = frozenset(
+    "a an the please can could would you me my i we of for in to into as with using by from on at and this that it its what whats what's is are "
+    "was how many much do does tell give show compute calculate convert encode decode hash find get make create count the result value text "
+    "string number word words out use evaluate extract query run work".split()
+)
+
+
+def spec_in(said: str) -> dict[str, Json] | None:
+    """The deploy that a message with JavaScript in a code fence asks for; None without one."""
+    fences = _FENCE.findall(said)
+    source = next((body for lang, body in fences if lang.lower() in ("", "js", "javascript")), None)
+    if source is None:
+        return None
+    prose = _FENCE.sub(" ", said).strip()
+    name = _name_in(prose)
+    schema = next((body for lang, body in fences if lang.lower() == "json"), None) or _schema_of(source)
+    return {
+        "name": name,
+        "description": " ".join(prose.split())[:300] or f"The capability {name}.",
+        "schema": schema,
+        "execute": source.strip(),
+    }
+
+
+def _name_in(prose: str) -> str:
+    named = re.search(r"(?:named|called|name:|capability|能力)\s*[`\"“]?([A-Za-z][A-Za-z0-9-]*)", prose, re.IGNORECASE)
+    candidates = [*_SLUG.findall(prose), *_SLUG.findall(prose.lower()), *([named[1].lower()] if named else [])]
+    words = [
+        word for word in re.findall(r"[a-z0-9]+", prose.lower()) if word not in EDGE_WORDS and word not in ("capability", "new", "that")
+    ]
+    guess = "-".join(words[:3])
+    return next((name for name in [*candidates, guess] if is_name(name)), "my-capability")
+
+
+def _schema_of(source: str) -> dict[str, Json]:
+    """Every `input.NAME` of the source as a required string."""
+    names = [first or second for first, second in _INPUT.findall(source)]
+    for inside in _DESTRUCTURED.findall(source):
+        names.extend(part.split("=")[0].split(":")[0].strip() for part in inside.split(",") if part.strip())
+    properties = {name: {"type": "string"} for name in dict.fromkeys(names) if name}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def mentions(said: str, function: dict[str, Any]) -> bool:
+    """Whether the words name the tool: a part of its name, or one of its enumerated values."""
+    words = set(re.findall(r"[a-z0-9]+", said.lower()))
+    return bool(words & _names(function)) or any(value.lower() in words for value in _values(function))
+
+
+def arguments_for(said: str, function: dict[str, Any]) -> dict[str, Json] | None:
+    """The tool's arguments as far as the words give them; None when a required one is missing."""
+    schema = function["parameters"]
+    properties: dict[str, Any] = schema.get("properties", {})
+    taken = {value for value in _values(function) if _has(said, value)}
+    arguments: dict[str, Json] = {}
+    for name, part in properties.items():
+        value = _pick(name, part if isinstance(part, dict) else {}, said)
+        if value is not None:
+            arguments[name] = value
+    _fill_text(said, function, arguments, taken)
+    return arguments if all(name in arguments or "default" in properties.get(name, {}) for name in schema.get("required", ())) else None
+
+
+def _pick(name: str, part: dict[str, Any], said: str) -> Json:
+    if "enum" in part:
+        return next((value for value in sorted(map(str, part["enum"]), key=len, reverse=True) if _has(said, value)), None)
+    numbers = _NUMBER.findall(said)
+    match part.get("type"):
+        case "number" | "integer":
+            return _number(numbers[0], part["type"]) if numbers and "default" not in part else None
+        case "string" if name in ("to", "target"):
+            return after[-1] if (after := _AFTER.findall(said)) else None
+        case "string" if name in ("from", "unit", "source"):
+            unit = re.search(r"\d\s*([^\W\d]\S*)", said)
+            return str(unit[1]) if unit else None
+    return None
+
+
+def _fill_text(said: str, function: dict[str, Any], arguments: dict[str, Json], taken: Iterable[str]) -> None:
+    """Give quoted texts, or what is left of the words, to the text parameters that are still empty."""
+    properties, required = function["parameters"].get("properties", {}), function["parameters"].get("required", [])
+    empty = [name for name in required if name not in arguments and _takes_text(properties.get(name, {}))]
+    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(said)]
+    if quoted:
+        arguments.update(zip(empty, quoted, strict=False))
+    elif len(empty) == 1 and (rest := _rest(said, {word.lower() for word in taken} | _names(function))):
+        arguments[empty[0]] = rest
+
+
+def _takes_text(part: dict[str, Any]) -> bool:
+    return "enum" not in part and part.get("type", "string") in ("string", ["string", "null"])
+
+
+def _rest(said: str, names: set[str]) -> str:
+    """The words between those that only ask: what stands after a colon, or what is left when both ends are trimmed."""
+    head, colon, tail = said.partition(": ")
+    if colon and tail.strip() and len(head.split()) <= 12:
+        return tail.strip()
+    if _CJK.search(said):
+        runs = [run.strip(" ,.?!:") for run in _LATIN.findall(said)]
+        foreign = [run for run in runs if run and run.lower() not in names]
+        if foreign:
+            return max(foreign, key=len)
+    words = said.rstrip("?!. ").split()
+    while words and _asks(words[0], names):
+        words.pop(0)
+    while words and _asks(words[-1], names):
+        words.pop()
+    return " ".join(words)
+
+
+def _asks(word: str, names: set[str]) -> bool:
+    plain = word.lower().strip(",.:;?!")
+    return plain in EDGE_WORDS or plain in names or plain.replace("-", "") in names
+
+
+def _names(function: dict[str, Any]) -> set[str]:
+    return set(function["name"].removeprefix("cap_").split("_")) - {"text", "date", "to"}
+
+
+def _values(function: dict[str, Any]) -> list[str]:
+    parts = [part for part in function["parameters"].get("properties", {}).values() if isinstance(part, dict)]
+    return [str(value) for part in parts for value in part.get("enum", ())]
+
+
+def _has(said: str, value: str) -> bool:
+    squeezed = re.sub(r"[-_ ]", "", said.lower())
+    word = re.escape(value.lower())
+    return re.search(rf"(?<![a-z0-9]){word}(?![a-z0-9])", said.lower()) is not None or (len(value) > 3 and value.lower() in squeezed)
+
+
+def _number(text: str, kind: str) -> Json:
+    value = float(text)
+    return int(value) if kind == "integer" or value.is_integer() else value

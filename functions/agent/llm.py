@@ -1,0 +1,178 @@
+"""A model behind an OpenAI-compatible endpoint: one thin client that is not surprised by what endpoints do.
+
+Retries live here and nowhere else: at most three attempts within the request's deadline, with jittered backoff and the server's
+own Retry-After; a 4xx that trying again cannot help is not retried. A refused tool choice becomes the model's own choice; a refused
+request with images is sent once without them.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import httpx
+import orjson
+
+from functions.agent import completions
+from functions.agent.model import Reply, Request
+from sigil.errors import one_line
+from sigil.protocol import Json
+
+ATTEMPTS = 3
+TRANSIENT = frozenset({408, 409, 425, 429})
+BODY_BYTES = 8 << 20
+CONNECT_SECONDS = 10.0
+REQUEST_SECONDS = 110.0
+CHOICE_MARKERS = ("tool_choice", "toolchoice", "does not support", 'should be ["none", "auto"]', "incompatible with thinking")
+"""What providers say when they refuse a forced tool choice (seed 002)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+
+class _Failed(Exception):
+    """The endpoint could not be reached or did not answer in time."""
+
+
+class ChatCompletions:
+    """The client. `pause` waits between attempts (seconds); `client` carries the connections."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        model: str,
+        window: int,
+        *,
+        client: httpx.Client | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._url = url.rstrip("/") + "/chat/completions"
+        self._headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
+        self._key = key
+        self._model = model
+        self._window = window
+        self._client = client or httpx.Client(limits=httpx.Limits(max_connections=100, max_keepalive_connections=20))
+        self._pause = pause
+
+    @property
+    def name(self) -> str:
+        return self._model
+
+    @property
+    def window(self) -> int:
+        return self._window
+
+    def chat(self, request: Request) -> Reply:
+        """See `Model.chat`."""
+        request = replace(request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS))
+        reply, answer = self._attempts(request)
+        if reply.finish != "error" or answer is None or answer.status not in (400, 404, 422):
+            return reply
+        for milder in _milder(request, answer.body):
+            reply, answer = self._attempts(milder)
+            if reply.finish != "error" or answer is None:
+                break
+        return reply
+
+    def _attempts(self, request: Request) -> tuple[Reply, _Answer | None]:
+        body = self._body(request)
+        failure = Reply(text="the model did not answer in time", finish="error", transient=True)
+        for attempt in range(ATTEMPTS):
+            try:
+                answer = self._post(body, request.deadline)
+            except _Failed as problem:
+                failure, wait = Reply(text=str(problem), finish="error", transient=True), None
+            else:
+                reply = self._read(answer, request.tools)
+                if reply.finish != "error" or not reply.transient:
+                    return reply, answer
+                failure, wait = reply, answer.retry_after
+            if attempt == ATTEMPTS - 1 or not self._wait(attempt, wait, request.deadline):
+                break
+        return failure, None
+
+    def _wait(self, attempt: int, asked: float | None, deadline: float) -> bool:
+        """Pause before the next attempt; False when the deadline leaves no room for it."""
+        seconds = asked if asked is not None else 0.5 * 2**attempt * random.uniform(0.75, 1.25)
+        if time.monotonic() + seconds >= deadline:
+            return False
+        self._pause(seconds)
+        return True
+
+    def _body(self, request: Request) -> bytes:
+        body: dict[str, Json] = {"model": self._model, "messages": request.messages}
+        if request.tools:
+            body["tools"] = request.tools
+            if request.tool_choice is not None:
+                body["tool_choice"] = request.tool_choice
+        return orjson.dumps(body)
+
+    def _post(self, body: bytes, deadline: float) -> _Answer:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise _Failed("the model did not answer in time")
+        timeout = httpx.Timeout(remaining, connect=min(CONNECT_SECONDS, remaining))
+        try:
+            with self._client.stream("POST", self._url, content=body, headers=self._headers, timeout=timeout) as response:
+                received = _receive(response, deadline)
+                return _Answer(response.status_code, received, _seconds(response.headers.get("retry-after")))
+        except httpx.TimeoutException:
+            raise _Failed("the model did not answer in time") from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as problem:
+            raise _Failed(self._scrub(f"the model cannot be reached ({type(problem).__name__})")) from None
+
+    def _read(self, answer: _Answer, tools: Sequence[Json]) -> Reply:
+        if answer.status == 200:
+            return completions.parse(answer.body, offered=bool(tools))
+        transient = answer.status in TRANSIENT or answer.status >= 500
+        said = self._scrub(completions.complaint(answer.body))
+        return Reply(text=f"the model answered {answer.status}{': ' + said if said else ''}", finish="error", transient=transient)
+
+    def _scrub(self, text: str) -> str:
+        return one_line(text.replace(self._key, "***") if self._key else text)
+
+
+def _receive(response: httpx.Response, deadline: float) -> bytes:
+    """The body, read under the total deadline: a slow drip defeats a read timeout."""
+    parts, size = [], 0
+    for part in response.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > BODY_BYTES:
+            raise _Failed("the model's answer is too large")
+        if time.monotonic() > deadline:
+            raise _Failed("the model did not answer in time")
+    return b"".join(parts)
+
+
+def _seconds(header: str | None) -> float | None:
+    try:
+        return min(max(float(header), 0.0), 3600.0) if header else None
+    except ValueError:
+        return None
+
+
+def _milder(request: Request, body: bytes) -> list[Request]:
+    """What to send instead of a refused request, in order."""
+    ladder = []
+    if request.tool_choice is not None and any(marker in body.decode("utf-8", "replace").lower() for marker in CHOICE_MARKERS):
+        ladder.append(request := replace(request, tool_choice=None))
+    plain = [_without_images(message) for message in request.messages]
+    if plain != list(request.messages):
+        ladder.append(replace(request, messages=plain))
+    return ladder
+
+
+def _without_images(message: Json) -> Json:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    parts = [part.get("text", "") for part in content if part.get("type") == "text"]
+    return {**message, "content": "\n".join([*parts, "[an image was left out: the model does not take images]"])}

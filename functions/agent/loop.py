@@ -1,0 +1,127 @@
+"""At most six rounds: ask the model, run its calls, ask again; then a last request without tools."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from functions.agent import context, tokens
+from functions.agent.app import App, Step, Watch
+from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
+from functions.agent.messages import Message, ToolCall, unanswered
+from functions.agent.model import Reply, Request
+from functions.agent.session import Document, Opened, Turn
+from functions.agent.toolset import STATIC, definitions, in_scope
+from sigil.protocol import Offer
+from sigil.strict import canonical
+
+ROUNDS = 6
+STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
+NOTHING = "The model gave no answer to this. Please ask again, or say it in another way."
+OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me to go on."
+FINISH = "You have used all steps of this turn. Answer now, without tools, from what you know; say what is missing."
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What the rounds of one turn share. `deadline` is a time of the monotonic clock."""
+
+    app: App
+    desk: Desk
+    watch: Watch
+    deadline: float
+
+
+def overhead(name: str) -> float:
+    """Estimated tokens that every request carries beside the history: the system message and the static tools."""
+    return tokens.of_text(context.system(name)) + STATIC_TOKENS
+
+
+def run(opened: Opened, course: Course) -> tuple[Opened, str]:
+    """Take the turn in progress to its final text, saving before a round's calls run and after they have answered."""
+    opened = _finish_calls(opened, course)
+    while _turn(opened).rounds < ROUNDS:
+        if time.monotonic() >= course.deadline:
+            return opened, OUT_OF_TIME
+        offers = in_scope(opened.document.messages)
+        reply, opened = _ask(opened, course, offers, with_tools=True)
+        if reply.finish == "error" or not reply.calls:
+            return opened, _final(reply)
+        said = Message("assistant", reply.text, at=course.app.clock(), calls=reply.calls, reasoning=reply.reasoning)
+        opened = _checkpoint(opened, course, said)
+        opened = _answer(opened, course, reply.calls, offers)
+    reply, opened = _ask(opened, course, (), with_tools=False)
+    return opened, _final(reply)
+
+
+def _turn(opened: Opened) -> Turn:
+    turn = opened.document.turn
+    assert turn is not None, "the loop runs inside a turn"
+    return turn
+
+
+def _final(reply: Reply) -> str:
+    if reply.finish == "error":
+        return f"I could not get an answer: {reply.text}." + (" Please try again in a moment." if reply.transient else "")
+    if reply.finish == "length" and reply.text:
+        return f"{reply.text} […]\n\n(The answer was cut at the model's length limit.)"
+    return reply.text or NOTHING
+
+
+def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool) -> tuple[Reply, Opened]:
+    document, app = opened.document, course.app
+    messages = context.prompt(app.name, document.messages)
+    if not with_tools:
+        messages.append({"role": "system", "content": FINISH})
+    estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(app.name)
+    started = time.monotonic()
+    reply = app.model.chat(Request(messages, definitions(offers) if with_tools else (), deadline=course.deadline))
+    usage = reply.usage
+    if usage.estimated:
+        usage = replace(usage, prompt=round(estimate * document.ratio), completion=round(tokens.of_text(reply.text)))
+    ratio = document.ratio if usage.estimated else tokens.corrected(document.ratio, estimate, usage.prompt)
+    turn = _turn(opened)
+    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
+    facts = {"tools": len(offers) + len(STATIC) if with_tools else 0, "prompt": usage.prompt, "completion": usage.completion}
+    course.watch(Step("request", app.model.name, reply.text, (time.monotonic() - started) * 1000, facts=facts))
+    return reply, replace(opened, document=replace(document, turn=turn, ratio=ratio))
+
+
+def _finish_calls(opened: Opened, course: Course) -> Opened:
+    """Answer what a crash left unanswered: what is safe to repeat runs again, the rest is told as interrupted."""
+    pending = unanswered(opened.document.messages)
+    if not pending:
+        return opened
+    offers = in_scope(opened.document.messages)
+    again = tuple(call for call in pending if safe_to_repeat(call, offers))
+    answers = {given.call.id: given for given in _run(course, again, offers, opened.document)}
+    return _record(opened, course, [answers.get(call.id) or interrupted(call) for call in pending])
+
+
+def _answer(opened: Opened, course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer]) -> Opened:
+    return _record(opened, course, _run(course, calls, offers, opened.document))
+
+
+def _run(course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], document: Document) -> list[Answer]:
+    for call in calls:
+        course.watch(Step("call", call.name, call.arguments))
+    left = context.room(course.app.model.window, overhead(course.app.name), document.ratio) - tokens.of_messages(document.messages)
+    return answer_all(course.desk, calls, offers, int(left * tokens.CHARACTERS_A_TOKEN))
+
+
+def _record(opened: Opened, course: Course, answers: Sequence[Answer]) -> Opened:
+    for given in answers:
+        course.watch(Step("answer", given.call.name, given.content, given.ms, error=given.error))
+        for offer in given.loads:
+            course.watch(Step("load", offer.tool, offer.description))
+    now = course.app.clock()
+    results = [Message("tool", given.content, at=now, call_id=given.call.id, loads=given.loads, cut=given.cut) for given in answers]
+    turn = _turn(opened)
+    used = (*turn.tools, *(given.call.name for given in answers))
+    return _checkpoint(replace(opened, document=replace(opened.document, turn=replace(turn, tools=used))), course, *results)
+
+
+def _checkpoint(opened: Opened, course: Course, *messages: Message) -> Opened:
+    document = opened.document.add(*messages)
+    return course.app.sessions.save(opened, replace(document, turn=replace(_turn(opened), attempts=0)))

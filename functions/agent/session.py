@@ -1,0 +1,152 @@
+"""A session's document: opened, saved by compare-and-set at every checkpoint, closed with its outbox in one write."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from functions import events
+from functions.agent.messages import Message, Usage, revive
+from functions.events import Event
+from sigil.errors import BackendError, Conflict
+from sigil.kv import ABSENT, KV, keys
+
+COMPRESS_BYTES = 64 * 1024
+SEEN_MOST = 64
+OUTBOX_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the requests so far."""
+
+    event: Event
+    attempts: int = 1
+    rounds: int = 0
+    tools: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A reply on its way: `text` is markdown, `sent` counts the parts that have left."""
+
+    event: str
+    session: str
+    text: str
+    reply_to: str = ""
+    rounds: int = 0
+    tools: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    sent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Everything about a session that a turn needs. `ratio` corrects token estimates; `seen` are the last handled events."""
+
+    messages: tuple[Message, ...] = ()
+    next_seq: int = 1
+    turn: Turn | None = None
+    outbox: tuple[Outgoing, ...] = ()
+    seen: tuple[str, ...] = ()
+    ratio: float = 1.15
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, *messages: Message) -> Document:
+        """The document with the messages at its end, numbered."""
+        numbered = tuple(replace(message, seq=self.next_seq + offset) for offset, message in enumerate(messages))
+        return replace(self, messages=(*self.messages, *numbered), next_seq=self.next_seq + len(numbered))
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A document with the store's version that it was read or saved at: the fence of whoever holds it."""
+
+    key: str
+    document: Document
+    version: str | None
+
+
+class Sessions:
+    """Session documents in a store."""
+
+    def __init__(self, kv: KV) -> None:
+        self._kv = kv
+
+    def open(self, key: str) -> Opened:
+        """The session's document; an empty one when it is new."""
+        item = self._kv.get(keys.head(key))
+        return Opened(key, decode(item.value), item.version) if item else Opened(key, Document(), None)
+
+    def save(self, opened: Opened, document: Document) -> Opened:
+        """Write the document over the version that was opened; `Conflict` when somebody else was faster."""
+        expect = ABSENT if opened.version is None else opened.version
+        return Opened(opened.key, document, self._kv.put(keys.head(opened.key), encode(document), expect=expect))
+
+    def archive(self, key: str, dropped: Sequence[Message]) -> None:
+        """Keep the messages that compaction is about to drop; writing the same ones again changes nothing."""
+        if dropped:
+            self._kv.put(keys.archive(key, dropped[0].seq), orjson.dumps(dropped))
+
+    def was_seen(self, opened: Opened, event: str) -> bool:
+        """Whether the event's turn is closed already."""
+        return event in opened.document.seen or self._kv.get(keys.seen(opened.key, event)) is not None
+
+    def remember(self, key: str, event: str) -> None:
+        """Keep the id of a handled event for 8 days, beyond the few in the document."""
+        self._kv.put(keys.seen(key, event), b"", ttl=keys.SEEN_TTL)
+
+    def sent(self, opened: Opened, position: int, parts: int) -> Opened:
+        """Mark `parts` of an outgoing reply as sent."""
+        outbox = list(opened.document.outbox)
+        outbox[position] = replace(outbox[position], sent=parts)
+        return self.save(opened, replace(opened.document, outbox=tuple(outbox)))
+
+    def delivered(self, opened: Opened) -> Opened:
+        """Empty the outbox: everything in it has left."""
+        return self.save(opened, replace(opened.document, outbox=()))
+
+
+def encode(document: Document) -> bytes:
+    """The document as bytes: JSON, compressed when it is large."""
+    body = orjson.dumps(document)
+    return body if len(body) < COMPRESS_BYTES else zlib.compress(body, 1)
+
+
+def decode(data: bytes) -> Document:
+    """The document that `encode` wrote; `BackendError` when it is damaged."""
+    try:
+        fields = orjson.loads(data if data.startswith(b"{") else zlib.decompress(data))
+        return Document(
+            **{
+                **fields,
+                "messages": tuple(map(revive, fields["messages"])),
+                "turn": _turn(fields["turn"]),
+                "outbox": tuple(map(_outgoing, fields["outbox"])),
+                "seen": tuple(fields["seen"]),
+                "usage": Usage(**fields["usage"]),
+            }
+        )
+    except (ValueError, TypeError, KeyError, zlib.error):
+        raise BackendError(
+            "EDAMAGED", "the session's document is damaged", suggestion="start a new session, or restore the store"
+        ) from None
+
+
+def _turn(fields: Mapping[str, Any] | None) -> Turn | None:
+    if fields is None:
+        return None
+    event = events.decode(orjson.dumps(fields["event"]))
+    return Turn(**{**fields, "event": event, "tools": tuple(fields["tools"]), "usage": Usage(**fields["usage"])})
+
+
+def _outgoing(fields: Mapping[str, Any]) -> Outgoing:
+    return Outgoing(**{**fields, "tools": tuple(fields["tools"]), "usage": Usage(**fields["usage"])})
+
+
+__all__ = ["Conflict", "Document", "Opened", "Outgoing", "Sessions", "Turn"]

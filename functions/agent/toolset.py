@@ -1,0 +1,99 @@
+"""Which tools the model has: a pure function of the history, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from functions.agent.messages import Message
+from sigil.protocol import TOOL_PREFIX, Hit, Json, Offer
+
+QUERY, DEPLOY = "sigil_query", "sigil_deploy"
+
+_DEPLOY_TEXT = """\
+Create a new capability when sigil_query found none, and call it as cap_NAME (hyphens become underscores) in the next step.
+execute is the body of an async JavaScript function (input, env): return a string or JSON. The engine has the web's names:
+crypto.subtle.digest, crypto.randomUUID, TextEncoder, TextDecoder, URL, URLSearchParams, atob, btoa, structuredClone, console, BigInt.
+It has no files, no process, no require, no import, no setTimeout; fetch, Date.now() and Math.random() throw unless the permission is
+declared (clock, random and log are given at once; http, kv, secrets and call wait for an owner).
+For bad input throw Object.assign(new Error("what is wrong"), {code: "EINVAL"}). Give tests: a capability whose tests fail is not activated.
+Example: name "reverse-text", description "Reverse a text.", schema {"type":"object","required":["text"],"properties":{"text":{"type":"string"}}},
+execute "return [...input.text].reverse().join('')", tests [{"input":{"text":"abc"},"output":"cba"}]."""
+
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+
+STATIC: tuple[dict[str, Json], ...] = (
+    {
+        "type": "function",
+        "function": {
+            "name": QUERY,
+            "description": "Find capabilities by what they do. What is found becomes a callable cap_* tool in the next step. "
+            "Tools that are not listed any more come back when you search for them again.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "What the capability should do, in a few words."},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": 10, "default": 3},
+                },
+                "required": ["query"],
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": DEPLOY,
+            "description": _DEPLOY_TEXT,
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "description": "Lower-case words joined by hyphens."},
+                    "description": {"type": "string", "description": "What it does, in one sentence."},
+                    "schema": {"type": "object", "description": "JSON Schema of the input, an object."},
+                    "execute": {"type": "string", "description": "The JavaScript body."},
+                    "tags": _STRINGS,
+                    "aliases": _STRINGS,
+                    "examples": _STRINGS,
+                    "tests": {"type": "array", "items": {"type": "object"}, "description": "[{input, output}] or [{input, error}]."},
+                    "permissions": {"type": "object", "description": 'For example {"clock": true, "http": ["GET api.example.com/v1/"]}.'},
+                    "requires": _STRINGS,
+                },
+                "required": ["name", "description", "schema", "execute"],
+            },
+        },
+    },
+)
+
+
+def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
+    """The offers that the history holds, in order of first appearance; the latest load of a tool wins."""
+    scope: dict[str, Offer] = {}
+    for message in messages:
+        for offer in message.loads:
+            scope[offer.tool] = offer
+    return tuple(scope.values())
+
+
+def definition(offer: Offer) -> dict[str, Json]:
+    """An offer as the model reads it."""
+    return {"type": "function", "function": {"name": offer.tool, "description": offer.description, "parameters": offer.schema}}
+
+
+def definitions(offers: Sequence[Offer]) -> list[dict[str, Json]]:
+    """The tools of a round: the static ones first, then the offers."""
+    return [*STATIC, *map(definition, offers)]
+
+
+def is_capability(tool: str) -> bool:
+    """Whether a tool's name is one that a capability could have."""
+    return tool.startswith(TOOL_PREFIX)
+
+
+def by_tool(offers: Iterable[Offer]) -> Mapping[str, Offer]:
+    """The offers by the tool that the model calls."""
+    return {offer.tool: offer for offer in offers}
+
+
+def summary(hit: Hit) -> dict[str, Json]:
+    """What the model reads of a found capability; its schema arrives as the tool."""
+    offer = hit.offer
+    return {"capability": offer.name, "tool": offer.tool, "description": offer.description, "version": offer.version, "score": hit.score}

@@ -1,0 +1,134 @@
+"""The whole story of a turn: an event comes in, the session is opened, the rounds run, the session is closed with its replies."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import orjson
+
+from functions.agent import commands, context
+from functions.agent.app import App, Step, Watch, unwatched
+from functions.agent.calls import Desk
+from functions.agent.compaction import compact
+from functions.agent.loop import Course, overhead, run
+from functions.agent.messages import Message, unanswered
+from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Outgoing, Turn
+from functions.agent.toolset import in_scope
+from functions.events import Event, encode
+from sigil.kv import keys
+from sigil.protocol import Caller
+
+ATTEMPTS = 3
+GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
+STOPPED = "Stopped."
+NOT_YOURS = "I only talk to people whom my owner has let in. Your id here is `{id}`: with it, the owner can add you to UNCAGED_OWNERS."
+
+
+def handle(event: Event, app: App, watch: Watch = unwatched) -> Opened:
+    """Take `event` to its end and return the closed session, its outbox still full.
+
+    An event whose turn is closed changes nothing. A turn that somebody left in progress is finished first.
+    """
+    opened = app.sessions.open(keys.session_of(app.name, event.session))
+    if app.sessions.was_seen(opened, event.id):
+        return opened
+    while opened.document.turn:
+        unfinished = opened.document.turn.event
+        opened = _resume(opened, app, watch)
+        if unfinished.id == event.id:
+            return opened
+    return _begin(opened, event, app, watch)
+
+
+def stop(session: str, app: App) -> Opened:
+    """Close the turn in progress as stopped: its open calls are answered as interrupted."""
+    opened = app.sessions.open(keys.session_of(app.name, session))
+    turn = opened.document.turn
+    return _close(opened, app, turn, STOPPED) if turn else opened
+
+
+def _begin(opened: Opened, event: Event, app: App, watch: Watch) -> Opened:
+    role = app.rules.role(event)
+    turn = Turn(event)
+    if not app.rules.may_talk(role):
+        return _close(opened, app, turn, NOT_YOURS.format(id=event.sender.id) if event.private else "", said=False)
+    effect = commands.run(event.text, opened.document, app)
+    if effect:
+        left = {message.seq for message in effect.document.messages}
+        app.sessions.archive(opened.key, [message for message in opened.document.messages if message.seq not in left])
+        return _close(replace(opened, document=effect.document), app, turn, effect.text, said=False)
+    document = _evict(opened, app, watch)
+    origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
+    document = document.add(Message("user", _text(event), at=event.at, origin=origin))
+    return _rounds(app.sessions.save(opened, replace(document, turn=turn)), app, watch)
+
+
+def _resume(opened: Opened, app: App, watch: Watch) -> Opened:
+    """Go on with a turn that was left in progress; at its third try it is given up, so that the chat goes on."""
+    turn = opened.document.turn
+    assert turn is not None, "only a turn in progress is resumed"
+    if turn.attempts + 1 >= ATTEMPTS:
+        reason = {"reason": "its turn failed at every try", "event": orjson.loads(encode(turn.event)), "at": app.clock()}
+        app.kv.put(keys.dead(turn.event.id), orjson.dumps(reason))
+        return _close(opened, app, turn, GAVE_UP)
+    watch(Step("note", text="going on with a turn that was interrupted"))
+    document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1))
+    return _rounds(app.sessions.save(opened, document), app, watch)
+
+
+def _rounds(opened: Opened, app: App, watch: Watch) -> Opened:
+    turn = opened.document.turn
+    assert turn is not None, "rounds belong to a turn"
+    role = app.rules.role(turn.event)
+    caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
+    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool)
+    opened, text = run(opened, Course(app, desk, watch, time.monotonic() + app.turn_seconds))
+    return _close(opened, app, opened.document.turn or turn, text)
+
+
+def _evict(opened: Opened, app: App, watch: Watch) -> Document:
+    """The document after compaction; what leaves it is archived first."""
+    document = opened.document
+    compacted = compact(document.messages, context.room(app.model.window, overhead(app.name), document.ratio))
+    if not compacted.dropped:
+        return document
+    app.sessions.archive(opened.key, compacted.dropped)
+    stays = {offer.tool for offer in in_scope(compacted.kept)}
+    gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
+    watch(Step("evict", text=f"{len(compacted.dropped)} messages archived", facts={"tools": gone}))
+    return replace(document, messages=compacted.kept)
+
+
+def _text(event: Event) -> str:
+    notes = [f"[{attachment.get('kind', 'file')}: {attachment.get('name') or 'unnamed'}]" for attachment in event.attachments]
+    return "\n".join([event.text, *notes] if event.text else notes)
+
+
+def _close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True) -> Opened:
+    """History, seen ids and outbox in one write. `said`: the text is part of the conversation."""
+    document = opened.document
+    if said:
+        note = '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the turn was stopped","suggestion":""}}'
+        open_calls = [Message("tool", note, at=app.clock(), call_id=call.id) for call in unanswered(document.messages)]
+        document = document.add(*open_calls, Message("assistant", text, at=app.clock()))
+    event = turn.event
+    sending = [Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage)] if text else []
+    document = replace(
+        document,
+        turn=None,
+        outbox=(*document.outbox, *sending)[-OUTBOX_MOST:],
+        seen=_remembered(opened, app, event.id),
+        usage=document.usage + turn.usage,
+    )
+    return app.sessions.save(opened, document)
+
+
+def _remembered(opened: Opened, app: App, event: str) -> tuple[str, ...]:
+    """The recent ids with `event`; the oldest leave the document once their own records stand."""
+    seen = (*opened.document.seen, event)
+    if len(seen) <= SEEN_MOST:
+        return seen
+    for old in seen[: -SEEN_MOST // 2]:
+        app.sessions.remember(opened.key, old)
+    return seen[-SEEN_MOST // 2 :]

@@ -1,0 +1,76 @@
+"""What enters an agent: one event, whatever the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import orjson
+
+from sigil.errors import UsageError
+
+Kind = Literal["message", "mail", "task", "wakeup", "continue"]
+KINDS = get_args(Kind)
+TEXT_LIMIT = 100_000
+"""Characters of an event's text; platforms allow far less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who wrote: `id` is the platform's user id with its platform (`telegram:42`)."""
+
+    id: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to a session.
+
+    `id`: platform, bot and the platform's own update id. `order`: sorts a session's events by the platform's own time
+    (ms, 15 digits) and update id (20 digits), never by arrival. `at`: seconds since the epoch, the platform's own time.
+    `addressed`: whom a group message names (`@bot`), empty when it is for us without doubt.
+    `private`: nobody but the sender writes into the session.
+    """
+
+    id: str
+    kind: Kind
+    agent: str
+    session: str
+    sender: Sender
+    text: str
+    at: float
+    order: str
+    attachments: tuple[Mapping[str, Any], ...] = ()
+    reply_to: str = ""
+    addressed: tuple[str, ...] = ()
+    private: bool = False
+
+    @property
+    def platform(self) -> str:
+        return self.session.partition(":")[0]
+
+
+def order_of(at: float, update: int) -> str:
+    """The sort key of an event: `at` in seconds, `update` the platform's own counter (both clamped to their digits)."""
+    milliseconds = min(max(int(at * 1000), 0), 10**15 - 1)
+    return f"{milliseconds:015d}-{min(max(update, 0), 10**20 - 1):020d}"
+
+
+def encode(event: Event) -> bytes:
+    """The event as JSON."""
+    return orjson.dumps(asdict(event))
+
+
+def decode(data: bytes) -> Event:
+    """The event that `encode` wrote; `UsageError` when it is none."""
+    try:
+        fields = orjson.loads(data)
+        sender = Sender(**fields.pop("sender"))
+        event = Event(sender=sender, **{**fields, "attachments": tuple(fields["attachments"]), "addressed": tuple(fields["addressed"])})
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        raise UsageError("EEVENT", f"not an event: {type(problem).__name__}") from None
+    if event.kind not in KINDS:
+        raise UsageError("EEVENT", "not an event: unknown kind")
+    return event

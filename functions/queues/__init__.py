@@ -1,0 +1,1 @@
+"""Queues of events: one contract, one file a back-end."""

@@ -1,0 +1,32 @@
+"""The contract of a queue: events of one session one at a time and in order, sessions side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from functions.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event handed to one worker. `receipt` is the queue's own."""
+
+    event: Event
+    receipt: str
+
+
+class Queue(Protocol):
+    """Events on their way to a worker. An event is durable when `put` returns; it is delivered until `done`."""
+
+    def put(self, event: Event) -> None:
+        """Store the event; one that already waits is the same event."""
+
+    def take(self, wait: float) -> Delivery | None:
+        """The next event that may run now, claimed for this worker; None after `wait` seconds without one."""
+
+    def done(self, delivery: Delivery) -> None:
+        """The event is handled to its end."""
+
+    def retry(self, delivery: Delivery, delay: float) -> None:
+        """Hand the event out again in `delay` seconds, before anything that came after it."""

@@ -1,0 +1,47 @@
+"""The agent's settings, beside those it shares with Sigil."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sigil.errors import UsageError
+from sigil.settings import Settings as SigilSettings
+from sigil.settings import setting
+
+DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
+ACCESS = ("open", "members", "owners")
+DEPLOY = ("members", "owners", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(SigilSettings):
+    """What an agent needs: its model, its people, its platforms."""
+
+    queue: str = setting("UNCAGED_QUEUE", "", "where events wait (default: in the store itself)")
+    llm_url: str = setting(
+        "UNCAGED_LLM_URL", "", "an OpenAI-compatible endpoint (default with a key: DashScope; without: the offline model)"
+    )
+    llm_key: str = setting("UNCAGED_LLM_KEY", "", "the endpoint's key", secret=True)
+    llm_model: str = setting("UNCAGED_LLM_MODEL", "qwen-plus", "the model's name at the endpoint")
+    llm_window: int = setting("UNCAGED_LLM_WINDOW", 128_000, "tokens that fit into one request of the model")
+    owners: tuple[str, ...] = setting("UNCAGED_OWNERS", (), "who may change the agent: telegram:123,slack:U1")
+    access: str = setting("UNCAGED_ACCESS", "members", "who may talk to it: open, members (owners and whom they let in) or owners")
+    deploy: str = setting("UNCAGED_DEPLOY", "members", "in whose chats it may create capabilities: members, owners or none")
+    turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
+    workers: int = setting("UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time")
+    telegram_token: str = setting("TELEGRAM_TOKEN", "", "the bot's token", secret=True)
+    telegram_secret: str = setting(
+        "TELEGRAM_SECRET", "", "the webhook's secret token (without it the webhook refuses everything)", secret=True
+    )
+    telegram_api: str = setting("TELEGRAM_API", "https://api.telegram.org", "the Bot API's address")
+    telegram_username: str = setting("TELEGRAM_USERNAME", "", "the bot's user name without @ (default: the Bot API is asked once)")
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("UNCAGED_ACCESS", self.access, ACCESS), ("UNCAGED_DEPLOY", self.deploy, DEPLOY)):
+            if value not in known:
+                raise UsageError("ESETTING", f"{name}={value!r} is unknown", suggestion=f"use {', '.join(known)}")
+
+    @property
+    def endpoint(self) -> str:
+        """Where the model is; empty for the offline model."""
+        return self.llm_url or (DASHSCOPE if self.llm_key else "")
