@@ -1,0 +1,53 @@
+"""Replies that are fetched instead of sent: whoever asked over HTTP waits here for its answer, or comes back for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import orjson
+
+from sigil.errors import Conflict
+from sigil.kv import ABSENT, KV, keys
+from sigil.protocol import Json
+
+KEPT_SECONDS = 3600.0
+LOOK_SECONDS = 0.25
+WAITING = b'{"waiting":true}'
+
+
+class Replies:
+    """What events were answered, kept for an hour."""
+
+    def __init__(self, kv: KV) -> None:
+        self._kv = kv
+        self._kept = threading.Condition()
+
+    def expect(self, session: str, event: str) -> None:
+        """Note that an answer to `event` will come, so that a poll can tell a slow one from an unknown one."""
+        try:
+            self._kv.put(keys.reply(session, event), WAITING, expect=ABSENT, ttl=KEPT_SECONDS)
+        except Conflict:
+            return
+
+    def keep(self, session: str, event: str, reply: Json) -> None:
+        """Keep the answer to `event` and wake whoever waits for it."""
+        self._kv.put(keys.reply(session, event), orjson.dumps(reply), ttl=KEPT_SECONDS)
+        with self._kept:
+            self._kept.notify_all()
+
+    def get(self, session: str, event: str) -> Json:
+        """The answer; `{"waiting": true}` while there is none yet; None when nothing is known of the event."""
+        item = self._kv.get(keys.reply(session, event))
+        return orjson.loads(item.value) if item else None
+
+    def wait(self, session: str, event: str, seconds: float) -> Json:
+        """The answer once it is there, or what `get` says after `seconds`."""
+        end = time.monotonic() + seconds
+        while True:
+            reply = self.get(session, event)
+            left = end - time.monotonic()
+            if left <= 0 or not (reply and reply.get("waiting")):
+                return reply
+            with self._kept:
+                self._kept.wait(min(left, LOOK_SECONDS))

@@ -1,0 +1,82 @@
+"""`uncaged doctor`: every setting, and whether what the agent needs answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+
+from functions.settings import Settings
+from functions.wiring import open_channels, open_model
+from sigil.errors import SigilError
+from sigil.kv import Key
+from sigil.settings import described
+from sigil.wiring import open_sandbox, open_stores
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: `problem` is empty when all is well."""
+
+    name: str
+    state: str
+    problem: str = ""
+    help: str = ""
+
+
+def run(*, as_json: bool) -> int:
+    """Print settings and findings; the exit code is 1 when something is wrong."""
+    settings = Settings.read()
+    findings = [_check(name, check) for name, check in _checks(settings).items()]
+    rows = described(settings)
+    if as_json:
+        report = {"settings": {name: value for name, value, _ in rows}, "checks": findings}
+        sys.stdout.write(orjson.dumps(report).decode() + "\n")
+    else:
+        width = max(len(name) for name, _, _ in rows)
+        for name, value, meaning in rows:
+            sys.stdout.write(f"{name:<{width}}  {value or '-':<24}  {meaning}\n")
+        sys.stdout.write("\n")
+        for finding in findings:
+            sys.stdout.write(f"{'✗' if finding.problem else '✓'} {finding.name}: {finding.problem or finding.state}\n")
+            if finding.help:
+                sys.stdout.write(f"  help: {finding.help}\n")
+    return 1 if any(finding.problem for finding in findings) else 0
+
+
+def _checks(settings: Settings) -> dict[str, Callable[[], str]]:
+    return {
+        "store": lambda: _store(settings),
+        "engine": lambda: _engine(settings),
+        "model": lambda: open_model(settings).name,
+        "platforms": lambda: ", ".join(open_channels(settings)) or "none set",
+        "owners": lambda: ", ".join(settings.owners) or "nobody but this machine's own user",
+    }
+
+
+def _check(name: str, check: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, check())
+    except SigilError as problem:
+        return Finding(name, "", problem.message, problem.suggestion)
+
+
+def _store(settings: Settings) -> str:
+    kv = open_stores(settings).kv
+    kv.put(Key("doctor", "probe"), b"", ttl=1.0)
+    return settings.store or f"sqlite in {settings.data_folder}"
+
+
+def _engine(settings: Settings) -> str:
+    from sigil.compile.javascript import plugin
+    from sigil.sandbox.program import Program
+
+    sandbox = open_sandbox(settings)
+    try:
+        wasm = plugin("return 1 + 1")
+        outcome = sandbox.run(Program("doctor", "js", lambda: wasm), b"{}")
+        return f"answers in {outcome.duration_ms:.1f} ms"
+    finally:
+        sandbox.close()

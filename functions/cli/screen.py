@@ -1,0 +1,109 @@
+"""What the terminal shows: steps while a turn runs, the answer as markdown, the working set and the tokens after it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+import orjson
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.text import Text
+
+from functions.agent.app import Step
+from sigil.errors import SigilError, one_line
+
+
+class Screen:
+    """Steps go to stderr, answers to stdout, so that a pipe gets the answers alone."""
+
+    def __init__(self) -> None:
+        self._out = Console(soft_wrap=False)
+        self._err = Console(stderr=True)
+        self._history()
+
+    def _history(self) -> None:
+        if sys.stdin.isatty():
+            with suppress(ImportError):
+                import readline  # noqa: F401  arrow keys and history for input()
+
+    def greet(self, model: str, session: str, messages: int) -> None:
+        """The first line of a conversation."""
+        kept = f", {messages} messages so far" if messages else ""
+        self._err.print(Text(f"session {session}{kept} · model {model} · /help · Ctrl-C stops a turn, Ctrl-D leaves", style="dim"))
+
+    def ask(self) -> str:
+        """What the person types next."""
+        return input("› " if sys.stdin.isatty() else "")
+
+    def step(self, step: Step) -> None:
+        """One line for what just happened."""
+        line = _LINES[step.kind](step)
+        if line is not None:
+            self._err.print(line)
+
+    def replies(self, texts: Sequence[str]) -> None:
+        """The answers."""
+        for text in texts:
+            if self._out.is_terminal:
+                self._out.print(Markdown(text))
+            else:
+                self._out.file.write(text + "\n")
+
+    def footer(self, resident: Sequence[str], used: int, window: int) -> None:
+        """The working set and the tokens of the next request."""
+        tools = " ".join(["sigil_query", "sigil_deploy", *resident])
+        self._err.print(Text(f"tools: {tools} · {used:,} of {window:,} tokens", style="dim"))
+
+    def failure(self, problem: SigilError) -> None:
+        """Something the agent depends on failed."""
+        self._err.print(Text(f"error: {problem.message}" + (f" ({problem.suggestion})" if problem.suggestion else ""), style="red"))
+
+    def hint(self, text: str) -> None:
+        self._err.print(Text(f"({text})", style="dim"))
+
+    def bye(self) -> None:
+        self._err.print()
+
+
+def _request(step: Step) -> Text | None:
+    return None
+
+
+def _call(step: Step) -> Text:
+    return Text.assemble(("  → ", "cyan"), (step.name, "bold"), (" " + one_line(step.text, 200), "dim"))
+
+
+def _answer(step: Step) -> Text:
+    mark, style = ("  ✗ ", "red") if step.error else ("  ← ", "green")
+    return Text.assemble((mark, style), (_result(step), ""), (f"  {step.ms:.0f} ms", "dim"))
+
+
+def _result(step: Step) -> str:
+    try:
+        body = orjson.loads(step.text.partition("\n")[0])
+    except orjson.JSONDecodeError:
+        return one_line(step.text, 200)
+    if step.error:
+        return one_line(f"{step.error}: {body['error']['message']}", 200)
+    found = body["ok"].get("items") if isinstance(body.get("ok"), dict) else None
+    if isinstance(found, list) and step.name == "sigil_query":
+        return "found " + ", ".join(str(item.get("capability")) for item in found) if found else "nothing found"
+    return one_line(orjson.dumps(body.get("ok")).decode(), 200)
+
+
+def _load(step: Step) -> Text:
+    return Text.assemble(("  ↑ ", "magenta"), (step.name, "bold"), (" paged in", "dim"))
+
+
+def _evict(step: Step) -> Text:
+    gone = ", ".join(step.facts.get("tools", ()))
+    return Text.assemble(("  ↓ ", "magenta"), (f"compacted: {step.text}", "dim"), (f"; gone: {gone}" if gone else "", "dim"))
+
+
+def _note(step: Step) -> Text:
+    return Text(f"  · {step.text}", style="dim")
+
+
+_LINES = {"request": _request, "call": _call, "answer": _answer, "load": _load, "evict": _evict, "note": _note}

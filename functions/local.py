@@ -1,0 +1,159 @@
+"""All doors in one process: webhooks, Sigil's API, `/chat`, the queue's workers and the ticker."""
+
+from __future__ import annotations
+
+import hmac
+import itertools
+import logging
+import re
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
+
+from functions import scheduler, webhook, worker
+from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from functions.wiring import House
+from sigil import http as sigil_http
+from sigil import strict
+from sigil.errors import Refused, SigilError, UsageError
+from sigil.kv import keys
+from sigil.protocol import Json
+from sigil.registry import LocalRegistry
+
+WAIT_SECONDS = 25.0
+DRAIN_SECONDS = 30.0
+TICK_SECONDS = 60.0
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NUMBERS = itertools.count()
+log = logging.getLogger("uncaged")
+
+
+class Crew:
+    """The threads that work on the queue. `stop` lets running turns end and takes no new ones."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._over = threading.Event()
+        workers = [threading.Thread(target=self._work, name=f"worker-{number}", daemon=True) for number in range(house.settings.workers)]
+        self._threads = [*workers, threading.Thread(target=self._tick, name="ticker", daemon=True)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, seconds: float = DRAIN_SECONDS) -> bool:
+        """End the crew; False when a turn was still running after `seconds`."""
+        self._over.set()
+        end = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0.0))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _tick(self) -> None:
+        while not self._over.wait(TICK_SECONDS):
+            try:
+                scheduler.tick(self._house.stores.kv)
+            except SigilError as problem:
+                log.warning("the store cannot be swept: %s", problem)
+
+    def _work(self) -> None:
+        while not self._over.is_set():
+            try:
+                delivery = self._house.queue.take(1.0)
+                if delivery:
+                    worker.process(delivery, self._house)
+            except Exception:  # a door: a store that fails for a moment must not end the worker
+                log.exception("the queue cannot be read")
+                self._over.wait(1.0)
+
+
+def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> FastAPI:
+    """The whole server. `ready` is called once it works."""
+    crew = Crew(house)
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        crew.start()
+        ready()
+        yield
+        if not await run_in_threadpool(crew.stop):
+            log.warning("a turn was still running; it goes on at the next start")
+
+    served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
+    served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))
+    served.include_router(chat_routes(house, token))
+    if isinstance(house.app.registry, LocalRegistry):
+        sigil_http.mount(served, house.app.registry, token, house.settings.agent)
+    return served
+
+
+def chat_routes(house: House, token: str) -> APIRouter:
+    """POST /chat and the poll of an answer that takes long."""
+    routes = APIRouter()
+
+    @routes.post("/chat")
+    async def chat(request: Request) -> JSONResponse:
+        try:
+            _demand_token(request, token)
+            event = _event(strict.loads(await webhook.read(request, webhook.BODY_BYTES)), house.settings.agent)
+        except Refused as problem:
+            return webhook.refusal(401, problem)
+        except UsageError as problem:
+            return webhook.refusal(400, problem)
+        except webhook.TooLarge:
+            return webhook.refusal(413, UsageError("ETOOBIG", f"the body is over {webhook.BODY_BYTES:,} bytes", source="chat"))
+        return await run_in_threadpool(_ask, house, event)
+
+    @routes.get("/chat/{session}/{event}")
+    def poll(session: str, event: str, request: Request) -> JSONResponse:
+        try:
+            _demand_token(request, token)
+        except Refused as problem:
+            return webhook.refusal(401, problem)
+        return _answer(house.replies.get(_key(house, f"http:admin:{session}"), f"http:{event}"), session, event)
+
+    return routes
+
+
+def _demand_token(request: Request, token: str) -> None:
+    given = request.headers.get("authorization", "").encode("utf-8", "replace")
+    if not hmac.compare_digest(given, b"Bearer " + token.encode()):
+        raise Refused("EAUTH", "a bearer token is needed", source="chat", suggestion="send Authorization: Bearer TOKEN (UNCAGED_TOKEN)")
+
+
+def _event(body: Json, agent: str) -> Event:
+    name, text = (body.get("session", "main"), body.get("text")) if isinstance(body, dict) else (None, None)
+    if not isinstance(name, str) or not _SESSION.fullmatch(name):
+        raise UsageError("EINVAL", "session is a name of letters, digits, dot, hyphen and underscore", source="chat")
+    if not isinstance(text, str) or not text.strip() or len(text) > TEXT_LIMIT:
+        raise UsageError("EINVAL", f"text is a string of 1 to {TEXT_LIMIT:,} characters", source="chat")
+    now = time.time()
+    number = f"http:{uuid.uuid4().hex}"
+    order = order_of(now, next(_NUMBERS))
+    return Event(number, "message", agent, f"http:admin:{name}", Sender("http:admin", "admin"), text, now, order, private=True)
+
+
+def _key(house: House, session: str) -> str:
+    return keys.session_of(house.settings.agent, session)
+
+
+def _ask(house: House, event: Event) -> JSONResponse:
+    house.replies.expect(_key(house, event.session), event.id)
+    house.queue.put(event)
+    reply = house.replies.wait(_key(house, event.session), event.id, WAIT_SECONDS)
+    return _answer(reply, event.session.rpartition(":")[2], event.id.partition(":")[2])
+
+
+def _answer(reply: dict[str, Any] | None, session: str, event: str) -> JSONResponse:
+    if reply is None:
+        return webhook.refusal(404, UsageError("ENOENT", "no such message, or its answer is too old", source="chat"))
+    if reply.get("waiting"):
+        return JSONResponse({"waiting": True, "poll": f"/chat/{session}/{event}"}, 202)
+    return JSONResponse(reply)
