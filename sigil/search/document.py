@@ -1,0 +1,84 @@
+"""What the index is given and what it gives back, and how much each field of a document counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+FIELD_LIMIT: Final = 4_000
+"""Characters of a field that are read; what stands further back is not found by it."""
+SATURATION: Final = 2.0
+"""BM25's k1: how slowly a repeated word stops counting."""
+STRONGEST: Final = SATURATION + 1
+"""What no word's strength reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A capability as people look for it.
+
+    `ref` is the caller's own key for it, `parameters` maps name to description; a search can be kept to some groups, and
+    names are unique in theirs."""
+
+    name: str
+    description: str
+    ref: str
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A found document: its `ref` and how well it answers, 0 to 1 in steps of a thousandth."""
+
+    ref: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Weight of a word in the field; how much a long field dilutes it (b of BM25); the length in words that dilutes nothing."""
+
+    weight: float
+    dilution: float
+    length: float
+
+    def per_word(self, words: int) -> float:
+        return self.weight / (1 - self.dilution + self.dilution * words / self.length)
+
+
+NAME: Final = Field(2.1, 0.5, 3)
+ALIASES: Final = Field(2.0, 0.3, 3)
+TAGS: Final = Field(0.5, 0.3, 3)
+DESCRIPTION: Final = Field(1.0, 0.5, 20)
+EXAMPLES: Final = Field(0.5, 0.5, 20)
+PARAMETER_NAMES: Final = Field(0.4, 0.75, 4)
+PARAMETER_DESCRIPTIONS: Final = Field(0.5, 0.6, 30)
+
+
+def strengths(document: Document, terms: Callable[[str], Iterable[str]]) -> dict[str, float]:
+    """Term → its strength in the document, 0 to `STRONGEST`: BM25F without the rarity, which only a query knows."""
+    found: dict[str, float] = {}
+    for field_, text in _fields(document):
+        words = list(terms(text))
+        each = field_.per_word(len(words))
+        for word in words:
+            found[word] = found.get(word, 0.0) + each
+    return {term: STRONGEST * weight / (SATURATION + weight) for term, weight in found.items()}
+
+
+def _fields(document: Document) -> tuple[tuple[Field, str], ...]:
+    parts = (
+        (NAME, (document.name,)),
+        (ALIASES, document.aliases),
+        (TAGS, document.tags),
+        (DESCRIPTION, (document.description,)),
+        (EXAMPLES, document.examples),
+        (PARAMETER_NAMES, document.parameters),
+        (PARAMETER_DESCRIPTIONS, document.parameters.values()),
+    )
+    return tuple((field_, text[:FIELD_LIMIT]) for field_, texts in parts if (text := "\n".join(texts)))

@@ -1,0 +1,112 @@
+"""Text to search terms: stems of words, and single characters and pairs of them where a script writes no spaces."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from sigil.search.stemmer import stemmer
+from sigil.search.stopwords import STOP_WORDS
+
+QUERY_LIMIT: Final = 2_000
+"""Characters of a query that are read."""
+WORD_LIMIT: Final = 40
+JOIN_LIMIT: Final = 16
+FAINT: Final = 0.5
+"""What a number, or one character of a pair, counts in a query: they are mostly payload or chance."""
+
+# kana, Han, Hangul, and Thai to Khmer, which write no spaces between words either
+UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30fa\u30fc-\u30ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Indic vowel signs are no letters to `re`, but belong to their words
+WORD: Final = re.compile(f"[{UNSPACED}]+|(?:[^\\W_{UNSPACED}]|[\u0900-\u0dff])+")
+ASCII_WORD: Final = re.compile("[a-z0-9]+")
+IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]").match
+CAMEL: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+NUMBERED: Final = re.compile(r"(?<![^\W_])([A-Za-z]+)[-_]([0-9]{1,16})(?![^\W_])")
+# accents, and what is not seen: soft hyphen, zero-width and bidirectional marks, byte order mark
+IGNORED: Final = dict.fromkeys([*range(0x300, 0x370), 0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF])
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The terms of a query with what each counts, and those that count only if some document has them."""
+
+    weights: dict[str, float]
+    optional: frozenset[str]
+
+
+class Words:
+    """Makes terms of text. Holds nothing but remembered stems; safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._stem: Callable[[str], str] = stemmer()
+        self._stop = STOP_WORDS | {self._stem(word) for word in STOP_WORDS}
+
+    def terms(self, text: str) -> list[str]:
+        """Every term of a document's text, in order, repeated as often as it stands there."""
+        plain, joined = self._read(fold(text))
+        return plain + joined
+
+    def query(self, text: str) -> Query:
+        """The terms of a query without its stop words; the first `QUERY_LIMIT` characters are read."""
+        plain, joined = self._read(fold(text[:QUERY_LIMIT])[:QUERY_LIMIT])
+        paired = {character for term in plain if len(term) == 2 and IS_UNSPACED(term) for character in term}
+        weights = {term: FAINT if term in paired or term.isdigit() else 1.0 for term in plain + joined if term not in self._stop}
+        return Query(weights, frozenset(joined).difference(plain))
+
+    def _read(self, text: str) -> tuple[list[str], list[str]]:
+        """The terms as they stand there, and those that only people who write in one word would look for."""
+        spaced = CAMEL.sub(" ", text)
+        joined = _numbered(text)
+        if len(spaced) > len(text):
+            joined += _camels(text)
+        return self._terms(spaced.casefold()), [self._stem(word.casefold()) for word in joined]
+
+    def _terms(self, text: str) -> list[str]:
+        stem = self._stem
+        if text.isascii():
+            return [stem(word[:WORD_LIMIT]) for word in ASCII_WORD.findall(text)]
+        terms: list[str] = []
+        for word in WORD.findall(text):
+            if IS_UNSPACED(word):
+                terms.extend(word)
+                terms.extend(first + second for first, second in pairwise(word))
+            else:
+                terms.append(stem(word[:WORD_LIMIT]))
+        return terms
+
+
+def _numbered(text: str) -> list[str]:
+    """`SHA-256` is SHA256 as well."""
+    return [word + number for word, number in NUMBERED.findall(text) if len(word) <= JOIN_LIMIT] if "-" in text or "_" in text else []
+
+
+def _camels(text: str) -> list[str]:
+    """`JavaScript` is one word as well."""
+    return [word for word in WORD.findall(text) if len(word) <= JOIN_LIMIT and len(CAMEL.findall(word)) == 1]
+
+
+def fold(text: str) -> str:
+    """The same text in one spelling (NFKC), without accents and invisible characters; letters keep their case."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", text).translate(IGNORED))
+
+
+def phrase(text: str) -> str:
+    """The words as they are said: casefolded, single spaces between them; empty without a letter or digit."""
+    return " ".join(WORD.findall(fold(text).casefold()))
+
+
+def says(text: str, part: str) -> bool:
+    """Whether a phrase holds another one whole; what is very short stands in too many by chance."""
+    if IS_UNSPACED(part):
+        return len(part) > 1 and part in text
+    return len(part) > 2 and f" {part} " in f" {text} "

@@ -1,0 +1,304 @@
+"""What `sigil_query` finds, in which order, and when it finds nothing."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sigil.search import Document, Hit, Index
+from sigil.search.postings import Posting, Postings
+from sigil.search.ranking import Weighted, rank, score_of
+
+
+def document(
+    name: str, description: str = "", aliases: tuple[str, ...] = (), examples: tuple[str, ...] = (), *, group: str = "", **parameters: str
+) -> Document:
+    ref = f"{group}/{name}" if group else name
+    return Document(name, description, ref, aliases=aliases, examples=examples, parameters=parameters, group=group)
+
+
+LIBRARY = (
+    document("encode", "Encode or decode text: base64, base64url, hex, url.", ("base64", "url escape"), ("encode hello world in base64",)),
+    document("hash", "Digest of a text: md5, SHA-1, SHA-256, SHA-512, or an HMAC.", ("checksum",), ("md5 checksum of a string",)),
+    document("json-query", "Pick values out of a JSON document by a path.", ("JSONPath", "jq"), ("names of all users from this JSON",)),
+    document("text-stats", "Count characters, words and lines of a text.", ("word count",), ("how many words are in this text",)),
+    document("date-math", "Add to dates, difference between two dates.", ("days between",), ("how many days until christmas",)),
+    document("unit-convert", "Convert units of length, mass, temperature.", (), ("how many miles are 10 km", "celsius to fahrenheit")),
+    document("calculate", "Evaluate an arithmetic expression.", ("calculator",), ("what is 2 + 2",), expression="sum or square root"),
+    document("regex-extract", "Find all matches of a regular expression in a text.", ("regex match",), ("email addresses in this text",)),
+    document("get-weather", "查询指定城市的天气预报和气温", ("天气预报",), ("北京明天会下雨吗",)),
+    document("send-email", "给联系人发送电子邮件", ("发邮件",), ("给老板发一封邮件",)),
+    document("qr-code", "生成二维码图片", ("二维码",), ("把网址变成二维码",)),
+)
+
+
+def filled(*documents: Document) -> Index:
+    index = Index()
+    for each in documents:
+        index.add(each)
+    return index
+
+
+def found(index: Index, query: str, limit: int = 3) -> list[str]:
+    return [hit.ref for hit in index.search(query, limit)]
+
+
+@pytest.fixture(scope="module")
+def library() -> Index:
+    return filled(*LIBRARY)
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("encode hello world in base64", "encode"),
+        ("please url-escape this string for me", "encode"),
+        ("compute a checksum of my file", "hash"),
+        ("sha512 of the text", "hash"),
+        ("how many words does my essay have", "text-stats"),
+        ("counting characters", "text-stats"),
+        ("days between 2024-01-01 and 2025-06-30", "date-math"),
+        ("convert 5 miles to kilometers", "unit-convert"),
+        ("100 celsius in fahrenheit", "unit-convert"),
+        ("square root of 81", "calculate"),
+        ("extract email addresses", "regex-extract"),
+        ("temprature convertion", "unit-convert"),
+        ("上海今天的天气怎么样", "get-weather"),
+        ("帮我给妈妈发封邮件", "send-email"),
+        ("请把这个网址变成一个二维码", "qr-code"),
+        ("天气", "get-weather"),
+    ],
+)
+def test_a_request_in_users_words_finds_its_capability_first(library: Index, query: str, name: str) -> None:
+    assert found(library, query)[:1] == [name]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "hello", "Hi there!", "how are you", "How are you today?", "thank you so much", "what can you do", "good morning", "tell me a joke",
+        "book a flight to Tokyo", "play some music", "你好", "谢谢", "你是谁", "早上好", "最近怎么样", "讲个笑话", "", "   ", "?!", "😀",
+    ],
+)  # fmt: skip
+def test_a_query_that_nothing_answers_finds_nothing(library: Index, query: str) -> None:
+    assert library.search(query, 10) == []
+
+
+def test_sha256_finds_nothing_where_nothing_hashes() -> None:
+    assert Index().search("sha256", 3) == []
+    assert filled(*(each for each in LIBRARY if each.name != "hash")).search("sha256", 3) == []
+
+
+def test_an_only_capability_is_found_by_one_of_its_words() -> None:
+    assert found(filled(LIBRARY[5]), "celsius") == ["unit-convert"]
+
+
+def test_a_common_word_alone_still_finds_what_has_it() -> None:
+    index = filled(*(document(f"text-{name}", f"{name} a text") for name in ("trim", "wrap", "split", "reverse", "sort")))
+    assert len(found(index, "text", 5)) == 5
+
+
+def test_weak_company_of_a_strong_answer_is_not_returned(library: Index) -> None:
+    assert found(library, "extract matches of a regular expression from a text", 10) == ["regex-extract"]
+
+
+def test_a_long_payload_does_not_hide_the_capability_that_the_query_names(library: Index) -> None:
+    payload = " ".join(f"zorblax{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(150))
+    assert found(library, f"hash the following: {payload}") == ["hash"]
+
+
+@pytest.mark.parametrize("query", ["json-query", "JSON Query", "jsonQuery", "json_query", "  JSON-QUERY ", "cap_json_query"])
+def test_a_name_however_it_is_written_comes_first_with_the_full_score(library: Index, query: str) -> None:
+    assert library.search(query, 3)[0] == Hit("json-query", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [("jq", "json-query"), ("json path", "json-query"), ("Word-Count", "text-stats"), ("天气预报", "get-weather")],
+)
+def test_an_alias_comes_right_after_a_name(library: Index, query: str, name: str) -> None:
+    assert library.search(query, 3)[0] == Hit(name, 0.99)
+
+
+def test_exact_matches_pass_even_when_they_are_all_stop_words() -> None:
+    index = filled(document("help", "Explains itself."), document("about", "About this registry.", ("help",)))
+    assert index.search("help", 5) == [Hit("help", 1.0), Hit("about", 0.99)]
+
+
+def test_a_name_weighs_more_than_a_description_and_that_more_than_a_parameter() -> None:
+    named, described = document("walrus-things", "Reads files."), document("read-things", "Reads walrus files.")
+    asking = document("parse-things", "Reads files.", walrus="what to read")
+    assert found(filled(asking, described, named), "walrus", 5) == ["walrus-things", "read-things", "parse-things"]
+
+
+def test_what_is_written_in_one_word_or_two_is_the_same() -> None:
+    index = filled(document("digest", "Makes a SHA-256 digest."), document("minify", "Minifies JavaScript."), document("paint"))
+    assert found(index, "sha256") == found(index, "sha 256") == found(index, "SHA_256") == ["digest"]
+    assert found(index, "javascript") == found(index, "java script") == ["minify"]
+
+
+def test_accents_and_invisible_characters_do_not_matter() -> None:
+    index = filled(document("menu", "Le menu du café Île-de-France."), document("paint", "Paints walls."))
+    assert found(index, "cafe ile") == found(index, "CAFÉ\u200b ÎLE") == found(index, "cafe\u0301 i\u0302le") == ["menu"]
+
+
+def test_scores_fall_from_one_to_zero_in_thousandths(library: Index) -> None:
+    scores = [hit.score for hit in library.search("count words or convert text to base64", 10)]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 and score == round(score, 3) for score in scores)
+
+
+def test_equals_stand_in_the_order_of_their_names() -> None:
+    twins = [replace(document(f"twin-{letter}", "Grows tomatoes."), ref=f"ref-{number}") for number, letter in enumerate("dcab")]
+    assert found(filled(*twins), "grow tomatoes", 3) == ["ref-2", "ref-3", "ref-1"]
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_no_room_for_results_gives_none(library: Index, limit: int) -> None:
+    assert library.search("base64", limit) == []
+
+
+def test_a_replaced_document_is_found_by_its_new_words_only() -> None:
+    index = filled(document("paint", "Paints walls."))
+    index.add(replace(document("paint", "Grows tomatoes."), ref="paint@2"))
+    assert len(index) == 1
+    assert found(index, "walls") == []
+    assert found(index, "tomatoes") == ["paint@2"]
+    index.add(replace(document("grow", "Grows pumpkins."), ref="paint@2"))
+    assert len(index) == 1
+    assert found(index, "paint") == found(index, "tomatoes") == []
+    assert found(index, "pumpkins") == ["paint@2"]
+
+
+def test_a_removed_document_is_gone_and_removing_it_again_does_nothing(library: Index) -> None:
+    index = filled(*LIBRARY)
+    index.remove("encode")
+    index.remove("encode")
+    assert len(index) == len(LIBRARY) - 1
+    assert found(index, "base64") == []
+
+
+def test_removing_the_last_holder_of_a_word_forgets_the_word() -> None:
+    postings = Postings()
+    postings.add(0, {"pumpkin": 1.0, "garden": 1.0})
+    postings.add(1, {"garden": 1.0})
+    assert [word for _, word in postings.neighbours("pumkin")] == ["pumpkin"]
+    postings.remove(0, ("pumpkin", "garden"))
+    assert postings.get("pumpkin") is None
+    assert postings.neighbours("pumkin") == []
+    assert postings.neighbours("gardens")
+
+
+def test_groups_that_are_not_seen_change_neither_results_nor_scores() -> None:
+    hidden = [document(f"base64-{number}", "base64 text encoder", ("base64",), group=f"secret{number}") for number in range(20)]
+    ours = [replace(each, ref=f"library/{each.name}", group="library") for each in LIBRARY[:6]]
+    mine = [replace(each, ref=f"me/{each.name}", group="me") for each in LIBRARY[6:]]
+    seen, alone = filled(*hidden, *ours, *mine), filled(*(replace(each, group="") for each in (*ours, *mine)))
+    for query in ("encode in base64", "base64", "count words", "天气怎么样", "baes64 encoding"):
+        assert seen.search(query, 10, within=("me", "library")) == alone.search(query, 10)
+    assert seen.search("base64", 10, within=()) == []
+
+
+def test_a_name_is_unique_in_its_group_only() -> None:
+    index = filled(document("paint", "Paints walls.", group="a"), document("paint", "Paints doors.", group="b"))
+    assert found(index, "paint") == ["a/paint", "b/paint"]
+    index.add(document("paint", "Paints fences.", group="b"))
+    assert len(index) == 2
+    index.remove("a/paint")
+    assert found(index, "paint") == ["b/paint"]
+
+
+def test_a_reader_never_sees_a_document_between_two_versions() -> None:
+    index, stop, seen = filled(*LIBRARY), threading.Event(), []
+
+    def read() -> None:
+        while not stop.is_set():
+            seen.append(found(index, "grow tomatoes and pumpkins"))
+
+    index.add(document("garden", "Grows tomatoes and pumpkins."))
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(300):
+        index.add(document("garden", f"Grows pumpkins, grows tomatoes {number}.", ("gardening",) * (number % 2)))
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert seen
+    assert all(each == ["garden"] for each in seen)
+
+
+QUERIES = ("encode text", "words in a text", "hash", "jq", "convert dates", "regullar expresion", "天气预报", "发邮件", "base64 text")
+changes = st.lists(st.tuples(st.booleans(), st.sampled_from(range(len(LIBRARY))), st.sampled_from(range(len(LIBRARY)))), max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(changes)
+def test_adding_and_removing_in_any_order_ranks_like_a_fresh_index(steps: list[tuple[bool, int, int]]) -> None:
+    index, kept = Index(), {}
+    for adding, which, text in steps:
+        each = replace(LIBRARY[which], description=LIBRARY[text].description)
+        if adding:
+            index.add(each)
+            kept[each.ref] = each
+        else:
+            index.remove(each.ref)
+            kept.pop(each.ref, None)
+    fresh = filled(*sorted(kept.values(), key=lambda each: each.name))
+    assert len(index) == len(fresh) == len(kept)
+    for query in QUERIES:
+        assert index.search(query, 4) == fresh.search(query, 4)
+
+
+texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts, texts, texts)
+def test_no_text_breaks_the_index(name: str, description: str, query: str) -> None:
+    index = filled(*LIBRARY, Document(name, description, "ref", tags=(query,), aliases=(query, ""), parameters={query: name}))
+    hits = [*index.search(query, 3), *index.search(description, 3)]
+    assert all(0 < hit.score <= 1 for hit in hits)
+    index.remove("ref")
+    assert "ref" not in found(index, query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "\ud800 \udfff", "\x00\x1b[31m", "a" * 1_000_000, "a-1" * 1_000, "\ufdfa" * 2_000, "e" + "\u0301" * 2_000, "天" * 5_000,
+        "😀" * 3_000, "İstanbul ﬀ ß",
+    ],
+)  # fmt: skip
+def test_hostile_queries_find_nothing_and_break_nothing(library: Index, query: str) -> None:
+    assert library.search(query, 3) == []
+
+
+def test_only_the_first_two_thousand_characters_of_a_query_are_read(library: Index) -> None:
+    assert found(library, " " * 1_990 + " base64") == ["encode"]
+    assert found(library, " " * 2_000 + " base64") == []
+
+
+strengths = st.lists(st.dictionaries(st.integers(0, 60), st.floats(0.125, 3, width=32), max_size=40), min_size=1, max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(strengths, st.lists(st.floats(0.1, 9), min_size=6, max_size=6), st.integers(1, 8), st.floats(0, 0.9))
+def test_pruning_loses_none_of_the_best(postings: list[dict[int, float]], weights: list[float], count: int, share: float) -> None:
+    terms = [Weighted(weight, str(place), _posting(each)) for place, (weight, each) in enumerate(zip(weights, postings, strict=False))]
+    full = {number: score_of(terms, number) for each in postings for number in each}
+    ranked = rank(terms, count, share)
+    best = sorted(full.values(), reverse=True)[:count]
+    assert all(full[number] == score for number, score in ranked.items())
+    assert {number for number, score in full.items() if score >= best[-1] and score >= share * best[0]} <= ranked.keys()
+
+
+def _posting(each: dict[int, float]) -> Posting:
+    posting = Posting()
+    for number, strength in sorted(each.items()):
+        posting.append(number, strength)
+    return posting
