@@ -30,6 +30,7 @@ from sigil.registry import LocalRegistry
 WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
 TICK_SECONDS = 60.0
+LOOK_SECONDS = 0.25
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NUMBERS = itertools.count()
 log = logging.getLogger("uncaged")
@@ -66,7 +67,7 @@ class Crew:
     def _work(self) -> None:
         while not self._over.is_set():
             try:
-                delivery = self._house.queue.take(1.0)
+                delivery = self._house.queue.take(LOOK_SECONDS)
                 if delivery:
                     worker.process(delivery, self._house)
             except Exception:  # a door: a store that fails for a moment must not end the worker
@@ -90,7 +91,8 @@ def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> F
     served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))
     served.include_router(chat_routes(house, token))
     if isinstance(house.app.registry, LocalRegistry):
-        sigil_http.mount(served, house.app.registry, token, house.settings.agent)
+        served.include_router(sigil_http.router(house.app.registry, token, house.settings.agent))
+        sigil_http.furnish(served)
     return served
 
 

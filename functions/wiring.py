@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from functions.agent.app import App
 from functions.channels.base import Channel
@@ -12,11 +12,18 @@ from functions.channels.replies import Replies
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import UsageError
-from sigil.registry import LocalRegistry
 from sigil.wiring import Stores, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
     from functions.agent.model import Model
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A part that holds something open: children, connections, files."""
+
+    def close(self) -> None:
+        """Let go of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +39,10 @@ class House:
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
-        if isinstance(self.app.registry, LocalRegistry):
-            self.app.registry.close()
         self.app.pool.shutdown(wait=False, cancel_futures=True)
+        for part in (self.app.registry, self.app.model, *self.channels.values(), self.stores.kv):
+            if isinstance(part, Closes):
+                part.close()
 
 
 def open_queue(settings: Settings, stores: Stores) -> Queue:

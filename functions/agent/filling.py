@@ -20,7 +20,7 @@ _DESTRUCTURED = re.compile(r"\{([^}]*)\}\s*=\s*input\b")
 EDGE_WORDS = frozenset(
     "a an the please can could would you me my i we of for in to into as with using by from on at and this that it its what whats what's is are "
     "was how many much do does tell give show compute calculate convert encode decode hash find get make create count the result value text "
-    "string number word words out use evaluate extract query run work".split()
+    "string number word words out use evaluate extract query run work what's".split()
 )
 
 

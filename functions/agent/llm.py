@@ -61,6 +61,10 @@ class ChatCompletions:
         self._client = client or httpx.Client(limits=httpx.Limits(max_connections=100, max_keepalive_connections=20))
         self._pause = pause
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     @property
     def name(self) -> str:
         return self._model

@@ -41,6 +41,7 @@ class Screen:
         """One line for what just happened."""
         line = _LINES[step.kind](step)
         if line is not None:
+            line.truncate(self._err.width, overflow="ellipsis")
             self._err.print(line)
 
     def replies(self, texts: Sequence[str]) -> None:
@@ -50,6 +51,7 @@ class Screen:
                 self._out.print(Markdown(text))
             else:
                 self._out.file.write(text + "\n")
+                self._out.file.flush()
 
     def footer(self, resident: Sequence[str], used: int, window: int) -> None:
         """The working set and the tokens of the next request."""
@@ -88,6 +90,8 @@ def _result(step: Step) -> str:
     if step.error:
         return one_line(f"{step.error}: {body['error']['message']}", 200)
     found = body["ok"].get("items") if isinstance(body.get("ok"), dict) else None
+    if step.name == "sigil_deploy":
+        return f"created {body['ok'].get('capability')} version {body['ok'].get('version')}"
     if isinstance(found, list) and step.name == "sigil_query":
         return "found " + ", ".join(str(item.get("capability")) for item in found) if found else "nothing found"
     return one_line(orjson.dumps(body.get("ok")).decode(), 200)

@@ -1,0 +1,41 @@
+"""What every test may use: settings over an empty folder, a house with real stores and a real sandbox, a scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from functions.settings import Settings
+from functions.wiring import House, open_house
+from tests.fakes.model import ScriptedModel
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled code that all tests of this process share: compiling the engine takes a second."""
+    return tmp_path_factory.getbasetemp().parent / "compiled"
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    """A scripted model; give it replies with `then`."""
+    with ScriptedModel() as server:
+        yield server
+
+
+@pytest.fixture
+def house(tmp_path: Path, compiled: Path) -> Iterator[Callable[..., House]]:
+    """Opens houses over one data folder: `house(llm_url=…, library="none", …)`; a second call is a second process's view."""
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    compiled.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+
+        def opened(**settings: object) -> House:
+            made = open_house(Settings(**{"data": str(tmp_path), "library": "none", "runners": 1, **settings}))  # type: ignore[arg-type]
+            stack.callback(made.close)
+            return made
+
+        yield opened

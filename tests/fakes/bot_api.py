@@ -1,0 +1,145 @@
+"""Telegram's Bot API as a local server: it validates like Telegram, records every request and fails when told to.
+
+`with BotApi() as api: Telegram(api.token, "secret", api=api.url)`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.fakes.bot_api_rules import message_problem
+from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
+
+TOKEN = "4242:TEST-token_of-a-bot"
+LONGEST_POLL = 2.0
+
+
+@dataclass(slots=True)
+class Failure:
+    """The answer to the next `times` requests of `method` (empty: of any)."""
+
+    answer: Answer
+    method: str
+    times: int
+
+
+class BotApi(RecordingServer):
+    """`messages` holds the `sendMessage` requests that were accepted, in order."""
+
+    def __init__(self, token: str = TOKEN, username: str = "Sigil_Bot") -> None:
+        super().__init__()
+        self.token = token
+        self.username = username
+        self.messages: list[dict[str, Any]] = []
+        self.webhook: dict[str, Any] = {}
+        self.updates: list[dict[str, Any]] = []
+        self._failures: list[Failure] = []
+
+    # ---- for tests
+
+    def fail(
+        self,
+        status: int,
+        description: str = "",
+        *,
+        times: int = 1,
+        method: str = "sendMessage",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Answer the next requests with an error, in Telegram's form."""
+        body = {"ok": False, "error_code": status, "description": description, "parameters": dict(parameters or {})}
+        self.reply(json_answer(body, status), times=times, method=method)
+
+    def reply(self, answer: Answer, *, times: int = 1, method: str = "sendMessage") -> None:
+        """Answer the next requests with `answer`, whatever it is (`Answer(hang=True)`, `Answer(cut=True)`, a body that is no JSON)."""
+        self._failures.append(Failure(answer, method, times))
+
+    def calls(self, method: str) -> list[dict[str, Any]]:
+        """The parameters of every request of `method`, refused ones too."""
+        return [request.json() if request.body else {} for request in self.requests if request.path.endswith(f"/{method}")]
+
+    def deliver(self, update: dict[str, Any]) -> None:
+        """Put `update` where getUpdates finds it."""
+        with self.changed:
+            self.updates.append(update)
+            self.changed.notify_all()
+
+    # ---- the server
+
+    def answer(self, request: Recorded) -> Answer:
+        prefix, _, method = request.path.partition("?")[0].rpartition("/")
+        if not prefix.endswith(f"/bot{self.token}"):
+            return _refusal(401 if "/bot" in prefix else 404, "Unauthorized")
+        with self.changed:
+            failure = next((failure for failure in self._failures if failure.times and failure.method in ("", method)), None)
+            if failure:
+                failure.times -= 1
+                return failure.answer
+        return self._method(method, request.json() if request.body else {})
+
+    def _method(self, method: str, params: dict[str, Any]) -> Answer:
+        methods: dict[str, Callable[[dict[str, Any]], Answer]] = {
+            "getMe": self._get_me,
+            "sendMessage": self._send_message,
+            "sendChatAction": self._send_chat_action,
+            "setWebhook": self._set_webhook,
+            "deleteWebhook": self._delete_webhook,
+            "getUpdates": self._get_updates,
+            "setMyCommands": lambda _: _ok(True),
+        }
+        return methods[method](params) if method in methods else _refusal(404, "Not Found: method not found")
+
+    def _get_me(self, params: dict[str, Any]) -> Answer:
+        bot = int(self.token.partition(":")[0])
+        return _ok({"id": bot, "is_bot": True, "first_name": "Sigil", "username": self.username})
+
+    def _send_message(self, params: dict[str, Any]) -> Answer:
+        problem = _chat_problem(params) or message_problem(params.get("text"), params.get("entities", ()))
+        if problem:
+            return _refusal(400, f"Bad Request: {problem}")
+        with self.changed:
+            self.messages.append(params)
+            number = len(self.messages)
+            self.changed.notify_all()
+        return _ok({"message_id": number, "chat": {"id": params["chat_id"]}, "date": 0, "text": params["text"]})
+
+    def _send_chat_action(self, params: dict[str, Any]) -> Answer:
+        problem = _chat_problem(params) or ("" if params.get("action") == "typing" else "wrong parameter action in request")
+        return _refusal(400, f"Bad Request: {problem}") if problem else _ok(True)
+
+    def _set_webhook(self, params: dict[str, Any]) -> Answer:
+        if not str(params.get("url", "")).startswith("https://"):
+            return _refusal(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook")
+        self.webhook = params
+        return _ok(True)
+
+    def _delete_webhook(self, params: dict[str, Any]) -> Answer:
+        self.webhook = {}
+        return _ok(True)
+
+    def _get_updates(self, params: dict[str, Any]) -> Answer:
+        """Long polling: waits for an update; an offset confirms those before it."""
+        if self.webhook:
+            return _refusal(409, "Conflict: can't use getUpdates method while webhook is active")
+        offset = params.get("offset", 0)
+        with self.changed:
+            self.updates = [update for update in self.updates if update["update_id"] >= offset]
+            self.changed.wait_for(lambda: self.updates or self.closing.is_set(), min(params.get("timeout", 0), LONGEST_POLL))
+            return _ok(self.updates[: params.get("limit", 100)])
+
+
+def _chat_problem(params: dict[str, Any]) -> str:
+    if type(params.get("chat_id")) is not int:
+        return "chat_id is empty"
+    reply = params.get("reply_parameters", {})
+    return "message to be replied not found" if reply and type(reply.get("message_id")) is not int else ""
+
+
+def _ok(result: object) -> Answer:
+    return json_answer({"ok": True, "result": result})
+
+
+def _refusal(status: int, description: str) -> Answer:
+    return json_answer({"ok": False, "error_code": status, "description": description}, status)

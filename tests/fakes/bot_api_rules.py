@@ -1,0 +1,63 @@
+"""What Telegram accepts as a message: the documented rules, read strictly (https://core.telegram.org/bots/api#sendmessage)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+Entities = Sequence[Mapping[str, Any]]
+LIMIT = 4096
+TYPES = {"bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "code", "pre", "text_link", "text_mention"}
+STYLES = {"bold", "italic", "underline", "strikethrough", "spoiler"}
+CODE = {"code", "pre"}
+
+
+def message_problem(text: object, entities: Entities = ()) -> str:
+    """Why Telegram refuses the message, empty when it takes it."""
+    if not isinstance(text, str) or not text.strip():
+        return "message text is empty"
+    encoded = text.encode("utf-16-le")
+    if len(encoded) // 2 > LIMIT:
+        return "message is too long"
+    if len(entities) > 100:
+        return "too many entities"
+    problems = [*(_entity_problem(entity, encoded) for entity in entities), _order_problem(entities)]
+    problems += [_pair_problem(*pair) for pair in combinations(entities, 2)]
+    return next(filter(None, problems), "")
+
+
+def _entity_problem(entity: Mapping[str, Any], encoded: bytes) -> str:
+    start, length = entity.get("offset"), entity.get("length")
+    if entity.get("type") not in TYPES or type(start) is not int or type(length) is not int:
+        return "can't parse entities: a field is missing or odd"
+    if start < 0 or length < 1 or 2 * (start + length) > len(encoded):
+        return "entity is out of range"
+    try:
+        inside = encoded[2 * start : 2 * (start + length)].decode("utf-16-le")
+    except UnicodeDecodeError:
+        return "entity begins or ends in the middle of a symbol"
+    if not inside.strip():
+        return "entity holds nothing"
+    if entity["type"] == "text_link" and not str(entity.get("url", "")).lower().startswith(("http://", "https://")):
+        return "entity has an invalid url"
+    known = {"type", "offset", "length"} | {"text_link": {"url"}, "pre": {"language"}}.get(entity["type"], set())
+    return "" if set(entity) <= known else "entity has an unknown field"
+
+
+def _order_problem(entities: Entities) -> str:
+    keys = [(entity["offset"], -entity["length"]) for entity in entities]
+    return "" if keys == sorted(keys) else "entities are not in order"
+
+
+def _pair_problem(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
+    if inner["offset"] >= outer["offset"] + outer["length"]:
+        return ""
+    if inner["offset"] + inner["length"] > outer["offset"] + outer["length"]:
+        return "entities cross"
+    kinds = {outer["type"], inner["type"]}
+    if outer["type"] == inner["type"]:
+        return "entity of a kind inside its own kind"
+    if outer["type"] in CODE or (kinds & CODE and kinds & (STYLES | {"text_link"})):
+        return "entity shares text with code"
+    return ""

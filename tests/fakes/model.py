@@ -1,0 +1,73 @@
+"""A scripted model behind the chat-completions API: it answers from a script and records every request."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
+
+Reply = dict[str, Any] | Answer | Callable[[dict[str, Any]], "dict[str, Any] | Answer"]
+
+
+class ScriptedModel(RecordingServer):
+    """Answers its requests with `script`, one entry each; after the last one with `say("done")`."""
+
+    def __init__(self, script: Iterable[Reply] = ()) -> None:
+        super().__init__()
+        self._script = list(script)
+        self._lock = threading.Lock()
+
+    def then(self, *replies: Reply) -> None:
+        """Go on with these."""
+        with self._lock:
+            self._script.extend(replies)
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        """The bodies of the requests, in order."""
+        return [request.json() for request in self.requests]
+
+    def answer(self, request: Recorded) -> Answer:
+        with self._lock:
+            reply = self._script.pop(0) if self._script else say("done")
+        made = reply(request.json()) if callable(reply) else reply
+        if isinstance(made, Answer):
+            return made
+        usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10}
+        return json_answer({"usage": usage, **made})
+
+
+def say(text: str, **message: Any) -> dict[str, Any]:
+    """A completion with a text."""
+    return completion({"role": "assistant", "content": text, **message}, "stop")
+
+
+def call(*calls: tuple[str, Any], text: str | None = None) -> dict[str, Any]:
+    """A completion with tool calls: (name, arguments); a string goes out as it is."""
+    made = [
+        {
+            "id": f"call_{position}_{name}",
+            "type": "function",
+            "function": {"name": name, "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)},
+        }
+        for position, (name, arguments) in enumerate(calls)
+    ]
+    return completion({"role": "assistant", "content": text, "tool_calls": made}, "tool_calls")
+
+
+def completion(message: dict[str, Any], finish: str, **more: Any) -> dict[str, Any]:
+    """A whole chat completion; the server adds the usage unless `more` has one."""
+    return {"id": "x", "object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": finish}], **more}
+
+
+def offered(body: dict[str, Any]) -> list[str]:
+    """The names of the tools in a request."""
+    return [tool["function"]["name"] for tool in body.get("tools", [])]
+
+
+def results(body: dict[str, Any]) -> list[str]:
+    """The contents of the tool messages in a request."""
+    return [message["content"] for message in body["messages"] if message["role"] == "tool"]

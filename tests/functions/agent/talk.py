@@ -1,0 +1,34 @@
+"""A person who talks to a house: one message in, the replies out."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any
+
+from functions.agent.session import Opened
+from functions.agent.turn import handle
+from functions.events import Event, Sender, order_of
+from functions.wiring import House
+
+_UPDATES = itertools.count(1)
+
+
+def event(text: str, session: str = "telegram:7", sender: str = "terminal:local", private: bool = True) -> Event:
+    """A message, private unless said otherwise."""
+    update, now = next(_UPDATES), time.time()
+    return Event(
+        f"telegram:1:{update}", "message", "main", session, Sender(sender, "Ada"), text, now, order_of(now, update), private=private
+    )
+
+
+def tell(house: House, text: str, **fields: Any) -> list[str]:
+    """What the agent replies to `text`."""
+    return [reply.text for reply in told(house, event(text, **fields)).document.outbox]
+
+
+def told(house: House, happened: Event) -> Opened:
+    """The closed session after an event, its outbox delivered in the store."""
+    opened = handle(happened, house.app)
+    house.app.sessions.delivered(opened)
+    return opened

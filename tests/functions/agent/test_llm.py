@@ -1,0 +1,264 @@
+"""The model's client against a real server that does what endpoints do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.agent import completions
+from functions.agent.llm import ChatCompletions
+from functions.agent.model import Request
+from tests.fakes.model import ScriptedModel, call, completion, say
+from tests.fakes.server import Answer, json_answer
+
+TOOLS = [{"type": "function", "function": {"name": "sigil_query", "description": "x", "parameters": {"type": "object"}}}]
+ASK = [{"role": "user", "content": "hi"}]
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def client(model: ScriptedModel, pauses: list[float]) -> Iterator[ChatCompletions]:
+    made = ChatCompletions(model.url + "/v1", "sk-secret", "qwen-plus", 1000, pause=pauses.append)
+    yield made
+    made.close()
+
+
+def soon(seconds: float = 20.0) -> float:
+    return time.monotonic() + seconds
+
+
+def test_a_request_names_model_messages_and_tools_and_leaves_out_an_automatic_choice(client: ChatCompletions, model: ScriptedModel) -> None:
+    model.then(say("hello"))
+
+    reply = client.chat(Request(ASK, TOOLS))
+
+    assert reply.text == "hello"
+    assert model.bodies == [{"model": "qwen-plus", "messages": ASK, "tools": TOOLS}]
+    assert model.requests[0].path == "/v1/chat/completions"
+    assert model.requests[0].headers["authorization"] == "Bearer sk-secret"
+
+
+def test_no_tools_means_no_tools_and_no_choice(client: ChatCompletions, model: ScriptedModel) -> None:
+    client.chat(Request(ASK, (), tool_choice={"type": "function"}))
+
+    assert set(model.bodies[0]) == {"model", "messages"}
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503])
+def test_what_may_pass_is_tried_again_with_growing_pauses(
+    client: ChatCompletions, model: ScriptedModel, pauses: list[float], status: int
+) -> None:
+    model.then(Answer(status), Answer(status), say("at last"))
+
+    assert client.chat(Request(ASK)).text == "at last"
+    assert len(pauses) == 2
+    assert pauses[1] > pauses[0]
+
+
+def test_retry_after_is_honoured_within_the_deadline(client: ChatCompletions, model: ScriptedModel, pauses: list[float]) -> None:
+    model.then(Answer(429, headers={"retry-after": "7"}), say("ok"), Answer(429, headers={"retry-after": "900"}))
+
+    assert client.chat(Request(ASK, deadline=soon())).text == "ok"
+    assert pauses == [7.0]
+    late = client.chat(Request(ASK, deadline=soon()))
+    assert (late.finish, late.transient) == ("error", True)
+    assert len(pauses) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_what_cannot_pass_is_not_tried_again(client: ChatCompletions, model: ScriptedModel, pauses: list[float], status: int) -> None:
+    model.then(json_answer({"error": {"message": "no sk-secret\nline"}}, status))
+
+    reply = client.chat(Request(ASK))
+
+    assert (reply.finish, reply.transient, len(model.bodies)) == ("error", False, 1)
+    assert "sk-secret" not in reply.text
+    assert "\n" not in reply.text
+    assert not pauses
+
+
+def test_three_attempts_are_all(client: ChatCompletions, model: ScriptedModel) -> None:
+    model.then(Answer(500), Answer(500), Answer(500), say("too late"))
+
+    assert client.chat(Request(ASK)).transient
+    assert len(model.bodies) == 3
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "tool_choice is bad",
+        "ToolChoice",
+        "the model does not support this",
+        'should be ["none", "auto"]',
+        "incompatible with thinking enabled",
+    ],
+)
+def test_a_refused_tool_choice_becomes_the_models_own(client: ChatCompletions, model: ScriptedModel, marker: str) -> None:
+    model.then(Answer(400, marker.encode()), call(("sigil_query", {"query": "x"})))
+
+    reply = client.chat(Request(ASK, TOOLS, tool_choice={"type": "function", "function": {"name": "sigil_query"}}))
+
+    assert [made.name for made in reply.calls] == ["sigil_query"]
+    assert "tool_choice" in model.bodies[0]
+    assert "tool_choice" not in model.bodies[1]
+
+
+def test_a_refused_image_is_left_out_once(client: ChatCompletions, model: ScriptedModel) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+    asked = [{"role": "user", "content": [{"type": "text", "text": "what is this?"}, picture]}]
+    model.then(Answer(400, b"no images"), say("I cannot see it"))
+
+    assert client.chat(Request(asked)).text == "I cannot see it"
+    assert "image_url" not in json.dumps(model.bodies[1])
+    assert "what is this?" in json.dumps(model.bodies[1])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>bad gateway</html>",
+        b"[]",
+        b"null",
+        b'{"choices":[]}',
+        b'{"choices":null}',
+        b'{"choices":[5]}',
+        b'{"error":"busy"}',
+        b"{" * 3000,
+    ],
+)
+def test_a_200_without_an_answer_is_tried_again_and_then_said(client: ChatCompletions, model: ScriptedModel, body: bytes) -> None:
+    model.then(*[Answer(200, body) for _ in range(3)])
+
+    reply = client.chat(Request(ASK))
+
+    assert (reply.finish, len(model.bodies)) == ("error", 3)
+    assert "<html>" not in reply.text
+
+
+def test_a_drip_does_not_outlast_the_deadline(client: ChatCompletions, model: ScriptedModel) -> None:
+    def drip() -> Iterator[bytes]:
+        for _ in range(200):
+            if model.closing.wait(0.05):
+                return
+            yield b" "
+
+    model.then(Answer(200, drip()))
+    started = time.monotonic()
+
+    reply = client.chat(Request(ASK, deadline=soon(0.4)))
+
+    assert (reply.finish, reply.transient) == ("error", True)
+    assert time.monotonic() - started < 5
+
+
+def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(client: ChatCompletions, model: ScriptedModel) -> None:
+    model.then(Answer(cut=True), say("there"))
+    assert client.chat(Request(ASK)).text == "there"
+
+    nowhere = ChatCompletions("http://127.0.0.1:9", "", "m", 1000, pause=lambda seconds: None)
+    reply = nowhere.chat(Request(ASK))
+    nowhere.close()
+    assert (reply.finish, reply.transient) == ("error", True)
+    assert "cannot be reached" in reply.text
+
+
+@pytest.mark.parametrize("url", ["", "ftp://127.0.0.1", "http://", "not a url", "http://127.0.0.1:99999"])
+def test_a_url_that_cannot_be_is_said_and_not_raised(url: str) -> None:
+    made = ChatCompletions(url, "", "m", 1000, pause=lambda seconds: None)
+    assert made.chat(Request(ASK)).finish == "error"
+    made.close()
+
+
+def reply_of(message: dict[str, Any], finish: str = "stop", **more: Any) -> Any:
+    return completions.parse(json.dumps(completion(message, finish, **more)).encode(), offered=True)
+
+
+def test_thinking_is_never_shown_and_reasoning_is_kept_apart() -> None:
+    assert reply_of({"content": "<think>\nsecret</think>\nhello"}).text == "hello"
+    assert reply_of({"content": "<think>never closed"}).text == ""
+    kept = reply_of({"content": "hello", "reasoning_content": "because"})
+    assert (kept.text, kept.reasoning) == ("hello", "because")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Sure:\n```json\n{"name": "sigil_query", "arguments": {"query": "x"}}\n```',
+        '{"name": "sigil_query", "parameters": {"query": "x"}}',
+        '<tool_call>{"name": "sigil_query", "arguments": "{\\"query\\": \\"x\\"}"}</tool_call>',
+    ],
+)
+def test_a_call_written_as_text_counts_when_tools_were_offered(text: str) -> None:
+    made = reply_of({"content": text}).calls
+    assert [(one.name, json.loads(one.arguments)) for one in made] == [("sigil_query", {"query": "x"})]
+    body = json.dumps(completion({"content": text}, "stop")).encode()
+    assert completions.parse(body, offered=False).calls == ()
+
+
+def test_json_that_is_no_call_stays_text() -> None:
+    text = '```json\n{"name": "Ada", "arguments": 5}\n```'
+    assert reply_of({"content": text}).text == text
+
+
+def test_empty_and_repeated_call_ids_become_distinct() -> None:
+    calls = [{"id": name, "function": {"name": "sigil_query", "arguments": "{}"}} for name in ("", "a", "a", None, "a")]
+    made = reply_of({"content": None, "tool_calls": calls}, "tool_calls").calls
+    assert len({one.id for one in made}) == 5
+
+
+def test_arguments_may_come_as_an_object_or_not_at_all() -> None:
+    calls = [{"id": "1", "function": {"name": "f", "arguments": {"a": 1}}}, {"id": "2", "function": {"name": "g"}}]
+    made = reply_of({"content": "", "tool_calls": calls}).calls
+    assert [one.arguments for one in made] == ['{"a":1}', "{}"]
+
+
+def test_length_content_parts_and_lone_surrogates() -> None:
+    assert reply_of({"content": "cut"}, "length").finish == "length"
+    assert reply_of({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 5]}).text == "ab"
+    assert completions.parse(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}', offered=False).text == "x\ufffd"
+
+
+def test_usage_is_read_with_its_cached_part() -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}
+    read = reply_of({"content": "x"}, usage=usage).usage
+    assert (read.prompt, read.completion, read.cached, read.estimated) == (7, 2, 5, False)
+    assert reply_of({"content": "x"}, usage={"prompt_tokens": "many"}).usage.estimated
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["content", "tool_calls", "function", "name", "id"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON, JSON)
+def test_no_answer_raises(message: Any, usage: Any) -> None:
+    body = json.dumps({"choices": [{"message": message}], "usage": usage}).encode()
+    reply = completions.parse(body, offered=True)
+    assert len({one.id for one in reply.calls}) == len(reply.calls)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_raise(body: bytes) -> None:
+    assert completions.parse(body, offered=True).finish in {"error", "stop", "length", "tool_calls"}
+
+
+def test_many_calls_are_bounded() -> None:
+    calls: list[dict[str, Any]] = [{"id": str(number), "function": {"name": "f"}} for number in range(500)]
+    assert len(reply_of({"tool_calls": calls}).calls) == completions.CALLS_MOST

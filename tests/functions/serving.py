@@ -1,0 +1,48 @@
+"""A house behind a real uvicorn server on loopback, in a thread of the test."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import httpx
+import uvicorn
+
+from functions import local
+from functions.wiring import House
+
+TOKEN = "admin-token-of-the-tests"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where it listens, and a client that carries the admin token."""
+
+    url: str
+    client: httpx.Client
+    house: House
+
+    def post(self, path: str, **given: object) -> httpx.Response:
+        return self.client.post(path, **given)  # type: ignore[arg-type]
+
+
+@contextmanager
+def serving(house: House) -> Iterator[Served]:
+    """Serve `house` until the block ends; running turns end first."""
+    door = socket.create_server(("127.0.0.1", 0))
+    ready = threading.Event()
+    server = uvicorn.Server(uvicorn.Config(local.app(house, TOKEN, ready.set), log_level="error", lifespan="on"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+    thread.start()
+    try:
+        assert ready.wait(20), "the server did not start"
+        url = f"http://127.0.0.1:{door.getsockname()[1]}"
+        with httpx.Client(base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=40) as client:
+            yield Served(url, client, house)
+    finally:
+        server.should_exit = True
+        thread.join()
+        door.close()

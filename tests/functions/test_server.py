@@ -1,0 +1,252 @@
+"""All doors in one process: what comes in over HTTP, and what leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from functions.wiring import House
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.serving import Served, serving
+
+SECRET = "a-secret-of-the-webhook"
+HASHED = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
+CREATE = f"""make a SHA-256 capability sha256-hash
+```js
+const d = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input.text));
+return [...new Uint8Array(d)].map((b) => b.toString(16).padStart(2, '0')).join('');
+```"""
+
+
+@pytest.fixture
+def bot() -> Iterator[BotApi]:
+    with BotApi() as api:
+        yield api
+
+
+@pytest.fixture
+def platform(bot: BotApi) -> dict[str, Any]:
+    return {"telegram_token": bot.token, "telegram_secret": SECRET, "telegram_api": bot.url, "owners": ("telegram:42",)}
+
+
+def update(number: int, text: str, sender: int = 42, chat: dict[str, Any] | None = None, **message: Any) -> dict[str, Any]:
+    return {
+        "update_id": number,
+        "message": {
+            "message_id": number,
+            "date": 1_780_000_000 + number,
+            "from": {"id": sender, "is_bot": False, "first_name": "Ada"},
+            "chat": chat or {"id": sender, "type": "private"},
+            "text": text,
+            **message,
+        },
+    }
+
+
+def knock(server: Served, body: object, secret: str | None = SECRET) -> httpx.Response:
+    headers = {"x-telegram-bot-api-secret-token": secret} if secret is not None else {}
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return server.post("/webhook/telegram", content=content, headers=headers)
+
+
+def test_the_first_dialogue_over_the_webhook(house: Callable[..., House], bot: BotApi, platform: dict[str, Any]) -> None:
+    with serving(house(library="builtin", **platform)) as server:
+        assert knock(server, update(1, "encode hello world in base64")).status_code == 200
+        bot.wait_for(2)
+        assert _messages(bot, 1)[0]["text"].startswith("aGVsbG8gd29ybGQ=")
+    assert "offline model" in bot.messages[0]["text"]
+    assert bot.messages[0]["chat_id"] == 42
+    assert bot.calls("sendChatAction")
+
+
+def test_the_second_dialogue_over_the_webhook(house: Callable[..., House], bot: BotApi, platform: dict[str, Any]) -> None:
+    with serving(house(**platform)) as server:
+        knock(server, update(1, CREATE))
+        assert "Created" in _messages(bot, 1)[0]["text"]
+        knock(server, update(2, "hash hello world"))
+        assert _messages(bot, 2)[1]["text"].startswith(HASHED)
+
+
+def test_both_dialogues_over_chat(house: Callable[..., House]) -> None:
+    with serving(house(library="builtin")) as server:
+        answer = server.post("/chat", json={"session": "s1", "text": "encode hello world in base64"}).json()
+        assert answer["reply"].startswith("aGVsbG8gd29ybGQ=")
+        assert answer["tools"] == ["sigil_query", "cap_encode"]
+        assert answer["rounds"] == 3
+        assert set(answer["usage"]) == {"prompt_tokens", "completion_tokens", "estimated"}
+
+
+def test_a_redelivered_update_is_answered_once(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    model.then(say("one"), say("two"))
+    with serving(house(llm_url=model.url, **platform)) as server:
+        for _ in range(3):
+            assert knock(server, update(7, "hi")).status_code == 200
+        _messages(bot, 1)
+        assert knock(server, update(7, "hi")).status_code == 200
+        knock(server, update(8, "next"))
+        assert [message["text"] for message in _messages(bot, 2)] == ["one", "two"]
+    assert len(model.bodies) == 2
+
+
+def test_a_group_is_answered_only_when_it_addresses_the_bot(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    group = {"id": -100, "type": "supergroup"}
+    mention = [{"type": "mention", "offset": 0, "length": 10}]
+    model.then(say("at your service"))
+    with serving(house(llm_url=model.url, **platform)) as server:
+        knock(server, update(1, "just talking", chat=group))
+        knock(server, update(2, "@other_bot hi", chat=group, entities=mention))
+        knock(server, update(3, "@sigil_bot hi", chat=group, entities=mention))
+        knock(server, update(4, "@sigil_bot hi", chat=group, entities=mention, sender=66))
+        knock(server, update(5, "/help", chat=group, entities=[{"type": "bot_command", "offset": 0, "length": 5}]))
+        replies = _messages(bot, 2)
+    assert [reply["chat_id"] for reply in replies] == [-100, -100]
+    assert replies[0]["text"] == "at your service"
+    assert "/new" in replies[1]["text"]
+    assert len(model.bodies) == 1
+
+
+def test_a_stranger_is_told_an_id_and_nothing_else(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    with serving(house(llm_url=model.url, **platform)) as server:
+        knock(server, update(1, "hi", sender=66))
+        assert "telegram:66" in _messages(bot, 1)[0]["text"]
+    assert not model.bodies
+
+
+def test_a_long_answer_is_split_and_each_part_is_valid(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    model.then(say("**bold** " + "wörter und 漢字 😀 " * 900))
+    with serving(house(llm_url=model.url, **platform)) as server:
+        knock(server, update(1, "tell me much"))
+        parts = _messages(bot, 4)
+    assert all(len(part["text"].encode("utf-16-le")) // 2 <= 4096 for part in parts)
+    assert parts[0]["entities"][0]["type"] == "bold"
+
+
+def test_a_reply_that_the_platform_does_not_take_yet_is_sent_later_without_a_second_turn(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    model.then(say("patience"))
+    bot.fail(429, "Too Many Requests", parameters={"retry_after": 1})
+    with serving(house(llm_url=model.url, **platform)) as server:
+        knock(server, update(1, "hi"))
+        assert [message["text"] for message in _messages(bot, 1)] == ["patience"]
+    assert len(model.bodies) == 1
+
+
+@pytest.mark.parametrize("secret", [None, "", "wrong", "a-secret-of-the-webhoo", SECRET + "\u00e9"])
+def test_a_forged_webhook_is_refused_and_makes_no_event(house: Callable[..., House], platform: dict[str, Any], secret: str | None) -> None:
+    home = house(**platform)
+    with serving(home) as server:
+        headers = {} if secret is None else {"x-telegram-bot-api-secret-token": secret.encode()}
+        response = server.client.post("/webhook/telegram", content=json.dumps(update(1, "hi")).encode(), headers=headers)
+        assert response.status_code == 401
+        assert response.json()["error"]["code"] == "EAUTH"
+    assert home.stores.kv.scan("ready") == []
+
+
+def test_a_webhook_without_a_secret_in_the_settings_refuses_everything(house: Callable[..., House], platform: dict[str, Any]) -> None:
+    with serving(house(**{**platform, "telegram_secret": ""})) as server:
+        assert knock(server, update(1, "hi"), "").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[" * 100_000, b'{"update_id": ' + b"9" * 5000 + b"}", b"\xff\xfe", b'"\\ud800"', b"NaN", b"[]", b"5"],
+)
+def test_broken_bodies_are_400_and_never_500(house: Callable[..., House], platform: dict[str, Any], body: bytes) -> None:
+    with serving(house(**platform)) as server:
+        assert knock(server, body).status_code == 400
+        assert server.post("/chat", content=body).status_code == 400
+
+
+def test_unknown_kinds_of_updates_are_fine_and_ignored(house: Callable[..., House], platform: dict[str, Any]) -> None:
+    home = house(**platform)
+    with serving(home) as server:
+        for body in (
+            {},
+            {"update_id": 1},
+            {"update_id": 2, "callback_query": {}},
+            {"update_id": 3, "message": 5},
+            {"message": {"text": []}},
+        ):
+            assert knock(server, body).status_code == 200
+    assert home.stores.kv.scan("ready") == []
+
+
+def test_unknown_platforms_large_bodies_and_missing_tokens(house: Callable[..., House], platform: dict[str, Any]) -> None:
+    with serving(house(**platform)) as server:
+        assert server.post("/webhook/nowhere", content=b"{}").status_code == 404
+        assert knock(server, b" " * (1 << 20) + b"{}").status_code == 413
+        assert server.post("/chat", content=b" " * (1 << 20) + b"{}").status_code == 413
+        for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic x"}):
+            bare = httpx.post(f"{server.url}/chat", json={"text": "hi"}, headers=headers)
+            assert (bare.status_code, bare.json()["error"]["code"]) == (401, "EAUTH")
+            assert httpx.get(f"{server.url}/chat/a/b", headers=headers).status_code == 401
+        assert httpx.get(f"{server.url}/health").json()["ok"] is True
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"text": ""}, {"text": 5}, {"text": "x", "session": "a/b"}, {"text": "x", "session": 5}, {"text": "x" * 100_001}, []]
+)
+def test_chat_says_what_is_wrong(house: Callable[..., House], body: object) -> None:
+    with serving(house()) as server:
+        response = server.post("/chat", json=body)
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "EINVAL")
+
+
+def test_an_answer_that_takes_long_is_polled(house: Callable[..., House], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    from functions import local
+
+    go = threading.Event()
+    monkeypatch.setattr(local, "WAIT_SECONDS", 0.2)
+
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        go.wait(10)
+        return say("at last")
+
+    model.then(slow)
+    with serving(house(llm_url=model.url)) as server:
+        first = server.post("/chat", json={"session": "slow", "text": "hi"})
+        assert first.status_code == 202
+        poll = first.json()["poll"]
+        assert server.client.get(poll).status_code == 202
+        go.set()
+        reply = server.house.replies.wait("main#http:admin:slow", f"http:{poll.rpartition('/')[2]}", 10)
+        assert reply["reply"] == "at last"
+        assert server.client.get(poll).json()["reply"] == "at last"
+        assert server.client.get("/chat/slow/unknown").status_code == 404
+
+
+def test_fifty_chats_are_answered_side_by_side_each_in_order(house: Callable[..., House], model: ScriptedModel) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def echo(body: dict[str, Any]) -> dict[str, Any]:
+        return say(body["messages"][-1]["content"].rpartition("\n")[2])
+
+    model.then(*[echo for _ in range(100)])
+    with serving(house(llm_url=model.url)) as server, ThreadPoolExecutor(16) as pool:
+
+        def talk(number: int) -> list[str]:
+            return [server.post("/chat", json={"session": f"s{number}", "text": f"{number}-{turn}"}).json()["reply"] for turn in range(2)]
+
+        assert list(pool.map(talk, range(50))) == [[f"{number}-0", f"{number}-1"] for number in range(50)]
+
+
+def _messages(bot: BotApi, count: int) -> list[dict[str, Any]]:
+    with bot.changed:
+        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, 20), bot.messages
+        return list(bot.messages)
