@@ -18,9 +18,11 @@ _AFTER = re.compile(r"\b(?:to|into|in|as|成|为)\s+([^\s,?.!]+)", re.IGNORECASE
 _INPUT = re.compile(r"\binput\.([A-Za-z_]\w*)|\binput\[['\"](\w+)['\"]\]")
 _DESTRUCTURED = re.compile(r"\{([^}]*)\}\s*=\s*input\b")
 EDGE_WORDS = frozenset(
-    "a an the please can could would you me my i we of for in to into as with using by from on at and this that it its what whats what's is are "
-    "was how many much do does tell give show compute calculate convert encode decode hash find get make create count the result value text "
-    "string number word words out use evaluate extract query run work what's".split()
+    """
+    a an the please can could would you me my i we of for in to into as with using by from on at and this that it its
+    what whats what's is are was how many much do does tell give show compute calculate convert encode decode hash find
+    get make create count the result value text string number word words out use evaluate extract query run work
+    """.split()
 )
 
 
@@ -119,7 +121,7 @@ def _rest(said: str, names: set[str]) -> str:
         runs = [run.strip(" ,.?!:") for run in _LATIN.findall(said)]
         foreign = [run for run in runs if run and run.lower() not in names]
         if foreign:
-            return max(foreign, key=len)
+            return str(max(foreign, key=len))
     words = said.rstrip("?!. ").split()
     while words and _asks(words[0], names):
         words.pop(0)

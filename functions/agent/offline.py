@@ -114,7 +114,8 @@ def _unfilled(found: Sequence[str], by_name: dict[str, Any]) -> str:
     if known is None:
         return NOT_FOUND
     wanted = ", ".join(known["parameters"].get("properties", {}))
-    return f"I found `{known['name']}` ({known['description']}) but could not tell its input ({wanted}) from your words. Put the text in quotes."
+    found = f"I found `{known['name']}` ({known['description']})"
+    return f"{found} but could not tell its input ({wanted}) from your words. Put the text in quotes."
 
 
 def _answer(last: Done) -> str:

@@ -16,7 +16,8 @@ crypto.subtle.digest, crypto.randomUUID, TextEncoder, TextDecoder, URL, URLSearc
 It has no files, no process, no require, no import, no setTimeout; fetch, Date.now() and Math.random() throw unless the permission is
 declared (clock, random and log are given at once; http, kv, secrets and call wait for an owner).
 For bad input throw Object.assign(new Error("what is wrong"), {code: "EINVAL"}). Give tests: a capability whose tests fail is not activated.
-Example: name "reverse-text", description "Reverse a text.", schema {"type":"object","required":["text"],"properties":{"text":{"type":"string"}}},
+Example: name "reverse-text", description "Reverse a text.",
+schema {"type":"object","required":["text"],"properties":{"text":{"type":"string"}}},
 execute "return [...input.text].reverse().join('')", tests [{"input":{"text":"abc"},"output":"cba"}]."""
 
 _STRINGS = {"type": "array", "items": {"type": "string"}}

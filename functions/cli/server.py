@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 import sys
 
@@ -15,6 +16,7 @@ from sigil.errors import BackendError
 from sigil.wiring import admin_token
 
 GRACE_SECONDS = 5
+INTERRUPTED = 130
 
 
 def run(host: str, port: int) -> int:
@@ -27,10 +29,13 @@ def run(host: str, port: int) -> int:
     token = admin_token(settings)
     served = local.app(house, token, lambda: _greet(house, door, token))
     server = uvicorn.Server(uvicorn.Config(served, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS))
+    told: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn drains first, then hands the signal on to these
+        signal.signal(number, lambda number, frame: told.append(number))
     server.run(sockets=[door])
     house.close()
     _say("stopped")
-    return 0
+    return INTERRUPTED if signal.SIGINT in told else 0
 
 
 def _listen(host: str, port: int) -> socket.socket:

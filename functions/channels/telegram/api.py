@@ -1,0 +1,117 @@
+"""Requests to the Bot API (https://core.telegram.org/bots/api#making-requests); the one room here that knows HTTP."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+import orjson
+
+from functions.channels.base import Busy
+from functions.channels.telegram.fields import integer, mapping, string
+from sigil.errors import BackendError, Refused, UsageError, one_line
+
+TIMEOUT = 20.0
+MOST_BYTES = 8 * 1024 * 1024
+"""Of an answer; a hundred updates stay far below."""
+_SOURCE = "telegram"
+
+Transport = Callable[[], httpx.BaseTransport]
+
+
+class Rejected(Refused):
+    """Telegram will never take this request as it is. `moved_to`: the chat lives on under this id, 0: it does not."""
+
+    def __init__(self, description: str, moved_to: int = 0) -> None:
+        super().__init__("EBLOCKED", one_line(f"Telegram refused: {description}"), source=_SOURCE)
+        self.moved_to = moved_to
+
+
+class Api:
+    """One bot's Bot API at `base`. Safe to share between threads; connections are kept until `close`."""
+
+    def __init__(self, base: str, token: str, transport: Transport | None = None) -> None:
+        headers = {"accept-encoding": "identity", "content-type": "application/json"}
+        try:
+            inner = transport() if transport else httpx.HTTPTransport(proxy=_proxy(base))
+            self._client = httpx.Client(base_url=base, headers=headers, transport=_Signed(inner, f"/bot{token}"))
+        except (httpx.InvalidURL, ValueError, ImportError) as problem:  # ImportError: a SOCKS proxy without its package
+            raise UsageError("EINVAL", f"the Bot API's address or the proxy's: {type(problem).__name__}", source=_SOURCE) from None
+
+    def call(self, method: str, params: Mapping[str, object], *, timeout: float = TIMEOUT) -> Any:
+        """The result of `method`; at most `timeout` seconds.
+
+        `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests; `Rejected`: never.
+        """
+        try:
+            status, body = self._post(method, orjson.dumps(params), timeout)
+        except httpx.HTTPError as problem:
+            # its text may name the address
+            raise BackendError("EUNAVAILABLE", f"Telegram did not answer ({type(problem).__name__})", source=_SOURCE) from None
+        return _result(status, body)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._client.close()
+
+    def _post(self, method: str, content: bytes, timeout: float) -> tuple[int, bytes]:
+        """Status and body. httpx bounds each wait, not their sum: a body that drips in is cut off here."""
+        deadline = time.monotonic() + timeout
+        waits = httpx.Timeout(timeout * 0.2, read=timeout * 0.5, pool=timeout * 0.1)
+        body = bytearray()
+        with self._client.stream("POST", f"/{method}", content=content, timeout=waits) as response:
+            for chunk in response.iter_raw():
+                body += chunk
+                if len(body) > MOST_BYTES or time.monotonic() > deadline:
+                    raise httpx.ReadError("the answer is too long")
+        return response.status_code, bytes(body)
+
+
+class _Signed(httpx.BaseTransport):
+    """Puts the token into the address on its way out: httpx logs the address that it was given."""
+
+    def __init__(self, inner: httpx.BaseTransport, prefix: str) -> None:
+        self._inner = inner
+        self._prefix = prefix.encode()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        path, _, method = url.raw_path.rpartition(b"/")
+        signed = url.copy_with(raw_path=path + self._prefix + b"/" + method)
+        return self._inner.handle_request(
+            httpx.Request(request.method, signed, headers=request.headers, stream=request.stream, extensions=request.extensions)
+        )
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _proxy(base: str) -> str | None:
+    """The system's proxy for `base`, which httpx itself looks up only for transports of its own."""
+    url = httpx.URL(base)
+    if urllib.request.proxy_bypass(url.host):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
+
+def _result(status: int, body: bytes) -> Any:
+    try:
+        answer = mapping(orjson.loads(body))
+    except orjson.JSONDecodeError:
+        answer = {}
+    if status == 200 and answer.get("ok") is True:
+        return answer.get("result")
+    parameters = mapping(answer.get("parameters"))
+    description = string(answer.get("description"))
+    if status == 429:
+        wait = integer(parameters.get("retry_after"), 0)
+        raise Busy("Telegram asks to slow down", source=_SOURCE, retry_after=None if wait is None else float(wait))
+    if status in (400, 403, 413):
+        raise Rejected(description or f"status {status}", integer(parameters.get("migrate_to_chat_id"), -(2**63)) or 0)
+    hint = "check the bot token" if status in (401, 404) else ""
+    raise BackendError("EUNAVAILABLE", f"Telegram answered with status {status}", source=_SOURCE, suggestion=hint)

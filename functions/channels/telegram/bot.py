@@ -1,0 +1,124 @@
+"""Telegram as a channel: verify, parse, for_us, send, typing.
+
+Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from functions.channels.base import Request
+from functions.channels.telegram.fields import mapping, string
+from functions.channels.telegram.updates import events
+from functions.events import Event
+from sigil.errors import BackendError, Refused, SigilError, UsageError
+
+if TYPE_CHECKING:
+    from functions.channels.telegram.api import Api, Transport
+
+API = "https://api.telegram.org"
+SECRET_HEADER = "x-telegram-bot-api-secret-token"
+TYPING_TIMEOUT = 5.0
+_TOKEN = re.compile(r"([0-9]{1,18}):[A-Za-z0-9_-]{1,256}")
+_BASE = re.compile(r"https?://[!-~]{1,1000}")
+
+
+class Telegram:
+    """One bot. `token` names it to Telegram, `secret` is what its webhook was set with (empty: every webhook is refused).
+
+    `agent`: whose sessions its chats are. `username`: the bot's name without @ (None: Telegram is asked once, when a
+    group's message needs it). `transport` makes the HTTP transport (None: httpx's own). `UsageError` when `token` or `api`
+    cannot be right.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        secret: str,
+        api: str = API,
+        agent: str = "main",
+        username: str | None = None,
+        *,
+        transport: Transport | None = None,
+    ) -> None:
+        match = _TOKEN.fullmatch(token)
+        if not match:
+            raise UsageError("EINVAL", "the bot token is not of the form 123456:ABC", source="telegram")
+        if not _BASE.fullmatch(api):
+            raise UsageError("EINVAL", "the Bot API's address must be an http or https URL", source="telegram")
+        self.bot = int(match[1])
+        self._token = token
+        self._secret = secret.encode()
+        self._base = api.rstrip("/")
+        self._agent = agent
+        self._username = (username or "").removeprefix("@").lower()
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._opened: Api | None = None
+
+    @property
+    def api(self) -> Api:
+        """The Bot API, opened at its first use."""
+        from functions.channels.telegram.api import Api
+
+        with self._lock:
+            if self._opened is None:
+                self._opened = Api(self._base, self._token, self._transport)
+            return self._opened
+
+    def close(self) -> None:
+        """Close what is open; a later request opens it again."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened:
+            opened.close()
+
+    def verify(self, request: Request) -> None:
+        """Compare the secret's bytes in constant time; without a secret nothing passes."""
+        given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogatepass")
+        if not self._secret or not hmac.compare_digest(given, self._secret):
+            raise Refused("EAUTH", "the request is not Telegram's", source="telegram")
+
+    def parse(self, body: bytes) -> list[Event]:
+        """The event of an update (at most one)."""
+        return events(body, self.bot, self._agent)
+
+    def for_us(self, event: Event) -> bool:
+        """Whether our name is among those that the message names."""
+        return not event.addressed or self._name() in event.addressed
+
+    def send(self, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
+        """One `sendMessage` a part. `reply_to`: a message id; only a group's first part points at it."""
+        from functions.channels.render.telegram import parts
+        from functions.channels.telegram.outgoing import Chat, Outgoing, deliver
+
+        chat, made = Chat.of(session), parts(text)
+        for number, part in enumerate(made):
+            if number >= start:
+                chat = deliver(self.api, Outgoing(chat, part, reply_to if number == 0 else ""))
+                if number + 1 < len(made):
+                    sent(number + 1)
+
+    def typing(self, session: str) -> None:
+        """`sendChatAction`: shown for five seconds or until a message comes."""
+        from functions.channels.telegram.outgoing import Chat
+
+        with suppress(SigilError):
+            self.api.call("sendChatAction", {**Chat.of(session).params(), "action": "typing"}, timeout=TYPING_TIMEOUT)
+
+    def _name(self) -> str:
+        """The bot's own name in lower case. Two threads may both ask; the answer is the same."""
+        if not self._username:
+            try:
+                me = self.api.call("getMe", {})
+            except Refused as problem:
+                raise BackendError("EUNAVAILABLE", problem.message, source="telegram") from None
+            self._username = string(mapping(me).get("username")).lower()
+        if not self._username:
+            raise BackendError("EUNAVAILABLE", "Telegram does not tell the bot's name", source="telegram")
+        return self._username

@@ -1,0 +1,28 @@
+"""Fields of foreign JSON, each of one type or absent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+ID_LIMIT = 2**63 - 1
+
+
+def integer(value: object, low: int) -> int | None:
+    """`value` when it is an integer from `low` to 2**63 - 1; True is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and low <= value <= ID_LIMIT else None
+
+
+def string(value: object) -> str:
+    """`value` when it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """`value` when it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: object) -> Sequence[Any]:
+    """`value` when it is an array, else an empty one."""
+    return value if isinstance(value, list) else ()

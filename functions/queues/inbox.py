@@ -1,0 +1,211 @@
+"""The store's own queue: waiting events in order of their session, one worker a session, nothing but a `KV` under it."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import orjson
+
+from functions.events import Event
+from functions.queues.base import Delivery
+from functions.queues.waiting import Waiting, bury, decode_due, decode_waiting, encode_due, encode_waiting, sort_of
+from sigil.errors import BackendError, Conflict, UsageError
+from sigil.kv import ABSENT, KV, Item, keys
+
+FIRST_PAGE = 8
+NEXT_PAGE = 100
+"""Ready sessions read at once: mostly one of the first is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Receipt:
+    """What a worker holds: the versions of the waiting item, of the session's ready mark and of the claim.
+
+    `last`: no other event waited in the session when this one was taken.
+    """
+
+    session: str
+    sort: str
+    item: str
+    ready: str
+    claim: str
+    last: bool
+
+
+class Inbox:
+    """A `Queue` over any `KV`, shared by threads and processes. `clock` gives seconds since the epoch, as the store's does.
+
+    A session is worked on by whoever holds its claim; a claim that nobody gives back ends after `lease` seconds. A new
+    event wakes a waiting worker of this process at once, those of others look every `poll` seconds.
+
+    Nothing is forgotten because `put` writes the event and then, always, a new version of the session's ready mark, and
+    the mark is deleted only at a version that was read before the inbox was found empty.
+    """
+
+    def __init__(self, kv: KV, *, clock: Callable[[], float] = time.time, lease: float = 180.0, poll: float = 0.25) -> None:
+        self._kv = kv
+        self._clock = clock
+        self._lease = lease
+        self._poll = poll
+        self._changed = threading.Condition()
+        self._changes = 0
+        self._held: dict[str, float] = {}  # the sessions worked on in this process, and when their leases end
+        self._cursor = ""
+
+    def put(self, event: Event) -> None:
+        """Store the event; one that already waits is the same event. `BackendError` when it is not safely stored."""
+        session = keys.session_of(event.agent, event.session)
+        with suppress(Conflict):
+            self._kv.put(keys.inbox(session, sort_of(event)), encode_waiting(event, 0.0), expect=ABSENT)
+        self._kv.put(keys.ready(session), encode_due(0.0))
+        self._wake()
+
+    def take(self, wait: float) -> Delivery | None:
+        """The next event that may run now, claimed for this worker; None after `wait` seconds without one."""
+        deadline = time.monotonic() + wait
+        while True:
+            known = self._changes
+            delivery = self._next()
+            if delivery or not self._another_look(known, deadline):
+                return delivery
+
+    def done(self, delivery: Delivery) -> None:
+        """The event is handled to its end, whoever holds the claim by now."""
+        receipt = _Receipt(**orjson.loads(delivery.receipt))
+        self._kv.delete(keys.inbox(receipt.session, receipt.sort))
+        if receipt.last:
+            self._forget(receipt.session, receipt.ready)
+        self._release(receipt.session, receipt.claim)
+
+    def retry(self, delivery: Delivery, delay: float) -> None:
+        """Hand the event out again in `delay` seconds, before anything that came after it."""
+        if not math.isfinite(delay):
+            raise UsageError("EDELAY", "a delay must be a finite number of seconds")
+        receipt, due = _Receipt(**orjson.loads(delivery.receipt)), self._clock() + delay
+        with suppress(Conflict):  # the lease had ended: another worker put it off, or is done with it
+            self._kv.put(keys.inbox(receipt.session, receipt.sort), encode_waiting(delivery.event, due), expect=receipt.item)
+            self._postpone(receipt.session, receipt.ready, due)
+        self._release(receipt.session, receipt.claim)
+
+    def _next(self) -> Delivery | None:
+        for session, ready in self._ready():
+            if decode_due(ready.value) <= self._clock() and self._hold(session):
+                delivery = self._claim(session, ready.version)
+                if delivery:
+                    self._cursor = session
+                    return delivery
+        self._cursor = ""
+        return None
+
+    def _ready(self) -> Iterator[tuple[str, Item]]:
+        """Sessions with waiting events, once around from the one after the last that was served: a busy one starves nobody."""
+        start = self._cursor
+        yield from self._marks(start)
+        if start:
+            for session, ready in self._marks(""):
+                if session > start:
+                    return
+                yield session, ready
+
+    def _marks(self, after: str) -> Iterator[tuple[str, Item]]:
+        partition, limit = keys.ready("").partition, FIRST_PAGE
+        while page := self._kv.scan(partition, after=after, limit=limit):
+            yield from page
+            if len(page) < limit:
+                return
+            after, limit = page[-1][0], NEXT_PAGE
+
+    def _hold(self, session: str) -> bool:
+        """Whether no other thread of this process works on the session; asks no store."""
+        now = self._clock()
+        with self._changed:
+            if self._held.get(session, now) > now:
+                return False
+            self._held[session] = now + self._lease
+            return True
+
+    def _claim(self, session: str, ready: str) -> Delivery | None:
+        """Claim a session that this thread holds and open it; None when another process has it or nothing is due."""
+        try:
+            claim = self._kv.put(keys.claim(session), b"", expect=ABSENT, ttl=self._lease)
+        except BackendError as problem:
+            self._let_go(session)
+            if isinstance(problem, Conflict):
+                return None
+            raise
+        try:
+            delivery = self._open(session, ready, claim)
+        except BackendError:
+            with suppress(BackendError):
+                self._release(session, claim)
+            raise
+        if not delivery:
+            self._release(session, claim)
+        return delivery
+
+    def _open(self, session: str, ready: str, claim: str) -> Delivery | None:
+        waiting = self._first_two(session)
+        if not waiting:
+            self._forget(session, ready)
+            return None
+        first = waiting[0]
+        if first.due > self._clock():
+            self._postpone(session, ready, first.due)
+            return None
+        receipt = _Receipt(session, first.sort, first.version, ready, claim, last=len(waiting) == 1)
+        return Delivery(first.event, orjson.dumps(receipt).decode())
+
+    def _first_two(self, session: str) -> list[Waiting]:
+        """The event to hand out and, so that `done` knows whether any is left, the one behind it."""
+        partition = keys.inbox(session, "").partition
+        while True:
+            found = self._kv.scan(partition, limit=2)
+            try:
+                return [decode_waiting(sort, item) for sort, item in found]
+            except UsageError:
+                self._bury_undecodable(session, found)
+
+    def _bury_undecodable(self, session: str, found: list[tuple[str, Item]]) -> None:
+        for sort, item in found:
+            try:
+                decode_waiting(sort, item)
+            except UsageError as problem:
+                bury(self._kv, keys.inbox(session, sort), item, problem.message)
+
+    def _forget(self, session: str, ready: str) -> None:
+        """Take the session off the index, unless an event came since `ready` was read."""
+        with suppress(Conflict):
+            self._kv.delete(keys.ready(session), expect=ready)
+
+    def _postpone(self, session: str, ready: str, due: float) -> None:
+        """Note in the index when the session's first event is due, unless an event came since `ready` was read."""
+        with suppress(Conflict):
+            self._kv.put(keys.ready(session), encode_due(due), expect=ready)
+
+    def _release(self, session: str, claim: str) -> None:
+        with suppress(Conflict):  # the lease had ended; whoever has the session now keeps its claim
+            self._kv.delete(keys.claim(session), expect=claim)
+        self._let_go(session)
+        self._wake()
+
+    def _let_go(self, session: str) -> None:
+        with self._changed:
+            self._held.pop(session, None)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changes += 1
+            self._changed.notify()
+
+    def _another_look(self, known: int, deadline: float) -> bool:
+        """Waits until another look may help: something changed, or it is time to poll. False when the time is up."""
+        with self._changed:
+            if time.monotonic() >= deadline:
+                return False
+            self._changed.wait_for(lambda: self._changes != known, min(self._poll, max(deadline - time.monotonic(), 0.0)))
+            return self._changes != known or time.monotonic() < deadline

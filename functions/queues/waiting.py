@@ -1,0 +1,64 @@
+"""What waits in the store's inbox: an event and when it is due, as bytes; what cannot be read becomes a dead letter."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+
+import orjson
+
+from functions.events import Event, decode, encode
+from sigil.errors import UsageError
+from sigil.kv import KV, Item, Key, keys
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An event in the inbox. `due` in seconds since the epoch, 0.0 at once; `version` of the item that holds it."""
+
+    event: Event
+    due: float
+    sort: str
+    version: str
+
+
+def sort_of(event: Event) -> str:
+    """Where the event stands in its session's inbox: by its order; two events of the same order keep places of their own."""
+    return f"{event.order}#{sha256(event.id.encode(errors='replace')).hexdigest()[:16]}"
+
+
+def encode_waiting(event: Event, due: float) -> bytes:
+    """`{"due", "event"}`."""
+    return orjson.dumps({"due": due, "event": orjson.Fragment(encode(event))})
+
+
+def decode_waiting(sort: str, item: Item) -> Waiting:
+    """What `encode_waiting` wrote; `UsageError` when it is anything else."""
+    try:
+        fields = orjson.loads(item.value)
+        due, event = float(fields["due"]), decode(orjson.dumps(fields["event"]))
+    except (ValueError, TypeError, KeyError) as problem:
+        raise UsageError("EEVENT", f"not a waiting event: {type(problem).__name__}") from None
+    return Waiting(event, due, sort, item.version)
+
+
+def encode_due(due: float) -> bytes:
+    """`{"due"}`: what a session's mark in the index of ready sessions says."""
+    return orjson.dumps({"due": due})
+
+
+def decode_due(data: bytes) -> float:
+    """When the first event of a ready session is due; 0.0 when `data` does not say."""
+    try:
+        return float(orjson.loads(data)["due"])
+    except (ValueError, TypeError, KeyError):
+        return 0.0
+
+
+def bury(kv: KV, key: Key, item: Item, reason: str) -> None:
+    """Move bytes that are no event to the dead letters, under a name of their own that a repeat does not change."""
+    name = sha256(b"\0".join((key.partition.encode(), key.sort.encode(), item.value))).hexdigest()[:32]
+    record = {"reason": reason, "partition": key.partition, "sort": key.sort, "raw": b64encode(item.value).decode()}
+    kv.put(keys.dead(f"undecodable:{name}"), orjson.dumps(record))
+    kv.delete(key)

@@ -1,0 +1,287 @@
+"""What leaves for Telegram, and what happens when it does not get there."""
+
+from __future__ import annotations
+
+import logging
+
+import httpx
+import pytest
+
+from functions.channels.base import Busy
+from functions.channels.telegram import Telegram
+from functions.events import Event, Sender
+from sigil.errors import BackendError, Refused, UsageError
+from tests.fakes.bot_api import BotApi
+from tests.fakes.server import Answer
+
+GROUP = "telegram:-100200300400"
+
+
+def send(channel: Telegram, text: str, session: str = "telegram:5", *, reply_to: str = "", start: int = 0) -> list[int]:
+    left: list[int] = []
+    channel.send(session, text, reply_to=reply_to, start=start, sent=left.append)
+    return left
+
+
+def named(*names: str) -> Event:
+    return Event("telegram:1:1", "message", "main", GROUP, Sender("telegram:5"), "hi", 0.0, "0", addressed=names)
+
+
+def test_a_reply_is_one_json_request_with_text_and_entities(telegram: Telegram, bot_api: BotApi) -> None:
+    assert send(telegram, "it is **4**") == []
+    (request,) = bot_api.requests
+    assert (request.method, request.path) == ("POST", f"/bot{bot_api.token}/sendMessage")
+    assert request.headers["content-type"] == "application/json"
+    assert request.json() == {
+        "chat_id": 5,
+        "text": "it is 4",
+        "entities": [{"type": "bold", "offset": 6, "length": 1}],
+        "link_preview_options": {"is_disabled": True},
+    }
+
+
+def test_a_long_reply_leaves_in_parts_and_resumes_where_it_stopped(telegram: Telegram, bot_api: BotApi) -> None:
+    text = "\n\n".join(f"{n} " + "leaf " * 500 for n in range(5))
+    assert send(telegram, text) == [1, 2, 3, 4]
+    whole = [message["text"] for message in bot_api.messages]
+    bot_api.messages.clear()
+    assert send(telegram, text, start=3) == [4]
+    assert [message["text"] for message in bot_api.messages] == whole[3:]
+
+
+def test_a_failure_between_two_parts_tells_how_far_it_came(telegram: Telegram, bot_api: BotApi) -> None:
+    text = "\n\n".join("leaf " * 600 for _ in range(3))
+    left: list[int] = []
+
+    def sent(number: int) -> None:
+        left.append(number)
+        bot_api.fail(500, times=1)
+
+    with pytest.raises(BackendError):
+        telegram.send("telegram:5", text, sent=sent)
+    assert left == [1]
+    assert send(telegram, text, start=1) == [2]
+    assert len(bot_api.messages) == 3
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "\u200b", "&#8203;", "```\n```", "\x00\u202e", "# "])
+def test_nothing_to_see_is_never_sent(telegram: Telegram, bot_api: BotApi, text: str) -> None:
+    assert send(telegram, text) == []
+    assert bot_api.requests == []
+
+
+def test_only_the_first_part_in_a_group_answers_the_message(telegram: Telegram, bot_api: BotApi) -> None:
+    send(telegram, "leaf " * 1000, GROUP, reply_to="29")
+    send(telegram, "hi", reply_to="29")
+    send(telegram, "hi", GROUP, reply_to="../29")
+    replies = [message.get("reply_parameters") for message in bot_api.messages]
+    assert replies == [{"message_id": 29, "allow_sending_without_reply": True}, None, None, None]
+
+
+def test_a_topic_gets_its_reply_in_the_topic(telegram: Telegram, bot_api: BotApi) -> None:
+    send(telegram, "hi", f"{GROUP}:31")
+    assert (bot_api.messages[0]["chat_id"], bot_api.messages[0]["message_thread_id"]) == (-100200300400, 31)
+
+
+@pytest.mark.parametrize(
+    "session", ["", "telegram:", "slack:5", "telegram:5:", "telegram:5\n", "telegram:\uff15", "telegram:5:6:7", "telegram:" + "9" * 99]
+)
+def test_a_session_that_is_not_telegrams_is_the_callers_fault(telegram: Telegram, bot_api: BotApi, session: str) -> None:
+    with pytest.raises(UsageError):
+        send(telegram, "hi", session)
+    assert bot_api.requests == []
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize("description", ["Bad Request: can't parse entities: unexpected", "Bad Request: ENTITY_TEXTURL_INVALID"])
+def test_refused_entities_leave_as_plain_text(telegram: Telegram, bot_api: BotApi, description: str) -> None:
+    bot_api.fail(400, description)
+    assert send(telegram, "it is **4**") == []
+    assert [("entities" in call, call["text"]) for call in bot_api.calls("sendMessage")] == [(True, "it is 4"), (False, "it is 4")]
+
+
+def test_plain_text_that_is_refused_is_not_tried_again(telegram: Telegram, bot_api: BotApi) -> None:
+    bot_api.fail(400, "Bad Request: can't parse entities", times=9)
+    with pytest.raises(Refused):
+        send(telegram, "it is **4**")
+    assert len(bot_api.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "description"),
+    [(403, "Forbidden: bot was blocked by the user"), (400, "Bad Request: chat not found"), (413, "Request Entity Too Large")],
+)
+def test_a_chat_that_will_never_take_it_is_given_up(telegram: Telegram, bot_api: BotApi, status: int, description: str) -> None:
+    bot_api.fail(status, description)
+    with pytest.raises(Refused) as refusal:
+        send(telegram, "hi")
+    assert (refusal.value.code, description in refusal.value.message) == ("EBLOCKED", True)
+    assert len(bot_api.requests) == 1
+
+
+def test_a_group_that_became_a_supergroup_is_followed(telegram: Telegram, bot_api: BotApi) -> None:
+    moved = {"migrate_to_chat_id": -1009}
+    bot_api.fail(400, "Bad Request: group chat was upgraded to a supergroup chat", parameters=moved)
+    assert send(telegram, "leaf " * 1000, "telegram:-77", reply_to="3") == [1]
+    assert [message["chat_id"] for message in bot_api.messages] == [-1009, -1009]
+    assert "reply_parameters" not in bot_api.messages[0]
+
+
+def test_a_group_that_moves_in_circles_ends(telegram: Telegram, bot_api: BotApi) -> None:
+    for target in (-1, -2, -1, -2):
+        bot_api.fail(400, "upgraded", parameters={"migrate_to_chat_id": target})
+    with pytest.raises(Refused):
+        send(telegram, "hi", "telegram:-2")
+    assert len(bot_api.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("told", "wait"),
+    [(7, 7.0), (0, 0.0), (None, None), ("7", None), (-1, None), (True, None)],
+)
+def test_too_many_requests_tell_how_long_to_wait(telegram: Telegram, bot_api: BotApi, told: object, wait: float | None) -> None:
+    bot_api.fail(429, "Too Many Requests: retry after 7", parameters={"retry_after": told})
+    with pytest.raises(Busy) as busy:
+        send(telegram, "hi")
+    assert (busy.value.code, busy.value.retry_after) == ("ERATE", wait)
+
+
+ODD = [
+    Answer(500),
+    Answer(502, b"<html>bad gateway</html>"),
+    Answer(200, b"<html>captive portal</html>"),
+    Answer(200, b'{"ok": false}'),
+    Answer(200, b"[]"),
+    Answer(200, b""),
+    Answer(302, b"", {"location": "http://127.0.0.1:9/"}),
+    Answer(401, b'{"ok": false, "description": "Unauthorized"}'),
+    Answer(404, b"\xff"),
+    Answer(409, b"{}"),
+    Answer(cut=True),
+    Answer(200, b"\x1f\x8b\x08\x00", {"content-encoding": "gzip"}),
+    Answer(200, [b'{"ok": true, "result": "', *[b"x" * (1 << 20)] * 9, b'"}']),
+]
+
+
+@pytest.mark.parametrize("answer", ODD, ids=lambda answer: f"{answer.status}-{'cut' if answer.cut else str(answer.body)[:24]}")
+def test_an_answer_that_says_nothing_means_try_later(telegram: Telegram, bot_api: BotApi, answer: Answer) -> None:
+    bot_api.reply(answer)
+    with pytest.raises(BackendError) as failure:
+        send(telegram, "hi")
+    assert failure.value.code == "EUNAVAILABLE"
+    assert bot_api.token not in str(failure.value.as_dict())
+    assert send(telegram, "hi") == []
+
+
+def test_a_server_that_hangs_is_given_up_in_time(telegram: Telegram, bot_api: BotApi) -> None:
+    bot_api.reply(Answer(hang=True), method="")
+    with pytest.raises(BackendError) as failure:
+        telegram.api.call("getMe", {}, timeout=0.2)
+    assert failure.value.code == "EUNAVAILABLE"
+
+
+def test_a_body_that_drips_in_is_given_up_in_time(telegram: Telegram, bot_api: BotApi) -> None:
+    def drip() -> object:
+        while not bot_api.closing.wait(0.05):
+            yield b" "
+
+    bot_api.reply(Answer(200, drip()), method="")  # type: ignore[arg-type]
+    with pytest.raises(BackendError):
+        telegram.api.call("getMe", {}, timeout=0.4)
+
+
+def test_a_server_that_is_not_there_means_try_later(bot_api: BotApi) -> None:
+    channel = Telegram(bot_api.token, "s", api="http://127.0.0.1:9")
+    with pytest.raises(BackendError) as failure:
+        send(channel, "hi")
+    channel.close()
+    assert failure.value.code == "EUNAVAILABLE"
+
+
+def test_every_wait_of_a_request_together_stays_within_twenty_seconds() -> None:
+    seen: list[dict[str, float]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.extensions["timeout"])
+        return httpx.Response(200, stream=httpx.ByteStream(b'{"ok": true, "result": {}}'))
+
+    channel = Telegram("1:a", "s", transport=lambda: httpx.MockTransport(answer))
+    send(channel, "hi")
+    channel.close()
+    assert sum(seen[0].values()) <= 20
+
+
+def test_neither_logs_nor_errors_tell_the_token(telegram: Telegram, bot_api: BotApi, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    bot_api.fail(500)
+    with pytest.raises(BackendError) as failure:
+        send(telegram, "hi")
+    send(telegram, "hi")
+    assert "/sendMessage" in caplog.text
+    assert bot_api.token not in caplog.text
+    assert bot_api.token not in str(failure.value) + repr(telegram)
+
+
+def test_an_api_below_a_path_is_reached(bot_api: BotApi) -> None:
+    channel = Telegram(bot_api.token, "s", api=f"{bot_api.url}/telegram/")
+    send(channel, "hi")
+    channel.close()
+    assert bot_api.requests[0].path == f"/telegram/bot{bot_api.token}/sendMessage"
+
+
+# ---- who we are, and that we are at work
+
+
+def test_the_bots_name_is_asked_once_and_only_when_a_message_names_somebody(telegram: Telegram, bot_api: BotApi) -> None:
+    assert telegram.for_us(named())
+    assert bot_api.requests == []
+    assert telegram.for_us(named("other", "sigil_bot"))
+    assert not telegram.for_us(named("other"))
+    assert len(bot_api.calls("getMe")) == 1
+
+
+def test_a_bots_name_that_cannot_be_learned_means_try_later(telegram: Telegram, bot_api: BotApi) -> None:
+    bot_api.fail(403, method="getMe")
+    bot_api.reply(Answer(200, b'{"ok": true, "result": {"username": 5}}'), method="getMe")
+    for _ in range(2):
+        with pytest.raises(BackendError):
+            telegram.for_us(named("sigil_bot"))
+    assert telegram.for_us(named("sigil_bot"))
+
+
+def test_a_configured_name_needs_no_question() -> None:
+    assert Telegram("1:a", "s", username="@Sigil_Bot").for_us(named("sigil_bot"))
+
+
+def test_typing_is_shown_in_the_topic(telegram: Telegram, bot_api: BotApi) -> None:
+    telegram.typing(f"{GROUP}:31")
+    assert bot_api.calls("sendChatAction") == [{"chat_id": -100200300400, "message_thread_id": 31, "action": "typing"}]
+
+
+def test_typing_never_fails(bot_api: BotApi, telegram: Telegram) -> None:
+    for status in (400, 403, 429, 500):
+        bot_api.fail(status, method="sendChatAction")
+        telegram.typing("telegram:5")
+    bot_api.reply(Answer(cut=True), method="sendChatAction")
+    telegram.typing("telegram:5")
+    telegram.typing("not a session")
+    lost = Telegram(bot_api.token, "s", api="http://[::")
+    lost.typing("telegram:5")
+    assert len(bot_api.requests) == 5
+
+
+def test_updates_can_be_fetched_by_long_polling(telegram: Telegram, bot_api: BotApi) -> None:
+    bot_api.deliver({"update_id": 7})
+    bot_api.deliver({"update_id": 8})
+    assert telegram.api.call("getUpdates", {"offset": 8, "timeout": 1}) == [{"update_id": 8}]
+
+
+def test_a_hanging_request_does_not_keep_the_server_from_closing() -> None:
+    with BotApi() as api:
+        api.reply(Answer(hang=True), method="")
+        client = httpx.Client()
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(f"{api.url}/bot{api.token}/getMe", timeout=0.1)
+    client.close()

@@ -1,0 +1,226 @@
+"""The `uncaged` command as a person meets it: real processes, a real terminal, real signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fakes.model import ScriptedModel, say
+
+COMMAND = [sys.executable, "-m", "functions.cli"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path, compiled: Path) -> dict[str, str]:
+    compiled.mkdir(exist_ok=True)
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
+    return {**kept, "UNCAGED_DATA": str(tmp_path), "SIGIL_RUNNERS": "1", "PYTHONPATH": os.getcwd(), "NO_COLOR": "1"}
+
+
+def uncaged(environment: dict[str, str], *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env={**environment, **more},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def test_one_question_is_answered_on_stdout_and_what_happened_is_shown_on_stderr(environment: dict[str, str]) -> None:
+    done = uncaged(environment, "chat", "encode hello world in base64")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("aGVsbG8gd29ybGQ=\n")
+    assert "offline model" in done.stdout
+    for shown in ("sigil_query", "found encode", "cap_encode paged in", '"aGVsbG8gd29ybGQ="', "of 32,000 tokens"):
+        assert shown in done.stderr
+
+
+def test_the_conversation_goes_on_in_the_next_process(environment: dict[str, str]) -> None:
+    uncaged(environment, "chat", "encode hello world in base64")
+
+    again = uncaged(environment, "chat", "--quiet", "/tools")
+    other = uncaged(environment, "chat", "--quiet", "--session", "other", "/tools")
+
+    assert "cap_encode" in again.stdout
+    assert again.stderr == ""
+    assert "No capability is resident" in other.stdout
+
+
+def test_json_is_one_document(environment: dict[str, str]) -> None:
+    done = uncaged(environment, "chat", "--json", "encode hello world in base64")
+
+    answer = json.loads(done.stdout)
+    assert answer["reply"].startswith("aGVsbG8gd29ybGQ=")
+    assert (answer["rounds"], answer["tools"], answer["resident"]) == (3, ["sigil_query", "cap_encode"], ["cap_encode"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"UNCAGED_ACCESS": "everyone"}, "open, members, owners"),
+        ({"UNCAGED_STORE": "mysql://x"}, "sqlite:///path"),
+        ({"UNCAGED_LLM_WINDOW": "big"}, "a whole number"),
+        ({"UNCAGED_LIBRARY": "/nowhere/at/all"}, "builtin, none, or a folder"),
+        ({"UNCAGED_DATA": "/proc/nowhere"}, "UNCAGED_DATA"),
+        ({"TELEGRAM_TOKEN": "nonsense"}, "123456:ABC"),
+    ],
+)
+def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(environment: dict[str, str], settings: dict[str, str], said: str) -> None:
+    done = uncaged(environment, "chat", "hi", **settings)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_doctor_lists_every_setting_and_finds_what_is_wrong(environment: dict[str, str]) -> None:
+    well = uncaged(environment, "doctor")
+    ill = uncaged(environment, "doctor", "--json", UNCAGED_STORE="redis://127.0.0.1", TELEGRAM_TOKEN="4:secret-token")
+
+    assert well.returncode == 0, well.stdout
+    assert "UNCAGED_LLM_URL" in well.stdout
+    assert ill.returncode == 1
+    assert "secret-token" not in ill.stdout
+    assert next(check for check in json.loads(ill.stdout)["checks"] if check["name"] == "store")["problem"]
+
+
+class Terminal:
+    """A terminal with `uncaged chat` in it."""
+
+    def __init__(self, environment: dict[str, str], **more: str) -> None:
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [*COMMAND, "chat"], env={**environment, **more}, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+        os.close(slave)
+        self.shown = ""
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def wait_for(self, pattern: str, seconds: float = 30) -> str:
+        """What was shown up to and with `pattern`; later waits start after it."""
+        end = time.monotonic() + seconds
+        while not (match := re.search(pattern, self.shown)):
+            assert time.monotonic() < end, self.shown
+            if select.select([self.master], [], [], 0.2)[0]:
+                self.shown += os.read(self.master, 4096).decode("utf-8", "replace")
+        seen, self.shown = self.shown[: match.end()], self.shown[match.end() :]
+        return seen
+
+
+@contextmanager
+def terminal(environment: dict[str, str], **more: str) -> Iterator[Terminal]:
+    opened = Terminal(environment, **more)
+    try:
+        yield opened
+    finally:
+        if opened.process.poll() is None:
+            opened.process.kill()
+        opened.process.wait()
+        os.close(opened.master)
+
+
+def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(environment: dict[str, str], model: ScriptedModel) -> None:
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        model.closing.wait(30)
+        return say("too late")
+
+    model.then(slow, say("here I am"))
+    with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
+        screen.wait_for("› ")
+        screen.type("think for long\n")
+        model.wait_for(1)
+        screen.process.send_signal(signal.SIGINT)
+        screen.wait_for("Stopped")
+        screen.wait_for("› ")
+        screen.type("are you there?\n")
+        screen.wait_for("here I am")
+        screen.wait_for("› ")
+        screen.process.send_signal(signal.SIGINT)
+        screen.wait_for("Ctrl-D leaves")
+        screen.type("\x04")
+        assert screen.process.wait(15) == 0
+    roles = [message["role"] for message in model.bodies[1]["messages"]]
+    assert roles == ["system", "user", "assistant", "user"]
+
+
+@contextmanager
+def served(environment: dict[str, str], **more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`uncaged serve` on a free port, and its address."""
+    process = subprocess.Popen([*COMMAND, "serve", "--port", "0"], env={**environment, **more}, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        lines = iter(process.stderr.readline, "")
+        address = next(match[1] for line in lines if (match := re.search(r"listens on (\S+)", line)))
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        yield process, address
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def test_serve_answers_and_ends_gracefully_when_it_is_told_to(environment: dict[str, str], tmp_path: Path, model: ScriptedModel) -> None:
+    started = threading.Event()
+
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        started.set()
+        time.sleep(0.5)
+        return say("finished in peace")
+
+    model.then(slow)
+    with served(environment, UNCAGED_LLM_URL=model.url) as (process, address):
+        token = (tmp_path / "token").read_text()
+        assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
+        assert httpx.get(f"{address}/health").json()["ok"] is True
+        answers: list[httpx.Response] = []
+        asked = threading.Thread(
+            target=lambda: answers.append(
+                httpx.post(f"{address}/chat", json={"text": "hi"}, headers={"authorization": f"Bearer {token}"}, timeout=20)
+            )
+        )
+        asked.start()
+        assert started.wait(20)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        asked.join()
+    assert answers[0].json()["reply"] == "finished in peace"
+
+
+def test_a_port_that_is_taken_is_said(environment: dict[str, str]) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = uncaged(environment, "serve", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 7
+    assert "cannot listen" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["chat", "--nonsense"], ["serve", "--port", "many"]])
+def test_wrong_usage_exits_with_2(environment: dict[str, str], arguments: list[str]) -> None:
+    done = uncaged(environment, *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
