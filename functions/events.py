@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import orjson
@@ -59,8 +59,11 @@ def order_of(at: float, update: int) -> str:
 
 
 def encode(event: Event) -> bytes:
-    """The event as JSON."""
-    return orjson.dumps(asdict(event))
+    """The event as JSON; `UsageError` when its text is no Unicode."""
+    try:
+        return orjson.dumps(event)
+    except TypeError:
+        raise UsageError("EEVENT", "not an event: a lone surrogate") from None
 
 
 def decode(data: bytes) -> Event:
@@ -69,6 +72,9 @@ def decode(data: bytes) -> Event:
         fields = orjson.loads(data)
         sender = Sender(**fields.pop("sender"))
         event = Event(sender=sender, **{**fields, "attachments": tuple(fields["attachments"]), "addressed": tuple(fields["addressed"])})
+        texts = (event.id, event.agent, event.session, event.text, event.order, event.reply_to, sender.id, sender.name)
+        if not all(isinstance(text, str) for text in texts) or not isinstance(event.at, float | int):
+            raise TypeError
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise UsageError("EEVENT", f"not an event: {type(problem).__name__}") from None
     if event.kind not in KINDS:

@@ -61,19 +61,24 @@ class Later:
 
 
 class Door:
-    """An ASGI app whose routes, settings and token are read at the first request."""
+    """An ASGI app that `build` makes at the first request, with the registry to be closed at the end."""
 
-    def __init__(self, build: Callable[[], FastAPI]) -> None:
+    def __init__(self, build: Callable[[], tuple[FastAPI, Later]]) -> None:
         self._build = build
-        self._app: FastAPI | None = None
+        self._built: tuple[FastAPI, Later] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._app = self._app or self._build()
-        await self._app(scope, receive, send)
+        self._built = self._built or self._build()
+        await self._built[0](scope, receive, send)
+
+    def close(self) -> None:
+        """End what the requests started."""
+        if self._built:
+            self._built[1].close()
 
 
-def build() -> FastAPI:
-    """Sigil's app from the settings; without a token, and without a folder to keep one in, the API is closed."""
+def build() -> tuple[FastAPI, Later]:
+    """Sigil's app and registry from the settings; without a token, and without a folder to keep one in, the API is closed."""
     from sigil import wiring
     from sigil.http import app
     from sigil.settings import Settings
@@ -83,7 +88,8 @@ def build() -> FastAPI:
         token = wiring.admin_token(settings)
     except UsageError:
         token = ""
-    return app(Later(lambda: wiring.local_registry(settings, wiring.open_stores(settings))), token, settings.agent)
+    registry = Later(lambda: wiring.local_registry(settings, wiring.open_stores(settings)))
+    return app(registry, token, settings.agent), registry
 
 
 handler = Mangum(Door(build), lifespan="off")

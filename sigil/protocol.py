@@ -105,6 +105,9 @@ class Offer:
     schema: Mapping[str, Json]
     pure: bool = False
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.digest))
+
     @property
     def tool(self) -> str:
         return tool_of(self.name)

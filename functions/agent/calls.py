@@ -47,6 +47,8 @@ class Desk:
 def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[Answer]:
     """The answers to `calls`, in order. `offers` is this round's snapshot; `room` the characters that all results share."""
     share = min(RESULT_CHARACTERS, max(room // max(len(calls), 1), 500))
+    if len(calls) == 1:
+        return [fit(answer(desk, calls[0], offers), share)]
     futures = [desk.pool.submit(copy_context().run, answer, desk, call, offers, position) for position, call in enumerate(calls)]
     return [fit(future.result(), share) for future in futures]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from functions.agent.messages import Message
 from sigil.errors import one_line
@@ -27,6 +28,7 @@ RESERVED_SHARE = 0.2
 RESERVED_MOST = 8_192
 
 
+@lru_cache(maxsize=16)
 def system(name: str) -> str:
     """The system message: the same for every turn, so that the prompt's prefix stays cacheable."""
     return IDENTITY.format(name=one_line(name, 60))
@@ -34,8 +36,13 @@ def system(name: str) -> str:
 
 def stamp(message: Message) -> str:
     """The first line of a user message: `[2026-11-22 01:30 UTC · telegram · Alice]`."""
-    moment = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(max(message.at, 0.0)))
-    origin = one_line(message.origin, 80).replace("[", "(").replace("]", ")")
+    return _stamp(int(message.at) // 60, message.origin)
+
+
+@lru_cache(maxsize=4096)
+def _stamp(minute: int, origin: str) -> str:
+    moment = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(max(minute * 60, 0)))
+    origin = one_line(origin, 80).replace("[", "(").replace("]", ")")
     return f"[{moment} · {origin}]" if origin else f"[{moment}]"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import httpx
@@ -53,7 +54,7 @@ class ChatCompletions:
         client: httpx.Client | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._url = url.rstrip("/") + "/chat/completions"
+        self._url = _url(url.rstrip("/") + "/chat/completions")
         self._headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
         self._key = key
         self._model = model
@@ -122,9 +123,10 @@ class ChatCompletions:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             raise _Failed("the model did not answer in time")
-        timeout = httpx.Timeout(remaining, connect=min(CONNECT_SECONDS, remaining))
+        timeout = httpx.Timeout(remaining, connect=min(CONNECT_SECONDS, remaining)).as_dict()
         try:
-            with self._client.stream("POST", self._url, content=body, headers=self._headers, timeout=timeout) as response:
+            request = httpx.Request("POST", self._url, content=body, headers=self._headers, extensions={"timeout": timeout})
+            with closing(self._client.send(request, stream=True)) as response:
                 received = _receive(response, deadline)
                 return _Answer(response.status_code, received, _seconds(response.headers.get("retry-after")))
         except httpx.TimeoutException:
@@ -141,6 +143,14 @@ class ChatCompletions:
 
     def _scrub(self, text: str) -> str:
         return one_line(text.replace(self._key, "***") if self._key else text)
+
+
+def _url(text: str) -> httpx.URL | str:
+    """Parsed once; one that cannot be parsed fails at the first request, where failures are told."""
+    try:
+        return httpx.URL(text)
+    except httpx.InvalidURL:
+        return text
 
 
 def _receive(response: httpx.Response, deadline: float) -> bytes:

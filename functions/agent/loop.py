@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from functions.agent import context, tokens
 from functions.agent.app import App, Step, Watch
@@ -33,6 +34,7 @@ class Course:
     deadline: float
 
 
+@lru_cache(maxsize=16)
 def overhead(name: str) -> float:
     """Estimated tokens that every request carries beside the history: the system message and the static tools."""
     return tokens.of_text(context.system(name)) + STATIC_TOKENS

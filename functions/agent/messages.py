@@ -49,6 +49,7 @@ class Message:
     `seq` numbers a session's messages from 1 and never repeats; `at` is seconds since the epoch. `calls` belong to the
     assistant, `call_id` and `loads` to tools: `loads` is written by `sigil_query` and `sigil_deploy` alone and is the only thing
     that makes a tool. `origin` says where a user message came from (platform, name); `cut` counts characters that were left out.
+    `tokens` is the estimate of its size, made when it joins a history.
     """
 
     role: Role
@@ -61,6 +62,7 @@ class Message:
     origin: str = ""
     reasoning: str = ""
     cut: int = 0
+    tokens: float = 0.0
 
 
 def revive(fields: Mapping[str, Any]) -> Message:

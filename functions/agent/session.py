@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from functions import events
+from functions.agent import tokens
 from functions.agent.messages import Message, Usage, revive
 from functions.events import Event
 from sigil.errors import BackendError, Conflict
@@ -58,8 +59,10 @@ class Document:
     usage: Usage = field(default_factory=Usage)
 
     def add(self, *messages: Message) -> Document:
-        """The document with the messages at its end, numbered."""
-        numbered = tuple(replace(message, seq=self.next_seq + offset) for offset, message in enumerate(messages))
+        """The document with the messages at its end, numbered and measured."""
+        numbered = tuple(
+            replace(message, seq=seq, tokens=round(tokens.of_message(message), 1)) for seq, message in enumerate(messages, self.next_seq)
+        )
         return replace(self, messages=(*self.messages, *numbered), next_seq=self.next_seq + len(numbered))
 
 

@@ -33,17 +33,14 @@ def of_message(message: Message) -> float:
 
 
 def of_messages(messages: Iterable[Message]) -> float:
-    return sum(map(of_message, messages))
+    """Tokens of the messages; those in a history carry their own."""
+    return sum(message.tokens or of_message(message) for message in messages)
 
 
+@lru_cache(maxsize=1024)
 def of_offer(offer: Offer) -> float:
     """Tokens of an offer as a tool."""
-    return _tool_tokens(offer.digest, offer.description, canonical(offer.schema))
-
-
-@lru_cache(maxsize=2048)
-def _tool_tokens(digest: str, description: str, schema: bytes) -> float:
-    return of_text(description) + len(schema) / CHARACTERS_A_TOKEN + 12
+    return of_text(offer.description) + len(canonical(offer.schema)) / CHARACTERS_A_TOKEN + 12
 
 
 def of_offers(offers: Iterable[Offer]) -> float:

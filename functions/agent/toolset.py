@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from functions.agent.messages import Message
 from sigil.protocol import TOOL_PREFIX, Hit, Json, Offer
@@ -74,6 +75,7 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
     return tuple(scope.values())
 
 
+@lru_cache(maxsize=1024)
 def definition(offer: Offer) -> dict[str, Json]:
     """An offer as the model reads it."""
     return {"type": "function", "function": {"name": offer.tool, "description": offer.description, "parameters": offer.schema}}

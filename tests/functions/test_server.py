@@ -16,7 +16,7 @@ from tests.functions.serving import Served, serving
 
 SECRET = "a-secret-of-the-webhook"
 HASHED = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
-CREATE = f"""make a SHA-256 capability sha256-hash
+CREATE = """make a SHA-256 capability sha256-hash
 ```js
 const d = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input.text));
 return [...new Uint8Array(d)].map((b) => b.toString(16).padStart(2, '0')).join('');
@@ -79,6 +79,9 @@ def test_both_dialogues_over_chat(house: Callable[..., House]) -> None:
         assert answer["tools"] == ["sigil_query", "cap_encode"]
         assert answer["rounds"] == 3
         assert set(answer["usage"]) == {"prompt_tokens", "completion_tokens", "estimated"}
+    with serving(house(library="none", agent="second")) as server:
+        assert "Created" in server.post("/chat", json={"session": "s1", "text": CREATE}).json()["reply"]
+        assert server.post("/chat", json={"session": "s1", "text": "hash hello world"}).json()["reply"].startswith(HASHED)
 
 
 def test_a_redelivered_update_is_answered_once(

@@ -10,7 +10,8 @@ from functions.wiring import House
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.talk import tell
 
-SHA = "const d = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input.text));\nreturn [...new Uint8Array(d)].map((b) => b.toString(16).padStart(2, '0')).join('');"
+SHA = """const d = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input.text));
+return [...new Uint8Array(d)].map((b) => b.toString(16).padStart(2, '0')).join('');"""
 HASHED = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
 SPEC = {
     "name": "sha256-hash",

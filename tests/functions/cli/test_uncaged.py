@@ -56,6 +56,15 @@ def test_one_question_is_answered_on_stdout_and_what_happened_is_shown_on_stderr
         assert shown in done.stderr
 
 
+def test_a_capability_that_is_sent_as_source_is_created_and_used(environment: dict[str, str]) -> None:
+    source = "return [...input.text].reverse().join('')"
+    made = uncaged(environment, "chat", "--quiet", f"make a capability reverse-text\n```js\n{source}\n```", UNCAGED_LIBRARY="none")
+    used = uncaged(environment, "chat", "--quiet", "reverse hello world", UNCAGED_LIBRARY="none")
+
+    assert "Created `reverse-text`" in made.stdout
+    assert used.stdout.startswith("dlrow olleh\n")
+
+
 def test_the_conversation_goes_on_in_the_next_process(environment: dict[str, str]) -> None:
     uncaged(environment, "chat", "encode hello world in base64")
 

@@ -1,0 +1,106 @@
+"""The embedded store: one SQLite file, shared by threads and processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sigil.errors import Conflict
+from sigil.kv.base import ABSENT, Expect, Item, Key
+from sigil.kv.encoding import encoded, expiry, new_version, text_bytes
+from sigil.kv.sqlite_file import SqliteFile
+
+SWEEP_EVERY = 512
+SWEEP_BATCH = 1024
+"""Writes with a lifetime between two sweeps, and how many items a single statement drops (so that other writers wait for ms only)."""
+
+_GET = "SELECT value, version FROM item WHERE partition = ?1 AND sort = ?2 AND (expires IS NULL OR expires > ?3)"
+_SCAN = """
+    SELECT sort, value, version FROM item
+    WHERE partition = ?1 AND sort >= ?2 AND sort < ?3 AND (expires IS NULL OR expires > ?4) ORDER BY sort LIMIT ?5
+"""
+_PUT = """
+    INSERT INTO item (partition, sort, version, expires, value) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT DO UPDATE SET version = excluded.version, expires = excluded.expires, value = excluded.value
+"""
+_PUT_ABSENT = _PUT + "WHERE expires <= ?6"
+_PUT_OVER = """
+    UPDATE item SET version = ?3, expires = ?4, value = ?5
+    WHERE partition = ?1 AND sort = ?2 AND version = ?7 AND (expires IS NULL OR expires > ?6)
+"""
+_DELETE = "DELETE FROM item WHERE partition = ?1 AND sort = ?2"
+_DELETE_AT = _DELETE + " AND version = ?4 AND (expires IS NULL OR expires > ?3)"
+_SWEEP = "DELETE FROM item WHERE (partition, sort) IN (SELECT partition, sort FROM item WHERE expires <= ?1 LIMIT ?2)"
+
+
+class SqliteKV:
+    """A `KV` in the file `path`, which is made if need be (0600, its folders 0700).
+
+    Every verb is one statement, so that a race has one winner whatever thread or process it runs in. A write survives
+    `kill -9`; power loss may take the last ones but never harms the file (WAL, synchronous=NORMAL). `clock` gives
+    seconds since the epoch; `timeout` is how long a verb waits for other writers, in seconds. A file that cannot be
+    used raises `BackendError`.
+    """
+
+    def __init__(self, path: Path | str, clock: Callable[[], float] = time.time, *, timeout: float = 5.0) -> None:
+        self._file = SqliteFile(path, timeout)
+        self._clock = clock
+        self._lifetimes = 0
+
+    def get(self, key: Key) -> Item | None:
+        """The item, or None."""
+        rows = self._file.rows(_GET, (*encoded(key), self._clock()))
+        return Item(*rows[0]) if rows else None
+
+    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+        """Write the whole item and return its new version; `Conflict` when `expect` does not hold."""
+        now, version = self._clock(), new_version()
+        row: tuple[Any, ...] = (*encoded(key), version, expiry(ttl, now), value)
+        if expect is None:
+            changed = self._file.change(_PUT, row)
+        elif expect is ABSENT:
+            changed = self._file.change(_PUT_ABSENT, (*row, now))
+        else:
+            changed = self._file.change(_PUT_OVER, (*row, now, expect))
+        if not changed:
+            raise Conflict
+        if ttl is not None:
+            self._sweep_now_and_then()
+        return version
+
+    def delete(self, key: Key, *, expect: Expect = None) -> None:
+        """Remove the item; `Conflict` when `expect` does not hold."""
+        if expect is None:
+            self._file.change(_DELETE, encoded(key))
+        elif expect is ABSENT:
+            if self.get(key) is not None:
+                raise Conflict
+        elif not self._file.change(_DELETE_AT, (*encoded(key), self._clock(), expect)):
+            raise Conflict
+
+    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+        """At most `limit` live items in the order of their sort keys."""
+        lowest = text_bytes(prefix)
+        above = lowest + b"\xff"  # no UTF-8 text holds this byte
+        start = max(lowest, text_bytes(after) + b"\0") if after else lowest
+        rows = self._file.rows(_SCAN, (text_bytes(partition), start, above, self._clock(), max(limit, 0)))
+        return [(sort.decode(), Item(value, version)) for sort, value, version in rows]
+
+    def sweep(self) -> int:
+        """Drop what has expired, a batch at a time; how many items that were."""
+        swept = 0
+        while batch := self._file.change(_SWEEP, (self._clock(), SWEEP_BATCH)):
+            swept += batch
+        return swept
+
+    def close(self) -> None:
+        """Close every connection; the store answers no more."""
+        self._file.close()
+
+    def _sweep_now_and_then(self) -> None:
+        self._lifetimes += 1
+        if self._lifetimes >= SWEEP_EVERY:
+            self._lifetimes = 0
+            self._file.change(_SWEEP, (self._clock(), SWEEP_BATCH))

@@ -1,0 +1,211 @@
+"""A session's document over a turn: what is saved when, who may save, and how a turn goes on that somebody left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from functions.agent import session
+from functions.agent.messages import Message, ToolCall
+from functions.agent.session import Document, Opened, Sessions, Turn
+from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
+from functions.events import Event
+from functions.wiring import House
+from sigil.errors import BackendError, Conflict
+from sigil.kv import KV, Expect, Item, Key, keys
+from sigil.protocol import Caller
+from tests.fakes.model import ScriptedModel, call, results, say
+from tests.functions.agent.talk import event, tell, told
+
+OWNER = Caller("main", owner=True)
+KEY = keys.session_of("main", "telegram:7")
+
+
+class Counting:
+    """A store that counts the writes of session documents, and can fail at one of them."""
+
+    def __init__(self, kv: KV) -> None:
+        self.kv = kv
+        self.heads = 0
+        self.fail_at = 0
+
+    def get(self, key: Key) -> Item | None:
+        return self.kv.get(key)
+
+    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+        if key.sort == "head":
+            self.heads += 1
+            if self.heads == self.fail_at:
+                raise KeyboardInterrupt
+        return self.kv.put(key, value, expect=expect, ttl=ttl)
+
+    def delete(self, key: Key, *, expect: Expect = None) -> None:
+        self.kv.delete(key, expect=expect)
+
+    def scan(self, *given: Any, **more: Any) -> list[tuple[str, Item]]:
+        return self.kv.scan(*given, **more)
+
+
+def watched(home: House) -> tuple[House, Counting]:
+    kv = Counting(home.stores.kv)
+    return replace(home, app=replace(home.app, kv=kv, sessions=Sessions(kv))), kv
+
+
+@pytest.fixture
+def home(house: Callable[..., House], model: ScriptedModel) -> House:
+    opened = house(llm_url=model.url)
+    deploy = opened.app.registry.deploy
+    deploy({"name": "pure", "description": "A pure thing.", "schema": {}, "execute": "return 'again'"}, OWNER)
+    deploy(
+        {"name": "told", "description": "A thing with effects.", "schema": {}, "execute": "return 1", "permissions": {"log": True}}, OWNER
+    )
+    return opened
+
+
+def test_a_turn_without_tools_writes_its_document_three_times(home: House, model: ScriptedModel) -> None:
+    counted, kv = watched(home)
+    model.then(say("hello"))
+
+    told(counted, event("hi"))
+
+    assert kv.heads == 3
+
+
+def test_a_round_with_tools_writes_before_its_calls_run_and_after_they_answered(home: House, model: ScriptedModel) -> None:
+    counted, kv = watched(home)
+    model.then(call(("sigil_query", {"query": "pure"})), say("found"))
+
+    told(counted, event("hi"))
+
+    assert kv.heads == 5
+
+
+def test_a_worker_that_lost_its_place_cannot_save(home: House, model: ScriptedModel) -> None:
+    def steal(body: dict[str, Any]) -> dict[str, Any]:
+        other = home.app.sessions.open(KEY)
+        home.app.sessions.save(other, other.document)
+        return say("too late")
+
+    model.then(steal)
+    with pytest.raises(Conflict):
+        handle(event("hi"), home.app)
+
+    assert home.app.sessions.open(KEY).document.outbox == ()
+
+
+@pytest.mark.parametrize("write", [2, 3, 4, 5])
+def test_a_turn_that_is_cut_at_any_write_goes_on_and_answers_once(home: House, model: ScriptedModel, write: int) -> None:
+    counted, kv = watched(home)
+    script = [call(("sigil_query", {"query": "pure"})), call(("cap_pure", {})), say("done")]
+    model.then(*script)
+    kv.fail_at = write
+    happened = event("hi")
+    with pytest.raises(KeyboardInterrupt):
+        handle(happened, counted.app)
+    repeated = {2: 0, 3: 1, 4: 1, 5: 2}[write]
+    model._script[:] = script[repeated:]
+
+    opened = told(home, happened)
+
+    assert [reply.text for reply in opened.document.outbox] == ["done"]
+    assert [message.role for message in opened.document.messages] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    assert [message.content for message in opened.document.messages if message.role == "tool"][1] == '{"ok":"again"}'
+    assert opened.document.turn is None
+
+
+def left_with(home: House, *names: str) -> Event:
+    """A session whose turn was cut off after its assistant message was recorded, its calls unanswered."""
+    happened = event("hi")
+    offers = tuple(hit.offer for hit in home.app.registry.query("thing", OWNER, limit=5).hits)
+    document = Document().add(
+        Message("user", "hi"),
+        Message("assistant", "", calls=(ToolCall("q", "sigil_query", "{}"),)),
+        Message("tool", "{}", call_id="q", loads=offers),
+        Message("assistant", "", calls=tuple(ToolCall(name, name, "{}") for name in names)),
+    )
+    home.app.sessions.save(Opened(KEY, Document(), None), replace(document, turn=Turn(happened, attempts=0, rounds=2)))
+    return happened
+
+
+def test_a_call_that_was_in_flight_runs_again_only_when_it_is_safe(home: House, model: ScriptedModel) -> None:
+    happened = left_with(home, "cap_pure", "cap_told", "cap_unknown")
+    model.then(say("I see"))
+
+    told(home, happened)
+
+    again, interrupted, unknown = results(model.bodies[0])[1:]
+    assert again == '{"ok":"again"}'
+    assert [json.loads(answer)["error"]["code"] for answer in (interrupted, unknown)] == ["EINTERRUPTED", "EINTERRUPTED"]
+    assert model.bodies[0]["messages"][-1]["tool_call_id"] == "cap_unknown"
+
+
+def test_whoever_comes_next_finishes_the_turn_in_progress_first(home: House, model: ScriptedModel) -> None:
+    left_with(home, "cap_pure")
+    model.then(say("the old answer"), say("the new answer"))
+
+    assert tell(home, "and now?") == ["the old answer", "the new answer"]
+
+
+def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(home: House, model: ScriptedModel) -> None:
+    happened = event("poison")
+    counted, kv = watched(home)
+    for attempt in range(1, ATTEMPTS):
+        model.then(say("never saved"))
+        kv.fail_at = kv.heads + 2
+        with pytest.raises(KeyboardInterrupt):
+            handle(happened, counted.app)
+        assert home.app.sessions.open(KEY).document.turn.attempts == attempt  # type: ignore[union-attr]
+    asked = len(model.bodies)
+
+    opened = told(home, happened)
+
+    assert [reply.text for reply in opened.document.outbox] == [GAVE_UP]
+    assert len(model.bodies) == asked
+    dead = home.stores.kv.get(keys.dead(happened.id))
+    assert dead is not None
+    assert orjson.loads(dead.value)["event"]["text"] == "poison"
+    model._script[:] = [say("still here")]
+    assert tell(home, "hello?") == ["still here"]
+
+
+def test_a_stopped_turn_leaves_a_whole_history(home: House, model: ScriptedModel) -> None:
+    left_with(home, "cap_pure", "cap_told")
+
+    opened = stop("telegram:7", home.app)
+
+    assert [reply.text for reply in opened.document.outbox] == ["Stopped."]
+    assert [message.role for message in opened.document.messages][-4:] == ["assistant", "tool", "tool", "assistant"]
+    model.then(say("fine"))
+    assert tell(home, "go on")[-1] == "fine"
+
+
+def test_ids_leave_the_document_only_after_their_records_stand(home: House, model: ScriptedModel) -> None:
+    happened = [event("/help") for _ in range(session.SEEN_MOST + 5)]
+    for each in happened:
+        told(home, each)
+
+    opened = home.app.sessions.open(KEY)
+    assert len(opened.document.seen) <= session.SEEN_MOST
+    for each in happened:
+        assert home.app.sessions.was_seen(opened, each.id)
+        assert told(home, each).document.outbox == ()
+
+
+def test_a_large_document_is_compressed_and_read_back(home: House) -> None:
+    document = Document().add(*[Message("user", f"{number} " + "long text " * 500) for number in range(40)])
+
+    body = session.encode(document)
+
+    assert len(body) < 64 * 1024
+    assert session.decode(body) == document
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
+def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
+    with pytest.raises(BackendError, match="EDAMAGED"):
+        session.decode(body)

@@ -1,0 +1,292 @@
+"""The store's own queue, over memory and over one SQLite file."""
+
+from __future__ import annotations
+
+import base64
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import orjson
+import pytest
+
+from functions.queues.base import Queue
+from functions.queues.inbox import Inbox
+from sigil.errors import BackendError
+from sigil.kv import KV, keys
+from sigil.kv.memory import MemoryKV
+from sigil.kv.sqlite import SqliteKV
+from tests.functions.queues.contract import QueueContract, clock
+from tests.functions.queues.watched import WatchedKV
+from tests.functions.queues.workers import LEASE, PATIENCE, event, handle_all, taken, together
+from tests.sigil.kv.model import Clock
+from tests.sigil.kv.processes import finish, start
+
+__all__ = ["clock"]
+SESSION = keys.session_of("agent", "telegram:1")
+
+
+class TestOneInboxInMemory(QueueContract):
+    @pytest.fixture
+    def queue(self, clock: Clock) -> Queue:
+        return Inbox(MemoryKV(clock), clock=clock, lease=LEASE, poll=PATIENCE * 2)
+
+    @pytest.fixture
+    def other(self, queue: Queue) -> Queue:
+        return queue
+
+
+class TestTwoInboxesOnOneFile(QueueContract):
+    @pytest.fixture
+    def queue(self, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
+        with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
+            yield Inbox(kv, clock=clock, lease=LEASE, poll=0.005)
+
+    @pytest.fixture
+    def other(self, queue: Queue, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
+        with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
+            yield Inbox(kv, clock=clock, lease=LEASE, poll=0.005)
+
+
+@pytest.fixture
+def kv(clock: Clock) -> WatchedKV:
+    return WatchedKV(MemoryKV(clock))
+
+
+@pytest.fixture
+def inbox(kv: KV, clock: Clock) -> Inbox:
+    return Inbox(kv, clock=clock, lease=LEASE, poll=PATIENCE * 2)
+
+
+def left(kv: KV) -> list[str]:
+    """What of the queue still stands in the store."""
+    partitions = [keys.inbox(SESSION, "").partition, "ready", "claim"]
+    return [f"{partition} {sort}" for partition in partitions for sort, _ in kv.scan(partition)]
+
+
+def test_an_event_costs_eight_verbs_from_put_to_done_and_leaves_nothing(inbox: Inbox, kv: WatchedKV) -> None:
+    inbox.put(event(1))
+    assert kv.asked == ["put inbox", "put ready"]
+    delivery = taken(inbox)
+    inbox.done(delivery)
+    assert kv.asked[2:] == ["scan ready", "put claim", "scan inbox", "delete inbox", "delete ready", "delete claim"]
+    assert left(kv) == []
+
+
+def test_a_session_that_waits_for_its_time_costs_no_more_than_the_look_at_the_index(inbox: Inbox, kv: WatchedKV) -> None:
+    inbox.put(event(1))
+    inbox.retry(taken(inbox), 30.0)
+    assert inbox.take(0) is None
+    kv.asked.clear()
+    assert inbox.take(0) is None
+    assert kv.asked == ["scan ready"]
+
+
+def test_a_session_that_waits_and_gets_another_event_is_looked_at_once(inbox: Inbox, kv: WatchedKV) -> None:
+    inbox.put(event(1))
+    inbox.retry(taken(inbox), 30.0)
+    inbox.put(event(2))
+    assert inbox.take(0) is None
+    kv.asked.clear()
+    assert inbox.take(0) is None
+    assert kv.asked == ["scan ready"]
+
+
+def test_a_session_that_is_busy_here_costs_no_more_than_the_look_at_the_index(inbox: Inbox, kv: WatchedKV) -> None:
+    inbox.put(event(1))
+    taken(inbox)
+    assert inbox.take(0) is None
+    kv.asked.clear()
+    assert inbox.take(0) is None
+    assert kv.asked == ["scan ready"]
+
+
+def test_workers_of_one_process_are_woken_without_polling(inbox: Inbox) -> None:
+    woken = threading.Semaphore(0)
+
+    def work() -> None:
+        delivery = inbox.take(PATIENCE)
+        assert delivery is not None
+        inbox.done(delivery)
+        woken.release()
+
+    def produce() -> None:
+        for number in range(6):
+            inbox.put(event(number))
+            assert woken.acquire(timeout=PATIENCE / 2), "slept through an event"
+
+    together(produce, *[work] * 6)
+
+
+def test_the_end_of_a_turn_wakes_a_worker_for_what_came_meanwhile(inbox: Inbox, kv: WatchedKV) -> None:
+    inbox.put(event(1))
+    delivery = taken(inbox)
+    inbox.put(event(2))
+    kv.asked.clear()
+    looked, found = threading.Event(), []
+    kv.hook = lambda verb: looked.set() if verb == "scan ready" else None
+
+    def end() -> None:
+        assert looked.wait(PATIENCE)
+        inbox.done(delivery)
+
+    together(lambda: found.append(inbox.take(PATIENCE)), end)
+    assert found[0] is not None
+
+
+def test_a_take_ends_although_the_queue_never_comes_to_rest(inbox: Inbox, kv: WatchedKV) -> None:
+    inbox.put(event(0))
+    taken(inbox)
+
+    def disturb(verb: str) -> None:
+        if verb == "scan ready":
+            assert len(kv.asked) < 10_000, "never ends"
+            inbox.put(event(1))
+
+    kv.hook = disturb
+    assert inbox.take(0.01) is None
+
+
+def test_a_session_that_another_process_has_is_asked_for_once_a_look(inbox: Inbox, kv: WatchedKV, clock: Clock) -> None:
+    elsewhere = Inbox(kv, clock=clock, lease=LEASE)
+    for session in ("a", "c"):
+        inbox.put(event(1, session))
+        taken(elsewhere)
+    inbox.put(event(1, "b"))
+    assert taken(inbox).event.session == "b"
+    kv.asked.clear()
+    assert inbox.take(0) is None
+    assert kv.asked.count("put claim") == 2
+
+
+def test_a_store_that_fails_for_a_moment_does_not_cost_the_session_its_lease(inbox: Inbox, kv: WatchedKV) -> None:
+    def fail_once(verb: str) -> None:
+        if verb == "scan inbox":
+            kv.hook = lambda verb: None
+            raise BackendError("EUNAVAILABLE", "the store was away")
+
+    kv.hook = fail_once
+    inbox.put(event(1))
+    with pytest.raises(BackendError):
+        inbox.take(0)
+    assert handle_all(inbox) == [event(1)]
+
+
+@pytest.mark.parametrize("steps", range(9))
+def test_wherever_the_store_goes_away_the_event_is_handled_afterwards(inbox: Inbox, kv: WatchedKV, clock: Clock, steps: int) -> None:
+    inbox.put(event(1))
+    kv.asked.clear()
+    kv.allowed = steps
+    ended = False
+    try:
+        inbox.done(taken(inbox))
+        ended = True
+    except BackendError:
+        assert steps < 6
+    kv.allowed = 10**9
+    deleted = "delete inbox" in kv.asked
+    clock.advance(LEASE)
+    assert handle_all(inbox) == ([] if deleted else [event(1)])
+    assert ended == (steps >= 6)
+    inbox.put(event(2))
+    assert handle_all(inbox) == [event(2)]
+    clock.advance(LEASE)
+    assert inbox.take(0) is None
+    assert left(kv) == []
+
+
+@pytest.mark.parametrize("steps", range(2))
+def test_an_event_whose_put_failed_is_handled_once_when_it_is_put_again(inbox: Inbox, kv: WatchedKV, steps: int) -> None:
+    kv.allowed = steps
+    with pytest.raises(BackendError):
+        inbox.put(event(1))
+    kv.allowed = 10**9
+    inbox.put(event(1))
+    assert handle_all(inbox) == [event(1)]
+
+
+NOT_EVENTS = [
+    b"",
+    b"\xff\x00",
+    b"[]",
+    b"null",
+    b"{}",
+    b'{"due":0}',
+    b'{"due":null,"event":{}}',
+    b'{"due":"soon","event":{}}',
+    b'{"due":NaN,"event":{}}',
+    b'{"due":0,"event":{"id":"x"}}',
+    b'{"due":0,"event":' + b"[" * 400 + b"]" * 400 + b"}",
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("raw", NOT_EVENTS, ids=range(len(NOT_EVENTS)))
+def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(inbox: Inbox, kv: WatchedKV, raw: bytes) -> None:
+    for sort in ("0", "000001700000001#"):
+        kv.put(keys.inbox(SESSION, sort), raw)
+    inbox.put(event(1))
+    inbox.put(event(2))
+    assert handle_all(inbox) == [event(1), event(2)]
+    letters = [orjson.loads(item.value) for _, item in kv.scan("dead")]
+    assert [base64.b64decode(letter["raw"]) for letter in letters] == [raw, raw]
+    assert {letter["sort"] for letter in letters} == {"0", "000001700000001#"}
+    assert all(letter["reason"] for letter in letters)
+    assert left(kv) == []
+
+
+def test_a_session_of_nothing_but_bytes_that_are_no_event_is_cleared(inbox: Inbox, kv: WatchedKV) -> None:
+    kv.put(keys.inbox(SESSION, "0"), b"?")
+    kv.put(keys.ready(SESSION), b"not json either")
+    assert inbox.take(0) is None
+    assert left(kv) == []
+
+
+def worker(path: Path, code: str) -> subprocess.Popen[str]:
+    head = "from functions.queues.inbox import Inbox\nkv = SqliteKV(sys.argv[1])\ninbox = Inbox(kv, poll=0.01)\n"
+    return start(head + code, path)
+
+
+def test_an_event_whose_worker_was_killed_comes_to_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    later = Clock(time.time())
+    with closing(SqliteKV(path, later)) as kv:
+        inbox = Inbox(kv, clock=later)
+        inbox.put(event(1))
+        with worker(path, "print(inbox.take(10).event.id, flush=True)\nsys.stdin.readline()") as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == f"{event(1).id}\n"
+            assert inbox.take(0) is None
+            process.send_signal(signal.SIGKILL)
+        assert inbox.take(0) is None
+        later.advance(200.0)
+        assert handle_all(inbox) == [event(1)]
+
+
+def test_several_processes_handle_each_event_once_and_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    code = """
+while delivery := inbox.take(1):
+    log = Key('log', delivery.event.session)
+    item = kv.get(log)
+    said = (item.value if item else b'') + b' %d' % (delivery.event.at - 1_700_000_000)
+    kv.put(log, said, expect=item.version if item else ABSENT)
+    inbox.done(delivery)
+    print(delivery.event.id)
+"""
+    with closing(SqliteKV(path)) as kv:
+        inbox = Inbox(kv)
+        for number in range(5):
+            for session in range(12):
+                inbox.put(event(number, f"chat-{session}"))
+        outputs = finish([worker(path, code) for _ in range(3)])
+        logs = {sort: item.value for sort, item in kv.scan("log")}
+    assert logs == {f"chat-{session}": b" 0 1 2 3 4" for session in range(12)}
+    assert sum(len(output.split()) for output in outputs) == 60

@@ -1,0 +1,110 @@
+"""The registry's door as a deployed function."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mangum import Mangum
+
+from functions import registry as door
+from sigil.errors import BackendError, UsageError
+from sigil.protocol import Caller
+from sigil.wire import Keeper
+
+ROOT = Path(__file__).parents[2]
+
+
+def event(method: str, path: str, body: Any = None, token: str = "t", query: str = "") -> dict[str, Any]:
+    """A request as API Gateway's HTTP API (payload 2.0) and function URLs hand it over."""
+    http = {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "test"}
+    headers = {"authorization": f"Bearer {token}", "host": "sigil.example.com", "x-forwarded-proto": "https"}
+    return {
+        "version": "2.0",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": headers,
+        "requestContext": {"http": http, "stage": "$default"},
+        "body": None if body is None else json.dumps(body),
+        "isBase64Encoded": False,
+    }
+
+
+@pytest.fixture
+def data(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    compiled.mkdir(exist_ok=True)
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("UNCAGED_STORE", raising=False)
+    for name, value in {"UNCAGED_DATA": str(tmp_path), "UNCAGED_LIBRARY": "none", "UNCAGED_TOKEN": "t", "SIGIL_RUNNERS": "1"}.items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+@pytest.fixture
+def handler(data: Path) -> Iterator[Mangum]:
+    built = door.Door(door.build)
+    yield Mangum(built, lifespan="off")
+    built.close()
+
+
+def ask(handler: Mangum, *request: Any, **options: Any) -> tuple[int, Any]:
+    answer = handler(event(*request, **options), None)  # type: ignore[arg-type]
+    return answer["statusCode"], json.loads(answer["body"])
+
+
+def test_a_capability_is_deployed_found_and_run_through_the_function(handler: Mangum) -> None:
+    status, made = ask(handler, "POST", "/_api/deploy", {"name": "add", "description": "Add one.", "execute": "return {n: +input.n + 1};"})
+    assert (status, made["capability"]) == (201, "add")
+    assert made["url"] == "https://sigil.example.com/run/add"
+    assert ask(handler, "GET", "/run/add", query="n=1") == (200, {"n": 2})
+    assert ask(handler, "GET", "/_api/query", query="q=add+one")[1]["total"] == 1
+    assert ask(handler, "GET", "/run/nothing")[0] == 404
+    assert ask(handler, "GET", "/run/add", token="wrong")[0] == 401
+
+
+def test_health_opens_nothing(handler: Mangum, data: Path) -> None:
+    assert ask(handler, "GET", "/health", token="")[0] == 200
+    assert not (data / "uncaged.db").exists()
+
+
+def test_without_a_token_or_a_place_to_keep_one_the_api_is_closed(handler: Mangum, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (data / "file").touch()
+    monkeypatch.delenv("UNCAGED_TOKEN")
+    monkeypatch.setenv("UNCAGED_DATA", str(data / "file" / "folder"))
+    assert ask(handler, "GET", "/_api/list", token="")[0] == 401
+    assert ask(handler, "GET", "/health")[0] == 200
+
+
+def test_a_wrong_setting_of_the_server_is_not_the_callers_fault(handler: Mangum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNCAGED_STORE", "nowhere://")
+    status, body = ask(handler, "GET", "/_api/list")
+    assert (status, body["error"]["code"]) == (503, "EUNAVAILABLE")
+
+
+def test_a_registry_that_could_not_be_opened_is_tried_again() -> None:
+    tries = []
+
+    def opening() -> Keeper:
+        tries.append(1)
+        raise UsageError("ESETTING", "not yet")
+
+    later = door.Later(opening)
+    for _ in range(2):
+        with pytest.raises(BackendError):
+            later.inspect("x", Caller("main"))
+    assert len(tries) == 2
+    later.close()
+
+
+def test_importing_the_door_is_cheap() -> None:
+    script = "import sys, functions.registry; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True)
+    assert not set(done.stdout.split()) & {"fastapi", "pydantic", "wasmtime", "redis", "httpx", "sqlite3", "sigil.registry", "sigil.http"}

@@ -1,0 +1,233 @@
+"""What every store must do. A back-end's test module inherits `KVContract` and gives it a `kv` that reads `clock`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sigil.errors import Conflict, UsageError
+from sigil.kv import ABSENT, KV, Item, Key
+from tests.sigil.kv.model import STEPS, Clock, Comparison
+from tests.sigil.kv.processes import increment
+
+ODD = ["#", "%", "_", "a\nb", "a\0b", "a b", "'; DROP TABLE item; --", "é", "語", "\U0001f98a", "\uffff", "\u200b", "x" * 1000, "~", "\x7f"]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def in_parallel(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """What `work(0)` … `work(count - 1)` return or raise, started together."""
+    start, results = threading.Barrier(count), [None] * count
+
+    def run(number: int) -> None:
+        start.wait()
+        try:
+            results[number] = work(number)
+        except BaseException as problem:  # handed to the test
+            results[number] = problem  # type: ignore[call-overload]
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+class KVContract:
+    """Needs a fixture `kv: KV` built on the fixture `clock`."""
+
+    def test_a_written_item_is_read_with_its_version(self, kv: KV) -> None:
+        version = kv.put(Key("p", "s"), b"value")
+        assert kv.get(Key("p", "s")) == Item(b"value", version)
+
+    def test_what_was_never_written_is_none(self, kv: KV) -> None:
+        kv.put(Key("p", "s"), b"value")
+        assert kv.get(Key("p", "t")) is None
+        assert kv.get(Key("q", "s")) is None
+
+    @pytest.mark.parametrize("value", [b"", b"\0", bytes(range(256)), b"\xff\xfe", b"x" * 1_000_000], ids=len)
+    def test_any_bytes_come_back_as_they_were(self, kv: KV, value: bytes) -> None:
+        kv.put(Key("p", "s"), value)
+        item = kv.get(Key("p", "s"))
+        assert item is not None
+        assert item.value == value
+
+    @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+    def test_odd_keys_are_keys_like_any_other(self, kv: KV, odd: str) -> None:
+        version = kv.put(Key(odd, odd), b"1")
+        assert kv.get(Key(odd, odd)) == Item(b"1", version)
+        assert kv.scan(odd, prefix=odd) == [(odd, Item(b"1", version))]
+        kv.delete(Key(odd, odd), expect=version)
+        assert kv.get(Key(odd, odd)) is None
+
+    @pytest.mark.parametrize("bad", ["", "\ud800", "a\udfffb", "x" * 2049, "語" * 683], ids=["empty", "high", "low", "long", "bytes"])
+    def test_a_key_that_no_store_can_hold_is_refused(self, kv: KV, bad: str) -> None:
+        for key in (Key(bad, "s"), Key("p", bad)):
+            with pytest.raises(UsageError):
+                kv.get(key)
+            with pytest.raises(UsageError):
+                kv.put(key, b"")
+            with pytest.raises(UsageError):
+                kv.delete(key)
+
+    def test_a_scan_with_a_lone_surrogate_is_refused(self, kv: KV) -> None:
+        for arguments in (("\ud800",), ("p", "\ud800"), ("p", "", "\ud800")):
+            with pytest.raises(UsageError):
+                kv.scan(*arguments)
+
+    def test_every_write_has_a_version_of_its_own_even_of_the_same_value(self, kv: KV) -> None:
+        versions = set()
+        for _ in range(50):
+            versions.add(kv.put(Key("p", "s"), b"same"))
+            kv.delete(Key("p", "s"))
+        assert len(versions) == 50
+
+    def test_absent_holds_only_where_nothing_is(self, kv: KV) -> None:
+        kv.put(Key("p", "s"), b"first", expect=ABSENT)
+        with pytest.raises(Conflict):
+            kv.put(Key("p", "s"), b"second", expect=ABSENT)
+        with pytest.raises(Conflict):
+            kv.delete(Key("p", "s"), expect=ABSENT)
+        kv.delete(Key("p", "t"), expect=ABSENT)
+        item = kv.get(Key("p", "s"))
+        assert item is not None
+        assert item.value == b"first"
+
+    def test_a_version_holds_until_the_next_write(self, kv: KV) -> None:
+        first = kv.put(Key("p", "s"), b"1")
+        second = kv.put(Key("p", "s"), b"2", expect=first)
+        with pytest.raises(Conflict):
+            kv.put(Key("p", "s"), b"3", expect=first)
+        with pytest.raises(Conflict):
+            kv.delete(Key("p", "s"), expect=first)
+        kv.delete(Key("p", "s"), expect=second)
+        assert kv.get(Key("p", "s")) is None
+
+    def test_a_version_does_not_come_back_with_a_new_item(self, kv: KV) -> None:
+        version = kv.put(Key("p", "s"), b"same")
+        kv.delete(Key("p", "s"))
+        with pytest.raises(Conflict):
+            kv.put(Key("p", "s"), b"same", expect=version)
+        kv.put(Key("p", "s"), b"same")
+        with pytest.raises(Conflict):
+            kv.delete(Key("p", "s"), expect=version)
+
+    def test_deleting_what_is_not_there_is_fine_unless_a_version_was_expected(self, kv: KV) -> None:
+        kv.delete(Key("p", "s"))
+        with pytest.raises(Conflict):
+            kv.delete(Key("p", "s"), expect="0" * 32)
+        with pytest.raises(Conflict):
+            kv.put(Key("p", "s"), b"", expect="")
+
+    def test_an_expired_item_is_gone_at_once_for_every_verb(self, kv: KV, clock: Clock) -> None:
+        version = kv.put(Key("p", "s"), b"1", ttl=10.0)
+        clock.advance(9.5)
+        assert kv.get(Key("p", "s")) == Item(b"1", version)
+        clock.advance(0.5)
+        assert kv.get(Key("p", "s")) is None
+        assert kv.scan("p") == []
+        with pytest.raises(Conflict):
+            kv.put(Key("p", "s"), b"2", expect=version)
+        with pytest.raises(Conflict):
+            kv.delete(Key("p", "s"), expect=version)
+        kv.delete(Key("p", "s"), expect=ABSENT)
+        kv.put(Key("p", "s"), b"3", expect=ABSENT)
+
+    def test_a_write_replaces_the_lifetime_too(self, kv: KV, clock: Clock) -> None:
+        kv.put(Key("p", "s"), b"1", ttl=10.0)
+        kv.put(Key("p", "s"), b"2")
+        clock.advance(1e9)
+        assert kv.get(Key("p", "s")) is not None
+
+    @pytest.mark.parametrize("ttl", [float("nan"), float("inf")])
+    def test_a_lifetime_that_is_no_number_of_seconds_is_refused(self, kv: KV, ttl: float) -> None:
+        with pytest.raises(UsageError):
+            kv.put(Key("p", "s"), b"", ttl=ttl)
+
+    def test_a_lifetime_that_is_over_leaves_nothing(self, kv: KV) -> None:
+        kv.put(Key("p", "s"), b"1")
+        kv.put(Key("p", "s"), b"2", ttl=0.0)
+        assert kv.get(Key("p", "s")) is None
+
+    def test_many_short_lives_do_not_pile_up_before_those_that_last(self, kv: KV, clock: Clock) -> None:
+        for number in range(1100):
+            kv.put(Key("p", f"{number:04d}"), b"", ttl=1.0)
+            clock.advance(1.0)
+        kv.put(Key("p", "last"), b"stays")
+        assert [sort for sort, _ in kv.scan("p")] == ["last"]
+
+    def test_a_scan_goes_by_utf_8_bytes(self, kv: KV) -> None:
+        sorts = ["", "~", "\x7f", "é", "\ud7ff", "\ue000", "\uffff", "\U00010000", "\U0010ffff", "a", "a\0", "a\0b", "aa", "B", "0"][1:]
+        for sort in sorts:
+            kv.put(Key("p", sort), b"")
+        assert [sort for sort, _ in kv.scan("p")] == sorted(sorts, key=str.encode)
+
+    def test_a_scan_turns_pages_without_gap_or_repeat(self, kv: KV) -> None:
+        for number in range(25):
+            kv.put(Key("p", f"{number:02d}"), str(number).encode())
+        kv.put(Key("o", "00"), b"")
+        kv.put(Key("q", "00"), b"")
+        seen: list[str] = []
+        for _ in range(4):
+            seen += [sort for sort, _ in kv.scan("p", after=seen[-1] if seen else "", limit=10)]
+        assert seen == [f"{number:02d}" for number in range(25)]
+
+    def test_a_prefix_is_taken_literally(self, kv: KV) -> None:
+        for sort in ("a%", "a%b", "a_", "a_b", "ab", "a*", "a\U0010ffff", "a\U0010ffffz", "A%", "b"):
+            kv.put(Key("p", sort), b"")
+        assert [sort for sort, _ in kv.scan("p", prefix="a%")] == ["a%", "a%b"]
+        assert [sort for sort, _ in kv.scan("p", prefix="a_")] == ["a_", "a_b"]
+        assert [sort for sort, _ in kv.scan("p", prefix="a\U0010ffff")] == ["a\U0010ffff", "a\U0010ffffz"]
+        assert [sort for sort, _ in kv.scan("p", prefix="a", after="a_b")] == ["ab", "a\U0010ffff", "a\U0010ffffz"]
+        assert [sort for sort, _ in kv.scan("p", prefix="a%", after="0")] == ["a%", "a%b"]
+        assert kv.scan("p", prefix="a%", after="b") == []
+
+    def test_a_scan_without_room_is_empty(self, kv: KV) -> None:
+        kv.put(Key("p", "s"), b"")
+        assert kv.scan("p", limit=0) == []
+        assert kv.scan("p", limit=-1) == []
+
+    def test_of_many_that_create_one_item_one_wins(self, kv: KV) -> None:
+        for attempt in range(10):
+            results = create_in_parallel(kv, Key("p", str(attempt)))
+            winners = [result for result in results if isinstance(result, str)]
+            assert len(winners) == 1
+            assert all(isinstance(result, Conflict) for result in results if result not in winners)
+            assert kv.get(Key("p", str(attempt))) == Item(b"%d" % results.index(winners[0]), winners[0])
+
+    def test_of_many_that_delete_one_version_one_wins(self, kv: KV) -> None:
+        version = kv.put(Key("p", "s"), b"")
+        results = in_parallel(8, lambda _: kv.delete(Key("p", "s"), expect=version))
+        assert results.count(None) == 1
+
+    def test_counting_by_compare_and_set_loses_nothing(self, kv: KV) -> None:
+        kv.put(Key("p", "count"), b"0")
+        in_parallel(4, lambda _: increment(kv, Key("p", "count"), times=50))
+        item = kv.get(Key("p", "count"))
+        assert item is not None
+        assert item.value == b"200"
+
+    def test_it_behaves_like_a_dict(self, kv: KV, clock: Clock) -> None:
+        @settings(max_examples=60, deadline=None)
+        @given(steps=st.lists(STEPS, max_size=40))
+        def compare(steps: list[tuple[Any, ...]]) -> None:
+            comparison = Comparison(kv, clock)
+            for verb, *arguments in steps:
+                getattr(comparison, verb)(*arguments)
+            comparison.scan("", "", 100)
+
+        compare()
+
+
+def create_in_parallel(kv: KV, key: Key) -> list[Any]:
+    """What each of eight writers gets that create the same item with their own number."""
+    return in_parallel(8, lambda number: kv.put(key, b"%d" % number, expect=ABSENT))

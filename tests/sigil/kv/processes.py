@@ -1,0 +1,50 @@
+"""Other processes that work on the same store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from sigil.errors import Conflict
+from sigil.kv import KV, Key
+
+ROOT = Path(__file__).parents[3]
+IMPORTS = """
+import os, sys
+from sigil.errors import BackendError, Conflict
+from sigil.kv import ABSENT, Key
+from sigil.kv.sqlite import SqliteKV
+"""
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """A process of our own with the store's names imported; it waits for a line before it goes on."""
+    command = [sys.executable, "-c", IMPORTS + "print('ready', flush=True)\nsys.stdin.readline()\n" + code, *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def finish(processes: list[subprocess.Popen[str]]) -> list[str]:
+    """Let them go at once; what each printed."""
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    outputs = [process.communicate(timeout=30)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes)
+    return outputs
+
+
+def increment(kv: KV, key: Key, times: int) -> None:
+    """Add to a decimal number, one at a time, however many others do so."""
+    while times:
+        item = kv.get(key)
+        assert item is not None
+        try:
+            kv.put(key, b"%d" % (int(item.value) + 1), expect=item.version)
+        except Conflict:
+            continue
+        times -= 1
