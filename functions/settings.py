@@ -19,7 +19,10 @@ class Settings(SigilSettings):
 
     queue: str = setting("UNCAGED_QUEUE", "", "where events wait (default: in the store itself)")
     llm_url: str = setting(
-        "UNCAGED_LLM_URL", "", "an OpenAI-compatible endpoint (default with a key: DashScope; without: the offline model)"
+        "UNCAGED_LLM_URL",
+        "",
+        "an OpenAI-compatible endpoint (default with a key: DashScope; without: the offline model)",
+        keeps="UNCAGED_LLM_KEY",
     )
     llm_key: str = setting("UNCAGED_LLM_KEY", "", "the endpoint's key", secret=True)
     llm_model: str = setting("UNCAGED_LLM_MODEL", "qwen-plus", "the model's name at the endpoint")
@@ -33,7 +36,7 @@ class Settings(SigilSettings):
     telegram_secret: str = setting(
         "TELEGRAM_SECRET", "", "the webhook's secret token (without it the webhook refuses everything)", secret=True
     )
-    telegram_api: str = setting("TELEGRAM_API", "https://api.telegram.org", "the Bot API's address")
+    telegram_api: str = setting("TELEGRAM_API", "https://api.telegram.org", "the Bot API's address", keeps="TELEGRAM_TOKEN")
     telegram_username: str = setting("TELEGRAM_USERNAME", "", "the bot's user name without @ (default: the Bot API is asked once)")
 
     def __post_init__(self) -> None:

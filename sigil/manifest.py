@@ -17,10 +17,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from sigil import schema
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json, is_name
-from sigil.strict import canonical
+from sigil.strict import canonical, depth
 
 SOURCE_BYTES = 256 * 1024
 WASM_BYTES = 2 * 1024 * 1024
+NESTED_MOST = 64
 TTL_DEFAULT, TTL_MOST = 3_600, 86_400
 LANGS = ("js", "wat", "wasm")
 SOURCES = {"js": "main.js", "wat": "main.wat", "wasm": "main.wasm"}
@@ -185,6 +186,8 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
         raise _wrong(place, text, ("build", next(iter(build), "source")), "build has lang and source, both strings")
     sections = {name: table[name] for name in ("input", "output", "permissions", "limits") if name in table}
     fields = {**table.get("capability", {}), **sections, "lang": lang, "tests": table.get("test", [])}
+    if not depth(fields, NESTED_MOST):
+        raise UsageError("EMANIFEST", f"{place}: nested deeper than {NESTED_MOST}")
     try:
         return Manifest.model_validate(fields), source
     except ValidationError as problem:
@@ -228,6 +231,8 @@ def parse_flat(spec: Mapping[str, Json]) -> Package:
     code, lang = _code_of(given)
     fields = {_FLAT.get(name, name): value for name, value in given.items() if name not in _CODE}
     fields["lang"] = lang
+    if not depth(fields, NESTED_MOST):
+        raise UsageError("EMANIFEST", f"nested deeper than {NESTED_MOST}")
     fields.setdefault("name", "t-" + hashlib.sha256(code).hexdigest()[:6])
     fields.setdefault("description", f"The capability {fields['name']}.")
     try:

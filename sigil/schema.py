@@ -196,6 +196,8 @@ def _sentence(error: ValidationError) -> str:
 
 def _coerce(part: Json, value: Json) -> Json:
     """A string where the schema wants a number, a boolean, null or JSON, read as that; anything else as it is."""
+    if isinstance(value, list) and isinstance(part, dict) and "items" in part:
+        return [_coerce(part["items"], element) for element in value]
     if not isinstance(value, str) or not isinstance(part, dict):
         return value
     wanted = part.get("type")

@@ -14,9 +14,12 @@ from sigil.errors import UsageError, one_line
 FILE = "uncaged.toml"
 
 
-def setting(name: str, default: Any, meaning: str, *, secret: bool = False) -> Any:
-    """A field of a settings class: its name outside, its default, and what it means to a person."""
-    return field(default=default, metadata={"name": name, "meaning": meaning, "secret": secret})
+def setting(name: str, default: Any, meaning: str, *, secret: bool = False, keeps: str = "") -> Any:
+    """A field of a settings class: its name outside, its default, and what it means to a person.
+
+    `keeps` names the secret that is sent to the address in this setting: both have to come from the same place.
+    """
+    return field(default=default, metadata={"name": name, "meaning": meaning, "secret": secret, "keeps": keeps})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,7 @@ class Settings:
         "UNCAGED_TOKEN", "", "the admin bearer token (default: made at the first start, kept in the data folder)", secret=True
     )
     agent: str = setting("UNCAGED_AGENT", "main", "the agent's name, which is also the namespace of its capabilities")
-    registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)")
+    registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)", keeps="SIGIL_TOKEN")
     registry_token: str = setting("SIGIL_TOKEN", "", "the bearer token for the remote registry", secret=True)
     runners: int = setting("SIGIL_RUNNERS", 2, "how many child processes run capabilities")
     engine: str = setting("SIGIL_ENGINE", "", "the JavaScript engine (default: the one built with this package)")
@@ -39,7 +42,10 @@ class Settings:
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:
         """The settings of the environment, over those of `uncaged.toml` in `folder` (default: the current one), over the defaults."""
-        given = {**_file(folder or Path()), **(os.environ if environment is None else environment)}
+        outer, inner = (os.environ if environment is None else environment), _file(folder or Path())
+        for part in fields(cls):
+            _refuse_to_leak(part.metadata["name"], part.metadata["keeps"], outer, inner)
+        given = {**inner, **outer}
         values: dict[str, Any] = {}
         for part in fields(cls):
             name = part.metadata["name"]
@@ -55,6 +61,13 @@ class Settings:
         from platformdirs import user_data_path
 
         return user_data_path("uncaged", appauthor=False)
+
+
+def _refuse_to_leak(address: str, secret: str, outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
+    """A file in a folder that somebody else filled must not name the address that a secret of the environment is sent to."""
+    if secret and inner.get(address) and not outer.get(address) and outer.get(secret):
+        message = f"{address} comes from {FILE}, {secret} from the environment"
+        raise UsageError("ESETTING", message + ": set both in the same place")
 
 
 def _file(folder: Path) -> dict[str, str]:

@@ -26,5 +26,14 @@ def dumps(value: Any, *, source: str = "") -> bytes:
 
 
 def canonical(value: Any) -> bytes:
-    """`value` as JSON with sorted keys and no spaces: equal values give equal bytes."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    """`value` as JSON with sorted keys and no spaces: equal values give equal bytes. `UsageError` as `dumps`."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError as problem:
+        raise UsageError("EJSON", f"not JSON: {problem}") from None
+
+
+def depth(value: Any, most: int) -> bool:
+    """Whether `value` is nested at most `most` deep."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(depth(child, most - 1) for child in children) if most > 0 else not children

@@ -6,15 +6,18 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sigil
 from sigil.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from sigil.errors import BackendError, UsageError
 from sigil.kv import KV
 from sigil.protocol import LIBRARY, Caller, Registry
-from sigil.registry import LocalRegistry
-from sigil.sandbox.pool import Sandbox
 from sigil.settings import Settings
+
+if TYPE_CHECKING:
+    from sigil.registry import LocalRegistry
+    from sigil.sandbox.pool import Sandbox
 
 SCHEMES = "sqlite:///path or memory://"
 
@@ -78,6 +81,8 @@ def admin_token(settings: Settings) -> str:
 
 def open_sandbox(settings: Settings) -> Sandbox:
     """The sandbox with the engine of this package; compiled code is kept in the data folder."""
+    from sigil.sandbox.pool import Sandbox
+
     engine = Path(settings.engine) if settings.engine else Path(sigil.__file__).parent / "engine" / "engine.wasm"
     if not engine.exists():
         raise BackendError("EUNAVAILABLE", "the JavaScript engine is not built", suggestion="run scripts/build-engine")
@@ -103,6 +108,7 @@ def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], 
 def local_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> LocalRegistry:
     """A registry in this process, its library deployed when it is new or changed."""
     from sigil.library import stock
+    from sigil.registry import LocalRegistry
 
     registry = LocalRegistry(stores.kv, stores.artifacts, open_sandbox(settings))
     stock(registry, library_folder(settings), Caller(LIBRARY, author="library"), progress)

@@ -11,7 +11,7 @@ import orjson
 from functions.settings import Settings
 from functions.wiring import open_channels, open_model
 from sigil.errors import SigilError
-from sigil.kv import Key
+from sigil.kv import keys
 from sigil.settings import described
 from sigil.wiring import open_sandbox, open_stores
 
@@ -65,7 +65,7 @@ def _check(name: str, check: Callable[[], str]) -> Finding:
 
 def _store(settings: Settings) -> str:
     kv = open_stores(settings).kv
-    kv.put(Key("doctor", "probe"), b"", ttl=1.0)
+    kv.put(keys.probe(), b"", ttl=1.0)
     return settings.store or f"sqlite in {settings.data_folder}"
 
 

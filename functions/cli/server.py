@@ -31,7 +31,7 @@ def run(host: str, port: int) -> int:
     server = uvicorn.Server(uvicorn.Config(served, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS))
     told: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn drains first, then hands the signal on to these
-        signal.signal(number, lambda number, frame: told.append(number))
+        signal.signal(number, lambda number, _: told.append(number))
     server.run(sockets=[door])
     house.close()
     _say("stopped")

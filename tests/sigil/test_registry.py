@@ -149,6 +149,15 @@ def test_a_capability_whose_tests_fail_is_not_activated_and_its_author_learns_wh
     )
 
 
+def test_what_is_nested_too_deep_to_be_read_again_is_refused(registry: LocalRegistry) -> None:
+    deep: Any = 1
+    for _ in range(240):
+        deep = [deep]
+    assert refusal(registry, spec(tests=[{"input": {"text": "a", "x": deep}, "output": "A!"}])).code == "EMANIFEST"
+    assert refusal(registry, {**spec(), "schema": {"properties": {"a": {"default": deep}}}}).code == "EMANIFEST"
+    assert refusal(registry, {**spec(), "schema": {"properties": {"\ud800": {}}}}).code in {"EMANIFEST", "EJSON"}
+
+
 def test_a_failed_redeploy_leaves_the_old_version_active(registry: LocalRegistry) -> None:
     registry.deploy(spec(), PERSON)
     with pytest.raises(Refused, match="ETESTS"):

@@ -169,6 +169,7 @@ def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(environment: dict[str, str], mo
         screen.wait_for("› ")
         screen.process.send_signal(signal.SIGINT)
         screen.wait_for("Ctrl-D leaves")
+        screen.wait_for("› ")
         screen.type("\x04")
         assert screen.process.wait(15) == 0
     roles = [message["role"] for message in model.bodies[1]["messages"]]
@@ -181,10 +182,13 @@ def served(environment: dict[str, str], **more: str) -> Iterator[tuple[subproces
     process = subprocess.Popen([*COMMAND, "serve", "--port", "0"], env={**environment, **more}, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
-        lines = iter(process.stderr.readline, "")
-        address = next(match[1] for line in lines if (match := re.search(r"listens on (\S+)", line)))
+        said = ""
+        while not (match := re.search(r"listens on (\S+)\n", said)):
+            line = process.stderr.readline()
+            assert line, said
+            said += line
         threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield process, address
+        yield process, match[1]
     finally:
         if process.poll() is None:
             process.kill()

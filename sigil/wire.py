@@ -1,0 +1,231 @@
+"""Sigil's values as they travel over HTTP, written and read in one place so that the two sides cannot drift apart."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Protocol, TypeVar
+from urllib.parse import quote, unquote
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.manifest import Package
+from sigil.protocol import LIBRARY, Caller, Deployed, Found, Hit, Json, Offer, Ran, Ref, Registry, is_name
+from sigil.strict import loads
+
+NAMESPACE, SESSION, AUTHOR, OWNER = "X-Sigil-Namespace", "X-Sigil-Session", "X-Sigil-Author", "X-Sigil-Owner"
+REPORT = "application/x-ndjson"
+"""A client that accepts this media type gets a run's report on the first line and the output's exact bytes after it."""
+ELSEWHERE = "check that SIGIL_URL leads to a Sigil registry"
+DESCRIPTION_LIMIT = 4_000
+PART_LIMIT = 500
+DEPTH_LIMIT = 100
+
+
+class Keeper(Registry, Protocol):
+    """A registry with the verbs of those who keep it."""
+
+    def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
+        """One row for each name that the caller sees."""
+
+    def remove(self, name: str, caller: Caller) -> None:
+        """Take a capability of the caller's own away; `UsageError` with ENOENT when there is none."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+def headers_of(caller: Caller) -> dict[str, str]:
+    """The headers that say on whose behalf an agent asks; percent-encoded."""
+    fields = {NAMESPACE: caller.namespace, SESSION: caller.session, AUTHOR: caller.author, OWNER: "1" if caller.owner else "0"}
+    return {name: quote(value, safe="", errors="replace") for name, value in fields.items()}
+
+
+def caller_of(headers: Mapping[str, str], agent: str) -> Caller:
+    """Who asks. Without headers the token's holder, an owner at a shell; `UsageError` with ECALLER when they make no sense."""
+    namespace = _part(headers, NAMESPACE) or agent
+    author, owner = _part(headers, AUTHOR) or "person", _part(headers, OWNER)
+    if namespace == LIBRARY or "~" in namespace:
+        raise UsageError("ECALLER", f"{NAMESPACE}: nobody deploys to {namespace!r} or asks in its name")
+    if author not in ("person", "model"):
+        raise UsageError("ECALLER", f"{AUTHOR} is person or model")
+    if owner not in ("", "0", "1"):
+        raise UsageError("ECALLER", f"{OWNER} is 0 or 1")
+    model = author == "model"
+    return Caller(namespace, _part(headers, SESSION), owner == "1" or (not owner and not model), "model" if model else "person")
+
+
+def _part(headers: Mapping[str, str], name: str) -> str:
+    value = unquote(headers.get(name, ""), errors="replace")
+    if len(value) > PART_LIMIT:
+        raise UsageError("ECALLER", f"{name}: at most {PART_LIMIT} characters")
+    return value
+
+
+def offer_row(offer: Offer) -> dict[str, Json]:
+    """An offer: what a client needs to show it and to call it."""
+    return {
+        "capability": offer.name,
+        "tool": offer.tool,
+        "version": offer.version,
+        "digest": offer.digest,
+        "description": offer.description,
+        "schema": offer.schema,
+        "pure": offer.pure,
+    }
+
+
+def deployed_row(deployed: Deployed, url: str) -> dict[str, Json]:
+    """The answer to a deploy; `url` is where it runs."""
+    lasting = {} if deployed.expires_at is None else {"expires_at": deployed.expires_at}
+    tests = {"passed": deployed.passed, "failed": 0}
+    return {**offer_row(deployed.offer), "url": url, **lasting, "tests": tests, "pending": list(deployed.pending)}
+
+
+def report_row(ran: Ran) -> dict[str, Json]:
+    """What a run says beside its output."""
+    return {"version": ran.version, "digest": ran.digest, "duration_ms": ran.duration_ms, "cold": ran.cold, "logs": list(ran.logs)}
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def spec_of(package: Package) -> dict[str, Json]:
+    """A package as `deploy` takes it: the flat form that `manifest.parse_flat` reads back to the same digest."""
+    fields = package.manifest.model_dump(mode="json", exclude_unset=True)
+    names = {"lifetime": "type", "input": "schema", "output": "output_schema"}
+    flat = {names.get(name, name): value for name, value in fields.items()}
+    if flat.pop("lang", "js") == "wasm":
+        return {**flat, "wasm": base64.b64encode(package.code).decode()}
+    try:
+        return {**flat, "lang": package.manifest.lang, "code": package.code.decode()}
+    except UnicodeDecodeError:
+        raise UsageError("EMANIFEST", "the source is not UTF-8", source=package.manifest.name) from None
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+
+class _Offer(_Row):
+    capability: str
+    version: Annotated[int, Field(ge=1, lt=10**8)]
+    digest: str
+    description: str
+    parameters: dict[str, Any] = Field(alias="schema")
+    pure: bool
+
+
+class _Hit(_Offer):
+    score: float = Field(ge=0, le=1)
+
+
+class _Found(_Row):
+    items: list[_Hit] = Field(max_length=50)
+    total: int = Field(ge=0)
+
+
+class _Tests(_Row):
+    passed: int = Field(ge=0)
+
+
+class _Deployed(_Offer):
+    tests: _Tests
+    pending: list[str]
+    expires_at: float | None = None
+
+
+class _Report(_Row):
+    version: int
+    digest: str
+    duration_ms: float
+    cold: bool
+    logs: list[str]
+
+
+class _Failure(_Row):
+    source: str = ""
+    code: str
+    message: str
+    suggestion: str = ""
+
+
+class _Failed(_Row):
+    error: _Failure
+
+
+class _List(_Row):
+    items: list[dict[str, Any]]
+
+
+def read_object(body: bytes | str, *, source: str = "") -> dict[str, Json]:
+    """The JSON object in `body`; `UsageError` with EJSON when it is none, or nested deeper than we could write again."""
+    value = loads(body, source=source)
+    if not isinstance(value, dict):
+        raise UsageError("EJSON", "a JSON object is wanted", source=source)
+    level: list[Json] = [value]
+    for _ in range(DEPTH_LIMIT):
+        level = [child for node in level for child in _children(node)]
+        if not level:
+            return value
+    raise UsageError("EJSON", f"nested deeper than {DEPTH_LIMIT}", source=source)
+
+
+def _children(node: Json) -> Iterable[Json]:
+    return node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+
+
+def read_found(body: bytes) -> Found:
+    """The answer to a query; `BackendError` when it is not one."""
+    answer = _read(_Found, body)
+    return Found(tuple(Hit(_offer(item), item.score) for item in answer.items), answer.total)
+
+
+def read_deployed(body: bytes, *, created: bool) -> Deployed:
+    """The answer to a deploy; `BackendError` when it is not one."""
+    answer = _read(_Deployed, body)
+    return Deployed(_offer(answer), created, answer.tests.passed, tuple(map(one_line, answer.pending)), answer.expires_at)
+
+
+def read_ran(body: bytes) -> Ran:
+    """A run's report and its output; `BackendError` when they are not there."""
+    report, _, output = body.partition(b"\n")
+    answer = _read(_Report, report)
+    return Ran(output, answer.version, answer.digest, answer.duration_ms, answer.cold, tuple(one_line(line, 1_000) for line in answer.logs))
+
+
+def read_rows(body: bytes) -> list[dict[str, Json]]:
+    """The answer to a list; `BackendError` when it is not one."""
+    return _read(_List, body).items
+
+
+def read_failure(body: bytes) -> dict[str, str] | None:
+    """The fields of a failure, each one clean line; None when the body is no failure of ours."""
+    try:
+        error = _Failed.model_validate(loads(body)).error
+    except (ValidationError, UsageError):
+        return None
+    return {name: one_line(text) for name, text in error.model_dump().items()}
+
+
+def strange() -> BackendError:
+    """For an answer that no registry of ours gives."""
+    return BackendError("EUNAVAILABLE", "the registry's answer is not one of Sigil's", suggestion=ELSEWHERE)
+
+
+def _read(model: type[Model], body: bytes) -> Model:
+    try:
+        return model.model_validate(loads(body))
+    except (ValidationError, UsageError):
+        raise strange() from None
+
+
+def _offer(row: _Offer) -> Offer:
+    if not is_name(row.capability) or row.parameters.get("type") != "object":
+        raise strange()
+    try:
+        Ref.parse(f"{row.capability}@{row.digest}")
+    except UsageError:
+        raise strange() from None
+    return Offer(row.capability, row.version, row.digest, one_line(row.description, DESCRIPTION_LIMIT), row.parameters, row.pure)

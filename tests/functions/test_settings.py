@@ -1,0 +1,52 @@
+"""Settings from the environment and from `uncaged.toml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from functions.settings import Settings
+from sigil.errors import UsageError
+from sigil.settings import described
+
+
+def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
+    (tmp_path / "uncaged.toml").write_text('UNCAGED_OWNERS = ["telegram:1", "slack:U2"]\nUNCAGED_LLM_MODEL = "a"\nUNCAGED_WORKERS = 3\n')
+
+    read = Settings.read({"UNCAGED_LLM_MODEL": "b"}, tmp_path)
+
+    assert (read.owners, read.llm_model, read.workers, read.access) == (("telegram:1", "slack:U2"), "b", 3, "members")
+
+
+@pytest.mark.parametrize(
+    ("address", "secret"), [("SIGIL_URL", "SIGIL_TOKEN"), ("UNCAGED_LLM_URL", "UNCAGED_LLM_KEY"), ("TELEGRAM_API", "TELEGRAM_TOKEN")]
+)
+def test_a_file_cannot_name_the_address_that_a_secret_of_the_environment_is_sent_to(tmp_path: Path, address: str, secret: str) -> None:
+    (tmp_path / "uncaged.toml").write_text(f'{address} = "http://127.0.0.1:9"\n')
+
+    with pytest.raises(UsageError, match="set both in the same place") as caught:
+        Settings.read({secret: "4:secret"}, tmp_path)
+    assert "4:secret" not in str(caught.value)
+    assert Settings.read({}, tmp_path)
+    assert Settings.read({secret: "4:secret", address: "http://127.0.0.1:8"}, tmp_path)
+
+
+def test_a_broken_file_and_a_wrong_value_say_what_to_write(tmp_path: Path) -> None:
+    (tmp_path / "uncaged.toml").write_text("not toml")
+    with pytest.raises(UsageError, match=r"uncaged\.toml"):
+        Settings.read({}, tmp_path)
+    with pytest.raises(UsageError, match="UNCAGED_WORKERS='many' is not a whole number"):
+        Settings.read({"UNCAGED_WORKERS": "many"}, tmp_path / "nowhere")
+
+
+def test_a_key_alone_means_dashscope_and_neither_means_the_offline_model() -> None:
+    assert Settings(llm_key="sk").endpoint == "https://dashscope.aliyuncs.com/compatible-mode/v1"
+    assert Settings(llm_key="sk", llm_url="http://127.0.0.1").endpoint == "http://127.0.0.1"
+    assert Settings().endpoint == ""
+    assert Settings().llm_model.startswith("qwen")
+
+
+def test_secrets_are_described_but_never_shown() -> None:
+    rows = {name: value for name, value, _ in described(Settings(llm_key="sk-secret", token="t-secret"))}
+    assert (rows["UNCAGED_LLM_KEY"], rows["UNCAGED_TOKEN"], rows["TELEGRAM_TOKEN"]) == ("set", "set", "")

@@ -1,0 +1,225 @@
+"""The command itself: options, help, exit codes, terminals, pipes, and a registry elsewhere."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from sigil import http as sigil_http
+from sigil import wiring
+from sigil.cli import app, hoisted, main
+from sigil.cli.exits import exit_code
+from sigil.cli.printing import aligned
+from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
+from sigil.settings import Settings
+from tests.sigil.cli.conftest import Sigil
+from tests.sigil.serving import served
+
+ROOT = Path(__file__).parents[3]
+COMMANDS = ("init", "check", "test", "deploy", "query", "inspect", "run", "list", "remove", "doctor", "version")
+
+
+def started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
+    """The real command as a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, "-m", "sigil.cli", *words], env=environment, stdout=-1, stderr=-1, **options)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(run_sigil: Sigil, command: str) -> None:
+    ended = run_sigil(command, "--help")
+    assert ended.code == 0
+    assert f"Example: sigil {command}" in " ".join(ended.out.split())
+
+
+def test_help_names_every_command_and_nothing_is_help_too(run_sigil: Sigil) -> None:
+    ended = run_sigil("--help")
+    assert set(COMMANDS) == {info.name for info in app.registered_commands}
+    assert all(f"\n  {command} " in ended.out for command in COMMANDS)
+    assert run_sigil().out == ended.out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = "import sys; from sigil.cli import main; main(['--help']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=True, text=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert not loaded & {"rich", "pydantic", "fastapi", "httpx", "wasmtime", "sqlite3", "jsonschema", "orjson", "sigil.registry"}
+
+
+def test_shared_options_may_stand_anywhere_before_the_double_dash() -> None:
+    assert hoisted(["query", "x", "--json", "-q"]) == (["--json", "-q"], ["query", "x"])
+    assert hoisted(["run", "x", "--url", "http://a", "--token=t"]) == (["--url", "http://a", "--token=t"], ["run", "x"])
+    assert hoisted(["run", "--", "--json"]) == ([], ["run", "--", "--json"])
+    assert hoisted(["list", "--url"]) == (["--url"], ["list"])
+
+
+@pytest.mark.parametrize(
+    "words", [("frob",), ("query",), ("query", "x", "--frob"), ("query", "x", "-n", "0"), ("list", "--url"), ("run", "a", "b", "c")]
+)
+def test_wrong_usage_ends_with_2(run_sigil: Sigil, words: tuple[str, ...]) -> None:
+    ended = run_sigil(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("error: ")
+    assert run_sigil("--json", *words).error["code"] == "EUSAGE"
+
+
+def test_every_failure_has_its_exit_code() -> None:
+    problems = {
+        1: [ToolError("ENOENT", ""), SigilError("EBUG", "")],
+        2: [UsageError("EINVAL", "")],
+        3: [UsageError("ENOENT", "")],
+        4: [Refused("EAUTH", "")],
+        5: [Refused("EPERM", ""), Refused("EMODULE", ""), Halt("EBUDGET", "")],
+        6: [Conflict(), Refused("EEXIST", "")],
+        7: [BackendError("EUNAVAILABLE", "")],
+        8: [Refused("ETESTS", "")],
+    }
+    assert {number: [exit_code(problem) for problem in some] for number, some in problems.items()} == {
+        number: [number] * len(some) for number, some in problems.items()
+    }
+
+
+def test_a_mistake_of_ours_is_one_line_and_no_traceback(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the inside")
+
+    monkeypatch.setattr("sigil.wiring.open_stores", broken)
+    ended = run_sigil("list")
+    assert ended.code == 1
+    assert ended.err.startswith("error: unexpected RuntimeError at test_command.py:")
+
+
+def test_an_interrupt_ends_with_130(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sigil.wiring.open_stores", interrupted)
+    ended = run_sigil("list")
+    assert (ended.code, ended.out, ended.err) == (130, "", "")
+
+
+def test_ctrl_c_ends_a_real_run_with_130(shout: Sigil, place: Path) -> None:
+    (place / "fifo").mkdir()
+    os.mkfifo(place / "fifo" / "input")
+    process = started("run", "shout", "@fifo/input", cwd=place)
+    with (place / "fifo" / "input").open("wb"):  # opens only when the command reads: it is in the middle of its work then
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_reader_that_leaves_early_hears_no_complaint(shout: Sigil, place: Path) -> None:
+    process = started("list", cwd=place)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert process.wait() == 1
+    process.stderr.close()
+
+
+def on_a_terminal(*words: str, cwd: Path) -> str:
+    """What the real command shows on a terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen([sys.executable, "-m", "sigil.cli", *words], env=environment, cwd=cwd, stdout=theirs, stderr=subprocess.DEVNULL):
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+    os.close(ours)
+    return shown.decode()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""  # the other side is closed
+
+
+def test_a_terminal_gets_a_drawn_table_and_nothing_that_steers_it(shout: Sigil, place: Path) -> None:
+    assert "─" in on_a_terminal("list", cwd=place)
+    steering = on_a_terminal("run", "shout", '{"text": "a\\u001b[2Jb\\u202e\\n\\tc"}', cwd=place)
+    assert steering == "A [2JB\r\n    C\r\n"
+    as_json = on_a_terminal("run", "shout", "--json", '{"text": "\\u202e"}', cwd=place)
+    assert "\u202e" not in as_json
+
+
+def test_columns_are_aligned_for_wide_characters_too() -> None:
+    assert aligned([["名", "b"], ["x", "c"]]) == ["名  b", "x   c"]
+
+
+def test_the_first_start_shows_its_progress_on_stderr(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_sigil("init", "greet", "--folder", "library/greet")
+    monkeypatch.setenv("UNCAGED_LIBRARY", str(place / "library"))
+    first = run_sigil("list", "--json")
+    assert [row["namespace"] for row in first.document["items"]] == ["library"]
+    assert first.err == "library: greet\n"
+    assert run_sigil("list").err == ""
+    assert run_sigil("remove", "greet", "--yes", "--json").error["code"] == "EPERM"
+    assert run_sigil("remove", "greet", "--yes").code == 5
+
+
+@pytest.fixture
+def elsewhere(place: Path, compiled: Path, tmp_path: Path) -> Iterator[str]:
+    """A registry behind HTTP whose token is `there`."""
+    settings = Settings(data=str(tmp_path / "elsewhere"), library="none", runners=1)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "compiled").symlink_to(compiled, target_is_directory=True)
+    registry = wiring.local_registry(settings, wiring.open_stores(settings))
+    with served(sigil_http.app(registry, "there")) as url:
+        yield url
+    registry.close()
+
+
+def test_every_command_works_on_a_registry_elsewhere(run_sigil: Sigil, elsewhere: str, place: Path) -> None:
+    run_sigil("init", "greet")
+    there: Callable[..., Any] = lambda *words: run_sigil(*words, "--url", elsewhere, "--token", "there")  # noqa: E731
+    assert there("deploy", "greet").out.startswith("greet@1 sha256:")
+    assert there("run", "greet", "-a", "text=Ada").out == "Hello, Ada!\n"
+    assert there("query", "greet somebody").out.splitlines()[1].startswith("greet ")
+    assert there("inspect", "greet", "--json").document["capability"] == "greet"
+    assert there("list", "--json").document["items"][0]["capability"] == "greet"
+    assert [check["name"] for check in there("doctor", "--json").document["checks"]] == ["registry", "token"]
+    assert there("run", "greet").code == 2
+    assert there("run", "nothing").code == 3
+    assert there("remove", "greet", "--yes").code == 0
+    assert there("list", "--json").document == {"items": []}
+    assert run_sigil("list", "--json").document == {"items": []}
+    assert not (place.parent / "data" / "uncaged.db").exists() or run_sigil("list").out == ""
+
+
+def test_settings_may_name_the_registry_elsewhere(run_sigil: Sigil, elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGIL_URL", elsewhere)
+    assert run_sigil("list").code == 2
+    monkeypatch.setenv("SIGIL_TOKEN", "wrong")
+    refused = run_sigil("list")
+    assert refused.code == 4
+    assert "wrong or" not in refused.out + refused.err.replace("missing or wrong", "")
+    doctor = run_sigil("doctor", "--json")
+    assert (doctor.code, [check["ok"] for check in doctor.document["checks"]]) == (1, [True, False])
+    monkeypatch.setenv("SIGIL_TOKEN", "there")
+    assert run_sigil("list").code == 0
+
+
+def test_a_registry_that_is_not_there_ends_with_7(run_sigil: Sigil) -> None:
+    ended = run_sigil("list", "--url", "http://127.0.0.1:9", "--token", "t")
+    assert ended.code == 7
+    assert "cannot be reached" in ended.err
+
+
+def test_main_returns_the_code_and_never_exits_by_itself(place: Path) -> None:
+    assert main(["version", "--quiet"]) == 0
+    assert isinstance(typer.main.get_command(app), object)

@@ -1,0 +1,105 @@
+"""`sigil deploy`, `inspect`, `list` and `remove`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sigil.manifest import parse_flat, read_folder
+from sigil.wire import spec_of
+from tests.sigil.cli.conftest import SHOUT, Sigil
+
+
+def test_a_deploy_in_one_line_can_be_run(shout: Sigil) -> None:
+    assert shout("run", "shout", '{"text": "a"}').out == "A\n"
+
+
+def test_a_deploy_prints_what_stands_now_and_says_when_it_stood_already(run_sigil: Sigil) -> None:
+    first = run_sigil("deploy", "--name", "one", "--execute", "return 1;")
+    assert first.out.startswith("one@1 sha256:")
+    again = run_sigil("deploy", "--name", "one", "--execute", "return 1;")
+    assert again.out == first.out
+    assert "stood already" in again.err
+    assert run_sigil("deploy", "--name", "one", "--execute", "return 2;").out.startswith("one@2 sha256:")
+
+
+def test_every_option_of_a_deploy_arrives(run_sigil: Sigil, place: Path) -> None:
+    (place / "schema.json").write_text('{"type": "object", "properties": {"n": {"type": "integer"}}}')
+    (place / "body.js").write_text("return input.n;")
+    words = ["--name", "given", "--schema", "@schema.json", "--execute", "@body.js", "--description", "Give n.", "--type", "ephemeral"]
+    words += ["--ttl", "60", "--tag", "a", "--tag", "b", "--alias", "present", "--example", "give 3"]
+    document = run_sigil("deploy", *words, "--json").document
+    assert document["created"] is True
+    shown = run_sigil("inspect", "given", "--json").document
+    assert shown["source"] == "return input.n;"
+    assert (shown["tags"], shown["aliases"], shown["examples"]) == (["a", "b"], ["present"], ["give 3"])
+    assert (shown["lifetime"], shown["description"], shown["digest"]) == ("ephemeral", "Give n.", document["digest"])
+    assert shown["expires_at"] == document["expires_at"]
+
+
+def test_code_may_come_from_stdin(run_sigil: Sigil) -> None:
+    assert run_sigil("deploy", "--name", "piped", "--execute", "-", stdin=b"return 'piped';").code == 0
+    assert run_sigil("run", "piped").out == "piped\n"
+
+
+def test_a_capability_without_a_name_gets_one(run_sigil: Sigil) -> None:
+    assert run_sigil("deploy", "--execute", "return 1;", "--json").document["capability"].startswith("t-")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), 3),
+        (("--name", "x"), 2),
+        ((".", "--execute", "1"), 2),
+        (("--name", "X", "--execute", "return 1"), 2),
+        (("--name", "x", "--execute", "@nowhere.js"), 3),
+        (("--name", "x", "--execute", "return 1", "--schema", "{"), 2),
+        (("--name", "x", "--execute", "return 1", "--schema", "[1]"), 2),
+        (("--name", "x", "--execute", "return 1", "--schema", '{"$ref": "http://a/"}'), 2),
+        (("--name", "x", "--execute", "return 1", "--type", "eternal"), 2),
+        (("--name", "x", "--execute", "return 1", "--type", "ephemeral", "--ttl", "86401"), 2),
+        (("--name", "x", "--execute", "return ("), 5),
+        (("--name", "x", "--execute", "return '\udcff'", "--description", "\udcff"), 2),
+    ],
+)
+def test_a_deploy_that_cannot_be_leaves_nothing(run_sigil: Sigil, words: tuple[str, ...], code: int) -> None:
+    ended = run_sigil("deploy", *words, "--json")
+    assert ended.code == code
+    assert ended.error["message"]
+    assert run_sigil("list", "--json").document == {"items": []}
+
+
+def test_a_list_and_an_inspection_are_plain_aligned_text(shout: Sigil) -> None:
+    head, row = shout("list").out.splitlines()
+    assert head.split() == ["capability", "version", "namespace", "lifetime", "description"]
+    assert row.split(maxsplit=4) == ["shout", "1", "main", "normal", "Shout a text."]
+    assert head.index("description") == row.index("Shout")
+    shown = shout("inspect", "shout@1").out
+    assert "description  Shout a text.\n" in shown
+    assert shown.endswith(f"\n{SHOUT}\n")
+
+
+def test_remove_asks_unless_it_is_told(shout: Sigil) -> None:
+    assert shout("remove", "shout").code == 2
+    assert shout("remove", "shout", "--yes").code == 0
+    assert shout("run", "shout").code == 3
+    assert shout("remove", "shout", "-y").code == 3
+
+
+def test_what_is_deployed_stays(shout: Sigil, place: Path) -> None:
+    assert (place.parent / "data" / "uncaged.db").exists()
+    assert shout("list", "--json").document["items"][0]["capability"] == "shout"
+
+
+def test_a_folder_travels_as_a_flat_spec_with_the_same_digest(run_sigil: Sigil, place: Path) -> None:
+    run_sigil("init", "greet")
+    run_sigil("init", "echo", "--lang", "wat")
+    for name in ("greet", "echo"):
+        package = read_folder(place / name)
+        assert parse_flat(spec_of(package)).digest == package.digest
+    shipped = Path(__file__).parents[3] / "capabilities"
+    for manifest in shipped.glob("*/sigil.toml"):
+        package = read_folder(manifest.parent)
+        assert parse_flat(spec_of(package)).digest == package.digest

@@ -1,0 +1,89 @@
+"""`sigil query` and `run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.sigil.cli.conftest import Sigil
+
+
+def test_a_query_shows_what_is_relevant_and_nothing_else(shout: Sigil) -> None:
+    head, row = shout("query", "shout a text").out.splitlines()
+    assert head.split() == ["capability", "version", "score", "description"]
+    assert row.startswith("shout ")
+    nothing = shout("query", "quantum chromodynamics")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", "nothing found\n")
+    assert shout("query", "quantum chromodynamics", "--json").document == {"items": [], "total": 0}
+    item = shout("query", "shout", "--json").document["items"][0]
+    assert (item["capability"], item["tool"]) == ("shout", "cap_shout")
+
+
+def test_arguments_come_as_json_from_a_file_from_stdin_or_one_by_one(shout: Sigil, place: Path) -> None:
+    (place / "input.json").write_text('{"text": "file"}')
+    assert shout("run", "shout", '{"text": "json"}').out == "JSON\n"
+    assert shout("run", "shout", "@input.json").out == "FILE\n"
+    assert shout("run", "shout", "-", stdin=b'{"text": "stdin"}').out == "STDIN\n"
+    assert shout("run", "shout", "--arg", "text=a=b", "-a", "times=2").out == "A=BA=B\n"
+    assert shout("run", "shout", '{"text": "a", "times": 3}', "--arg", "times=1").out == "A\n"
+
+
+def test_a_repeated_argument_is_a_list(run_sigil: Sigil) -> None:
+    run_sigil("deploy", "--name", "give", "--execute", "return input;")
+    assert run_sigil("run", "give", "-a", "tag=x", "-a", "tag=y").out == '{"tag":["x","y"]}\n'
+
+
+def test_a_string_is_printed_as_it_is_and_as_json_with_json(shout: Sigil) -> None:
+    assert shout("run", "shout", '{"text": "ö\\n\\u001b[2J"}').out == "Ö\n\x1b[2J\n"
+    assert shout("run", "shout", '{"text": "ö"}', "--json").out == '"Ö"\n'
+
+
+def test_logs_go_to_stderr(run_sigil: Sigil, place: Path) -> None:
+    run_sigil("init", "talk")
+    manifest = place / "talk" / "sigil.toml"
+    manifest.write_text(manifest.read_text().replace("[[test]]", "[permissions]\nlog = true\n[[test]]", 1))
+    (place / "talk" / "main.js").write_text("console.log('psst'); return `Hello, ${input.text}!`;")
+    assert run_sigil("deploy", "talk").code == 0
+    spoken = run_sigil("run", "talk", "-a", "text=Ada")
+    assert (spoken.out, spoken.err) == ("Hello, Ada!\n", "log: psst\n")
+    assert run_sigil("run", "talk", "-a", "text=Ada", "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("nothing",), 3),
+        (("No Name",), 2),
+        (("shout",), 2),
+        (("shout", "{"), 2),
+        (("shout", "[]"), 2),
+        (("shout", '{"text": "\\ud800"}'), 2),
+        (("shout", '{"text": "\udcff"}'), 2),
+        (("shout", '{"text": 1e999}'), 2),
+        (("shout", '{"text": ' + "[" * 5_000 + "}"), 2),
+        (("shout", "-"), 2),
+        (("shout", "@nowhere"), 3),
+        (("shout", "@\0"), 3),
+        (("shout", "--arg", "text"), 2),
+        (("shout", "--arg", "=x"), 2),
+        (("shout", "-a", "text=a", "-a", "times=many"), 2),
+        (("shout", "-a", "text=a", "-a", "times=-1"), 1),
+    ],
+)
+def test_bad_input_ends_in_two_lines_and_a_code(shout: Sigil, words: tuple[str, ...], code: int) -> None:
+    ended = shout("run", *words)
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith("error: ")
+    assert "Traceback" not in ended.err
+    assert len(ended.err.splitlines()) <= 2
+
+
+def test_with_json_an_error_is_one_line_of_json_on_stderr(shout: Sigil) -> None:
+    ended = shout("--json", "run", "nothing")
+    assert ended.error == {
+        "source": "nothing",
+        "code": "ENOENT",
+        "message": "no such capability",
+        "suggestion": "`sigil list` and `sigil query` show what there is",
+    }
