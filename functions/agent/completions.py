@@ -21,6 +21,7 @@ CALLS_MOST = 64
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```(?:json|tool_call|tool)?\s*\n?(.*?)```", re.DOTALL)
 _TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_ODD = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -81,8 +82,13 @@ def _calls(message: dict[str, Any]) -> list[ToolCall]:
     for entry in given if isinstance(given, list) else []:
         function = entry.get("function") if isinstance(entry, dict) else None
         if isinstance(function, dict) and isinstance(function.get("name"), str) and function["name"]:
-            found.append(ToolCall(str(entry.get("id") or ""), one_line(function["name"], 64), _arguments(function.get("arguments"))))
+            found.append(ToolCall(str(entry.get("id") or ""), _name(function["name"]), _arguments(function.get("arguments"))))
     return found[:CALLS_MOST]
+
+
+def _name(given: str) -> str:
+    """A name that endpoints take back in a history: one that they refuse would poison the whole chat."""
+    return _ODD.sub("_", given)[:64]
 
 
 def _arguments(given: Json) -> str:

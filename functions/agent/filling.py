@@ -14,7 +14,9 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _CJK = re.compile(r"[\u3400-\u9fff\u3000-\u303f\uff00-\uffef]")
 _LATIN = re.compile(r"[^\u3400-\u9fff\u3000-\u303f\uff00-\uffef]+")
 _SLUG = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
-_AFTER = re.compile(r"\b(?:to|into|in|as|成|为)\s+([^\s,?.!]+)", re.IGNORECASE)
+_AFTER = re.compile(r"(?:\b(?:to|into|in|as)\s+|[成为到]\s*)([^\s,?.!，。？！]+)", re.IGNORECASE)
+_UNIT = re.compile(r"\d\s*([^\W\d][^\s换转变等是成为到]*)")
+_COLON = re.compile(r": |：")
 _INPUT = re.compile(r"\binput\.([A-Za-z_]\w*)|\binput\[['\"](\w+)['\"]\]")
 _DESTRUCTURED = re.compile(r"\{([^}]*)\}\s*=\s*input\b")
 EDGE_WORDS = frozenset(
@@ -92,7 +94,7 @@ def _pick(name: str, part: dict[str, Any], said: str) -> Json:
         case "string" if name in ("to", "target"):
             return after[-1] if (after := _AFTER.findall(said)) else None
         case "string" if name in ("from", "unit", "source"):
-            unit = re.search(r"\d\s*([^\W\d]\S*)", said)
+            unit = _UNIT.search(said)
             return str(unit[1]) if unit else None
     return None
 
@@ -114,14 +116,15 @@ def _takes_text(part: dict[str, Any]) -> bool:
 
 def _rest(said: str, names: set[str]) -> str:
     """The words between those that only ask: what stands after a colon, or what is left when both ends are trimmed."""
-    head, colon, tail = said.partition(": ")
-    if colon and tail.strip() and len(head.split()) <= 12:
-        return tail.strip()
+    head, *tail = _COLON.split(said, maxsplit=1)
+    if tail and tail[0].strip() and len(head.split()) <= 12:
+        return tail[0].strip()
     if _CJK.search(said):
         runs = [run.strip(" ,.?!:") for run in _LATIN.findall(said)]
         foreign = [run for run in runs if run and run.lower() not in names]
         if foreign:
-            return str(max(foreign, key=len))
+            longest = str(max(foreign, key=len))
+            return said if _NUMBER.fullmatch(longest) else longest
     words = said.rstrip("?!. ").split()
     while words and _asks(words[0], names):
         words.pop(0)

@@ -21,7 +21,6 @@ ROUNDS = 6
 STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
 NOTHING = "The model gave no answer to this. Please ask again, or say it in another way."
 OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me to go on."
-FINISH = "You have used all steps of this turn. Answer now, without tools, from what you know; say what is missing."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
     document, app = opened.document, course.app
     messages = context.prompt(app.name, document.messages)
     if not with_tools:
-        messages.append({"role": "system", "content": FINISH})
+        messages.append(context.last_words())
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(app.name)
     started = time.monotonic()
     reply = app.model.chat(Request(messages, definitions(offers) if with_tools else (), deadline=course.deadline))

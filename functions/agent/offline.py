@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from functions.agent import filling, tokens
+from functions.agent.context import RUNTIME
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model import Reply, Request
 from functions.agent.toolset import DEPLOY, QUERY
@@ -135,11 +136,15 @@ def _reason(last: Done) -> str:
 
 def _turn(messages: Sequence[Json]) -> tuple[str, list[Done]]:
     """What the user said last, without the runtime's stamp, and the calls that were answered since."""
-    start = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=0)
+    start = max((place for place, message in enumerate(messages) if _from_a_person(message)), default=0)
     said = str(messages[start].get("content") or "").partition("\n")[2] if messages else ""
     calls = {call["id"]: call["function"] for message in messages[start:] for call in message.get("tool_calls") or ()}
     results = [message for message in messages[start:] if message["role"] == "tool" and message["tool_call_id"] in calls]
     return said.strip(), [_done(calls[message["tool_call_id"]], message["content"]) for message in results]
+
+
+def _from_a_person(message: Json) -> bool:
+    return message["role"] == "user" and not str(message.get("content")).startswith(RUNTIME)
 
 
 def _done(function: Json, content: str) -> Done:

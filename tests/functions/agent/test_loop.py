@@ -52,6 +52,7 @@ def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_wi
     assert len(model.bodies) == 7
     assert all(offered(body) for body in model.bodies[:6])
     assert "tools" not in model.bodies[6]
+    assert [message["role"] for message in model.bodies[6]["messages"]].count("system") == 1
 
 
 def test_a_last_request_that_still_calls_tools_ends_in_an_honest_text(home: House, model: ScriptedModel) -> None:
@@ -108,6 +109,17 @@ def test_a_call_that_fails_is_answered_so_that_the_model_can_mend_it(home: House
     assert failure["code"] == code
     assert failure["source"]
     assert results(model.bodies[3])[2] == '{"ok":"mended"}'
+
+
+def test_what_a_model_called_wrongly_is_sent_back_in_a_form_that_every_endpoint_takes(home: House, model: ScriptedModel) -> None:
+    model.then(call(("rm -rf /; ☠", "{bad"), ("x" * 99, "[1]")), say("sorry"))
+
+    tell(home, "misbehave")
+
+    sent = [made["function"] for made in model.bodies[1]["messages"][-3]["tool_calls"]]
+    assert [made["arguments"] for made in sent] == ["{}", "{}"]
+    assert [made["name"] for made in sent] == ["rm_-rf_____", "x" * 64]
+    assert {error_of(answer)["code"] for answer in results(model.bodies[1])} == {"ENOTOOL"}
 
 
 def test_a_tool_that_does_not_exist_is_told_apart_from_one_that_is_not_resident(home: House, model: ScriptedModel) -> None:

@@ -1,0 +1,58 @@
+"""The standard library in the real sandbox, once for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import orjson
+import pytest
+
+import sigil
+from sigil import execution
+from sigil.compile import build
+from sigil.errors import SigilError
+from sigil.golden import Verdict, verdicts
+from sigil.library import packages
+from sigil.manifest import Manifest, Package
+from sigil.protocol import Json
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Program
+
+FOLDER = Path(sigil.__file__).parents[1] / "capabilities"
+
+
+class Library:
+    """Every capability of the folder, ready to be called."""
+
+    def __init__(self, sandbox: Sandbox, members: Mapping[str, tuple[Manifest, Program]]) -> None:
+        self.sandbox = sandbox
+        self.members = members
+
+    def __call__(self, name: str, **arguments: Json) -> Json:
+        """What the capability answers; `SigilError` when it fails."""
+        manifest, program = self.members[name]
+        return orjson.loads(execution.call(self.sandbox, manifest, program, arguments).output)
+
+    def code_of(self, name: str, **arguments: Json) -> str:
+        """The code of the failure; empty when the capability answers."""
+        try:
+            self(name, **arguments)
+        except SigilError as problem:
+            return problem.code
+        return ""
+
+    def verdicts_of(self, package: Package) -> list[Verdict]:
+        return verdicts(self.sandbox, package.manifest, _program(package, self.sandbox))
+
+
+@pytest.fixture(scope="session")
+def library(compiled: Path) -> Iterator[Library]:
+    sandbox = Sandbox(engine=Path(sigil.__file__).parent / "engine" / "engine.wasm", cache=compiled, children=1)
+    yield Library(sandbox, {package.manifest.name: (package.manifest, _program(package, sandbox)) for package in packages(FOLDER)})
+    sandbox.close()
+
+
+def _program(package: Package, sandbox: Sandbox) -> Program:
+    built = build(package, sandbox)
+    return Program(built.digest, built.kind, lambda: built.wasm)

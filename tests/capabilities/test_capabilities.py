@@ -1,0 +1,99 @@
+"""Every capability of the standard library: what it says of itself, and that it does what it says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sigil.artifacts import MemoryArtifacts
+from sigil.errors import SigilError
+from sigil.kv.memory import MemoryKV
+from sigil.library import stock
+from sigil.manifest import Manifest, Package, parse_toml, read_folder
+from sigil.protocol import LIBRARY, Caller
+from sigil.registry import LocalRegistry
+from tests.capabilities.conftest import FOLDER, Library
+
+NAMES = sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
+EIGHT = {"calculate", "date-math", "encode", "hash", "json-query", "regex-extract", "text-stats", "unit-convert"}
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def manifest_of(name: str) -> Manifest:
+    return read_folder(FOLDER / name).manifest
+
+
+def test_the_first_eight_are_there() -> None:
+    assert set(NAMES) >= EIGHT
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_manifest_says_what_its_capability_is(name: str) -> None:
+    manifest = manifest_of(name)
+    assert manifest.name == name
+    assert manifest.lifetime == "persistent"
+    assert manifest.public
+    assert manifest.tags
+    assert len(manifest.examples) >= 3
+    assert any(map(CHINESE.search, manifest.aliases))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_described_and_either_required_or_optional_without_loss(name: str) -> None:
+    schema = manifest_of(name).input
+    assert schema["properties"]
+    assert schema["required"]
+    for parameter in schema["properties"].values():
+        assert len(parameter["description"]) > 10
+        assert "default" not in parameter or parameter["default"] in parameter.get("enum", [parameter["default"]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_capability_of_the_library_needs_no_permission(name: str) -> None:
+    assert manifest_of(name).pure
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_readme_names_every_parameter(name: str) -> None:
+    readme = (FOLDER / name / "README.md").read_text(encoding="utf-8")
+    assert readme.startswith(f"# {name}\n")
+    assert all(f"`{parameter}`" in readme for parameter in manifest_of(name).input["properties"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_golden_tests_pass_in_the_sandbox(library: Library, name: str) -> None:
+    tests = manifest_of(name).tests
+    assert len(tests) >= 3
+    assert any(test.error for test in tests)
+    assert [verdict for verdict in library.verdicts_of(read_folder(FOLDER / name)) if verdict.problem] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_unknown_parameter_is_named_rather_than_passed_over(library: Library, name: str) -> None:
+    with pytest.raises(SigilError, match="nonsense") as caught:
+        library(name, **dict.fromkeys(manifest_of(name).input["required"], "1"), nonsense="x")
+    assert caught.value.code == "EINVAL"
+
+
+def test_the_example_of_the_manifest_page_works(library: Library) -> None:
+    page = (FOLDER.parent / "docs" / "manifest.md").read_text(encoding="utf-8")
+    [toml], [source] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL), re.findall(r"```js\n(.*?)```", page, re.DOTALL)
+    manifest, _ = parse_toml(toml)
+    assert len(manifest.tests) == 3
+    assert [verdict for verdict in library.verdicts_of(Package(manifest, source.encode())) if verdict.problem] == []
+
+
+@pytest.fixture(scope="module")
+def registry(library: Library) -> LocalRegistry:
+    made = LocalRegistry(MemoryKV(), MemoryArtifacts(), library.sandbox)
+    stock(made, FOLDER, Caller(LIBRARY, author="library"), lambda line: None)
+    return made
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_examples_and_its_chinese_names_find_it(registry: LocalRegistry, name: str) -> None:
+    manifest = manifest_of(name)
+    queries = [*manifest.examples, *filter(CHINESE.search, manifest.aliases)]
+    missed = [query for query in queries if (found := registry.query(query, Caller("main")).hits) == () or found[0].offer.name != name]
+    assert missed == []

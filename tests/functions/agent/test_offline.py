@@ -1,0 +1,52 @@
+"""The offline model over the standard library: a person's sentence in, the right answer out, always signed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from functions.agent.offline import SIGNATURE
+from functions.wiring import House
+from tests.functions.agent.talk import tell
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("encode hello world in base64", "aGVsbG8gd29ybGQ="),
+        ("Please decode aGVsbG8gd29ybGQ= from base64", "hello world"),
+        ("帮我把 hello world 编码成 base64", "aGVsbG8gd29ybGQ="),
+        ("hash hello world with sha256", "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"),
+        ("what is 2^10 + 5*3?", "1039"),
+        ("convert 10 km to miles", "6.21371192237"),
+        ("把 10 公里换算成英里", "6.21371192237"),
+        ("add 30 days to 2024-01-31", "2024-03-01"),
+        ("2024年1月1日到2024年12月25日有多少天", "359"),
+        ("统计字数：你好，世界", '"words": 4'),
+        ("how many words are in: to be or not to be", '"words": 6'),
+        ("extract `\\d+` from `order 66 of 2024`", '"2024"'),
+        ('from the json `{"user": {"name": "Ann"}}` get `user.name`', "Ann"),
+    ],
+)
+def test_a_sentence_is_answered(house: Callable[..., House], said: str, answer: str) -> None:
+    replies = tell(house(library="builtin"), said)
+
+    assert answer in replies[0]
+    assert replies[0].endswith(SIGNATURE)
+
+
+@pytest.mark.parametrize(
+    "said", ["你好", "who are you", "", "😀", "```", "```js\n```", "make a capability", "x" * 50_000, "{" * 100, "/ nothing"]
+)
+def test_whatever_is_said_gets_a_signed_answer(house: Callable[..., House], said: str) -> None:
+    replies = tell(house(library="builtin"), said)
+
+    assert len(replies) == 1
+    assert replies[0].endswith(SIGNATURE)
+
+
+def test_source_that_fails_is_told_with_the_reason(house: Callable[..., House]) -> None:
+    replies = tell(house(), "make a capability broken\n```js\nreturn (\n```")
+
+    assert replies[0].startswith("I could not create `broken`: EMODULE")
