@@ -1,0 +1,81 @@
+"""Native code, compiled once in a child process and kept under a seal; a file that was changed is compiled again, never trusted.
+
+`deserialize` runs whatever it is given, so a kept file opens with an HMAC over its code, the module's digest and everything that
+the code depends on. Code travels to the runners as a descriptor of a sealed anonymous file: they share its pages, this process
+maps none of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from hashlib import sha256
+from pathlib import Path
+
+from sigil.sandbox.fingerprint import fingerprint
+from sigil.sandbox.press import Press
+from sigil.sandbox.sealed import Code
+from sigil.sandbox.vault import Vault
+
+_HELD = 32
+_HELD_BYTES = 64 << 20
+
+
+class Codes:
+    """Native code by module. Thread-safe; two threads that want the same module compile it once."""
+
+    def __init__(self, folder: Path | None, press: Press) -> None:
+        self._folder = folder
+        self._press = press
+        self._lock = threading.Lock()
+        self._busy: dict[str, threading.Lock] = {}
+        self._held: OrderedDict[str, Code] = OrderedDict()
+        self._vault: Vault | None = None
+
+    def held(self, digest: str) -> Code | None:
+        """The code of the module with this sha256 (hex) when it is at hand."""
+        with self._lock:
+            code = self._held.get(digest)
+            if code is not None:
+                self._held.move_to_end(digest)
+            return code
+
+    def code(self, wasm: bytes) -> Code:
+        """The code of `wasm`: at hand, kept, or compiled now. `Unfit` when it cannot be compiled within the limits."""
+        digest = sha256(wasm).hexdigest()
+        with self._lock:
+            busy = self._busy.setdefault(digest, threading.Lock())
+        try:
+            with busy:
+                return self.held(digest) or self._hold(digest, self._kept(digest) or self._made(digest, wasm))
+        finally:
+            with self._lock:
+                self._busy.pop(digest, None)
+
+    def close(self) -> None:
+        with self._lock:
+            self._held.clear()
+
+    def _hold(self, digest: str, code: Code) -> Code:
+        with self._lock:
+            self._held[digest] = code
+            while len(self._held) > _HELD or (len(self._held) > 1 and sum(each.size for each in self._held.values()) > _HELD_BYTES):
+                self._held.popitem(last=False)
+        return code
+
+    def _kept(self, digest: str) -> Code | None:
+        vault = self._open()
+        return vault.read(digest) if vault else None
+
+    def _made(self, digest: str, wasm: bytes) -> Code:
+        code = self._press.work("compile", wasm)
+        vault = self._open()
+        if vault:
+            vault.write(digest, code)
+        return code
+
+    def _open(self) -> Vault | None:
+        with self._lock:
+            if self._vault is None and self._folder is not None:
+                self._vault = Vault(self._folder, fingerprint())
+            return self._vault

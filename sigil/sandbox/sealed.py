@@ -1,0 +1,69 @@
+"""Anonymous files that hold native code: written once, then sealed against every change."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from types import TracebackType
+
+CHUNK = 256 << 10
+
+
+class Code:
+    """A sealed file with `size` bytes of native code; closed when nobody holds it any more."""
+
+    __slots__ = ("__weakref__", "descriptor", "size")
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self.descriptor = descriptor
+        self.size = size
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes, a piece at a time: never all of them in this process's memory."""
+        for at in range(0, self.size, CHUNK):
+            yield os.pread(self.descriptor, CHUNK, at)
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+
+class Draft:
+    """A file that is being written; it is closed at the end of the `with` unless it was sealed."""
+
+    def __init__(self) -> None:
+        self.descriptor = _anonymous()
+        self._open = True
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._open:
+            os.close(self.descriptor)
+
+    def write(self, piece: bytes) -> None:
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(self.descriptor, view) :]
+
+    def seal(self) -> Code:
+        """The file, which nobody can change from now on."""
+        if sys.platform == "linux":
+            seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+            with suppress(OSError):  # a file of the temporary folder takes no seals; it has no name either
+                fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
+        self._open = False
+        return Code(self.descriptor, os.fstat(self.descriptor).st_size)
+
+
+def _anonymous() -> int:
+    """A file without a name: of memory where the kernel allows it, else of the temporary folder."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            return os.memfd_create("code", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

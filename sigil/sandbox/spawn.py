@@ -1,0 +1,77 @@
+"""Starts the child processes: an isolated interpreter with nothing of this one's but the path to the code."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from sigil.errors import BackendError
+
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from sigil.sandbox.{} import main; main(*sys.argv[2:])"
+_ROOT = Path(__file__).resolve().parent.parent.parent
+_LIBRARIES = {"linux": "_libwasmtime.so", "darwin": "_libwasmtime.dylib"}
+_MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
+
+
+def start(room: str, *arguments: str, passing: tuple[int, ...] = (), pipes: bool = False) -> subprocess.Popen[bytes]:
+    """A child that runs `main` of `sigil.sandbox.<room>`; `BackendError` when it cannot be started.
+
+    It leads a session of its own, in `/`, with an empty environment; of the open files it has only `passing`. With `pipes` its
+    standard input and output are pipes. What it writes to its standard error is dropped: it may be a guest's text.
+    """
+    command = [sys.executable, "-I", "-S", "-c", _BOOT.format(room), str(_ROOT), str(os.getpid()), library(), *arguments]
+    pipe = subprocess.PIPE if pipes else subprocess.DEVNULL
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            cwd="/",
+            pass_fds=passing,
+            start_new_session=True,
+        )
+    except OSError as problem:
+        raise BackendError("EUNAVAILABLE", f"no sandbox process can be started: {problem.strerror}", source="sandbox") from None
+
+
+def kill(child: subprocess.Popen[bytes]) -> int:
+    """End the child with all that it may have started, and say how it ended. A child that was waited for is left alone."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+    for pipe in (child.stdin, child.stdout):
+        if pipe:
+            pipe.close()
+    return child.wait()
+
+
+@cache
+def library() -> str:
+    """The wheel's C library, found without importing the wheel's package."""
+    package = find_spec("wasmtime")
+    folders = (package.submodule_search_locations if package else None) or [""]
+    machine = _MACHINES.get(platform.machine(), platform.machine())
+    path = Path(folders[0]) / f"{sys.platform}-{machine}" / _LIBRARIES.get(sys.platform, "")
+    if not path.is_file():
+        raise BackendError("EUNAVAILABLE", f"wasmtime has no library for {sys.platform} on {machine}", source="sandbox")
+    return str(path)
+
+
+@cache
+def _environment() -> dict[str, str]:
+    """Nothing, but where the interpreter's own shared library lies when the loader would not find it by itself."""
+    try:
+        maps = Path("/proc/self/maps").read_text("utf-8", "replace")
+    except OSError:
+        return {}
+    folders = {os.path.dirname(line[line.index("/") :]) for line in maps.splitlines() if "/libpython3" in line and ".so" in line}
+    return {"LD_LIBRARY_PATH": min(folders)} if folders else {}

@@ -1,0 +1,59 @@
+"""The runner's watch: ends a call at its deadline, and the runner when its server is gone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from time import monotonic, sleep
+
+TICK = 0.005
+_IDLE = 1.0
+_NEVER = float("inf")
+
+
+class Ticker:
+    """A thread that looks at the clock while calls run and sleeps after a second without one.
+
+    A signal would not do: Python's handlers do not run while the main thread is inside a guest.
+    """
+
+    def __init__(self, bump: Callable[[], None], server: int) -> None:
+        self._bump = bump
+        self._server = server
+        self._lock = threading.Lock()
+        self._deadline = _NEVER
+        self._last = monotonic()
+        self._asleep = False
+        self._wake = threading.Event()
+        threading.Thread(target=self._watch, name="ticker", daemon=True).start()
+
+    def arm(self, seconds: float) -> None:
+        """From now on, `bump` is called at each tick once `seconds` have passed."""
+        with self._lock:
+            self._last = monotonic()
+            self._deadline = self._last + seconds
+            asleep, self._asleep = self._asleep, False
+        if asleep:
+            self._wake.set()
+
+    def disarm(self) -> None:
+        """The call is over: no bump comes after this returns."""
+        with self._lock:
+            self._deadline = _NEVER
+
+    def _watch(self) -> None:
+        while True:
+            with self._lock:
+                now = monotonic()
+                if now >= self._deadline:
+                    self._bump()
+                self._asleep = self._deadline == _NEVER and now - self._last > _IDLE
+                if self._asleep:
+                    self._wake.clear()
+            if os.getppid() != self._server:
+                os._exit(1)
+            if self._asleep:
+                self._wake.wait()
+            else:
+                sleep(TICK)

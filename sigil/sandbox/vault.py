@@ -1,0 +1,115 @@
+"""Native code on disk, under a key that only this user can read."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+from sigil.sandbox.sealed import CHUNK, Code, Draft
+
+_KEY_BYTES = 32
+_FILES = 128
+_FILE_BYTES = 64 << 20
+_ABANDONED_SECONDS = 3600
+_SUFFIX = ".code"
+_PART = ".part"
+
+
+class Vault:
+    """A folder of kept code. Every failure of the disk means "not kept": nothing here stops a run.
+
+    `context`: what the code depends on beside the module; it is a part of what the HMAC covers, so a file never fits another.
+    """
+
+    def __init__(self, folder: Path, context: bytes) -> None:
+        self._folder = folder
+        self._context = context
+        self._key = _key(folder)
+
+    def read(self, digest: str) -> Code | None:
+        """The code kept for the module `digest` (hex), copied into a sealed file; None when it is not there or was changed."""
+        if self._key is None:
+            return None
+        try:
+            with Draft() as draft, open(self._path(digest), "rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size > _FILE_BYTES:
+                    return None
+                mac = self._mac(digest)
+                stated = file.read(mac.digest_size)
+                while piece := file.read(CHUNK):
+                    mac.update(piece)
+                    draft.write(piece)
+                return draft.seal() if hmac.compare_digest(stated, mac.digest()) else None
+        except OSError:
+            return None
+
+    def write(self, digest: str, code: Code) -> None:
+        """Keep `code` for the module `digest`, whole or not at all."""
+        if self._key is None:
+            return
+        mac = self._mac(digest)
+        for piece in code.chunks():
+            mac.update(piece)
+        with suppress(OSError):
+            _replace(self._path(digest), chain([mac.digest()], code.chunks()))
+            self._prune()
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / f"{digest}{_SUFFIX}"
+
+    def _mac(self, digest: str) -> hmac.HMAC:
+        return hmac.new(self._key or b"", self._context + bytes.fromhex(digest), "sha256")
+
+    def _prune(self) -> None:
+        files = sorted(self._folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime)
+        for path in files[:-_FILES]:
+            path.unlink(missing_ok=True)
+        for path in self._folder.glob(f".*{_PART}"):
+            if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                path.unlink(missing_ok=True)
+
+
+def _key(folder: Path) -> bytes | None:
+    """The folder's key, made when there is none that can be trusted; None when nothing can be kept there."""
+    path = folder / "key"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key = _private(path)
+        if key is None:
+            _replace(path, [os.urandom(_KEY_BYTES)])
+            key = _private(path)
+        return key
+    return None
+
+
+def _private(path: Path) -> bytes | None:
+    """The key in `path` if it is a whole one, ours, and readable by nobody else."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        key = file.read(_KEY_BYTES + 1)
+    ours = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
+    return key if ours and len(key) == _KEY_BYTES else None
+
+
+def _replace(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write `path` (0600) in one step, so that nobody ever reads a half of it."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=_PART)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise

@@ -1,0 +1,50 @@
+"""Sandboxes with real children over the built engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import sigil
+from sigil.errors import SigilError
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Limits, Program
+
+ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+SHORT = Limits(timeout_ms=150)
+
+
+@pytest.fixture
+def opened(compiled: Path) -> Iterator[Callable[..., Sandbox]]:
+    """Opens sandboxes that are closed after the test."""
+    with ExitStack() as stack:
+
+        def make(**options: object) -> Sandbox:
+            sandbox = Sandbox(**{"engine": ENGINE, "cache": compiled, "children": 1, **options})  # type: ignore[arg-type]
+            stack.callback(sandbox.close)
+            return sandbox
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def sandbox(compiled: Path) -> Iterator[Sandbox]:
+    """One sandbox for all tests of a file: what one test does to it must not show in the next."""
+    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def failure(sandbox: Sandbox) -> Callable[..., str]:
+    """How a run fails, as `CODE: message`."""
+
+    def run(program: Program, data: bytes = b"{}", limits: Limits = SHORT) -> str:
+        with pytest.raises(SigilError) as caught:
+            sandbox.run(program, data, limits=limits)
+        return f"{caught.value.code}: {caught.value.message}"
+
+    return run

@@ -1,0 +1,105 @@
+"""The protocol's frames: what is packed unpacks to the same, and nothing else passes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from time import monotonic
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sigil.sandbox.frames import (
+    FRAME_LIMIT,
+    GRANTS,
+    PENDING,
+    Breach,
+    Channel,
+    Kind,
+    Late,
+    Run,
+    pack_answer,
+    pack_run,
+    unpack_answer,
+    unpack_run,
+)
+
+ANY = frozenset(Kind)
+SIZES = st.integers(0, 2**32 - 1)
+RUNS = st.builds(
+    Run, st.text("abc0:-", max_size=128), st.booleans(), st.frozensets(st.sampled_from(sorted(GRANTS))),
+    st.frozensets(st.sampled_from(sorted(PENDING))), SIZES, SIZES, SIZES, st.binary(max_size=100),
+)  # fmt: skip
+
+
+@given(RUNS)
+def test_an_order_arrives_as_it_was_given(run: Run) -> None:
+    assert unpack_run(pack_run(run)) == run
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_an_order_or_a_breach(payload: bytes) -> None:
+    try:
+        unpack_run(payload)
+    except Breach:
+        return
+
+
+@given(st.binary(max_size=100), st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
+def test_an_answer_arrives_as_it_was_given(output: bytes, logs: list[str]) -> None:
+    assert unpack_answer(pack_answer(output, logs)) == (output, logs)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_an_answer_or_a_breach(payload: bytes) -> None:
+    try:
+        output, logs = unpack_answer(payload)
+    except Breach:
+        return
+    assert len(output) + sum(len(line) for line in logs) <= len(payload)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(min_size=1, max_size=60))
+def test_any_bytes_on_the_wire_are_a_frame_or_a_breach(data: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(data)
+        theirs.shutdown(socket.SHUT_WR)
+        try:
+            kind, payload = Channel(ours).receive(ANY, deadline=monotonic() + 5)
+        except Breach:
+            return
+        assert bytes([kind]) + len(payload).to_bytes(4, "big") + payload == data
+
+
+def test_a_large_frame_arrives_whole() -> None:
+    ours, theirs = socket.socketpair()
+    payload = bytes(range(256)) * (FRAME_LIMIT // 256)
+    with ours, theirs:
+        thread = threading.Thread(target=lambda: Channel(theirs).send(Kind.DONE, payload))
+        thread.start()
+        assert Channel(ours).receive(ANY, deadline=monotonic() + 10) == (Kind.DONE, payload)
+        thread.join()
+
+
+def test_a_frame_that_nobody_reads_is_late() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, pytest.raises(Late):
+        Channel(ours).send(Kind.RUN, bytes(FRAME_LIMIT), deadline=monotonic() + 0.02)
+
+
+def test_a_frame_to_nobody_is_a_breach() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with ours, pytest.raises(Breach):
+        Channel(ours).send(Kind.RUN, b"x")
+
+
+def test_code_without_its_descriptor_is_a_breach() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        Channel(theirs).send(Kind.CODE)
+        with pytest.raises(Breach):
+            Channel(ours).receive_code()
