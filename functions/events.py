@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -12,6 +13,7 @@ from sigil.errors import UsageError
 
 Kind = Literal["message", "mail", "task", "wakeup", "continue"]
 KINDS = get_args(Kind)
+_CONTROL = re.compile(r"/stop(@[A-Za-z0-9_]+)?", re.IGNORECASE | re.ASCII)
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 
@@ -50,6 +52,11 @@ class Event:
     @property
     def platform(self) -> str:
         return self.session.partition(":")[0]
+
+    @property
+    def control(self) -> bool:
+        """Whether it must not queue behind the turn that it is about (`/stop`)."""
+        return self.kind == "message" and _CONTROL.fullmatch(self.text.strip()) is not None
 
 
 def order_of(at: float, update: int) -> str:

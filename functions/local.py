@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import itertools
-import logging
 import re
 import threading
 import time
@@ -17,7 +16,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from functions import scheduler, webhook, worker
+from functions import log, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.wiring import House
 from sigil import http as sigil_http
@@ -33,7 +32,6 @@ TICK_SECONDS = 60.0
 LOOK_SECONDS = 0.25
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NUMBERS = itertools.count()
-log = logging.getLogger("uncaged")
 
 
 class Crew:
@@ -62,7 +60,7 @@ class Crew:
             try:
                 scheduler.tick(self._house.stores.kv)
             except SigilError as problem:
-                log.warning("the store cannot be swept: %s", problem)
+                log.note("unswept", code=problem.code)
 
     def _work(self) -> None:
         while not self._over.is_set():
@@ -70,8 +68,8 @@ class Crew:
                 delivery = self._house.queue.take(LOOK_SECONDS)
                 if delivery:
                     worker.process(delivery, self._house)
-            except Exception:  # a door: a store that fails for a moment must not end the worker
-                log.exception("the queue cannot be read")
+            except Exception:  # noqa: BLE001  a door: a store that fails for a moment must not end the worker
+                log.failure("the queue cannot be read")
                 self._over.wait(1.0)
 
 
@@ -85,7 +83,7 @@ def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> F
         ready()
         yield
         if not await run_in_threadpool(crew.stop):
-            log.warning("a turn was still running; it goes on at the next start")
+            log.note("a turn was still running; it goes on at the next start")
 
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
     served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
+from functions import log
 from functions.settings import Settings
 from sigil.kv import KV
 from sigil.wiring import open_stores
-
-log = logging.getLogger("uncaged")
 
 
 @runtime_checkable
@@ -25,7 +23,7 @@ def tick(kv: KV) -> int:
     """One tick of the clock: how many expired items were swept."""
     swept = kv.sweep() if isinstance(kv, Sweeps) else 0
     if swept:
-        log.info("swept %d expired items", swept)
+        log.note("swept", items=swept)
     return swept
 
 

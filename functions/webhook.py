@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from mangum import Mangum
 
-from functions import wiring
+from functions import log, wiring
 from functions.channels.base import Channel
 from functions.channels.base import Request as Incoming
 from functions.queues.base import Queue
@@ -83,6 +83,7 @@ def _enqueue(entrance: Callable[[], Entrance], platform: str, incoming: Incoming
         channel.verify(incoming)
         for event in channel.parse(incoming.body):
             entrance().queue.put(event)
+            log.step("enqueued", event)
     except Refused as problem:
         return refusal(401, problem)
     except UsageError as problem:

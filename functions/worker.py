@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from functions import events
+from functions import events, log
+from functions.agent import control
+from functions.agent.app import Step
 from functions.agent.session import Opened, Outgoing
-from functions.agent.turn import handle
+from functions.agent.turn import GAVE_UP, handle
 from functions.channels.base import Busy, Channel
+from functions.letters import give_up
 from functions.queues.base import Delivery
 from functions.settings import Settings
 from functions.wiring import House, open_house
-from sigil.errors import BackendError, Refused, SigilError
+from sigil.errors import BackendError, Conflict, Refused, SigilError
+from sigil.kv import keys
 
 RETRY_SECONDS = 5.0
 TYPING_SECONDS = 4.5
-log = logging.getLogger("uncaged")
+TRIES_MOST = 10
+"""How often an event is handed out without coming to anything before it is given up: the backstop behind the turn's own count."""
+UNSENT_SECONDS = 3600.0
+"""How long a reply that the platform does not take stays in the outbox."""
+LOST = "I could not work on your last message: my memory of this chat cannot be read. My owner can see it in the dead letters."
 
 
 def process(delivery: Delivery, house: House) -> None:
-    """Take a delivery to its end: the event is done, or handed out again later. Never an exception."""
+    """Take a delivery to its end: the event is done, handed out again later, or given up. Never an exception."""
     event = delivery.event
+    log.step("taken", event, tries=delivery.tries)
     try:
+        if delivery.tries >= TRIES_MOST:
+            raise Refused("EPOISON", f"it was handed out {delivery.tries} times and came to nothing")
         work(event, house)
     except Busy as problem:
-        log.info("the platform asks for patience: %s", event.id)
-        house.queue.retry(delivery, problem.retry_after or RETRY_SECONDS)
+        _later(delivery, house, problem.retry_after or RETRY_SECONDS, problem)
+    except (Refused, _Unreadable) as problem:
+        _give_up(delivery, house, problem)
     except SigilError as problem:
-        log.warning("%s waits: %s", event.id, problem)
-        house.queue.retry(delivery, RETRY_SECONDS)
-    except Exception:  # a door: one event's failure must not end the worker
-        log.exception("%s failed", event.id)
-        house.queue.retry(delivery, RETRY_SECONDS)
+        _later(delivery, house, RETRY_SECONDS, problem)
+    except Exception as problem:  # noqa: BLE001  a door: one event's failure must not end the worker
+        log.failure("failed", event=event.id)
+        _later(replace(delivery, tries=delivery.tries + 1), house, RETRY_SECONDS, problem)
     else:
         house.queue.done(delivery)
+        log.step("done", event)
+
+
+class _Unreadable(BackendError):
+    """The session's document is damaged: trying again cannot help."""
 
 
 def work(event: events.Event, house: House) -> None:
@@ -46,14 +62,24 @@ def work(event: events.Event, house: House) -> None:
     channel = house.channels.get(event.platform)
     if channel and not channel.for_us(event):
         return
+    if event.control:
+        _say(event, control.stop(event, house.app), house)
+        return
     with _typing(channel, event.session):
-        opened = handle(event, house.app)
+        try:
+            opened = handle(event, house.app, lambda step: _logged(event, step))
+        except BackendError as problem:
+            if problem.code == "EDAMAGED":
+                raise _Unreadable(problem.code, problem.message) from None
+            raise
     flush(opened, house)
 
 
 def flush(opened: Opened, house: House) -> None:
     """Send what waits in the outbox, marking each part that left, then empty it."""
-    for position in range(len(opened.document.outbox)):
+    for position, reply in enumerate(opened.document.outbox):
+        if house.app.clock.now() - reply.at > UNSENT_SECONDS:
+            continue
         opened = _send(opened, position, house)
     if opened.document.outbox:
         house.app.sessions.delivered(opened)
@@ -62,6 +88,8 @@ def flush(opened: Opened, house: House) -> None:
 def _send(opened: Opened, position: int, house: House) -> Opened:
     reply = opened.document.outbox[position]
     channel = house.channels.get(reply.session.partition(":")[0])
+    if not house.app.sessions.holds(opened):
+        raise Conflict("another worker has the session")
     if channel is None:
         house.replies.keep(opened.key, reply.event, _kept(reply))
         return opened
@@ -73,8 +101,45 @@ def _send(opened: Opened, position: int, house: House) -> Opened:
     try:
         channel.send(reply.session, reply.text, reply_to=reply.reply_to, start=reply.sent, sent=mark)
     except Refused as problem:
-        log.warning("%s cannot be answered: %s", reply.event, problem)
+        log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
+    else:
+        log.note("sent", event=reply.event, session=reply.session)
     return opened
+
+
+def _say(event: events.Event, text: str, house: House) -> None:
+    """A reply that belongs to no turn and so to no outbox: best effort."""
+    channel = house.channels.get(event.platform)
+    if not text:
+        return
+    if channel is None:
+        house.replies.keep(keys.session_of(event.agent, event.session), event.id, _kept(Outgoing(event.id, event.session, text)))
+        return
+    try:
+        channel.send(event.session, text, reply_to=event.reply_to, sent=lambda _: None)
+    except SigilError as problem:
+        log.trouble("unsent", event, code=problem.code)
+
+
+def _later(delivery: Delivery, house: House, seconds: float, problem: Exception) -> None:
+    log.trouble("waits", delivery.event, seconds=seconds, code=getattr(problem, "code", type(problem).__name__))
+    house.queue.retry(delivery, seconds)
+
+
+def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
+    """The event becomes a dead letter, its sender is told once, the chat goes on."""
+    if give_up(house.stores.kv, delivery.event, problem.message, house.app.clock.now()):
+        _say(delivery.event, LOST if isinstance(problem, _Unreadable) else GAVE_UP, house)
+    log.trouble("dead", delivery.event, code=problem.code)
+    house.queue.done(delivery)
+
+
+def _logged(event: events.Event, step: Step) -> None:
+    """A step of the turn for the log: what took how long, never what was said."""
+    named = {"name": step.name} if step.name and step.kind != "note" else {}
+    failed = {"error": step.error} if step.error else {}
+    timed = {"ms": round(step.ms, 1)} if step.ms else {}
+    log.step(step.kind, event, **named, **timed, **failed, **step.facts)
 
 
 def _kept(reply: Outgoing) -> dict[str, Any]:
@@ -115,6 +180,6 @@ def handler(batch: Mapping[str, Any], context: object) -> dict[str, Any]:
         try:
             work(events.decode(record["body"].encode()), _house())
         except BackendError as problem:
-            log.warning("%s waits: %s", record["messageId"], problem)
+            log.note("waits", message=record["messageId"], code=problem.code)
             failed.append({"itemIdentifier": record["messageId"]})
     return {"batchItemFailures": failed}

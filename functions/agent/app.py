@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from functions.agent.model import Model
 from functions.agent.roles import Rules
 from functions.agent.session import Sessions
+from functions.clock import SYSTEM, Clock
 from sigil.kv import KV
 from sigil.protocol import Registry
 
@@ -21,7 +21,7 @@ CALLERS = 16
 class Step:
     """Something that a turn just did, for whoever watches: a terminal, a log. `ms` is how long it took."""
 
-    kind: Literal["request", "call", "answer", "load", "evict", "note"]
+    kind: Literal["open", "request", "call", "answer", "load", "evict", "save", "close", "note"]
     name: str = ""
     text: str = ""
     ms: float = 0.0
@@ -38,7 +38,7 @@ def unwatched(step: Step) -> None:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One agent. `clock` gives seconds since the epoch, for stamps; deadlines use the monotonic clock."""
+    """One agent. Stamps are of `clock.now`, deadlines of `clock.monotonic`."""
 
     name: str
     kv: KV
@@ -46,6 +46,6 @@ class App:
     model: Model
     registry: Registry
     rules: Rules = field(default_factory=Rules)
-    clock: Callable[[], float] = time.time
+    clock: Clock = SYSTEM
     turn_seconds: float = 120.0
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call"))

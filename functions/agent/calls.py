@@ -36,12 +36,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where a turn's calls are answered: the registry, in whose name, and whether this chat may deploy."""
+    """Where a turn's calls are answered: the registry, in whose name, whether this chat may deploy, and whether it was told to stop."""
 
     registry: Registry
     caller: Caller
     may_deploy: bool
     pool: ThreadPoolExecutor
+    stopped: Callable[[], bool] = lambda: False
 
 
 def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[Answer]:
@@ -59,6 +60,8 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
     try:
         if position >= MOST:
             raise ToolError("ELIMIT", f"at most {MOST} calls a step are run", suggestion="call it again in the next step")
+        if desk.stopped():
+            raise ToolError("ESTOPPED", "the turn was stopped before this call began")
         content, loads = _run(desk, call, offers)
         given = Answer(call, content, loads)
     except SigilError as problem:

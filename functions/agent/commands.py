@@ -46,6 +46,10 @@ def _new(document: Document, app: App) -> Effect:
     return Effect("New session started.", replace(document, messages=()))
 
 
+def _stop(document: Document, app: App) -> Effect:
+    return Effect("Nothing is running.", document)
+
+
 def _tools(document: Document, app: App) -> Effect:
     offers = in_scope(document.messages)
     names = ", ".join(tool["function"]["name"] for tool in STATIC)
@@ -58,5 +62,6 @@ COMMANDS: dict[str, tuple[str, Command]] = {
     "start": ("says hello", _start),
     "help": ("shows this", _help),
     "new": ("starts a new session; the old one is archived", _new),
+    "stop": ("ends the turn that is running", _stop),
     "tools": ("shows which tools are resident", _tools),
 }

@@ -99,7 +99,7 @@ class ChatCompletions:
                 if reply.finish != "error" or not reply.transient:
                     return reply, answer
                 failure, wait = reply, answer.retry_after
-            if attempt == ATTEMPTS - 1 or not self._wait(attempt, wait, request.deadline):
+            if attempt == ATTEMPTS - 1 or request.abandoned() or not self._wait(attempt, wait, request.deadline):
                 break
         return failure, None
 

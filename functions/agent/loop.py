@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -20,17 +20,24 @@ from sigil.strict import canonical
 ROUNDS = 6
 STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
 NOTHING = "The model gave no answer to this. Please ask again, or say it in another way."
+STOPPED = "Stopped."
+LOOK_SECONDS = 1.0
+"""How often a turn that waits for the model looks whether it was told to stop."""
 OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me to go on."
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What the rounds of one turn share. `deadline` is a time of the monotonic clock."""
+    """What the rounds of one turn share. `deadline` is a time of the monotonic clock; `stopped` asks whether somebody said stop."""
 
     app: App
     desk: Desk
     watch: Watch
     deadline: float
+
+    @property
+    def stopped(self) -> Callable[[], bool]:
+        return self.desk.stopped
 
 
 @lru_cache(maxsize=16)
@@ -43,17 +50,21 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str]:
     """Take the turn in progress to its final text, saving before a round's calls run and after they have answered."""
     opened = _finish_calls(opened, course)
     while _turn(opened).rounds < ROUNDS:
-        if time.monotonic() >= course.deadline:
+        if course.stopped():
+            return opened, STOPPED
+        if course.app.clock.monotonic() >= course.deadline:
             return opened, OUT_OF_TIME
         offers = in_scope(opened.document.messages)
         reply, opened = _ask(opened, course, offers, with_tools=True)
+        if reply is None:
+            return opened, STOPPED
         if reply.finish == "error" or not reply.calls:
             return opened, _final(reply)
-        said = Message("assistant", reply.text, at=course.app.clock(), calls=reply.calls, reasoning=reply.reasoning)
+        said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
         opened = _checkpoint(opened, course, said)
         opened = _answer(opened, course, reply.calls, offers)
     reply, opened = _ask(opened, course, (), with_tools=False)
-    return opened, _final(reply)
+    return opened, _final(reply) if reply else STOPPED
 
 
 def _turn(opened: Opened) -> Turn:
@@ -70,23 +81,46 @@ def _final(reply: Reply) -> str:
     return reply.text or NOTHING
 
 
-def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool) -> tuple[Reply, Opened]:
+def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool) -> tuple[Reply | None, Opened]:
     document, app = opened.document, course.app
     messages = context.prompt(app.name, document.messages)
     if not with_tools:
         messages.append(context.last_words())
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(app.name)
-    started = time.monotonic()
-    reply = app.model.chat(Request(messages, definitions(offers) if with_tools else (), deadline=course.deadline))
-    usage = reply.usage
+    started = app.clock.monotonic()
+    reply = _patiently(course, Request(messages, definitions(offers) if with_tools else (), deadline=course.deadline))
+    if reply is None:
+        return None, opened
+    usage, ms = reply.usage, round((app.clock.monotonic() - started) * 1000, 1)
     if usage.estimated:
         usage = replace(usage, prompt=round(estimate * document.ratio), completion=round(tokens.of_text(reply.text)))
     ratio = document.ratio if usage.estimated else tokens.corrected(document.ratio, estimate, usage.prompt)
     turn = _turn(opened)
-    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
     facts = {"tools": len(offers) + len(STATIC) if with_tools else 0, "prompt": usage.prompt, "completion": usage.completion}
-    course.watch(Step("request", app.model.name, reply.text, (time.monotonic() - started) * 1000, facts=facts))
+    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage).did("request", ms=ms, finish=reply.finish, **facts)
+    course.watch(Step("request", app.model.name, reply.text, ms, "" if reply.finish != "error" else "EMODEL", facts))
     return reply, replace(opened, document=replace(document, turn=turn, ratio=ratio))
+
+
+def _patiently(course: Course, request: Request) -> Reply | None:
+    """The model's reply, waited for in a thread of its own; None when the turn is told to stop meanwhile."""
+    replies: list[Reply] = []
+    done, left = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        try:
+            replies.append(course.app.model.chat(replace(request, abandoned=left.is_set)))
+        finally:
+            done.set()
+
+    threading.Thread(target=ask, name="model", daemon=True).start()
+    try:
+        while not done.wait(LOOK_SECONDS):
+            if course.stopped():
+                return None
+    finally:
+        left.set()
+    return replies[0] if replies else Reply(text="the model's client failed", finish="error")
 
 
 def _finish_calls(opened: Opened, course: Course) -> Opened:
@@ -116,13 +150,18 @@ def _record(opened: Opened, course: Course, answers: Sequence[Answer]) -> Opened
         course.watch(Step("answer", given.call.name, given.content, given.ms, error=given.error))
         for offer in given.loads:
             course.watch(Step("load", offer.tool, offer.description))
-    now = course.app.clock()
+    now = course.app.clock.now()
     results = [Message("tool", given.content, at=now, call_id=given.call.id, loads=given.loads, cut=given.cut) for given in answers]
     turn = _turn(opened)
-    used = (*turn.tools, *(given.call.name for given in answers))
-    return _checkpoint(replace(opened, document=replace(opened.document, turn=replace(turn, tools=used))), course, *results)
+    turn = replace(turn, tools=(*turn.tools, *(given.call.name for given in answers)))
+    for given in answers:
+        turn = turn.did("call", name=given.call.name, ms=round(given.ms, 1), size=len(given.content), error=given.error)
+    return _checkpoint(replace(opened, document=replace(opened.document, turn=turn)), course, *results)
 
 
 def _checkpoint(opened: Opened, course: Course, *messages: Message) -> Opened:
+    """Save the messages; a turn that got this far has no failed attempts behind it."""
     document = opened.document.add(*messages)
-    return course.app.sessions.save(opened, replace(document, turn=replace(_turn(opened), attempts=0)))
+    saved = course.app.sessions.save(opened, replace(document, turn=replace(_turn(opened), attempts=0).did("save")))
+    course.watch(Step("save", facts={"bytes": saved.size}))
+    return saved

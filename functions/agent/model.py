@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -16,13 +16,14 @@ Finish = Literal["stop", "tool_calls", "length", "error"]
 class Request:
     """One request: messages and tools in the chat-completions form. `tool_choice` None means that the model chooses.
 
-    `deadline` is a time of the monotonic clock.
+    `deadline` is a time of the monotonic clock. `abandoned`: whether nobody waits for the reply any more.
     """
 
     messages: Sequence[Json]
     tools: Sequence[Json] = ()
     tool_choice: Json = None
     deadline: float = float("inf")
+    abandoned: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)

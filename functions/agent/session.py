@@ -15,6 +15,7 @@ from functions.agent.messages import Message, Usage, revive
 from functions.events import Event
 from sigil.errors import BackendError, Conflict
 from sigil.kv import ABSENT, KV, keys
+from sigil.protocol import Json
 
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
@@ -23,18 +24,27 @@ OUTBOX_MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the requests so far."""
+    """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the requests so far.
+
+    `began`: seconds since the epoch. `trace`: what it did so far, a row a step, for `uncaged trace`; never a text.
+    """
 
     event: Event
     attempts: int = 1
     rounds: int = 0
     tools: tuple[str, ...] = ()
     usage: Usage = Usage()
+    began: float = 0.0
+    trace: tuple[Mapping[str, Json], ...] = ()
+
+    def did(self, kind: str, **facts: Json) -> Turn:
+        """The turn with one more row in its trace."""
+        return replace(self, trace=(*self.trace, {"kind": kind, **facts}))
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A reply on its way: `text` is markdown, `sent` counts the parts that have left."""
+    """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when it was made."""
 
     event: str
     session: str
@@ -43,6 +53,7 @@ class Outgoing:
     rounds: int = 0
     tools: tuple[str, ...] = ()
     usage: Usage = Usage()
+    at: float = 0.0
     sent: int = 0
 
 
@@ -68,11 +79,12 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A document with the store's version that it was read or saved at: the fence of whoever holds it."""
+    """A document with the store's version that it was read or saved at: the fence of whoever holds it. `size` in bytes."""
 
     key: str
     document: Document
     version: str | None
+    size: int = 0
 
 
 class Sessions:
@@ -84,12 +96,17 @@ class Sessions:
     def open(self, key: str) -> Opened:
         """The session's document; an empty one when it is new."""
         item = self._kv.get(keys.head(key))
-        return Opened(key, decode(item.value), item.version) if item else Opened(key, Document(), None)
+        return Opened(key, decode(item.value), item.version, len(item.value)) if item else Opened(key, Document(), None)
 
     def save(self, opened: Opened, document: Document) -> Opened:
         """Write the document over the version that was opened; `Conflict` when somebody else was faster."""
-        expect = ABSENT if opened.version is None else opened.version
-        return Opened(opened.key, document, self._kv.put(keys.head(opened.key), encode(document), expect=expect))
+        expect, body = ABSENT if opened.version is None else opened.version, encode(document)
+        return Opened(opened.key, document, self._kv.put(keys.head(opened.key), body, expect=expect), len(body))
+
+    def holds(self, opened: Opened) -> bool:
+        """Whether nobody else has saved since: asked right before something leaves that cannot be taken back."""
+        item = self._kv.get(keys.head(opened.key))
+        return (item.version if item else None) == opened.version
 
     def archive(self, key: str, dropped: Sequence[Message]) -> None:
         """Keep the messages that compaction is about to drop; writing the same ones again changes nothing."""
@@ -145,7 +162,8 @@ def _turn(fields: Mapping[str, Any] | None) -> Turn | None:
     if fields is None:
         return None
     event = events.decode(orjson.dumps(fields["event"]))
-    return Turn(**{**fields, "event": event, "tools": tuple(fields["tools"]), "usage": Usage(**fields["usage"])})
+    lists = {name: tuple(fields.get(name, ())) for name in ("tools", "trace")}
+    return Turn(**{**fields, **lists, "event": event, "usage": Usage(**fields["usage"])})
 
 
 def _outgoing(fields: Mapping[str, Any]) -> Outgoing:

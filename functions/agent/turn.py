@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
-
-import orjson
 
 from functions.agent import commands, context
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.compaction import compact
-from functions.agent.loop import Course, overhead, run
+from functions.agent.control import told_to_stop
+from functions.agent.loop import STOPPED, Course, overhead, run
 from functions.agent.messages import Message, unanswered
 from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Outgoing, Turn
 from functions.agent.toolset import in_scope
-from functions.events import Event, encode
+from functions.agent.trace import keep
+from functions.events import Event
+from functions.letters import give_up
 from sigil.kv import keys
 from sigil.protocol import Caller
 
 ATTEMPTS = 3
 GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
-STOPPED = "Stopped."
 NOT_YOURS = "I only talk to people whom my owner has let in. Your id here is `{id}`: with it, the owner can add you to UNCAGED_OWNERS."
 
 
@@ -50,7 +49,7 @@ def stop(session: str, app: App) -> Opened:
 
 def _begin(opened: Opened, event: Event, app: App, watch: Watch) -> Opened:
     role = app.rules.role(event)
-    turn = Turn(event)
+    turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
         return _close(opened, app, turn, NOT_YOURS.format(id=event.sender.id) if event.private else "", said=False)
     effect = commands.run(event.text, opened.document, app)
@@ -61,7 +60,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch) -> Opened:
     document = _evict(opened, app, watch)
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
     document = document.add(Message("user", _text(event), at=event.at, origin=origin))
-    return _rounds(app.sessions.save(opened, replace(document, turn=turn)), app, watch)
+    return _rounds(_open(opened, replace(document, turn=turn), app, watch), app, watch)
 
 
 def _resume(opened: Opened, app: App, watch: Watch) -> Opened:
@@ -69,12 +68,17 @@ def _resume(opened: Opened, app: App, watch: Watch) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
     if turn.attempts + 1 >= ATTEMPTS:
-        reason = {"reason": "its turn failed at every try", "event": orjson.loads(encode(turn.event)), "at": app.clock()}
-        app.kv.put(keys.dead(turn.event.id), orjson.dumps(reason))
+        give_up(app.kv, turn.event, "its turn failed at every try", app.clock.now())
         return _close(opened, app, turn, GAVE_UP)
     watch(Step("note", text="going on with a turn that was interrupted"))
-    document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1))
-    return _rounds(app.sessions.save(opened, document), app, watch)
+    document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume"))
+    return _rounds(_open(opened, document, app, watch), app, watch)
+
+
+def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
+    saved = app.sessions.save(opened, document)
+    watch(Step("open", facts={"messages": len(document.messages), "bytes": saved.size}))
+    return saved
 
 
 def _rounds(opened: Opened, app: App, watch: Watch) -> Opened:
@@ -82,8 +86,8 @@ def _rounds(opened: Opened, app: App, watch: Watch) -> Opened:
     assert turn is not None, "rounds belong to a turn"
     role = app.rules.role(turn.event)
     caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
-    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool)
-    opened, text = run(opened, Course(app, desk, watch, time.monotonic() + app.turn_seconds))
+    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool, lambda: told_to_stop(opened.key, turn.event.id, app.kv))
+    opened, text = run(opened, Course(app, desk, watch, app.clock.monotonic() + app.turn_seconds))
     return _close(opened, app, opened.document.turn or turn, text)
 
 
@@ -110,10 +114,12 @@ def _close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True
     document = opened.document
     if said:
         note = '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the turn was stopped","suggestion":""}}'
-        open_calls = [Message("tool", note, at=app.clock(), call_id=call.id) for call in unanswered(document.messages)]
-        document = document.add(*open_calls, Message("assistant", text, at=app.clock()))
+        now = app.clock.now()
+        open_calls = [Message("tool", note, at=now, call_id=call.id) for call in unanswered(document.messages)]
+        document = document.add(*open_calls, Message("assistant", text, at=now))
     event = turn.event
-    sending = [Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage)] if text else []
+    now = app.clock.now()
+    sending = [Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage, now)] if text else []
     document = replace(
         document,
         turn=None,
@@ -121,7 +127,9 @@ def _close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True
         seen=_remembered(opened, app, event.id),
         usage=document.usage + turn.usage,
     )
-    return app.sessions.save(opened, document)
+    closed = app.sessions.save(opened, document)
+    keep(app.kv, turn, closed, now)
+    return closed
 
 
 def _remembered(opened: Opened, app: App, event: str) -> tuple[str, ...]:

@@ -39,8 +39,9 @@ class Screen:
 
     def step(self, step: Step) -> None:
         """One line for what just happened."""
-        line = _LINES[step.kind](step)
-        if line is not None:
+        draw = _LINES.get(step.kind)
+        if draw:
+            line = draw(step)
             line.truncate(self._err.width, overflow="ellipsis")
             self._err.print(line)
 
@@ -67,10 +68,6 @@ class Screen:
 
     def bye(self) -> None:
         self._err.print()
-
-
-def _request(step: Step) -> Text | None:
-    return None
 
 
 def _call(step: Step) -> Text:
@@ -110,4 +107,4 @@ def _note(step: Step) -> Text:
     return Text(f"  · {step.text}", style="dim")
 
 
-_LINES = {"request": _request, "call": _call, "answer": _answer, "load": _load, "evict": _evict, "note": _note}
+_LINES = {"call": _call, "answer": _answer, "load": _load, "evict": _evict, "note": _note}

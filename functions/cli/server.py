@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import socket
 import sys
 
 import uvicorn
 
-from functions import local
+from functions import local, log
 from functions.settings import Settings
 from functions.wiring import House, open_house
 from sigil.errors import BackendError
@@ -21,8 +20,7 @@ INTERRUPTED = 130
 
 def run(host: str, port: int) -> int:
     """Serve until told to stop; the exit code."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    log.start()
     settings = Settings.read()
     door = _listen(host, port)
     house = open_house(settings, _say)

@@ -10,10 +10,11 @@ from functions.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event handed to one worker. `receipt` is the queue's own."""
+    """An event handed to one worker. `receipt` is the queue's own; `tries` counts how often it was handed out and came to nothing."""
 
     event: Event
     receipt: str
+    tries: int = 0
 
 
 class Queue(Protocol):
@@ -29,4 +30,4 @@ class Queue(Protocol):
         """The event is handled to its end."""
 
     def retry(self, delivery: Delivery, delay: float) -> None:
-        """Hand the event out again in `delay` seconds, before anything that came after it."""
+        """Hand the event out again in `delay` seconds, before anything that came after it. Its `tries` are kept as they are here."""

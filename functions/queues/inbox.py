@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 import orjson
 
+from functions.clock import SYSTEM, Clock
 from functions.events import Event
 from functions.queues.base import Delivery
-from functions.queues.waiting import Waiting, bury, decode_due, decode_waiting, encode_due, encode_waiting, sort_of
+from functions.queues.claims import Claim, Claims
+from functions.queues.waiting import Waiting, bury, decode_due, decode_waiting, encode_due, encode_waiting, group_of, sort_of
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.kv import ABSENT, KV, Item, keys
 
 FIRST_PAGE = 8
 NEXT_PAGE = 100
 """Ready sessions read at once: mostly one of the first is free."""
+DELAY_MOST = 3600.0
+"""Seconds that an event waits at most: a due time further off was written by a clock that has jumped since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class _Receipt:
 
 
 class Inbox:
-    """A `Queue` over any `KV`, shared by threads and processes. `clock` gives seconds since the epoch, as the store's does.
+    """A `Queue` over any `KV`, shared by threads and processes.
 
     A session is worked on by whoever holds its claim; a claim that nobody gives back ends after `lease` seconds. A new
     event wakes a waiting worker of this process at once, those of others look every `poll` seconds.
@@ -47,21 +51,22 @@ class Inbox:
     the mark is deleted only at a version that was read before the inbox was found empty.
     """
 
-    def __init__(self, kv: KV, *, clock: Callable[[], float] = time.time, lease: float = 180.0, poll: float = 0.25) -> None:
+    def __init__(self, kv: KV, *, clock: Clock = SYSTEM, lease: float = 180.0, poll: float = 0.25) -> None:
         self._kv = kv
         self._clock = clock
+        self._claims = Claims(kv, clock, lease)
         self._lease = lease
         self._poll = poll
         self._changed = threading.Condition()
         self._changes = 0
-        self._held: dict[str, float] = {}  # the sessions worked on in this process, and when their leases end
+        self._held: dict[str, float] = {}  # the sessions worked on in this process, and when their leases end (monotonic)
         self._cursor = ""
 
     def put(self, event: Event) -> None:
         """Store the event; one that already waits is the same event. `BackendError` when it is not safely stored."""
-        session = keys.session_of(event.agent, event.session)
+        session = group_of(event)
         with suppress(Conflict):
-            self._kv.put(keys.inbox(session, sort_of(event)), encode_waiting(event, 0.0), expect=ABSENT)
+            self._kv.put(keys.inbox(session, sort_of(event)), encode_waiting(event), expect=ABSENT)
         self._kv.put(keys.ready(session), encode_due(0.0))
         self._wake()
 
@@ -80,21 +85,22 @@ class Inbox:
         self._kv.delete(keys.inbox(receipt.session, receipt.sort))
         if receipt.last:
             self._forget(receipt.session, receipt.ready)
-        self._release(receipt.session, receipt.claim)
+        self._release(Claim(receipt.session, receipt.claim))
 
     def retry(self, delivery: Delivery, delay: float) -> None:
         """Hand the event out again in `delay` seconds, before anything that came after it."""
         if not math.isfinite(delay):
             raise UsageError("EDELAY", "a delay must be a finite number of seconds")
-        receipt, due = _Receipt(**orjson.loads(delivery.receipt)), self._clock() + delay
+        receipt, due = _Receipt(**orjson.loads(delivery.receipt)), self._clock.now() + min(delay, DELAY_MOST)
+        waiting = encode_waiting(delivery.event, due, delivery.tries)
         with suppress(Conflict):  # the lease had ended: another worker put it off, or is done with it
-            self._kv.put(keys.inbox(receipt.session, receipt.sort), encode_waiting(delivery.event, due), expect=receipt.item)
+            self._kv.put(keys.inbox(receipt.session, receipt.sort), waiting, expect=receipt.item)
             self._postpone(receipt.session, receipt.ready, due)
-        self._release(receipt.session, receipt.claim)
+        self._release(Claim(receipt.session, receipt.claim))
 
     def _next(self) -> Delivery | None:
         for session, ready in self._ready():
-            if decode_due(ready.value) <= self._clock() and self._hold(session):
+            if self._is_due(decode_due(ready.value)) and self._hold(session):
                 delivery = self._claim(session, ready.version)
                 if delivery:
                     self._cursor = session
@@ -122,7 +128,7 @@ class Inbox:
 
     def _hold(self, session: str) -> bool:
         """Whether no other thread of this process works on the session; asks no store."""
-        now = self._clock()
+        now = self._clock.monotonic()
         with self._changed:
             if self._held.get(session, now) > now:
                 return False
@@ -132,33 +138,37 @@ class Inbox:
     def _claim(self, session: str, ready: str) -> Delivery | None:
         """Claim a session that this thread holds and open it; None when another process has it or nothing is due."""
         try:
-            claim = self._kv.put(keys.claim(session), b"", expect=ABSENT, ttl=self._lease)
-        except BackendError as problem:
+            claim = self._claims.take(session)
+        except BackendError:
             self._let_go(session)
-            if isinstance(problem, Conflict):
-                return None
             raise
+        if claim is None:
+            self._let_go(session)
+            return None
         try:
             delivery = self._open(session, ready, claim)
         except BackendError:
             with suppress(BackendError):
-                self._release(session, claim)
+                self._release(claim)
             raise
         if not delivery:
-            self._release(session, claim)
+            self._release(claim)
         return delivery
 
-    def _open(self, session: str, ready: str, claim: str) -> Delivery | None:
+    def _open(self, session: str, ready: str, claim: Claim) -> Delivery | None:
         waiting = self._first_two(session)
         if not waiting:
             self._forget(session, ready)
             return None
         first = waiting[0]
-        if first.due > self._clock():
+        if not self._is_due(first.due):
             self._postpone(session, ready, first.due)
             return None
-        receipt = _Receipt(session, first.sort, first.version, ready, claim, last=len(waiting) == 1)
-        return Delivery(first.event, orjson.dumps(receipt).decode())
+        receipt = _Receipt(session, first.sort, first.version, ready, claim.version, last=len(waiting) == 1)
+        return Delivery(first.event, orjson.dumps(receipt).decode(), first.tries + claim.lost)
+
+    def _is_due(self, due: float) -> bool:
+        return not self._clock.now() < due <= self._clock.now() + DELAY_MOST
 
     def _first_two(self, session: str) -> list[Waiting]:
         """The event to hand out and, so that `done` knows whether any is left, the one behind it."""
@@ -187,10 +197,9 @@ class Inbox:
         with suppress(Conflict):
             self._kv.put(keys.ready(session), encode_due(due), expect=ready)
 
-    def _release(self, session: str, claim: str) -> None:
-        with suppress(Conflict):  # the lease had ended; whoever has the session now keeps its claim
-            self._kv.delete(keys.claim(session), expect=claim)
-        self._let_go(session)
+    def _release(self, claim: Claim) -> None:
+        self._claims.give_back(claim)
+        self._let_go(claim.session)
         self._wake()
 
     def _let_go(self, session: str) -> None:
@@ -205,7 +214,8 @@ class Inbox:
     def _another_look(self, known: int, deadline: float) -> bool:
         """Waits until another look may help: something changed, or it is time to poll. False when the time is up."""
         with self._changed:
-            if time.monotonic() >= deadline:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 return False
-            self._changed.wait_for(lambda: self._changes != known, min(self._poll, max(deadline - time.monotonic(), 0.0)))
+            self._changed.wait_for(lambda: self._changes != known, min(self._poll, left))
             return self._changes != known or time.monotonic() < deadline

@@ -15,10 +15,11 @@ from sigil.kv import KV, Item, Key, keys
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An event in the inbox. `due` in seconds since the epoch, 0.0 at once; `version` of the item that holds it."""
+    """An event in the inbox. `due` in seconds since the epoch, 0.0 at once; `version` of the item that holds it; `tries` as `Delivery`."""
 
     event: Event
     due: float
+    tries: int
     sort: str
     version: str
 
@@ -28,19 +29,25 @@ def sort_of(event: Event) -> str:
     return f"{event.order}#{sha256(event.id.encode(errors='replace')).hexdigest()[:16]}"
 
 
-def encode_waiting(event: Event, due: float) -> bytes:
-    """`{"due", "event"}`."""
-    return orjson.dumps({"due": due, "event": orjson.Fragment(encode(event))})
+def group_of(event: Event) -> str:
+    """The key of the session in whose order the event waits; control events wait beside it."""
+    session = keys.session_of(event.agent, event.session)
+    return keys.control_of(session) if event.control else session
+
+
+def encode_waiting(event: Event, due: float = 0.0, tries: int = 0) -> bytes:
+    """`{"due", "tries", "event"}`."""
+    return orjson.dumps({"due": due, "tries": tries, "event": orjson.Fragment(encode(event))})
 
 
 def decode_waiting(sort: str, item: Item) -> Waiting:
     """What `encode_waiting` wrote; `UsageError` when it is anything else."""
     try:
         fields = orjson.loads(item.value)
-        due, event = float(fields["due"]), decode(orjson.dumps(fields["event"]))
+        due, tries, event = float(fields["due"]), int(fields.get("tries", 0)), decode(orjson.dumps(fields["event"]))
     except (ValueError, TypeError, KeyError) as problem:
         raise UsageError("EEVENT", f"not a waiting event: {type(problem).__name__}") from None
-    return Waiting(event, due, sort, item.version)
+    return Waiting(event, due, tries, sort, item.version)
 
 
 def encode_due(due: float) -> bytes:
@@ -59,6 +66,6 @@ def decode_due(data: bytes) -> float:
 def bury(kv: KV, key: Key, item: Item, reason: str) -> None:
     """Move bytes that are no event to the dead letters, under a name of their own that a repeat does not change."""
     name = sha256(b"\0".join((key.partition.encode(), key.sort.encode(), item.value))).hexdigest()[:32]
-    record = {"reason": reason, "partition": key.partition, "sort": key.sort, "raw": b64encode(item.value).decode()}
+    record = {"reason": reason, "partition": key.partition, "sort": key.sort, "raw": b64encode(item.value).decode(), "event": None}
     kv.put(keys.dead(f"undecodable:{name}"), orjson.dumps(record))
     kv.delete(key)

@@ -11,13 +11,23 @@ SEEN_TTL = 8 * 86400.0
 
 
 def escape(part: str) -> str:
-    """`part` with everything but letters, digits and `-_.~:@!+=` percent-encoded; lone surrogates become `?`."""
-    return quote(part, safe=":@!+=", errors="replace")
+    """`part` with everything but letters, digits and `-_.~:@+=` percent-encoded; lone surrogates become `?`."""
+    return quote(part, safe=":@+=", errors="replace")
 
 
 def session_of(agent: str, session: str) -> str:
     """The S of the keys below: `AGENT#SESSION`."""
     return f"{escape(agent)}#{escape(session)}"
+
+
+def control_of(session: str) -> str:
+    """The group of a session's control events: no escaped part holds a `!`, so no session can be named like one."""
+    return f"{session}!"
+
+
+def mark(session: str) -> Key:
+    """What a control event says to the turn in progress."""
+    return Key(f"session#{session}", "mark")
 
 
 def head(session: str) -> Key:
@@ -58,6 +68,11 @@ def dead(event: str) -> Key:
 def reply(session: str, event: str) -> Key:
     """What an event was answered, for callers that wait or poll (HTTP, the terminal)."""
     return Key(f"reply#{session}", escape(event))
+
+
+def trace(event: str) -> Key:
+    """What a handled event did, step by step, without its texts."""
+    return Key("trace", escape(event))
 
 
 def capability(namespace: str, name: str) -> Key:

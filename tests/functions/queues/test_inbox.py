@@ -22,7 +22,7 @@ from sigil.kv.memory import MemoryKV
 from sigil.kv.sqlite import SqliteKV
 from tests.functions.queues.contract import QueueContract, clock
 from tests.functions.queues.watched import WatchedKV
-from tests.functions.queues.workers import LEASE, PATIENCE, event, handle_all, taken, together
+from tests.functions.queues.workers import LEASE, PATIENCE, event, handle_all, taken, timed, together
 from tests.sigil.kv.model import Clock
 from tests.sigil.kv.processes import finish, start
 
@@ -33,7 +33,7 @@ SESSION = keys.session_of("agent", "telegram:1")
 class TestOneInboxInMemory(QueueContract):
     @pytest.fixture
     def queue(self, clock: Clock) -> Queue:
-        return Inbox(MemoryKV(clock), clock=clock, lease=LEASE, poll=PATIENCE * 2)
+        return Inbox(MemoryKV(clock), clock=timed(clock), lease=LEASE, poll=PATIENCE * 2)
 
     @pytest.fixture
     def other(self, queue: Queue) -> Queue:
@@ -44,12 +44,12 @@ class TestTwoInboxesOnOneFile(QueueContract):
     @pytest.fixture
     def queue(self, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
-            yield Inbox(kv, clock=clock, lease=LEASE, poll=0.005)
+            yield Inbox(kv, clock=timed(clock), lease=LEASE, poll=0.005)
 
     @pytest.fixture
     def other(self, queue: Queue, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
-            yield Inbox(kv, clock=clock, lease=LEASE, poll=0.005)
+            yield Inbox(kv, clock=timed(clock), lease=LEASE, poll=0.005)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def kv(clock: Clock) -> WatchedKV:
 
 @pytest.fixture
 def inbox(kv: KV, clock: Clock) -> Inbox:
-    return Inbox(kv, clock=clock, lease=LEASE, poll=PATIENCE * 2)
+    return Inbox(kv, clock=timed(clock), lease=LEASE, poll=PATIENCE * 2)
 
 
 def left(kv: KV) -> list[str]:
@@ -152,7 +152,7 @@ def test_a_take_ends_although_the_queue_never_comes_to_rest(inbox: Inbox, kv: Wa
 
 
 def test_a_session_that_another_process_has_is_asked_for_once_a_look(inbox: Inbox, kv: WatchedKV, clock: Clock) -> None:
-    elsewhere = Inbox(kv, clock=clock, lease=LEASE)
+    elsewhere = Inbox(kv, clock=timed(clock), lease=LEASE)
     for session in ("a", "c"):
         inbox.put(event(1, session))
         taken(elsewhere)
@@ -255,7 +255,7 @@ def test_an_event_whose_worker_was_killed_comes_to_another_process(tmp_path: Pat
     path = tmp_path / "store.db"
     later = Clock(time.time())
     with closing(SqliteKV(path, later)) as kv:
-        inbox = Inbox(kv, clock=later)
+        inbox = Inbox(kv, clock=timed(later))
         inbox.put(event(1))
         with worker(path, "print(inbox.take(10).event.id, flush=True)\nsys.stdin.readline()") as process:
             assert process.stdin is not None

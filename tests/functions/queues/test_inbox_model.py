@@ -12,7 +12,7 @@ from functions.events import Event
 from functions.queues.base import Delivery
 from functions.queues.inbox import Inbox
 from sigil.kv.memory import MemoryKV
-from tests.functions.queues.workers import LEASE, event
+from tests.functions.queues.workers import LEASE, event, timed
 from tests.sigil.kv.model import Clock
 
 STEPS = st.one_of(
@@ -57,7 +57,7 @@ class Workers:
 
     def __post_init__(self) -> None:
         kv = MemoryKV(self.clock)
-        self.inboxes = [Inbox(kv, clock=self.clock, lease=LEASE) for _ in range(2)]
+        self.inboxes = [Inbox(kv, clock=timed(self.clock), lease=LEASE) for _ in range(2)]
 
     def put(self, session: str, number: int) -> None:
         self.inboxes[number % 2].put(event(number, session))

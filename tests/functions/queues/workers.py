@@ -6,6 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 
+from functions.clock import Clock
 from functions.events import Event, Sender, order_of
 from functions.queues.base import Delivery, Queue
 
@@ -81,3 +82,8 @@ class Ledger:
                 self.working.discard(session)
                 self.left -= 1
             queue.done(delivery)
+
+
+def timed(clock: Callable[[], float]) -> Clock:
+    """A clock both of whose hands are `clock`."""
+    return Clock(clock, clock)

@@ -1,0 +1,64 @@
+"""What a turn did, kept for eight days: requests with their tokens, calls with their sizes, checkpoints; never a text."""
+
+from __future__ import annotations
+
+import orjson
+
+from functions.agent.session import Opened, Turn
+from sigil.kv import KV, keys
+from sigil.protocol import Json
+
+
+def keep(kv: KV, turn: Turn, closed: Opened, now: float) -> None:
+    """Write the trace of a closed turn."""
+    event = turn.event
+    record = {
+        "event": event.id,
+        "session": event.session,
+        "agent": event.agent,
+        "began": turn.began,
+        "seconds": round(max(now - turn.began, 0.0), 3),
+        "rounds": turn.rounds,
+        "usage": turn.usage,
+        "document": {"messages": len(closed.document.messages), "bytes": closed.size},
+        "steps": turn.trace,
+    }
+    kv.put(keys.trace(event.id), orjson.dumps(record), ttl=keys.SEEN_TTL)
+
+
+def read(kv: KV, event: str) -> dict[str, Json] | None:
+    """The trace of an event; None when it was not handled in the last eight days."""
+    item = kv.get(keys.trace(event))
+    return orjson.loads(item.value) if item else None
+
+
+def tree(record: dict[str, Json]) -> list[str]:
+    """The trace as lines: a round, its request, its calls, its checkpoints."""
+    usage = record["usage"]
+    lines = [
+        f"{record['event']}  {record['session']}",
+        f"  {record['rounds']} requests, {usage['prompt']:,} + {usage['completion']:,} tokens, {record['seconds']:.3f} s, "
+        f"{record['document']['messages']} messages, {record['document']['bytes']:,} bytes",
+    ]
+    number = 0
+    for step in record["steps"]:
+        number += step["kind"] == "request"
+        lines.append(_LINES.get(step["kind"], _other)(step, number))
+    return lines
+
+
+def _request(step: dict[str, Json], number: int) -> str:
+    spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
+    return f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools, {step['finish']}"
+
+
+def _call(step: dict[str, Json], number: int) -> str:
+    outcome = step["error"] or f"{step['size']:,} characters"
+    return f"  │   ├ {step['name']} {step['ms']} ms, {outcome}"
+
+
+def _other(step: dict[str, Json], number: int) -> str:
+    return f"  │   · {step['kind']}"
+
+
+_LINES = {"request": _request, "call": _call}

@@ -1,0 +1,69 @@
+"""Dead letters: events that were given up, kept with the reason until somebody looks."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import orjson
+
+from functions.events import Event, decode, encode
+from sigil.errors import Conflict, UsageError
+from sigil.kv import ABSENT, KV, keys
+
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter. `event` is None when its bytes were no event; `at`: seconds since the epoch."""
+
+    id: str
+    reason: str
+    at: float
+    event: Event | None
+
+
+def give_up(kv: KV, event: Event, reason: str, at: float) -> bool:
+    """Keep the event as a dead letter; False when it was one already."""
+    record = {"reason": reason, "at": at, "event": orjson.Fragment(encode(event))}
+    with suppress(Conflict):
+        kv.put(keys.dead(event.id), orjson.dumps(record), expect=ABSENT)
+        return True
+    return False
+
+
+def letters(kv: KV) -> Iterator[Letter]:
+    """All dead letters, by id."""
+    after = ""
+    while page := kv.scan(keys.dead("").partition, after=after, limit=PAGE):
+        for sort, item in page:
+            fields = orjson.loads(item.value)
+            event = decode(orjson.dumps(fields["event"])) if fields.get("event") else None
+            yield Letter(event.id if event else sort, fields["reason"], fields.get("at", 0.0), event)
+        after = page[-1][0]
+
+
+def find(kv: KV, name: str) -> Letter:
+    """The letter of this id; `UsageError` with ENOENT when there is none."""
+    found = next((letter for letter in letters(kv) if letter.id == name), None)
+    if found is None:
+        raise UsageError("ENOENT", "no such dead letter", source=name, suggestion="`uncaged inbox dead` lists them")
+    return found
+
+
+def retry(kv: KV, put: Callable[[Event], None], letter: Letter) -> Event:
+    """Enqueue the letter's event again under a new id, and drop the letter; its order in the session stays."""
+    if letter.event is None:
+        raise UsageError("EEVENT", "its bytes are no event: it can only be dropped", source=letter.id)
+    again = replace(letter.event, id=f"{letter.event.id}~{uuid.uuid4().hex[:8]}")
+    put(again)
+    drop(kv, letter)
+    return again
+
+
+def drop(kv: KV, letter: Letter) -> None:
+    """Forget the letter."""
+    kv.delete(keys.dead(letter.id))
