@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from functions.cli import inbox
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 
 cli = typer.Typer(
@@ -15,7 +16,8 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     help="A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it here, `uncaged serve` lets platforms in.",
 )
-OK, FAILED, USAGE, REFUSED, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 5, 7, 130
+cli.add_typer(inbox.cli, name="inbox")
+OK, FAILED, USAGE, MISSING, REFUSED, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 5, 7, 130
 
 
 @cli.command()
@@ -56,6 +58,18 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print the findings
     raise typer.Exit(checkup.run(as_json=json))
 
 
+@cli.command()
+def trace(
+    event: Annotated[str, typer.Argument(help="The event's id, as the log and `uncaged inbox` show it.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the trace as JSON.")] = False,
+) -> None:
+    """Show what an event did: its rounds, requests, calls and checkpoints, kept for 8 days and without texts.
+
+    Example: uncaged trace telegram:42:1007
+    """
+    inbox.show_trace(event, json)
+
+
 def main() -> None:
     """The command, with errors as sentences and the published exit codes."""
     try:
@@ -70,7 +84,7 @@ def main() -> None:
 def _code(problem: SigilError) -> int:
     match problem:
         case UsageError():
-            return USAGE
+            return MISSING if problem.code == "ENOENT" else USAGE
         case Refused():
             return REFUSED
         case BackendError():

@@ -1,0 +1,117 @@
+"""`uncaged inbox` and `uncaged trace`: what waits, what was given up, and what an event did."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from functions import letters
+from functions.agent import trace
+from functions.events import Event
+from functions.queues.waiting import decode_waiting
+from functions.settings import Settings
+from functions.wiring import open_queue
+from sigil.errors import UsageError, one_line
+from sigil.kv import KV, keys
+from sigil.wiring import Stores, open_stores
+
+cli = typer.Typer(no_args_is_help=True, help="Events on their way: what waits, and the dead letters.")
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+SHOWN = 60
+PAGE = 100
+
+
+@cli.command("list")
+def waiting(json: Json = False) -> None:
+    """Show the events that wait, session by session, in their order.
+
+    Example: uncaged inbox list
+    """
+    rows = [_row(event, due) for event, due in _waiting(_stores().kv)]
+    _print(rows, json, "nothing waits")
+
+
+@cli.command()
+def dead(json: Json = False) -> None:
+    """Show the events that were given up, and why.
+
+    Example: uncaged inbox dead
+    """
+    found = [_letter(letter) for letter in letters.letters(_stores().kv)]
+    _print(found, json, "no dead letters")
+
+
+@cli.command()
+def retry(event: Annotated[str, typer.Argument(help="The id that `uncaged inbox dead` shows.")]) -> None:
+    """Enqueue a dead letter again, under a new id.
+
+    Example: uncaged inbox retry telegram:42:1007
+    """
+    stores, settings = _stores(), Settings.read()
+    again = letters.retry(stores.kv, open_queue(settings, stores).put, letters.find(stores.kv, event))
+    sys.stdout.write(f"{again.id}\n")
+
+
+@cli.command()
+def drop(event: Annotated[str, typer.Argument(help="The id that `uncaged inbox dead` shows.")]) -> None:
+    """Forget a dead letter.
+
+    Example: uncaged inbox drop telegram:42:1007
+    """
+    stores = _stores()
+    letters.drop(stores.kv, letters.find(stores.kv, event))
+    sys.stderr.write("dropped\n")
+
+
+def show_trace(event: str, json: bool) -> None:
+    """Print what an event did; `UsageError` with ENOENT when nothing is known of it."""
+    record = trace.read(_stores().kv, event)
+    if record is None:
+        raise UsageError(
+            "ENOENT", "no trace of this event", source=event, suggestion="traces are kept for 8 days; the log names the events"
+        )
+    sys.stdout.write(orjson.dumps(record).decode() + "\n" if json else "\n".join(trace.tree(record)) + "\n")
+
+
+def _stores() -> Stores:
+    return open_stores(Settings.read())
+
+
+def _waiting(kv: KV) -> Iterator[tuple[Event, float]]:
+    """The waiting events with the time when they are due, from the index of ready sessions."""
+    for session, _ in _all(kv, keys.ready("").partition):
+        for sort, item in _all(kv, keys.inbox(session, "").partition):
+            found = decode_waiting(sort, item)
+            yield found.event, found.due
+
+
+def _all(kv: KV, partition: str) -> Iterator[tuple[str, Any]]:
+    after = ""
+    while page := kv.scan(partition, after=after, limit=PAGE):
+        yield from page
+        after = page[-1][0]
+
+
+def _row(event: Event, due: float) -> dict[str, Any]:
+    return {"event": event.id, "session": event.session, "sender": event.sender.id, "at": event.at, "due": due, "text": event.text}
+
+
+def _letter(letter: letters.Letter) -> dict[str, Any]:
+    known = _row(letter.event, 0.0) if letter.event else {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
+    return {**known, "reason": letter.reason}
+
+
+def _print(rows: list[dict[str, Any]], json: bool, nothing: str) -> None:
+    if json:
+        sys.stdout.write(orjson.dumps(rows).decode() + "\n")
+    elif not rows:
+        sys.stderr.write(nothing + "\n")
+    for row in [] if json else rows:
+        moment = time.strftime("%Y-%m-%d %H:%M", time.gmtime(row["at"]))
+        extra = f"  ({row['reason']})" if "reason" in row else ""
+        sys.stdout.write(f"{row['event']}  {moment}  {row['session']}  {one_line(row['text'], SHOWN)!r}{extra}\n")

@@ -1,0 +1,102 @@
+"""`uncaged inbox` and `uncaged trace` over a store that a server filled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from functions import letters
+from functions.cli import cli
+from functions.wiring import House
+from functions.worker import process
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import event, told
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str]]:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+
+    def command(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(cli, arguments)
+        code = getattr(done.exception, "code", done.exit_code)
+        return (1, str(code)) if isinstance(code, str) else (done.exit_code, done.output)
+
+    return command
+
+
+def test_what_waits_is_listed_in_its_order(house: Callable[..., House], run: Callable[..., tuple[int, str]]) -> None:
+    home = house()
+    assert run("inbox", "list") == (0, "nothing waits\n")
+    for text in ("first", "second", "/stop"):
+        home.queue.put(event(text))
+
+    code, shown = run("inbox", "list", "--json")
+
+    assert code == 0
+    assert sorted(row["text"] for row in json.loads(shown)) == ["/stop", "first", "second"]
+    assert [row["text"] for row in json.loads(shown) if row["text"] != "/stop"] == ["first", "second"]
+    assert "'first'" in run("inbox", "list")[1]
+
+
+def test_a_dead_letter_is_shown_retried_and_dropped(
+    house: Callable[..., House], model: ScriptedModel, run: Callable[..., tuple[int, str]]
+) -> None:
+    home = house(llm_url=model.url)
+    poison, other = event("poison\x1b[31m"), event("other")
+    assert letters.give_up(home.stores.kv, poison, "its turn failed at every try", 1.0)
+    assert not letters.give_up(home.stores.kv, poison, "again", 2.0)
+    letters.give_up(home.stores.kv, other, "why not", 1.0)
+    assert "its turn failed at every try" in run("inbox", "dead")[1]
+    assert "\x1b" not in run("inbox", "dead")[1]
+
+    code, new = run("inbox", "retry", poison.id)
+    assert code == 0
+    assert new.strip() != poison.id
+    delivery = home.queue.take(0)
+    assert delivery is not None
+    assert (delivery.event.id, delivery.event.text) == (new.strip(), poison.text)
+    model.then(say("better now"))
+    process(delivery, home)
+    assert len(model.bodies) == 1
+
+    assert run("inbox", "drop", other.id)[0] == 0
+    assert json.loads(run("inbox", "dead", "--json")[1]) == []
+
+
+def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(house: Callable[..., House], run: Callable[..., tuple[int, str]]) -> None:
+    home = house()
+    session = keys.session_of("main", "telegram:7")
+    home.stores.kv.put(keys.inbox(session, "1"), b"garbage")
+    home.stores.kv.put(keys.ready(session), b"{}")
+    assert home.queue.take(0) is None
+
+    (row,) = json.loads(run("inbox", "dead", "--json")[1])
+
+    assert run("inbox", "retry", row["event"])[0] == 1
+    assert run("inbox", "drop", row["event"])[0] == 0
+    assert json.loads(run("inbox", "dead", "--json")[1]) == []
+
+
+def test_a_trace_shows_rounds_requests_calls_and_checkpoints_but_no_text(
+    house: Callable[..., House], model: ScriptedModel, run: Callable[..., tuple[int, str]]
+) -> None:
+    home = house(llm_url=model.url)
+    model.then(call(("sigil_query", {"query": "a secret wish"}), ("cap_nothing", {})), say("a secret answer"))
+    happened = event("a secret message")
+    told(home, happened)
+
+    code, shown = run("trace", happened.id)
+    record = json.loads(run("trace", happened.id, "--json")[1])
+
+    assert code == 0
+    for part in ("round 1: request", "round 2: request", "sigil_query", "cap_nothing", "ENOTOOL", "save", "tokens"):
+        assert part in shown
+    assert "secret" not in json.dumps(record)
+    assert [step["kind"] for step in record["steps"]] == ["request", "save", "call", "call", "save", "request"]
+    assert run("trace", "telegram:1:nothing")[0] == 1
