@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -24,6 +24,8 @@ from sigil.kv import keys
 
 RETRY_SECONDS = 5.0
 TYPING_SECONDS = 4.5
+PAUSES = (0.5, 2.0, 8.0, 30.0)
+"""Seconds between attempts to tell the queue what became of an event."""
 TRIES_MOST = 10
 """How often an event is handed out without coming to anything before it is given up: the backstop behind the turn's own count."""
 UNSENT_SECONDS = 3600.0
@@ -49,7 +51,7 @@ def process(delivery: Delivery, house: House) -> None:
         log.failure("failed", event=event.id)
         _later(replace(delivery, tries=delivery.tries + 1), house, RETRY_SECONDS, problem)
     else:
-        house.queue.done(delivery)
+        _surely(lambda: house.queue.done(delivery), house)
         log.step("done", event)
 
 
@@ -123,7 +125,18 @@ def _say(event: events.Event, text: str, house: House) -> None:
 
 def _later(delivery: Delivery, house: House, seconds: float, problem: Exception) -> None:
     log.trouble("waits", delivery.event, seconds=seconds, code=getattr(problem, "code", type(problem).__name__))
-    house.queue.retry(delivery, seconds)
+    _surely(lambda: house.queue.retry(delivery, seconds), house)
+
+
+def _surely(action: Callable[[], None], house: House) -> None:
+    """Tell the queue, through a store that is away for a moment: a session that is not given back waits for its lease to end."""
+    for seconds in PAUSES:
+        try:
+            return action()
+        except BackendError as problem:
+            log.note("the queue cannot be told", code=problem.code, seconds=seconds)
+            house.app.clock.pause(seconds)
+    return action()
 
 
 def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
@@ -131,7 +144,7 @@ def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
     if give_up(house.stores.kv, delivery.event, problem.message, house.app.clock.now()):
         _say(delivery.event, LOST if isinstance(problem, _Unreadable) else GAVE_UP, house)
     log.trouble("dead", delivery.event, code=problem.code)
-    house.queue.done(delivery)
+    _surely(lambda: house.queue.done(delivery), house)
 
 
 def _logged(event: events.Event, step: Step) -> None:

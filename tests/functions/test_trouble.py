@@ -1,0 +1,214 @@
+"""Trouble from outside, through the real server: every turn ends, the person is told once in plain words, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions import worker
+from functions.wiring import House
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, call, completion, say
+from tests.fakes.server import Answer
+from tests.functions.serving import serving
+from tests.functions.test_server import SECRET, knock, update
+
+
+@pytest.fixture
+def bot() -> Iterator[BotApi]:
+    with BotApi() as api:
+        yield api
+
+
+@pytest.fixture
+def home(house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> House:
+    monkeypatch.setattr(worker, "RETRY_SECONDS", 0.2)
+    platform = {"telegram_token": bot.token, "telegram_secret": SECRET, "telegram_api": bot.url, "owners": ("telegram:42",)}
+    return house(llm_url=model.url, turn_seconds=3.0, **platform)
+
+
+def replies(bot: BotApi, count: int, seconds: float = 20) -> list[str]:
+    with bot.changed:
+        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, seconds), bot.messages
+        return [message["text"] for message in bot.messages]
+
+
+def many(count: int) -> dict[str, Any]:
+    return call(*[("sigil_query", {"query": str(number)}) for number in range(count)])
+
+
+def same_ids() -> dict[str, Any]:
+    made = call(("sigil_query", {"query": "a"}), ("sigil_query", {"query": "b"}))
+    for each in made["choices"][0]["message"]["tool_calls"]:
+        each["id"] = "same"
+    return made
+
+
+def stall(model: ScriptedModel) -> Callable[[dict[str, Any]], Answer]:
+    return lambda body: Answer(hang=True)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        (Answer(403, b'{"error":{"message":"no access"}}'), "the model answered 403: no access"),
+        (Answer(200, b"<html>gateway</html>"), "sent no answer"),
+        (Answer(200, b'{"choices":[]}'), "sent no answer"),
+        (Answer(cut=True), "cannot be reached"),
+        (Answer(hang=True), "did not answer in time"),
+        (completion({"role": "martian", "content": ""}, "odd"), "gave no answer"),
+        (completion({"role": "assistant", "content": "half of it"}, "length"), "half of it"),
+    ],
+    ids=["refuses", "page", "empty", "cut", "stalls", "unknown role", "length"],
+)
+def test_a_model_in_trouble_is_told_once_and_the_next_message_works(
+    home: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
+) -> None:
+    model.then(trouble, trouble, trouble)
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        assert told in replies(bot, 1)[0]
+        model._script[:] = [say("well again")]
+        knock(server, update(2, "and now?"))
+        assert replies(bot, 2)[1:] == ["well again"]
+
+
+def test_a_dripping_model_ends_with_the_turns_time(home: House, bot: BotApi, model: ScriptedModel) -> None:
+    def drip() -> Iterator[bytes]:
+        while not model.closing.wait(0.1):
+            yield b" "
+
+    model.then(Answer(200, drip()))
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        assert "did not answer in time" in replies(bot, 1)[0]
+
+
+@pytest.mark.parametrize("odd", [many(200), same_ids()], ids=["200 calls", "one id twice"])
+def test_odd_tool_calls_are_all_answered(home: House, bot: BotApi, model: ScriptedModel, odd: dict[str, Any]) -> None:
+    model.then(odd, say("done"))
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        assert replies(bot, 1) == ["done"]
+    messages = model.bodies[1]["messages"]
+    asked = [made["id"] for made in messages[2]["tool_calls"]]
+    answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    assert answered == asked
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize(("status", "description"), [(500, "Internal"), (502, "Bad Gateway"), (429, "Too Many Requests: retry later")])
+def test_a_platform_that_fails_for_a_moment_gets_the_reply_later(
+    home: House, bot: BotApi, model: ScriptedModel, status: int, description: str
+) -> None:
+    model.then(say("patience"))
+    bot.fail(status, description, times=2)
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        assert replies(bot, 1) == ["patience"]
+        knock(server, update(2, "again"))
+        assert replies(bot, 2)[1:] == ["done"]
+    assert len(model.bodies) == 2
+
+
+@pytest.mark.parametrize(("status", "description"), [(403, "Forbidden: bot was blocked by the user"), (400, "Bad Request: chat not found")])
+def test_a_chat_that_cannot_be_answered_blocks_nothing(
+    home: House, bot: BotApi, model: ScriptedModel, status: int, description: str
+) -> None:
+    model.then(say("nobody hears this"), say("somebody hears this"))
+    bot.fail(status, description)
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        bot.wait_for(2)
+        _until(lambda: home.stores.kv.scan("ready") == [])
+        knock(server, update(2, "unblocked"))
+        assert replies(bot, 1) == ["somebody hears this"]
+
+
+def test_a_locked_store_is_503_to_the_platform_and_nothing_is_lost(home: House, bot: BotApi, model: ScriptedModel, tmp_path: Path) -> None:
+    model.then(say("there you are"))
+    with serving(home) as server, _locked(tmp_path) as free:
+        refused = knock(server, update(1, "hi"))
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"]
+        assert refused.json()["error"]["code"] == "EUNAVAILABLE"
+        free()
+        assert knock(server, update(1, "hi")).status_code == 200
+        assert replies(bot, 1) == ["there you are"]
+
+
+def test_a_store_that_is_locked_in_the_middle_of_a_turn_is_waited_for(
+    home: House, bot: BotApi, model: ScriptedModel, tmp_path: Path
+) -> None:
+    held: list[Callable[[], None]] = []
+    lock = _locked(tmp_path)
+
+    def locking(body: dict[str, Any]) -> dict[str, Any]:
+        held.append(lock.__enter__())
+        threading.Timer(6.0, held[0]).start()
+        return many(1)
+
+    model.then(locking, many(1), say("still here"))
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        assert replies(bot, 1, 40) == ["still here"]
+    lock.__exit__(None, None, None)
+
+
+def test_a_damaged_session_is_told_and_other_chats_go_on(home: House, bot: BotApi, model: ScriptedModel) -> None:
+    from sigil.kv import keys
+
+    home.app.kv.put(keys.head(keys.session_of("main", "telegram:42")), b"garbage")
+    model.then(say("other chats work"))
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        assert "cannot be read" in replies(bot, 1)[0]
+        other = server.post("/chat", json={"text": "hi"})
+        assert other.json()["reply"] == "other chats work"
+    (letter,) = home.stores.kv.scan("dead")
+    assert json.loads(letter[1].value)["event"]["text"] == "hi"
+
+
+def test_a_bug_in_a_turn_is_told_at_the_third_try(home: House, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    from functions.agent import loop
+
+    def broken(*given: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(loop, "_ask", broken)
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        assert "gave up" in replies(bot, 1)[0]
+        monkeypatch.undo()
+        model.then(say("mended"))
+        knock(server, update(2, "and now?"))
+        assert replies(bot, 2)[1:] == ["mended"]
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    waiting = threading.Event()
+    for _ in range(200):
+        if holds():
+            return
+        waiting.wait(0.05)
+    raise AssertionError("it never came true")
+
+
+class _locked:
+    """Another process's write lock on the store; entering gives the function that lets go of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = sqlite3.connect(folder / "uncaged.db", check_same_thread=False, isolation_level=None)
+
+    def __enter__(self) -> Callable[[], None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        return lambda: self._connection.in_transaction and self._connection.execute("ROLLBACK") and None  # type: ignore[func-returns-value]
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
