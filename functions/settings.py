@@ -32,6 +32,7 @@ class Settings(SigilSettings):
     deploy: str = setting("UNCAGED_DEPLOY", "members", "in whose chats it may create capabilities: members, owners or none")
     turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
     workers: int = setting("UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time")
+    lease: float = setting("UNCAGED_LEASE", 180.0, "seconds that a worker has a chat to itself; a crashed one's chat waits so long")
     telegram_token: str = setting("TELEGRAM_TOKEN", "", "the bot's token", secret=True)
     telegram_secret: str = setting(
         "TELEGRAM_SECRET", "", "the webhook's secret token (without it the webhook refuses everything)", secret=True

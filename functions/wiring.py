@@ -53,7 +53,7 @@ def open_queue(settings: Settings, stores: Stores) -> Queue:
         )
     from functions.queues.inbox import Inbox
 
-    return Inbox(stores.kv)
+    return Inbox(stores.kv, lease=settings.lease)
 
 
 def open_channels(settings: Settings) -> dict[str, Channel]:

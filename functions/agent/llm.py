@@ -10,13 +10,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import httpx
+import httpcore
 import orjson
 
 from functions.agent import completions
+from functions.agent.connection import LOOK_SECONDS, Answer, Connections, Late, Stopped
 from functions.agent.model import Reply, Request
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -24,17 +24,9 @@ from sigil.protocol import Json
 ATTEMPTS = 3
 TRANSIENT = frozenset({408, 409, 425, 429})
 BODY_BYTES = 8 << 20
-CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 110.0
 CHOICE_MARKERS = ("tool_choice", "toolchoice", "does not support", 'should be ["none", "auto"]', "incompatible with thinking")
 """What providers say when they refuse a forced tool choice (seed 002)."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    body: bytes
-    retry_after: float | None = None
 
 
 class _Failed(Exception):
@@ -42,7 +34,7 @@ class _Failed(Exception):
 
 
 class ChatCompletions:
-    """The client. `pause` waits between attempts (seconds); `client` carries the connections."""
+    """The client. `pause` waits between attempts (seconds)."""
 
     def __init__(
         self,
@@ -51,20 +43,23 @@ class ChatCompletions:
         model: str,
         window: int,
         *,
-        client: httpx.Client | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._url = _url(url.rstrip("/") + "/chat/completions")
-        self._headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
+        self._connections = _open(url.rstrip("/") + "/chat/completions")
+        self._headers = {
+            "content-type": "application/json",
+            "accept-encoding": "identity",
+            **({"authorization": f"Bearer {key}"} if key else {}),
+        }
         self._key = key
         self._model = model
         self._window = window
-        self._client = client or httpx.Client(limits=httpx.Limits(max_connections=100, max_keepalive_connections=20))
         self._pause = pause
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        if self._connections:
+            self._connections.close()
 
     @property
     def name(self) -> str:
@@ -76,6 +71,12 @@ class ChatCompletions:
 
     def chat(self, request: Request) -> Reply:
         """See `Model.chat`."""
+        try:
+            return self._chat(request)
+        except Stopped:
+            return Reply(finish="stopped")
+
+    def _chat(self, request: Request) -> Reply:
         request = replace(request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS))
         reply, answer = self._attempts(request)
         if reply.finish != "error" or answer is None or answer.status not in (400, 404, 422):
@@ -86,29 +87,33 @@ class ChatCompletions:
                 break
         return reply
 
-    def _attempts(self, request: Request) -> tuple[Reply, _Answer | None]:
+    def _attempts(self, request: Request) -> tuple[Reply, Answer | None]:
         body = self._body(request)
         failure = Reply(text="the model did not answer in time", finish="error", transient=True)
         for attempt in range(ATTEMPTS):
             try:
-                answer = self._post(body, request.deadline)
+                answer = self._post(body, request)
             except _Failed as problem:
                 failure, wait = Reply(text=str(problem), finish="error", transient=True), None
             else:
                 reply = self._read(answer, request.tools)
                 if reply.finish != "error" or not reply.transient:
                     return reply, answer
-                failure, wait = reply, answer.retry_after
-            if attempt == ATTEMPTS - 1 or request.abandoned() or not self._wait(attempt, wait, request.deadline):
+                failure, wait = reply, _seconds(answer.headers.get("retry-after"))
+            if attempt == ATTEMPTS - 1 or not self._wait(attempt, wait, request):
                 break
         return failure, None
 
-    def _wait(self, attempt: int, asked: float | None, deadline: float) -> bool:
+    def _wait(self, attempt: int, asked: float | None, request: Request) -> bool:
         """Pause before the next attempt; False when the deadline leaves no room for it."""
         seconds = asked if asked is not None else 0.5 * 2**attempt * random.uniform(0.75, 1.25)
-        if time.monotonic() + seconds >= deadline:
+        if time.monotonic() + seconds >= request.deadline:
             return False
-        self._pause(seconds)
+        while seconds > 0:
+            self._pause(min(seconds, LOOK_SECONDS))
+            seconds -= LOOK_SECONDS
+            if request.stopped():
+                raise Stopped
         return True
 
     def _body(self, request: Request) -> bytes:
@@ -119,22 +124,17 @@ class ChatCompletions:
                 body["tool_choice"] = request.tool_choice
         return orjson.dumps(body)
 
-    def _post(self, body: bytes, deadline: float) -> _Answer:
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            raise _Failed("the model did not answer in time")
-        timeout = httpx.Timeout(remaining, connect=min(CONNECT_SECONDS, remaining)).as_dict()
+    def _post(self, body: bytes, request: Request) -> Answer:
+        if self._connections is None:
+            raise _Failed("the model cannot be reached (its address is not an http or https URL)")
         try:
-            request = httpx.Request("POST", self._url, content=body, headers=self._headers, extensions={"timeout": timeout})
-            with closing(self._client.send(request, stream=True)) as response:
-                received = _receive(response, deadline)
-                return _Answer(response.status_code, received, _seconds(response.headers.get("retry-after")))
-        except httpx.TimeoutException:
+            return self._connections.post(body, self._headers, BODY_BYTES, request.deadline, request.stopped)
+        except (Late, httpcore.TimeoutException):
             raise _Failed("the model did not answer in time") from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as problem:
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, httpcore.UnsupportedProtocol, OSError) as problem:
             raise _Failed(self._scrub(f"the model cannot be reached ({type(problem).__name__})")) from None
 
-    def _read(self, answer: _Answer, tools: Sequence[Json]) -> Reply:
+    def _read(self, answer: Answer, tools: Sequence[Json]) -> Reply:
         if answer.status == 200:
             return completions.parse(answer.body, offered=bool(tools))
         transient = answer.status in TRANSIENT or answer.status >= 500
@@ -145,25 +145,12 @@ class ChatCompletions:
         return one_line(text.replace(self._key, "***") if self._key else text)
 
 
-def _url(text: str) -> httpx.URL | str:
-    """Parsed once; one that cannot be parsed fails at the first request, where failures are told."""
+def _open(address: str) -> Connections | None:
+    """Connections to the address; None when it cannot be one, which is told at the first request."""
     try:
-        return httpx.URL(text)
-    except httpx.InvalidURL:
-        return text
-
-
-def _receive(response: httpx.Response, deadline: float) -> bytes:
-    """The body, read under the total deadline: a slow drip defeats a read timeout."""
-    parts, size = [], 0
-    for part in response.iter_bytes():
-        parts.append(part)
-        size += len(part)
-        if size > BODY_BYTES:
-            raise _Failed("the model's answer is too large")
-        if time.monotonic() > deadline:
-            raise _Failed("the model did not answer in time")
-    return b"".join(parts)
+        return Connections(address)
+    except ValueError:
+        return None
 
 
 def _seconds(header: str | None) -> float | None:

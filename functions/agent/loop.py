@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,8 +20,6 @@ ROUNDS = 6
 STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
 NOTHING = "The model gave no answer to this. Please ask again, or say it in another way."
 STOPPED = "Stopped."
-LOOK_SECONDS = 1.0
-"""How often a turn that waits for the model looks whether it was told to stop."""
 OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me to go on."
 
 
@@ -56,15 +53,13 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str]:
             return opened, OUT_OF_TIME
         offers = in_scope(opened.document.messages)
         reply, opened = _ask(opened, course, offers, with_tools=True)
-        if reply is None:
-            return opened, STOPPED
         if reply.finish == "error" or not reply.calls:
             return opened, _final(reply)
         said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
         opened = _checkpoint(opened, course, said)
         opened = _answer(opened, course, reply.calls, offers)
     reply, opened = _ask(opened, course, (), with_tools=False)
-    return opened, _final(reply) if reply else STOPPED
+    return opened, _final(reply)
 
 
 def _turn(opened: Opened) -> Turn:
@@ -74,6 +69,8 @@ def _turn(opened: Opened) -> Turn:
 
 
 def _final(reply: Reply) -> str:
+    if reply.finish == "stopped":
+        return STOPPED
     if reply.finish == "error":
         return f"I could not get an answer: {reply.text}." + (" Please try again in a moment." if reply.transient else "")
     if reply.finish == "length" and reply.text:
@@ -81,16 +78,16 @@ def _final(reply: Reply) -> str:
     return reply.text or NOTHING
 
 
-def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool) -> tuple[Reply | None, Opened]:
+def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool) -> tuple[Reply, Opened]:
     document, app = opened.document, course.app
     messages = context.prompt(app.name, document.messages)
     if not with_tools:
         messages.append(context.last_words())
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(app.name)
     started = app.clock.monotonic()
-    reply = _patiently(course, Request(messages, definitions(offers) if with_tools else (), deadline=course.deadline))
-    if reply is None:
-        return None, opened
+    reply = app.model.chat(Request(messages, definitions(offers) if with_tools else (), None, course.deadline, course.stopped))
+    if reply.finish == "stopped":
+        return reply, opened
     usage, ms = reply.usage, round((app.clock.monotonic() - started) * 1000, 1)
     if usage.estimated:
         usage = replace(usage, prompt=round(estimate * document.ratio), completion=round(tokens.of_text(reply.text)))
@@ -100,27 +97,6 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
     turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage).did("request", ms=ms, finish=reply.finish, **facts)
     course.watch(Step("request", app.model.name, reply.text, ms, "" if reply.finish != "error" else "EMODEL", facts))
     return reply, replace(opened, document=replace(document, turn=turn, ratio=ratio))
-
-
-def _patiently(course: Course, request: Request) -> Reply | None:
-    """The model's reply, waited for in a thread of its own; None when the turn is told to stop meanwhile."""
-    replies: list[Reply] = []
-    done, left = threading.Event(), threading.Event()
-
-    def ask() -> None:
-        try:
-            replies.append(course.app.model.chat(replace(request, abandoned=left.is_set)))
-        finally:
-            done.set()
-
-    threading.Thread(target=ask, name="model", daemon=True).start()
-    try:
-        while not done.wait(LOOK_SECONDS):
-            if course.stopped():
-                return None
-    finally:
-        left.set()
-    return replies[0] if replies else Reply(text="the model's client failed", finish="error")
 
 
 def _finish_calls(opened: Opened, course: Course) -> Opened:

@@ -9,26 +9,29 @@ from typing import Literal, Protocol
 from functions.agent.messages import ToolCall, Usage
 from sigil.protocol import Json
 
-Finish = Literal["stop", "tool_calls", "length", "error"]
+Finish = Literal["stop", "tool_calls", "length", "error", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request: messages and tools in the chat-completions form. `tool_choice` None means that the model chooses.
 
-    `deadline` is a time of the monotonic clock. `abandoned`: whether nobody waits for the reply any more.
+    `deadline` is a time of the monotonic clock. `stopped` is asked about once a second whether to give up.
     """
 
     messages: Sequence[Json]
     tools: Sequence[Json] = ()
     tool_choice: Json = None
     deadline: float = float("inf")
-    abandoned: Callable[[], bool] = lambda: False
+    stopped: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. With `finish` "error", `text` says what went wrong and `transient` whether trying later may help."""
+    """What came back. `finish` "stopped": the request gave up because it was told to.
+
+    With "error", `text` says what went wrong and `transient` whether trying later may help.
+    """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ import orjson
 
 from functions.channels.base import Busy
 from functions.channels.telegram.fields import integer, mapping, string
+from functions.transport import open_transport
 from sigil.errors import BackendError, Refused, UsageError, one_line
 
 TIMEOUT = 20.0
@@ -36,9 +36,9 @@ class Api:
     def __init__(self, base: str, token: str, transport: Transport | None = None) -> None:
         headers = {"accept-encoding": "identity", "content-type": "application/json"}
         try:
-            inner = transport() if transport else httpx.HTTPTransport(proxy=_proxy(base))
+            inner = transport() if transport else open_transport(base)
             self._client = httpx.Client(base_url=base, headers=headers, transport=_Signed(inner, f"/bot{token}"))
-        except (httpx.InvalidURL, ValueError, ImportError) as problem:  # ImportError: a SOCKS proxy without its package
+        except (httpx.InvalidURL, ValueError) as problem:
             raise UsageError("EINVAL", f"the Bot API's address or the proxy's: {type(problem).__name__}", source=_SOURCE) from None
 
     def call(self, method: str, params: Mapping[str, object], *, timeout: float = TIMEOUT) -> Any:
@@ -87,16 +87,6 @@ class _Signed(httpx.BaseTransport):
 
     def close(self) -> None:
         self._inner.close()
-
-
-def _proxy(base: str) -> str | None:
-    """The system's proxy for `base`, which httpx itself looks up only for transports of its own."""
-    url = httpx.URL(base)
-    if urllib.request.proxy_bypass(url.host):
-        return None
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(url.scheme) or proxies.get("all")
-    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 
 
 def _result(status: int, body: bytes) -> Any:

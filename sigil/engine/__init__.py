@@ -1,0 +1,15 @@
+"""The JavaScript engine: QuickJS-ng as one WebAssembly module that has already started.
+
+`engine.wasm` speaks the capability ABI `sigil/1` and is what the modules of `sigil.compile.javascript` are linked to.
+`scripts/build-engine` makes it; wheels carry it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ENGINE = Path(__file__).with_name("engine.wasm")
+"""The module. It is not there before the engine was built."""
+
+DESCRIPTION = Path(__file__).with_name("engine.json")
+"""What it was made from: `{"engine", "quickjs-ng", "ziglang", "inputs", "sha256"}`."""

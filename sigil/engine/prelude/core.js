@@ -1,0 +1,47 @@
+// What the other rooms of the prelude share: the host behind one function, failures with a code, new global names.
+// All of the prelude is one function in strict mode: `intrinsics` and everything declared here end with it and are out
+// of an author's reach. The names that an author may later replace are taken now.
+
+const { call: callHost, digest: digestOf, hmac: hmacOf, encode: encodeText, decode: decodeText, seed } = intrinsics;
+const { stringify, parse } = JSON;
+const { defineProperty, getOwnPropertyNames, getPrototypeOf } = Object;
+const { apply, construct, ownKeys } = Reflect;
+const { isArray } = Array;
+const TheirError = InternalError;
+const { floor } = Math;
+const wellFormed = String.prototype.toWellFormed;
+
+function define(name, value, owner = globalThis) {
+  defineProperty(owner, name, { value, writable: true, configurable: true, enumerable: false });
+}
+
+function defineClass(kind) {
+  defineProperty(kind.prototype, Symbol.toStringTag, { value: kind.name, configurable: true });
+  define(kind.name, kind);
+}
+
+function failure(code, message) {
+  const error = new Error(message);
+  error.code = code;
+  return error;
+}
+
+// Asks the host: { op, arg } goes out, `ok` comes back, or the failure that the host names. What was not granted is EPERM.
+function ask(op, arg) {
+  const text = callHost(stringify({ op, arg }));
+  if (text === null) throw failure("EHOST", `the host knows no ${op}`);
+  const answer = parse(text);
+  if (answer.error) throw failure(answer.error.code, answer.error.message);
+  return answer.ok;
+}
+
+// The bytes of an ArrayBuffer or a view of one, without a copy.
+function bytesOf(source, what) {
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  throw new TypeError(`${what} is not an ArrayBuffer or a view of one`);
+}
+
+function unicode(value) {
+  return apply(wellFormed, `${value}`, []);
+}

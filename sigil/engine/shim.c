@@ -1,0 +1,270 @@
+/* The door of the engine: the `sigil/1` ABI around one QuickJS runtime.
+ *
+ * QuickJS is included, not linked: the check that a source is one function body and nothing else reads the length
+ * of the compiled function's own text, which no public call gives. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+/* There is no clock and nowhere to print: what asks for them asks nobody, so that no import remains. The prelude
+ * replaces every name that would show this clock. */
+#define gettimeofday(now, zone) (memset(now, 0, sizeof(*(now))), 0)
+#define clock_gettime(clock, now) (memset(now, 0, sizeof(*(now))), 0)
+#define printf(...) ((void)0)
+#define __SANITIZE_ADDRESS__ 1 /* every block goes through our own allocator (heap.h); nothing else reads this name */
+#define EMSCRIPTEN 1 /* says no more than: dispatch with a switch, which is a fourth faster here than computed jumps */
+/* A function that C calls costs the host's stack more than one that JavaScript calls, and would not show in ours. */
+#define FROM_C 96
+#undef alloca
+#define alloca(size) __builtin_alloca((size) + (flags & 2 ? FROM_C : 0))
+#include "quickjs.c"
+_Static_assert(JS_CALL_FLAG_COPY_ARGV == 2, "the flag of calls from C");
+
+#include "digest.h"
+#include "heap.h"
+
+#define EXPORT(name) __attribute__((export_name(#name)))
+#define IMPORT(name) __attribute__((import_module("sigil"), import_name(#name)))
+
+IMPORT(call) int32_t host_call(const char *request, uint32_t length);
+IMPORT(take) void host_take(char *answer);
+
+static const char HEAD[] = "async (input, env) => {";
+static const char TAIL[] = "\n}";
+static const char NO_MEMORY[] = "{\"code\":\"ENOMEM\",\"message\":\"out of memory\"}";
+
+/* The linear stack that JavaScript may use. The host's own stack, HOST_STACK (build.py), is what a deep recursion really
+ * runs out of, with a trap that nobody can catch. The hungriest frames of calls take three bytes of it to one of this stack
+ * (measured: 2.9, a generator in a generator), so this limit is met first, and is a RangeError. */
+#define STACK_LIMIT (HOST_STACK / 16 * 5)
+/* A call's instance dies with it: collecting cycles pays only when a call uses much memory. */
+#define COLLECT_AT (24 * 1024 * 1024)
+
+static const JSMallocFunctions heap_functions = {heap_calloc, heap_malloc, heap_free, heap_realloc, heap_usable_size};
+
+static JSRuntime *runtime;
+static JSContext *context;
+static JSValue describe, environment, body;
+static const char *output;
+static uint32_t output_length;
+static bool output_owned;
+
+#include "intrinsics.h"
+
+static void forget_output(void) {
+    if (output_owned)
+        JS_FreeCString(context, output);
+    output = "", output_length = 0, output_owned = false;
+}
+
+static int fail_without_memory(void) {
+    output = NO_MEMORY, output_length = sizeof(NO_MEMORY) - 1, output_owned = false;
+    return 1;
+}
+
+/* Takes `text`; answers `status`, or 1 when even the text finds no room. */
+static int finish(JSValue text, int status) {
+    size_t length;
+    const char *bytes = JS_IsString(text) ? JS_ToCStringLen(context, &length, text) : NULL;
+    JS_FreeValue(context, text);
+    if (!bytes)
+        return fail_without_memory();
+    output = bytes, output_length = length, output_owned = true;
+    return status;
+}
+
+enum { AT_LOAD, AT_RUN, AT_OUTPUT, AT_PENDING, AT_INPUT, AT_CLOSED };
+
+/* Takes `error` and `source`; the prelude words it, `when` says in which phase it was raised. QuickJS throws null when
+ * there is no room even for an error. */
+static int fail_in(JSValue error, int when, JSValue source) {
+    if (exhausted && JS_IsNull(error))
+        return fail_without_memory();
+    JSValueConst arguments[] = {error, JS_NewInt32(context, when), source};
+    JSValue text = JS_Call(context, describe, JS_UNDEFINED, 3, arguments);
+    JS_FreeValue(context, error);
+    JS_FreeValue(context, source);
+    return finish(text, 1);
+}
+
+/* The pending exception as the call's failure. */
+static int fail(int when) { return fail_in(JS_GetException(context), when, JS_UNDEFINED); }
+
+/* Whether the program is exactly one function that spans the whole text: then the author's braces are balanced, and
+ * nothing stands before, after or beside the body. Nothing has run when this is asked. */
+static bool is_one_function(JSValueConst program, size_t length) {
+    JSFunctionBytecode *outer = JS_VALUE_GET_PTR(program);
+    if (outer->cpool_count < 1 || JS_VALUE_GET_TAG(outer->cpool[0]) != JS_TAG_FUNCTION_BYTECODE)
+        return false;
+    return ((JSFunctionBytecode *)JS_VALUE_GET_PTR(outer->cpool[0]))->source_len == (int)length;
+}
+
+static char *wrap(const char *source, uint32_t length, size_t *total) {
+    *total = sizeof(HEAD) - 1 + length + sizeof(TAIL) - 1;
+    char *text = heap_malloc(NULL, *total + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, HEAD, sizeof(HEAD) - 1);
+    memcpy(text + sizeof(HEAD) - 1, source, length);
+    memcpy(text + sizeof(HEAD) - 1 + length, TAIL, sizeof(TAIL));
+    return text;
+}
+
+static JSValue compile_body(const char *source, uint32_t length, bool *closed) {
+    size_t total;
+    char *text = wrap(source, length, &total);
+    if (!text)
+        return JS_ThrowOutOfMemory(context);
+    JSEvalOptions options = {JS_EVAL_OPTIONS_VERSION, JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_COMPILE_ONLY, "capability", 0};
+    JSValue program = JS_Eval2(context, text, total, &options);
+    heap_free(NULL, text);
+    if (!JS_IsException(program) && !is_one_function(program, total)) {
+        JS_FreeValue(context, program);
+        *closed = true;
+        return JS_ThrowSyntaxError(context, "the body ends before its source does");
+    }
+    return JS_IsException(program) ? program : JS_EvalFunction(context, program);
+}
+
+/* Runs every pending job; an exception that a job lets out ends the call. */
+static JSValue run_jobs(void) {
+    JSContext *where;
+    int more;
+    while ((more = JS_ExecutePendingJob(runtime, &where)) > 0) {}
+    return more < 0 ? JS_EXCEPTION : JS_UNDEFINED;
+}
+
+/* Takes `result`. What JSON leaves out at its top, a function or a symbol, is no result; undefined is null. */
+static int answer(JSValue result) {
+    bool nothing = JS_IsUndefined(result);
+    JSValue text = nothing ? JS_NewString(context, "null") : JS_JSONStringify(context, result, JS_UNDEFINED, JS_UNDEFINED);
+    JS_FreeValue(context, result);
+    if (JS_IsUndefined(text))
+        text = JS_ThrowTypeError(context, "a function or a symbol");
+    return JS_IsException(text) ? fail(AT_OUTPUT) : finish(text, 0);
+}
+
+/* Takes `promise`, and answers with what becomes of it. */
+static int settle(JSValue promise) {
+    if (JS_IsException(promise) || JS_IsException(run_jobs())) {
+        JS_FreeValue(context, promise);
+        return fail(AT_RUN);
+    }
+    JSPromiseStateEnum state = JS_PromiseState(context, promise);
+    JSValue result = JS_PromiseResult(context, promise);
+    JS_FreeValue(context, promise);
+    if (state == JS_PROMISE_FULFILLED)
+        return answer(result);
+    return fail_in(result, state == JS_PROMISE_PENDING ? AT_PENDING : AT_RUN, JS_UNDEFINED);
+}
+
+/* Room for `size` bytes and the zero that the parsers want behind them; 0 when there is none. */
+EXPORT(sigil_alloc) void *sigil_alloc(uint32_t size) {
+    char *room = size < LARGEST ? heap_malloc(NULL, (size_t)size + 1) : NULL;
+    if (room)
+        room[size] = 0;
+    return room;
+}
+
+EXPORT(sigil_load) int32_t sigil_load(const char *source, uint32_t length) {
+    bool closed = false;
+    JS_UpdateStackTop(runtime);
+    forget_output();
+    JS_FreeValue(context, body);
+    body = compile_body(source, length, &closed);
+    if (!JS_IsException(body))
+        return 0;
+    body = JS_UNDEFINED;
+    JSValue error = JS_GetException(context);
+    return fail_in(error, closed ? AT_CLOSED : AT_LOAD, JS_NewStringLen(context, source, length));
+}
+
+/* Takes `input`, which sigil_alloc gave. */
+EXPORT(sigil_run) int32_t sigil_run(char *input, uint32_t length) {
+    JS_UpdateStackTop(runtime);
+    forget_output();
+    JSValue value = JS_ParseJSON(context, input, length, "input");
+    heap_free(NULL, input);
+    if (JS_IsException(value))
+        return fail(AT_INPUT);
+    JSValueConst arguments[] = {value, environment};
+    JSValue promise = JS_Call(context, body, JS_UNDEFINED, 2, arguments);
+    JS_FreeValue(context, value);
+    return settle(promise);
+}
+
+EXPORT(sigil_out_ptr) const char *sigil_out_ptr(void) { return output; }
+EXPORT(sigil_out_len) uint32_t sigil_out_len(void) { return output_length; }
+
+static JSContext *new_context(void) {
+    JSContext *made = JS_NewContextRaw(runtime);
+    bool failed = !made || JS_AddIntrinsicBaseObjects(made) || JS_AddIntrinsicDate(made) || JS_AddIntrinsicEval(made) ||
+                  JS_AddIntrinsicRegExp(made) || JS_AddIntrinsicJSON(made) || JS_AddIntrinsicProxy(made) ||
+                  JS_AddIntrinsicMapSet(made) || JS_AddIntrinsicTypedArrays(made) || JS_AddIntrinsicPromise(made) ||
+                  JS_AddIntrinsicWeakRef(made) || JS_AddIntrinsicAToB(made);
+    return failed ? NULL : made;
+}
+
+static bool start_engine(void) {
+    runtime = JS_NewRuntime2(&heap_functions, NULL);
+    context = runtime ? new_context() : NULL;
+    return context != NULL;
+}
+
+/* For the builder: the exception in words as the output, and the number of the step that raised it. */
+static int stopped_at(int step) {
+    finish(JS_ToString(context, JS_GetException(context)), step);
+    return step;
+}
+
+/* While the engine is built, in an instance that is then thrown away: the prelude's bytecode as the output, without its
+ * text and line numbers, so that the image has none of the parser's litter. */
+EXPORT(sigil_compile) int32_t sigil_compile(char *prelude, uint32_t length) {
+    if (!start_engine())
+        return 1;
+    int flags = JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_STRICT | JS_EVAL_FLAG_COMPILE_ONLY;
+    JSValue program = JS_Eval(context, prelude, length, "prelude", flags);
+    size_t size;
+    uint8_t *code = JS_IsException(program) ? NULL : JS_WriteObject(context, &size, program, JS_WRITE_OBJ_BYTECODE | JS_WRITE_OBJ_STRIP_DEBUG);
+    if (!code)
+        return stopped_at(2);
+    output = (char *)code, output_length = size;
+    return 0;
+}
+
+static JSValue start_prelude(const char *code, uint32_t length) {
+    JSValue program = JS_ReadObject(context, (const uint8_t *)code, length, JS_READ_OBJ_BYTECODE);
+    JSValue start = JS_IsException(program) ? program : JS_EvalFunction(context, program);
+    JSValue intrinsics = new_intrinsics();
+    JSValue hooks = JS_Call(context, start, JS_UNDEFINED, 1, (JSValueConst[]){intrinsics});
+    JS_FreeValue(context, start);
+    JS_FreeValue(context, intrinsics);
+    return hooks;
+}
+
+static void tell_builder(const void *data, uint32_t number) { host_call(data, number); }
+
+/* While the engine is built: everything up to the first call. The module is then written anew with this memory in it.
+ * `hot` are the numbers of the allocations that calls write to, `room` what they need together; without them the builder
+ * is told each allocation. */
+EXPORT(sigil_prepare) int32_t sigil_prepare(char *code, uint32_t length, const uint32_t *hot, uint32_t count, uint32_t room) {
+    heap_plan(hot, count, room);
+    seen = count ? NULL : tell_builder;
+    if (!start_engine())
+        return 1;
+    JS_SetMaxStackSize(runtime, STACK_LIMIT);
+    JS_SetGCThreshold(runtime, COLLECT_AT);
+    JSValue hooks = start_prelude(code, length);
+    if (JS_IsException(hooks))
+        return stopped_at(2);
+    environment = JS_GetPropertyStr(context, hooks, "env");
+    describe = JS_GetPropertyStr(context, hooks, "describe");
+    JS_FreeValue(context, hooks);
+    body = JS_UNDEFINED;
+    heap_free(NULL, code);
+    heap_free(NULL, (void *)hot);
+    JS_RunGC(runtime);
+    heap_seal();
+    return 0;
+}
