@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from functions.agent.app import App
 from functions.channels.base import Channel
 from functions.channels.replies import Replies
 from functions.queues.base import Queue
@@ -15,6 +14,7 @@ from sigil.errors import UsageError
 from sigil.wiring import Stores, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
+    from functions.agent.app import App
     from functions.agent.model import Model
 
 
@@ -85,6 +85,7 @@ def open_model(settings: Settings) -> Model:
 
 def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> App:
     """The agent of the settings over a store."""
+    from functions.agent.app import App
     from functions.agent.roles import Rules
     from functions.agent.session import Sessions
 
