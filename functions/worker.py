@@ -78,17 +78,16 @@ def work(event: events.Event, house: House) -> None:
 
 
 def flush(opened: Opened, house: House) -> None:
-    """Send what waits in the outbox, marking each part that left, then empty it."""
-    for position, reply in enumerate(opened.document.outbox):
-        if house.app.clock.now() - reply.at > UNSENT_SECONDS:
-            continue
-        opened = _send(opened, position, house)
-    if opened.document.outbox:
-        house.app.sessions.delivered(opened)
+    """Send what waits in the outbox. Each part that left is marked, and each reply is gone from the store before the next is sent."""
+    while opened.document.outbox:
+        if house.app.clock.now() - opened.document.outbox[0].at <= UNSENT_SECONDS:
+            opened = _send(opened, house)
+        opened = house.app.sessions.left(opened)
 
 
-def _send(opened: Opened, position: int, house: House) -> Opened:
-    reply = opened.document.outbox[position]
+def _send(opened: Opened, house: House) -> Opened:
+    """Send the first reply of the outbox."""
+    reply = opened.document.outbox[0]
     channel = house.channels.get(reply.session.partition(":")[0])
     if not house.app.sessions.holds(opened):
         raise Conflict("another worker has the session")
@@ -98,7 +97,7 @@ def _send(opened: Opened, position: int, house: House) -> Opened:
 
     def mark(parts: int) -> None:
         nonlocal opened
-        opened = house.app.sessions.sent(opened, position, parts)
+        opened = house.app.sessions.sent(opened, parts)
 
     try:
         channel.send(reply.session, reply.text, reply_to=reply.reply_to, start=reply.sent, sent=mark)

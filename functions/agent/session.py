@@ -121,11 +121,14 @@ class Sessions:
         """Keep the id of a handled event for 8 days, beyond the few in the document."""
         self._kv.put(keys.seen(key, event), b"", ttl=keys.SEEN_TTL)
 
-    def sent(self, opened: Opened, position: int, parts: int) -> Opened:
-        """Mark `parts` of an outgoing reply as sent."""
-        outbox = list(opened.document.outbox)
-        outbox[position] = replace(outbox[position], sent=parts)
-        return self.save(opened, replace(opened.document, outbox=tuple(outbox)))
+    def sent(self, opened: Opened, parts: int) -> Opened:
+        """Mark `parts` of the outbox's first reply as sent."""
+        first, *others = opened.document.outbox
+        return self.save(opened, replace(opened.document, outbox=(replace(first, sent=parts), *others)))
+
+    def left(self, opened: Opened) -> Opened:
+        """Take the first reply out of the outbox: all of it has been sent, or it is too old."""
+        return self.save(opened, replace(opened.document, outbox=opened.document.outbox[1:]))
 
     def delivered(self, opened: Opened) -> Opened:
         """Empty the outbox: everything in it has left."""

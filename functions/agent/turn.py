@@ -31,13 +31,18 @@ def handle(event: Event, app: App, watch: Watch = unwatched) -> Opened:
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     if app.sessions.was_seen(opened, event.id):
-        return opened
+        return _taken_over(opened, app)
     while opened.document.turn:
         unfinished = opened.document.turn.event
         opened = _resume(opened, app, watch)
         if unfinished.id == event.id:
             return opened
     return _begin(opened, event, app, watch)
+
+
+def _taken_over(opened: Opened, app: App) -> Opened:
+    """The closed session; replies that somebody left in its outbox become ours by a save, so that two workers never both send them."""
+    return app.sessions.save(opened, opened.document) if opened.document.outbox else opened
 
 
 def stop(session: str, app: App) -> Opened:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from functions.cli import inbox
-from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.errors import SigilError
+from sigil.exits import exit_code, mistake
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -17,7 +18,7 @@ cli = typer.Typer(
     help="A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it here, `uncaged serve` lets platforms in.",
 )
 cli.add_typer(inbox.cli, name="inbox")
-OK, FAILED, USAGE, MISSING, REFUSED, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 5, 7, 130
+INTERRUPTED = 130
 
 
 @cli.command()
@@ -77,16 +78,11 @@ def main() -> None:
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except SigilError as problem:
-        sys.stderr.write(f"error: {problem.message}\n" + (f"help: {problem.suggestion}\n" if problem.suggestion else ""))
-        raise SystemExit(_code(problem)) from None
+        _tell(problem)
+    except Exception as problem:  # noqa: BLE001  a door, the last one: what else happened is our own mistake, told in one line
+        _tell(mistake(problem, "uncaged"))
 
 
-def _code(problem: SigilError) -> int:
-    match problem:
-        case UsageError():
-            return MISSING if problem.code == "ENOENT" else USAGE
-        case Refused():
-            return REFUSED
-        case BackendError():
-            return UNAVAILABLE
-    return FAILED
+def _tell(problem: SigilError) -> NoReturn:
+    sys.stderr.write(f"error: {problem.message}\n" + (f"help: {problem.suggestion}\n" if problem.suggestion else ""))
+    raise SystemExit(exit_code(problem))

@@ -47,6 +47,11 @@ class Claims:
             return Claim(session, self._kv.put(keys.claim(session), self._lease(lost), expect=item.version), lost)
         return None
 
+    def holds(self, claim: Claim) -> bool:
+        """Whether nobody else has taken the session since."""
+        item = self._kv.get(keys.claim(claim.session))
+        return item is not None and item.version == claim.version
+
     def give_back(self, claim: Claim) -> None:
         """Let others have the session; one that was lost meanwhile stays with whoever has it now."""
         with suppress(Conflict):

@@ -92,11 +92,15 @@ class Inbox:
         if not math.isfinite(delay):
             raise UsageError("EDELAY", "a delay must be a finite number of seconds")
         receipt, due = _Receipt(**orjson.loads(delivery.receipt)), self._clock.now() + min(delay, DELAY_MOST)
-        waiting = encode_waiting(delivery.event, due, delivery.tries)
-        with suppress(Conflict):  # the lease had ended: another worker put it off, or is done with it
+        claim = Claim(receipt.session, receipt.claim)
+        if self._claims.holds(claim):  # else another worker has the event: it is not ours to put off
+            self._put_off(receipt, encode_waiting(delivery.event, due, delivery.tries), due)
+        self._release(claim)
+
+    def _put_off(self, receipt: _Receipt, waiting: bytes, due: float) -> None:
+        with suppress(Conflict):  # the lease has just ended: another worker put it off, or is done with it
             self._kv.put(keys.inbox(receipt.session, receipt.sort), waiting, expect=receipt.item)
             self._postpone(receipt.session, receipt.ready, due)
-        self._release(Claim(receipt.session, receipt.claim))
 
     def _next(self) -> Delivery | None:
         for session, ready in self._ready():

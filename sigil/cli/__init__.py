@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from sigil.cli import about, folders, keeping, using
-from sigil.cli.exits import FAILED, INTERRUPTED, USAGE, exit_code
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
 from sigil.errors import SigilError, one_line
+from sigil.exits import FAILED, INTERRUPTED, USAGE, exit_code, mistake
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 _FLAGS = ("--json", "--quiet", "-q", "--no-color")
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as problem:  # noqa: BLE001 - the last door: whatever else happened is our own mistake, told in one line
-        printer.error(_mistake(problem))
+        printer.error(mistake(problem, "sigil"))
         return FAILED
 
 
@@ -93,11 +93,3 @@ def _run(arguments: list[str]) -> int:
     wanted = ["version"] if arguments == ["--version"] else arguments or ["--help"]
     result = command.main(args=wanted, prog_name="sigil", standalone_mode=False)
     return result if isinstance(result, int) else 0
-
-
-def _mistake(problem: Exception) -> SigilError:
-    frames = traceback.extract_tb(problem.__traceback__)
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
-    return SigilError(
-        "EBUG", one_line(f"unexpected {type(problem).__name__} at {place}"), suggestion="this is a mistake in sigil: please report it"
-    )

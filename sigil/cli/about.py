@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sigil.cli.exits import FAILED
 from sigil.cli.shell import Shell, shell_of
 from sigil.errors import SigilError
+from sigil.exits import FAILED
 
 if TYPE_CHECKING:
     from sigil.settings import Settings

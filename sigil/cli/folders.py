@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.exits import TESTS_FAILED
 from sigil.cli.shell import Shell, shell_of
 from sigil.errors import Refused, UsageError
+from sigil.exits import TESTS_FAILED
 
 if TYPE_CHECKING:
     from sigil.manifest import Package

@@ -1,0 +1,55 @@
+"""How much memory an idle `uncaged serve` holds, beside the bare web framework."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from scripts.benchmarks.rows import Row
+
+_BARE: Final = "import fastapi, uvicorn; fastapi.FastAPI(); print('ready', flush=True); input()"
+_SERVE: Final = "from functions.cli import main; main()"
+_LISTENS: Final = re.compile(r"listens on (http://\S+)")
+
+
+def run(data: Path | None) -> Iterator[Row]:
+    """MiB resident: the server's own process after one /health, without its runners, at the first start and at the second."""
+    floor = _bare()
+    with tempfile.TemporaryDirectory() as folder:
+        yield Row("uncaged serve, first start (fills the registry)", _served(folder), "MiB", 120.0, floor=floor)
+        yield Row("uncaged serve, later starts", _served(folder), "MiB", 120.0, floor=floor)
+
+
+def _bare() -> float:
+    with subprocess.Popen([sys.executable, "-c", _BARE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        resident = _resident(process.pid)
+        process.kill()
+    return resident
+
+
+def _served(folder: str) -> float:
+    command = [sys.executable, "-c", _SERVE, "serve", "--port", "0"]
+    environment = {**os.environ, "UNCAGED_DATA": folder, "UNCAGED_STORE": "", "UNCAGED_LIBRARY": "builtin"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        url = next(found[1] for line in process.stderr if (found := _LISTENS.search(line)))
+        httpx.get(f"{url}/health").raise_for_status()
+        resident = _resident(process.pid)
+        process.terminate()
+        process.stderr.read()
+    return resident
+
+
+def _resident(process: int) -> float:
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]

@@ -1,0 +1,173 @@
+"""What sessions and the queue cost: a document opened and closed, a long chat beside a short one, many chats at once, a late start.
+
+The store is SQLite. The long chat and the many chats talk to a scripted model in a process of its own, without tools."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from functions.agent.messages import Message
+from functions.agent.session import Document, Opened, Sessions
+from functions.agent.turn import handle
+from functions.events import Event, Sender, order_of
+from functions.local import Crew
+from functions.settings import Settings
+from functions.wiring import House, open_house
+from scripts.benchmarks.rows import Row
+from sigil.kv import Key, keys
+from sigil.kv.sqlite import SqliteKV
+
+SAID: Final = "A sentence or two of plain talk, as people write it. " * 3
+LOOPS: Final = 300
+LONG: Final = 4_000
+CHATS: Final = 100
+EACH: Final = 5
+WAITING: Final = 10_000
+
+
+def run(data: Path | None) -> Iterator[Row]:
+    """Each number the median or the total of its kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _documents(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, scripted() as url:
+        yield from _long_chat(_house(folder, url))
+    with tempfile.TemporaryDirectory() as folder, scripted() as url:
+        yield from _many_chats(_house(folder, url))
+    with tempfile.TemporaryDirectory() as folder, scripted() as url:
+        yield from _late_start(folder, url)
+
+
+def _house(folder: str, url: str) -> House:
+    return open_house(Settings(data=folder, library="none", runners=1, llm_url=url, llm_model="scripted"))
+
+
+def _documents(folder: Path) -> Iterator[Row]:
+    kv = SqliteKV(folder / "store.db")
+    sessions, key = Sessions(kv), keys.session_of("main", "bench:1")
+    document = Document().add(*[Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0) for number in range(40)])
+    saved = sessions.save(sessions.open(key), document)
+    bare = b"x" * saved.size
+
+    def ours() -> None:
+        opened = sessions.open(key)
+        sessions.save(opened, opened.document)
+
+    def floor() -> None:
+        kv.get(Key("floor", "1"))
+        kv.put(Key("floor", "1"), bare)
+
+    yield Row("session open + close, 40 messages", _p50(ours), "ms", 0.3, floor=_p50(floor))
+    kv.close()
+
+
+def _p50(action: Callable[[], None]) -> float:
+    spent = []
+    for _ in range(LOOPS):
+        started = time.perf_counter()
+        action()
+        spent.append((time.perf_counter() - started) * 1e3)
+    return statistics.median(spent)
+
+
+def _long_chat(house: House) -> Iterator[Row]:
+    """Turns are compared over a whole swing of compaction, from 11 to 40 messages: the 2nd of a chat and its last."""
+    costs: list[tuple[float, int]] = []
+    for number in range(LONG // 2):
+        started = time.process_time()
+        opened = handle(_event("bench:long", number), house.app)
+        costs.append(((time.process_time() - started) * 1e3, opened.size))
+        house.app.sessions.delivered(opened)
+    house.close()
+    early, late = costs[21:141], costs[-120:]
+    for place, what, unit in ((0, "CPU a turn", "ms"), (1, "bytes a turn", "B")):
+        yield Row(
+            f"chat of 4,000 messages, {what}",
+            statistics.median(cost[place] for cost in late),
+            unit,
+            floor=statistics.median(cost[place] for cost in early),
+            ratio_target=1.2,
+        )
+
+
+def _many_chats(house: House) -> Iterator[Row]:
+    for number in range(EACH):
+        for chat in range(CHATS):
+            house.queue.put(_event(f"bench:{chat}", chat * EACH + number))
+    crew = Crew(house)
+    started, cpu = time.perf_counter(), time.process_time()
+    crew.start()
+    while house.stores.kv.scan(keys.ready("").partition, limit=1):
+        time.sleep(0.02)
+    wall, spent = time.perf_counter() - started, time.process_time() - cpu
+    crew.stop()
+    house.close()
+    turns = CHATS * EACH
+    yield Row("100 chats at once, turns a second of one core", turns / spent, "1/s", 60, at_least=True)
+    yield Row("100 chats at once, turns a second", turns / wall, "1/s")
+
+
+def _late_start(folder: str, url: str) -> Iterator[Row]:
+    house = _house(folder, url)
+    for number in range(WAITING):
+        house.queue.put(_event(f"bench:{number}", number))
+    house.close()
+    started = time.perf_counter()
+    again = _house(folder, url)
+    crew = Crew(again)
+    crew.start()
+    while not any(_answered(again, number) for number in range(8)):
+        time.sleep(0.005)
+    yield Row("restart with 10,000 waiting events, first answer", time.perf_counter() - started, "s", 2.0)
+    crew.stop()
+    again.close()
+
+
+def _answered(house: House, number: int) -> bool:
+    session = keys.session_of(house.app.name, f"bench:{number}")
+    opened: Opened = house.app.sessions.open(session)
+    return bool(opened.document.seen)
+
+
+def _event(session: str, number: int) -> Event:
+    made = Event(f"{session}:{number}", "message", "main", session, Sender("terminal:local"), SAID, 1.0, order_of(1.0, number))
+    return replace(made, private=True)
+
+
+@contextmanager
+def scripted() -> Iterator[str]:
+    """The address of a model in a process of its own that always answers the same."""
+    command = [sys.executable, "-m", "scripts.benchmarks.sessions"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def _serve() -> None:
+    from tests.fakes.model import ScriptedModel, say
+    from tests.fakes.server import Answer, Recorded, json_answer
+
+    class Same(ScriptedModel):
+        """Keeps nothing."""
+
+        def answer(self, request: Recorded) -> Answer:
+            self.requests.clear()
+            return json_answer({"usage": {"prompt_tokens": len(request.body) // 4, "completion_tokens": 50}, **say(SAID)})
+
+    with Same() as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _serve()

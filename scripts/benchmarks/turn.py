@@ -1,0 +1,154 @@
+"""What a turn of six rounds costs us: CPU of our own process, beside the same six requests through a bare httpx loop.
+
+The model is scripted and lives in a process of its own; capabilities run in theirs; the store is SQLite; the history holds 40 messages
+and keeps 20 tools resident."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from functions.agent.messages import Message, ToolCall
+from functions.agent.session import Document
+from functions.agent.toolset import in_scope
+from functions.agent.turn import handle
+from functions.events import Event, Sender, order_of
+from functions.settings import Settings
+from functions.wiring import House, open_house
+from scripts.benchmarks.rows import Row
+from sigil.kv import keys
+from sigil.protocol import Caller, Offer
+
+TURNS: Final = 40
+WARM: Final = 5
+ROUNDS: Final = 6
+TOOLS: Final = 20
+MESSAGES: Final = 40
+SESSION: Final = "terminal:bench"
+_NOUNS: Final = (
+    "text number date list table colour name path word sentence unit price angle score label token range matrix point code".split()
+)
+
+
+def run(data: Path | None) -> Iterator[Row]:
+    """Milliseconds a turn, the median of forty."""
+    with tempfile.TemporaryDirectory() as folder, scripted() as url, httpx.Client() as client:
+        settings = Settings(data=folder, library="none", runners=1, llm_url=url, llm_key="none", llm_model="scripted")
+        house = open_house(settings)
+        history = _history([_deployed(house, noun) for noun in _NOUNS])
+        ours, floor, walls = [], [], []
+        for number in range(WARM + TURNS):
+            spent, wall = _turn(house, history, number)
+            bodies = client.get(url).json()
+            assert len(bodies) == ROUNDS, f"a turn made {len(bodies)} requests"
+            least = _bare(client, url, [body.encode() for body in bodies])
+            if number >= WARM:
+                ours.append(spent)
+                walls.append(wall)
+                floor.append(least)
+        house.close()
+    median = statistics.median
+    yield Row("turn of six rounds, CPU", median(ours), "ms", 8.0, floor=median(floor))
+    yield Row("turn of six rounds, CPU over the bare requests", median(ours) - median(floor), "ms")
+    yield Row("turn of six rounds, wall", median(walls), "ms")
+
+
+def _turn(house: House, history: Document, number: int) -> tuple[float, float]:
+    """CPU and wall time of one turn over the same history, in ms."""
+    sessions = house.app.sessions
+    sessions.save(sessions.open(keys.session_of(house.app.name, SESSION)), history)
+    now = time.time()
+    event = Event(
+        f"terminal:{number}", "message", house.app.name, SESSION, Sender("terminal:local", "you"), "go on", now, order_of(now, number)
+    )
+    cpu, wall = time.process_time(), time.perf_counter()
+    opened = handle(replace(event, private=True), house.app)
+    spent = (time.process_time() - cpu) * 1e3, (time.perf_counter() - wall) * 1e3
+    assert opened.document.outbox[-1].rounds == ROUNDS, opened.document.outbox[-1]
+    return spent
+
+
+def _bare(client: httpx.Client, url: str, bodies: list[bytes]) -> float:
+    """CPU of sending what a turn sent and reading what it read, in ms."""
+    started = time.process_time()
+    for body in bodies:
+        response = client.post(f"{url}/chat/completions", content=body, headers={"content-type": "application/json"})
+        response.json()
+    return (time.process_time() - started) * 1e3
+
+
+def _deployed(house: House, noun: str) -> Offer:
+    properties = {
+        name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."} for name in ("text", "unit", "form")
+    }
+    spec: dict[str, Any] = {
+        "name": f"mend-{noun}",
+        "description": f"Reads a {noun}, mends what is wrong with it and gives it back in the form that was asked for.",
+        "schema": {"type": "object", "properties": properties, "required": ["text"]},
+        "execute": "return { text: input.text, length: input.text.length }",
+        "examples": [f"mend this {noun}: abc", f"what is wrong with the {noun} abc?"],
+    }
+    return house.app.registry.deploy(spec, Caller(house.app.name, owner=True)).offer
+
+
+def _history(offers: list[Offer]) -> Document:
+    """Two queries that page ten tools in each, and talk, up to 40 messages."""
+    document = Document()
+    for half, loads in enumerate((offers[:10], offers[10:])):
+        query = ToolCall(f"call_{half}", "sigil_query", '{"query": "mend", "limit": 10}')
+        found = "; ".join(f"{offer.tool}: {offer.description}" for offer in loads)
+        asked = Message("user", "Mend these for me, please.", at=1.0)
+        document = document.add(
+            asked, Message("assistant", "", calls=(query,)), Message("tool", found, call_id=query.id, loads=tuple(loads))
+        )
+    while len(document.messages) < MESSAGES:
+        said = Message("user" if len(document.messages) % 2 == 0 else "assistant", "A sentence or two of plain talk. " * 5, at=1.0)
+        document = document.add(said)
+    assert len(in_scope(document.messages)) == TOOLS
+    return document
+
+
+@contextmanager
+def scripted() -> Iterator[str]:
+    """The address of a scripted model in a process of its own: five rounds with a call each, then a text."""
+    command = [sys.executable, "-m", "scripts.benchmarks.turn"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def _serve() -> None:
+    from tests.fakes.model import ScriptedModel, call, say
+    from tests.fakes.server import Answer, Recorded, json_answer
+
+    class Six(ScriptedModel):
+        """Decides by what the turn has answered so far; GET gives the bodies of the last turn's requests."""
+
+        def answer(self, request: Recorded) -> Answer:
+            if request.method == "GET":
+                return json_answer([body.body.decode() for body in self.requests if body.method == "POST"][-ROUNDS:])
+            messages = request.json()["messages"]
+            last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+            calls = sum(message["role"] == "tool" for message in messages[last:])
+            made = call((f"cap_mend_{_NOUNS[calls]}", {"text": "abc"})) if calls < ROUNDS - 1 else say("Done: abc, and its length is 3.")
+            return json_answer({"usage": {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10}, **made})
+
+    with Six() as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _serve()

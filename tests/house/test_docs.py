@@ -1,0 +1,134 @@
+"""Documentation under test: what exists is named in README.md or docs/, and what they name exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+import typer
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+
+from functions import cli as uncaged
+from functions.agent.commands import COMMANDS
+from functions.settings import Settings
+from sigil import cli as sigil
+from sigil import manifest
+from tests.house.tree import ROOT
+
+PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+TOML_NAMES = {"tests": "test"}
+"""Manifest fields that `sigil.toml` writes in another way."""
+
+
+@lru_cache(maxsize=1)
+def text() -> str:
+    return "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def commands(app: typer.Typer) -> list[str]:
+    """Every command, those of groups as `group command`."""
+    return sorted(_named(typer.main.get_command(app)))
+
+
+def _named(command: object, path: str = "") -> Iterator[str]:
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield path
+    for name, sub in (inner or {}).items():
+        yield from _named(sub, f"{path} {name}".strip())
+
+
+def settings_table() -> str:
+    """The table of docs/settings.md, as the settings themselves tell it."""
+    rows = ["| setting | default | meaning |", "|---|---|---|"]
+    for part in fields(Settings):
+        default = ",".join(part.default) if isinstance(part.default, tuple) else str(part.default)
+        shown = f"`{default}`" if default else ""
+        secret = " (secret)" if part.metadata["secret"] else ""
+        rows.append(f"| `{part.metadata['name']}` | {shown} | {part.metadata['meaning']}{secret} |")
+    return "\n".join(rows)
+
+
+def test_the_table_of_settings_is_what_the_settings_say() -> None:
+    assert settings_table() in page("settings.md"), f"put this into docs/settings.md:\n\n{settings_table()}\n"
+
+
+def test_every_command_is_documented() -> None:
+    wanted = [*(f"uncaged {name}" for name in commands(uncaged.cli)), *(f"sigil {name}" for name in commands(sigil.app))]
+
+    assert not [command for command in wanted if not re.search(rf"`{command}\b|^\s*\$ {command}\b", text(), re.MULTILINE)]
+
+
+def test_every_slash_command_is_documented_with_its_meaning() -> None:
+    assert not [name for name, (meaning, _) in COMMANDS.items() if f"| `/{name}` | {meaning} |" not in page("chat.md")]
+
+
+@pytest.mark.parametrize("part", [manifest.Manifest, manifest.Permissions, manifest.Limits, manifest.Test])
+def test_every_field_of_a_manifest_is_documented(part: type[BaseModel]) -> None:
+    names = [TOML_NAMES.get(name, name) for name in part.model_fields]
+
+    assert not [name for name in names if not re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`|^\[*{name}\b", page("manifest.md"), re.MULTILINE)]
+
+
+def test_every_route_of_the_server_is_documented() -> None:
+    from functions import local, webhook
+    from sigil import http
+
+    chat = local.chat_routes(None, "")  # type: ignore[arg-type]
+    routes = [*webhook.router(lambda: None).routes, *http.router(None, "").routes, *chat.routes]  # type: ignore[arg-type,return-value]
+    paths = {route.path.partition("{")[0].rstrip("/") for route in routes if isinstance(route, APIRoute)}
+
+    assert paths
+    assert not [path for path in paths if path not in text()]
+
+
+@lru_cache(maxsize=1)
+def written_commands() -> frozenset[tuple[str, str]]:
+    """(`scripts`, name), (`uncaged`, command) and (`sigil`, command) wherever a page has them as code."""
+    found = re.findall(r"(?:[`\s]|/bin/|^)(?:\$ )?(scripts/|uncaged |sigil )([a-z][a-z-]*)", text(), re.MULTILINE)
+    return frozenset((house.rstrip("/ "), name) for house, name in found)
+
+
+def test_the_scripts_that_the_pages_name_exist() -> None:
+    named = {name for house, name in written_commands() if house == "scripts"}
+
+    assert {"chat", "test", "serve"} <= named
+    assert not [name for name in named if not (ROOT / "scripts" / name).exists()]
+
+
+def test_the_commands_that_transcripts_run_exist() -> None:
+    known = {"uncaged": commands(uncaged.cli), "sigil": commands(sigil.app)}
+    ran = re.findall(r"^\s*\$ (?:\S*/)?(uncaged|sigil) ([a-z]+)(?: ([a-z]+))?", text(), re.MULTILINE)
+
+    assert ran
+    assert not [f"{house} {name}" for house, name, sub in ran if not {name, f"{name} {sub}"} & set(known[house])]
+
+
+def test_the_two_first_commands_stand_at_the_top() -> None:
+    top = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
+
+    assert '$ scripts/chat "encode hello world in base64"' in top
+    assert "aGVsbG8gd29ybGQ=" in top
+    assert "$ scripts/test" in top
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    broken = []
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+        broken += [f"{path.name}: {target}" for target in targets if not _leads_somewhere(path, target)]
+
+    assert not broken
+
+
+def _leads_somewhere(page: Path, target: str) -> bool:
+    return "://" in target or (page.parent / target).exists()

@@ -1,0 +1,50 @@
+"""The environment is read in one place, and the door that must start fast carries nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from tests.house.tree import ROOT, Module, modules
+
+READERS = {"sigil.settings", "functions.settings"}
+NAMES = {"environ", "environb", "getenv", "getenvb", "putenv"}
+
+
+def environment_readers(module: Module) -> list[int]:
+    """The lines on which a module touches the process's environment."""
+    return [node.lineno for node in ast.walk(module.tree) if isinstance(node, ast.Attribute | ast.ImportFrom) and touches(node)]
+
+
+def touches(node: ast.Attribute | ast.ImportFrom) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "os" and any(alias.name in NAMES for alias in node.names)
+    return isinstance(node.value, ast.Name) and node.value.id == "os" and node.attr in NAMES
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    found = {name: environment_readers(module) for name, module in modules().items() if name not in READERS}
+
+    assert not {name: lines for name, lines in found.items() if lines}
+
+
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("functions.webhook", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "rich", "typer", "markdown_it"}),
+        ("functions.registry", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
+        ("functions.cli", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "uvicorn"}),
+        ("sigil.cli", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "pydantic"}),
+        ("functions.agent.turn", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
+        ("functions.channels.telegram", {"wasmtime", "redis", "httpx", "boto3", "fastapi", "markdown_it"}),
+        ("sigil.sandbox.pool", {"wasmtime", "jsonschema", "pydantic"}),
+    ],
+)
+def test_heavy_imports_stay_in_the_rooms_that_need_them(module: str, heavy: set[str]) -> None:
+    program = f"import sys, {module}; print(*sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == []

@@ -1,0 +1,108 @@
+"""The product's own source as data: its modules, what each imports, and every file of the checkout."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HOUSES = ("functions", "sigil")
+SKIPPED = {".git", ".venv", "build", "dist", "node_modules", "__pycache__", ".hypothesis"}
+"""Folders that hold nothing of ours."""
+_BINARY = {".wasm", ".png", ".pyc"}
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module of the two houses."""
+
+    name: str
+    path: Path
+
+    @cached_property
+    def source(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.source)
+
+    @cached_property
+    def comments(self) -> Mapping[int, str]:
+        """The comment on each line that has one."""
+        tokens = tokenize.generate_tokens(io.StringIO(self.source).readline)
+        return {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
+
+    @property
+    def package(self) -> str:
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+
+@lru_cache(maxsize=1)
+def modules() -> Mapping[str, Module]:
+    """All modules, by name."""
+    found = {}
+    for house in HOUSES:
+        for path in sorted((ROOT / house).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = Module(name, path)
+    return found
+
+
+@lru_cache(maxsize=1)
+def arrows() -> Mapping[str, frozenset[str]]:
+    """What each module imports of the two houses.
+
+    Imports inside functions count, and those under `TYPE_CHECKING` too: a type that a module must know is a thing that it depends on.
+    """
+    return {name: frozenset(_imported(module)) for name, module in modules().items()}
+
+
+def _imported(module: Module) -> set[str]:
+    found = {known for name in _named(module) if (known := _known(name)) and known != module.name}
+    # `from package.module import thing` passes through the package; the package itself is only a doorway
+    return {target for target in found if not any(other.startswith(f"{target}.") for other in found)}
+
+
+def _known(name: str) -> str:
+    """`name` when it is one of our modules, else the module that holds it, else nothing."""
+    return name if name in modules() else ""
+
+
+def _named(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(module, node)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _base(module: Module, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = module.package.split(".")
+    up = parts[: len(parts) - node.level + 1]
+    return ".".join([*up, node.module] if node.module else up)
+
+
+@lru_cache(maxsize=1)
+def files() -> tuple[Path, ...]:
+    """Every text file of the checkout."""
+    return tuple(sorted(_walk(ROOT)))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.is_dir():
+            if path.name not in SKIPPED and not path.name.endswith("_cache"):
+                yield from _walk(path)
+        elif path.suffix not in _BINARY:
+            yield path
