@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +11,7 @@ import typer
 from sigil.cli import about, folders, keeping, using
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
-from sigil.errors import SigilError, one_line
+from sigil.errors import SigilError
 from sigil.exits import FAILED, INTERRUPTED, USAGE, exit_code, mistake
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)

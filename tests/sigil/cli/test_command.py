@@ -17,9 +17,9 @@ import typer
 from sigil import http as sigil_http
 from sigil import wiring
 from sigil.cli import app, hoisted, main
-from sigil.exits import exit_code
 from sigil.cli.printing import aligned
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
+from sigil.exits import exit_code
 from sigil.settings import Settings
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.serving import served
