@@ -12,7 +12,7 @@ import orjson
 
 from sigil.errors import UsageError
 from sigil.kv import ABSENT, KV, Expect, keys
-from sigil.manifest import Manifest
+from sigil.manifest import STORED, Manifest
 from sigil.protocol import Caller, Offer, Ref
 
 PAGE = 500
@@ -64,7 +64,7 @@ def decode(data: bytes) -> Record:
 
 
 def _record(fields: dict[str, object]) -> Record:
-    return Record(**{**fields, "manifest": Manifest.model_validate_json(orjson.dumps(fields["manifest"]), strict=True)})  # type: ignore[arg-type]
+    return Record(**{**fields, "manifest": Manifest.model_validate_json(orjson.dumps(fields["manifest"]), strict=True, context=STORED)})  # type: ignore[arg-type]
 
 
 class Catalog:
