@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +11,12 @@ from dataclasses import dataclass
 class Clock:
     """`now`: seconds since the epoch, which people and other machines set as they like. `monotonic`: seconds that only grow.
 
-    `pause` waits for seconds, `wait` for an event or for seconds, and says whether it was the event.
+    `pause` waits for seconds.
     """
 
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
-    wait: Callable[[threading.Event, float], bool] = threading.Event.wait
 
 
 SYSTEM = Clock()

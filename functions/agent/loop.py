@@ -46,20 +46,19 @@ def overhead(name: str) -> float:
 def run(opened: Opened, course: Course) -> tuple[Opened, str]:
     """Take the turn in progress to its final text, saving before a round's calls run and after they have answered."""
     opened = _finish_calls(opened, course)
-    while _turn(opened).rounds < ROUNDS:
+    while True:
         if course.stopped():
             return opened, STOPPED
         if course.app.clock.monotonic() >= course.deadline:
             return opened, OUT_OF_TIME
-        offers = in_scope(opened.document.messages)
-        reply, opened = _ask(opened, course, offers, with_tools=True)
-        if reply.finish == "error" or not reply.calls:
+        last = _turn(opened).rounds >= ROUNDS
+        offers = () if last else in_scope(opened.document.messages)
+        reply, opened = _ask(opened, course, offers, with_tools=not last)
+        if last or reply.finish in ("error", "stopped") or not reply.calls:
             return opened, _final(reply)
         said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
         opened = _checkpoint(opened, course, said)
         opened = _answer(opened, course, reply.calls, offers)
-    reply, opened = _ask(opened, course, (), with_tools=False)
-    return opened, _final(reply)
 
 
 def _turn(opened: Opened) -> Turn:

@@ -5,12 +5,10 @@ The store is SQLite. The long chat and the many chats talk to a scripted model i
 from __future__ import annotations
 
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -22,6 +20,7 @@ from functions.events import Event, Sender, order_of
 from functions.local import Crew
 from functions.settings import Settings
 from functions.wiring import House, open_house
+from scripts.benchmarks.elsewhere import served
 from scripts.benchmarks.rows import Row
 from sigil.kv import Key, keys
 from sigil.kv.sqlite import SqliteKV
@@ -38,11 +37,11 @@ def run(data: Path | None) -> Iterator[Row]:
     """Each number the median or the total of its kind."""
     with tempfile.TemporaryDirectory() as folder:
         yield from _documents(Path(folder))
-    with tempfile.TemporaryDirectory() as folder, scripted() as url:
+    with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
         yield from _long_chat(_house(folder, url))
-    with tempfile.TemporaryDirectory() as folder, scripted() as url:
+    with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
         yield from _many_chats(_house(folder, url))
-    with tempfile.TemporaryDirectory() as folder, scripted() as url:
+    with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
         yield from _late_start(folder, url)
 
 
@@ -140,17 +139,6 @@ def _answered(house: House, number: int) -> bool:
 def _event(session: str, number: int) -> Event:
     made = Event(f"{session}:{number}", "message", "main", session, Sender("terminal:local"), SAID, 1.0, order_of(1.0, number))
     return replace(made, private=True)
-
-
-@contextmanager
-def scripted() -> Iterator[str]:
-    """The address of a model in a process of its own that always answers the same."""
-    command = [sys.executable, "-m", "scripts.benchmarks.sessions"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.stdin.close()
 
 
 def _serve() -> None:

@@ -6,12 +6,10 @@ and keeps 20 tools resident."""
 from __future__ import annotations
 
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +23,7 @@ from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import House, open_house
+from scripts.benchmarks.elsewhere import served
 from scripts.benchmarks.rows import Row
 from sigil.kv import keys
 from sigil.protocol import Caller, Offer
@@ -42,7 +41,7 @@ _NOUNS: Final = (
 
 def run(data: Path | None) -> Iterator[Row]:
     """Milliseconds a turn, the median of forty."""
-    with tempfile.TemporaryDirectory() as folder, scripted() as url, httpx.Client() as client:
+    with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.turn") as url, httpx.Client() as client:
         settings = Settings(data=folder, library="none", runners=1, llm_url=url, llm_key="none", llm_model="scripted")
         house = open_house(settings)
         history = _history([_deployed(house, noun) for noun in _NOUNS])
@@ -116,17 +115,6 @@ def _history(offers: list[Offer]) -> Document:
         document = document.add(said)
     assert len(in_scope(document.messages)) == TOOLS
     return document
-
-
-@contextmanager
-def scripted() -> Iterator[str]:
-    """The address of a scripted model in a process of its own: five rounds with a call each, then a text."""
-    command = [sys.executable, "-m", "scripts.benchmarks.turn"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.stdin.close()
 
 
 def _serve() -> None:
