@@ -74,6 +74,7 @@ def work(event: events.Event, house: House) -> None:
             if problem.code == "EDAMAGED":
                 raise _Unreadable(problem.code, problem.message) from None
             raise
+    log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     flush(opened, house)
 
 

@@ -21,7 +21,7 @@ CALLERS = 16
 class Step:
     """Something that a turn just did, for whoever watches: a terminal, a log. `ms` is how long it took."""
 
-    kind: Literal["open", "request", "call", "answer", "load", "evict", "save", "close", "note"]
+    kind: Literal["open", "request", "call", "answer", "load", "evict", "save", "note"]
     name: str = ""
     text: str = ""
     ms: float = 0.0

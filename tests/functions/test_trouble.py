@@ -178,7 +178,7 @@ def test_a_damaged_session_is_told_and_other_chats_go_on(home: House, bot: BotAp
 def test_a_bug_in_a_turn_is_told_at_the_third_try(home: House, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     from functions.agent import loop
 
-    def broken(*given: Any) -> Any:
+    def broken(*given: Any, **more: Any) -> Any:
         raise ZeroDivisionError
 
     monkeypatch.setattr(loop, "_ask", broken)
