@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from sigil.errors import UsageError
 from sigil.settings import Settings as SigilSettings
@@ -32,7 +33,9 @@ class Settings(SigilSettings):
     deploy: str = setting("UNCAGED_DEPLOY", "members", "in whose chats it may create capabilities: members, owners or none")
     turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
     workers: int = setting("UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time")
-    lease: float = setting("UNCAGED_LEASE", 180.0, "seconds that a worker has a chat to itself; a crashed one's chat waits so long")
+    lease: float = setting(
+        "UNCAGED_LEASE", 180.0, "seconds that a worker has a chat to itself, more than a turn takes; a crashed one's chat waits so long"
+    )
     telegram_token: str = setting("TELEGRAM_TOKEN", "", "the bot's token", secret=True)
     telegram_secret: str = setting(
         "TELEGRAM_SECRET", "", "the webhook's secret token (without it the webhook refuses everything)", secret=True
@@ -44,6 +47,8 @@ class Settings(SigilSettings):
         for name, value, known in (("UNCAGED_ACCESS", self.access, ACCESS), ("UNCAGED_DEPLOY", self.deploy, DEPLOY)):
             if value not in known:
                 raise UsageError("ESETTING", f"{name}={value!r} is unknown", suggestion=f"use {', '.join(known)}")
+        if not 0 < self.lease < inf:
+            raise UsageError("ESETTING", f"UNCAGED_LEASE={self.lease} is no time", suggestion="a number of seconds above 0")
 
     @property
     def endpoint(self) -> str:

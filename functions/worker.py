@@ -29,7 +29,8 @@ PAUSES = (0.5, 2.0, 8.0, 30.0)
 TRIES_MOST = 10
 """How often an event is handed out without coming to anything before it is given up: the backstop behind the turn's own count."""
 UNSENT_SECONDS = 3600.0
-"""How long a reply that the platform does not take stays in the outbox."""
+UNSENT_TRIES = 6
+"""How long, and for how many tries, a reply that the platform does not take stays in the outbox: age alone may be a clock that was set."""
 LOST = "I could not work on your last message: my memory of this chat cannot be read. My owner can see it in the dead letters."
 
 
@@ -81,8 +82,7 @@ def work(event: events.Event, house: House) -> None:
 def flush(opened: Opened, house: House) -> None:
     """Send what waits in the outbox. Each part that left is marked, and each reply is gone from the store before the next is sent."""
     while opened.document.outbox:
-        if house.app.clock.now() - opened.document.outbox[0].at <= UNSENT_SECONDS:
-            opened = _send(opened, house)
+        opened = _send(opened, house)
         opened = house.app.sessions.left(opened)
 
 
@@ -104,6 +104,12 @@ def _send(opened: Opened, house: House) -> Opened:
         channel.send(reply.session, reply.text, reply_to=reply.reply_to, start=reply.sent, sent=mark)
     except Refused as problem:
         log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
+    except Conflict:
+        raise
+    except BackendError as problem:
+        if reply.tries < UNSENT_TRIES or house.app.clock.now() - reply.at <= UNSENT_SECONDS:
+            raise
+        log.note("unsendable", event=reply.event, session=reply.session, code=problem.code)
     else:
         log.note("sent", event=reply.event, session=reply.session)
     return opened

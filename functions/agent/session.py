@@ -44,7 +44,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when it was made."""
+    """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when it was made.
+
+    `tries` counts how often somebody took it over to send it again.
+    """
 
     event: str
     session: str
@@ -55,6 +58,7 @@ class Outgoing:
     usage: Usage = Usage()
     at: float = 0.0
     sent: int = 0
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

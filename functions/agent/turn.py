@@ -41,8 +41,13 @@ def handle(event: Event, app: App, watch: Watch = unwatched) -> Opened:
 
 
 def _taken_over(opened: Opened, app: App) -> Opened:
-    """The closed session; replies that somebody left in its outbox become ours by a save, so that two workers never both send them."""
-    return app.sessions.save(opened, opened.document) if opened.document.outbox else opened
+    """The closed session; replies that somebody left in its outbox become ours by a save, so that two workers never both send them.
+
+    A reply from the future was stamped by a clock that has been set back since: its age counts from now.
+    """
+    now = app.clock.now()
+    waiting = tuple(replace(reply, at=min(reply.at, now), tries=reply.tries + 1) for reply in opened.document.outbox)
+    return app.sessions.save(opened, replace(opened.document, outbox=waiting)) if waiting else opened
 
 
 def stop(session: str, app: App) -> Opened:

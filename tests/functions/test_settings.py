@@ -50,3 +50,9 @@ def test_a_key_alone_means_dashscope_and_neither_means_the_offline_model() -> No
 def test_secrets_are_described_but_never_shown() -> None:
     rows = {name: value for name, value, _ in described(Settings(llm_key="sk-secret", token="t-secret"))}
     assert (rows["UNCAGED_LLM_KEY"], rows["UNCAGED_TOKEN"], rows["TELEGRAM_TOKEN"]) == ("set", "set", "")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_lease_is_a_time(tmp_path: Path, seconds: str) -> None:
+    with pytest.raises(UsageError, match="UNCAGED_LEASE"):
+        Settings.read({"UNCAGED_LEASE": seconds}, tmp_path)

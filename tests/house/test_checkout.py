@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.benchmarks.__main__ import HELPERS
 from tests.house.tree import ROOT, files
 
 SCRIPTS = ("install", "chat", "serve", "lint", "check", "test", "package", "build-engine", "bench")
@@ -74,7 +75,7 @@ def test_without_a_fitting_python_the_installer_says_so(tmp_path: Path) -> None:
 
 
 def test_every_benchmark_has_the_door_that_the_command_knocks_at() -> None:
-    benchmarks = [path for path in (ROOT / "scripts" / "benchmarks").glob("*.py") if path.stem not in ("rows", "__main__", "__init__")]
+    benchmarks = [path for path in (ROOT / "scripts" / "benchmarks").glob("*.py") if path.stem not in (*HELPERS, "__init__")]
 
     assert benchmarks
     assert not [path.name for path in benchmarks if "\ndef run(data: Path | None" not in path.read_text(encoding="utf-8")]

@@ -184,6 +184,16 @@ class QueueContract:
         queue.put(event(2))
         assert handle_all(queue) == [event(2)]
 
+    def test_a_worker_that_is_late_with_retry_puts_off_nothing_that_another_has(self, queue: Queue, other: Queue, clock: Clock) -> None:
+        queue.put(event(1))
+        queue.put(event(2))
+        late = taken(queue)
+        clock.advance(LEASE)
+        current = taken(other)
+        queue.retry(late, 30.0)
+        other.done(current)
+        assert handle_all(other) == [event(2)]
+
     def test_done_said_twice_is_done(self, queue: Queue, other: Queue) -> None:
         queue.put(event(1))
         delivery = taken(queue)

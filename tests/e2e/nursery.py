@@ -1,0 +1,93 @@
+"""A program that forks servers: each is a process of its own, without the second that its imports would take.
+
+It reads one line of JSON a server, `{"name", "settings", "order"}`, and prints `{"name", "pid", "port"}` when that server listens and
+`{"pid", "ended"}` when it has ended. It ends, and kills what still runs, when nobody writes to it any more.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+from typing import Any, NoReturn
+
+import orjson
+import uvicorn
+
+import functions.agent.llm
+import functions.channels.render.telegram
+import functions.channels.telegram.outgoing
+import sigil.registry
+from functions import local, log
+from functions.settings import Settings
+from tests.e2e.switch import Order, Switch
+from tests.e2e.watched import open_watched_house
+
+NEEDED = (functions.agent.llm, functions.channels.render.telegram, functions.channels.telegram.outgoing, sigil.registry)
+"""What a house loads when it is opened or first used."""
+TOKEN = "admin-token-of-the-tests"
+
+
+def main() -> None:
+    waker, wakened = socket.socketpair()
+    wakened.setblocking(False)
+    signal.set_wakeup_fd(wakened.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: set[int] = set()
+    while True:
+        ready, _, _ = select.select([sys.stdin, waker], [], [])
+        if waker in ready:
+            waker.recv(4096)
+            _bury(running)
+        if sys.stdin in ready:
+            line = os.read(sys.stdin.fileno(), 65536)  # one line a write, and a pipe keeps writes of this size whole
+            if not line:
+                break
+            for asked in line.splitlines():
+                running.add(_fork(orjson.loads(asked)))
+    for pid in running:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _fork(asked: dict[str, Any]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _serve(asked)
+    return pid
+
+
+def _bury(running: set[int]) -> None:
+    for pid in tuple(running):
+        ended, _ = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            running.discard(pid)
+            _tell({"pid": pid, "ended": True})
+
+
+def _serve(asked: dict[str, Any]) -> NoReturn:
+    order = Order(**asked["order"])
+    os.close(sys.stdin.fileno())
+    sys.stdin = open(os.devnull)  # noqa: SIM115  it stays open as long as the process lives
+    log.start(open(f"{order.folder}/{asked['name']}.log", "a", buffering=1))  # noqa: SIM115
+    given = asked["settings"]
+    house = open_watched_house(Settings(**{**given, "owners": tuple(given["owners"])}), Switch(order))
+    door = socket.create_server(("127.0.0.1", 0))
+
+    def ready() -> None:
+        _tell({"name": asked["name"], "pid": os.getpid(), "port": door.getsockname()[1]})
+
+    uvicorn.Server(uvicorn.Config(local.app(house, TOKEN, ready), log_level="error", lifespan="on")).run(sockets=[door])
+    house.close()
+    os._exit(0)
+
+
+def _tell(facts: dict[str, Any]) -> None:
+    os.write(1, orjson.dumps(facts) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Servers under test as processes: started, killed, stopped and told apart by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import orjson
+
+from tests.e2e.switch import Order
+
+PATIENCE = 30.0
+"""Seconds after which something that had to happen counts as forgotten."""
+SECRET = "a-secret-of-the-webhook"
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server: `log` is the file of its log lines."""
+
+    name: str
+    pid: int
+    port: int
+    log: Path
+
+    def knock(self, update: dict[str, Any]) -> bool:
+        """Deliver an update as the platform does; whether it was taken with a 200."""
+        try:
+            headers = {"x-telegram-bot-api-secret-token": SECRET}
+            return httpx.post(f"http://127.0.0.1:{self.port}/webhook/telegram", json=update, headers=headers, timeout=PATIENCE).is_success
+        except httpx.HTTPError:
+            return False
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal."""
+        os.kill(self.pid, number)
+
+    def steps(self) -> list[dict[str, Any]]:
+        """The lines of its log so far."""
+        return [orjson.loads(line) for line in self.log.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+class Nursery:
+    """Starts servers and knows which of them live. A context manager."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._told: list[dict[str, Any]] = []
+        self._started = 0
+        environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", "tests.e2e.nursery"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+
+    def start(self, settings: dict[str, Any], order: Order) -> Server:
+        """A server that listens, under a name that is no other's."""
+        with self._changed:
+            self._started += 1
+            name = f"server-{self._started}"
+            addresses = {field: f"{settings[field]}/{name}" for field in ("llm_url", "telegram_api")}
+            line = orjson.dumps({"name": name, "settings": {**settings, **addresses}, "order": asdict(order)}) + b"\n"
+            assert len(line) < pipe_size()
+            assert self._program.stdin is not None
+            self._program.stdin.write(line)
+        facts = self._wait("name", name)
+        return Server(name, facts["pid"], facts["port"], Path(order.folder, f"{name}.log"))
+
+    def ended(self, server: Server) -> None:
+        """Wait until the server is gone."""
+        self._wait("pid", server.pid, ended=True)
+
+    def lives(self, server: Server) -> bool:
+        """Whether the server is still there."""
+        with self._changed:
+            return not self._found("pid", server.pid, True)
+
+    def kill(self, *servers: Server) -> None:
+        """End what still lives, at once."""
+        for server in servers:
+            with suppress(ProcessLookupError):
+                server.signal(signal.SIGKILL)
+            self.ended(server)
+
+    def _found(self, field: str, value: object, ended: bool) -> dict[str, Any] | None:
+        return next((facts for facts in self._told if facts.get(field) == value and facts.get("ended", False) is ended), None)
+
+    def _wait(self, field: str, value: object, *, ended: bool = False) -> dict[str, Any]:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._found(field, value, ended), PATIENCE), f"nothing is heard of {value}"
+            found = self._found(field, value, ended)
+        assert found is not None
+        return found
+
+    def _listen(self) -> None:
+        assert self._program.stdout is not None
+        for line in self._program.stdout:
+            with self._changed:
+                self._told.append(orjson.loads(line))
+                self._changed.notify_all()
+
+    def __enter__(self) -> Self:
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._program.stdin is not None
+        self._program.stdin.close()
+        self._program.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        assert self._program.stdout is not None
+        self._program.stdout.close()
+
+
+def pipe_size() -> int:
+    """Bytes of a write that a pipe keeps whole."""
+    return os.pathconf("/", "PC_PIPE_BUF")

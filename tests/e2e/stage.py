@@ -1,0 +1,235 @@
+"""A stage for one story: a store of its own, a platform, a model that plans by what it reads, and servers over them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from functions.agent.session import Document, Sessions
+from functions.letters import Letter, letters
+from sigil.kv import keys
+from sigil.kv.sqlite import SqliteKV
+from tests.e2e.servers import PATIENCE, SECRET, Nursery, Server
+from tests.e2e.switch import Order
+from tests.fakes.bot_api import TOKEN, BotApi
+from tests.fakes.model import ScriptedModel, call, say
+from tests.fakes.server import Answer, Recorded, json_answer
+
+OWNER = 42
+LONG = "long " * 1000
+"""Goes out in two parts."""
+Heard = Callable[[str, str], None]
+
+
+class Gate:
+    """Holds back what passes it until it is opened, or the story ends."""
+
+    def __init__(self, model: Planner) -> None:
+        self._opened = threading.Event()
+        self._model = model
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def wait(self) -> None:
+        while not self._opened.wait(0.05) and not self._model.closing.is_set():
+            pass
+
+    def held(self, text: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """A reply of the model that comes when the gate is open."""
+
+        def reply(body: dict[str, Any]) -> dict[str, Any]:
+            self.wait()
+            return say(text)
+
+        return reply
+
+
+def unheard(server: str, point: str) -> None:
+    """Nobody listens."""
+
+
+class Planner(ScriptedModel):
+    """A model whose replies depend on what it reads alone: whoever asks again is told the same.
+
+    `task N` takes it three rounds: a query, a call of both capabilities side by side, a long answer. Anything else is answered at once.
+    `spin`: how long each of the two works. What `then` was given comes first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: Heard = unheard
+        self.spin = 0
+
+    def answer(self, request: Recorded) -> Answer:
+        self.heard(request.path.split("/")[1], f"request {len(self.requests)} received")
+        if self._script:
+            return super().answer(request)
+        usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10}
+        return json_answer({"usage": usage, **plan(request.json()["messages"], self.spin)})
+
+    def asked(self) -> list[str]:
+        """What the person had said last in each request, in order."""
+        return [said(body["messages"][newest(body["messages"])]) for body in self.bodies]
+
+
+def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
+    """What a model that has read `messages` says next."""
+    place = newest(messages)
+    asked = said(messages[place])
+    task = re.fullmatch(r"task (\d+)", asked)
+    step = sum(message["role"] == "assistant" for message in messages[place:])
+    if task is None or step > 1:
+        return say(f"{LONG if task else ''}answer to {asked}")
+    calls = [("sigil_query", {"query": "number", "limit": 10})], [("cap_note", {"spin": spin}), ("cap_double", {"spin": spin})]
+    made = call(*calls[step])
+    for each in made["choices"][0]["message"]["tool_calls"]:
+        each["id"] = f"{each['function']['name']}-of-{task[1]}"
+    return made
+
+
+def newest(messages: list[dict[str, Any]]) -> int:
+    """Where the newest user message stands."""
+    return max(position for position, message in enumerate(messages) if message["role"] == "user")
+
+
+def said(message: dict[str, Any]) -> str:
+    """What a person wrote, without the stamp that the prompt adds."""
+    return str(message["content"]).splitlines()[-1]
+
+
+class Platform(BotApi):
+    """A Bot API that says when a message has arrived, before its sender hears of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: Heard = unheard
+
+    def answer(self, request: Recorded) -> Answer:
+        answer = super().answer(request)
+        if request.path.endswith("/sendMessage") and answer.status == 200:
+            self.heard(request.path.split("/")[1], f"message {len(self.messages)} received")
+        return answer
+
+    @property
+    def texts(self) -> list[str]:
+        """What was sent, in order; without the padding of long answers."""
+        with self.changed:
+            return [shortened(message["text"]) for message in self.messages]
+
+    def wait_for_texts(self, *texts: str) -> None:
+        """Wait until each of them has been sent."""
+        with self.changed:
+            found = self.changed.wait_for(lambda: set(texts) <= set(self.texts), PATIENCE)
+        assert found, f"{texts} are not among {self.texts}"
+
+
+def shortened(text: str) -> str:
+    return re.sub(r"(long ?)+", "… ", text).strip()
+
+
+def update(number: int, text: str, sender: int = OWNER) -> dict[str, Any]:
+    """A private message as Telegram delivers it; the higher its number, the later it was written."""
+    return {
+        "update_id": number,
+        "message": {
+            "message_id": number,
+            "date": 1_780_000_000 + number,
+            "from": {"id": sender, "is_bot": False, "first_name": "Ada"},
+            "chat": {"id": sender, "type": "private"},
+            "text": text,
+        },
+    }
+
+
+@dataclass(slots=True)
+class Stage:
+    """What a story plays on. `settings` are those of every server; `folder` holds the store and the notes of the switches."""
+
+    nursery: Nursery
+    folder: Path
+    platform: Platform
+    model: Planner
+    settings: dict[str, Any]
+    store: SqliteKV
+    servers: list[Server] = field(default_factory=list)
+
+    def start(self, at: str = "", number: int = signal.SIGKILL, once: str = "fired") -> Server:
+        """One more server. The first to get to the point `at`, of all with the same `once`, is killed there or gets the signal `number`."""
+        server = self.nursery.start(self.settings, Order(str(self.folder), at, number, once))
+        self.servers.append(server)
+        return server
+
+    def deliver(self, server: Server, happened: dict[str, Any]) -> None:
+        """Deliver an update to a server that may stall or die before it answers."""
+        threading.Thread(target=server.knock, args=(happened,), daemon=True).start()
+
+    def named(self, name: str) -> Server:
+        """The server of this name."""
+        return next(server for server in self.servers if server.name == name)
+
+    def document(self, chat: int = OWNER) -> Document:
+        """The session's document as it stands in the store."""
+        return Sessions(self.store).open(keys.session_of("main", f"telegram:{chat}")).document
+
+    def notes(self, file: str) -> list[str]:
+        """What the switches noted: the `journal` of all points, the `runs` of capabilities."""
+        path = self.folder / file
+        return path.read_text().splitlines() if path.exists() else []
+
+    def fired(self, once: str = "fired") -> bool:
+        """Whether a server got to its point."""
+        return (self.folder / once).exists()
+
+    def dead(self) -> list[Letter]:
+        """The dead letters."""
+        return list(letters(self.store))
+
+    def rests(self, chat: int = OWNER) -> bool:
+        """Whether nothing waits and nobody works."""
+        inbox = keys.inbox(keys.session_of("main", f"telegram:{chat}"), "").partition
+        return not any(self.store.scan(partition) for partition in (inbox, "ready", "claim"))
+
+
+def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+    """Wait for something that can only be looked at: a store, a log."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"it did not happen: {what}"
+        time.sleep(0.02)
+
+
+@contextmanager
+def staged(nursery: Nursery, furnished: Path, folder: Path, **settings: Any) -> Iterator[Stage]:
+    """A stage in the new `folder`, its store and artifacts copied from `furnished`."""
+    shutil.copytree(furnished, folder, symlinks=True)
+    store = SqliteKV(folder / "uncaged.db")
+    with Platform() as platform, Planner() as model:
+        given = {
+            "data": str(folder),
+            "library": "none",
+            "runners": 1,
+            "workers": 1,
+            "lease": 1.0,
+            "owners": [f"telegram:{OWNER}"],
+            "access": "open",
+            "llm_url": model.url,
+            "telegram_token": TOKEN,
+            "telegram_secret": SECRET,
+            "telegram_api": platform.url,
+            **settings,
+        }
+        stage = Stage(nursery, folder, platform, model, given, store)
+        try:
+            yield stage
+        finally:
+            nursery.kill(*stage.servers)
+            store.close()

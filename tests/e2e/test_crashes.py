@@ -1,0 +1,226 @@
+"""The crash table: a server is killed at every point of a turn's way, and what was promised still holds."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from functions.agent.messages import Message
+from functions.agent.session import Document
+from functions.agent.turn import GAVE_UP
+from tests.e2e.servers import Server
+from tests.e2e.stage import OWNER, Stage, until, update
+
+AT_ONCE = 6
+"""Rows played at the same time: mostly they wait for a lease to end."""
+FIRST, NEXT = update(10, "task 1"), update(11, "hello")
+REPLY, FOLLOWING = ("…", "… answer to task 1"), "answer to hello"
+SPIN = 400
+"""Long enough for a call to be hit in its middle."""
+Stages = Callable[..., AbstractContextManager[Stage]]
+Mode = Literal["another process is started", "another process runs already"]
+MODES: tuple[Mode, ...] = ("another process is started", "another process runs already")
+LEASES: dict[Mode, float] = {MODES[0]: 1.0, MODES[1]: 2.0}
+"""Seconds that a row waits; where two are there from the start, it must be more than a turn takes on a busy machine."""
+MUST_HAVE = (
+    r"write inbox 1 after",
+    r"write head 1 (before|after)",
+    r"request 1 received",
+    r"run note 1 during",
+    r"run double 1 during",
+    r"run note 1 after",
+    r"send 1 before",
+    r"message 1 received",
+    r"send 1 after",
+    r"delete inbox 1 before",
+)
+"""What the issue of crashes is about: points that a clean run must pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What came of a crash at `point`. `problems` is empty when all promises were kept."""
+
+    point: str
+    replies: str
+    notes: int
+    doubles: int
+    requests: int
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        verdict = "; ".join(self.problems) or "kept"
+        return f"{self.point:<30} {self.replies:>7} {self.notes:>5} {self.doubles:>7} {self.requests:>9}  {verdict}"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What stood right after the crash."""
+
+    document: Document
+    texts: tuple[str, ...]
+    runs: Counter[str]
+
+    @property
+    def marked(self) -> int:
+        """How many parts of the reply the store knows to have left."""
+        if self.document.outbox:
+            return self.document.outbox[0].sent
+        return len(self.texts) if self.document.seen else 0
+
+    @property
+    def recorded(self) -> bool:
+        return any(message.call_id == "cap_note-of-1" for message in self.document.messages)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(stage: Stages, mode: Mode) -> None:
+    points = way_of_a_turn(stage)
+    missing = [wanted for wanted in MUST_HAVE if not any(re.fullmatch(wanted, point) for point in points)]
+    assert not missing, f"a clean run has no such point: {missing}"
+    with ThreadPoolExecutor(AT_ONCE) as players:
+        rows = list(players.map(lambda point: play(stage, point, mode), points))
+    print(f"\n{mode}\n{'killed at':<30} replies notes doubles  requests  verdict", *rows, sep="\n")
+    assert not [str(row) for row in rows if row.problems]
+
+
+def test_a_turn_that_kills_its_server_is_given_up_at_its_third_try_and_the_chat_goes_on(stage: Stages) -> None:
+    with stage() as scene:
+        for once in ("first", "second"):
+            server = scene.start("model request 1 before", once=once)
+            if once == "first":
+                scene.deliver(server, FIRST)
+            scene.nursery.ended(server)
+        survivor = scene.start()
+        assert survivor.knock(FIRST)
+        assert survivor.knock(NEXT)
+        scene.platform.wait_for_texts(FOLLOWING)
+        until(scene.rests, "nothing waits any more")
+        assert scene.platform.texts == [GAVE_UP, FOLLOWING]
+        assert [letter.id for letter in scene.dead()] == ["telegram:4242:10"]
+        assert not [problem for problem in damaged(scene) if not problem.startswith("dead letters")]
+
+
+def way_of_a_turn(stage: Stages) -> list[str]:
+    """Every point that a turn passes when nothing goes wrong."""
+    with stage() as scene:
+        heard: list[str] = []
+        scene.model.heard = scene.platform.heard = lambda server, point: heard.append(point)
+        assert scene.start().knock(FIRST)
+        scene.platform.wait_for_texts(*REPLY)
+        until(lambda: "delete claim 1 after" in scene.notes("journal"), "the session is given back")
+        assert Counter(scene.notes("runs")) == {"note": 1, "double": 1}
+        return [*scene.notes("journal"), *heard]
+
+
+def play(stage: Stages, point: str, mode: Mode) -> Row:
+    """Crash at the point, let another process go on, and look at what it all came to."""
+    with stage(lease=LEASES[mode]) as scene:
+        scene.model.spin = SPIN if "during" in point else 0
+        try:
+            survivor, moment = crash(scene, point, mode)
+            finish(scene, survivor)
+        except AssertionError as problem:
+            return row(scene, point, [str(problem)])
+        return row(scene, point, [*broken(scene, moment), *damaged(scene)])
+
+
+def crash(scene: Stage, point: str, mode: Mode) -> tuple[Server, Moment]:
+    """The first message, delivered until it is taken; one server dies of it, the other one lives."""
+    scene.model.heard = scene.platform.heard = lambda server, heard: kill(scene, server) if heard == point else None
+    target = scene.start(point)
+    other = scene.start(point) if mode == MODES[1] else None
+    taken = target.knock(FIRST)
+    until(scene.fired, f"a server gets to {point}")
+    victim = target
+    if other:
+        until(lambda: not all(map(scene.nursery.lives, (target, other))), "a server dies")
+        victim = target if not scene.nursery.lives(target) else other
+    scene.nursery.ended(victim)
+    moment = Moment(scene.document(), tuple(scene.platform.texts), Counter(scene.notes("runs")))
+    survivor = (other if victim is target else target) or scene.start()
+    assert taken or survivor.knock(FIRST)
+    return survivor, moment
+
+
+def kill(scene: Stage, server: str) -> None:
+    """Kill the server whose request has just arrived, unless one was killed already."""
+    if not scene.fired():
+        (scene.folder / "fired").touch()
+        os.kill(scene.named(server).pid, 9)
+        scene.nursery.ended(scene.named(server))
+
+
+def finish(scene: Stage, survivor: Server) -> None:
+    """The first message is answered; it is delivered once more; the next one is answered too."""
+    scene.platform.wait_for_texts(*REPLY)
+    assert survivor.knock(FIRST)
+    assert survivor.knock(NEXT)
+    scene.platform.wait_for_texts(FOLLOWING)
+    until(scene.rests, "nothing waits any more")
+
+
+def broken(scene: Stage, moment: Moment) -> list[str]:
+    """The promises about replies and runs that were not kept."""
+    problems = []
+    more = Counter(scene.platform.texts) - Counter([*REPLY, FOLLOWING])
+    in_the_gap = Counter(moment.texts[moment.marked :])
+    if more - in_the_gap or more.total() > 1:
+        problems.append(f"sent twice: {dict(more)}")
+    if list(dict.fromkeys(scene.platform.texts)) != [*REPLY, FOLLOWING]:
+        problems.append("out of order")
+    runs = Counter(scene.notes("runs"))
+    if runs["note"] > 1 or runs["double"] > 2:
+        problems.append(f"ran again: {dict(runs)}")
+    if moment.recorded and runs != moment.runs:
+        problems.append("a recorded call ran again")
+    return problems
+
+
+def damaged(scene: Stage) -> list[str]:
+    """What is wrong with the history, the requests and the store."""
+    requests = enumerate((unpaired(body["messages"]) for body in scene.model.bodies), 1)
+    problems = [f"request {number}: {problem}" for number, problem in requests if problem]
+    document = scene.document(OWNER)
+    if problem := unpaired([as_sent(message) for message in document.messages]):
+        problems.append(f"history: {problem}")
+    if sum(message.role == "user" for message in document.messages) != 2:
+        problems.append("a message stands in the history twice, or never")
+    if document.turn or document.outbox:
+        problems.append("the turn is not closed")
+    if dead := scene.dead():
+        problems.append(f"dead letters: {dead}")
+    return problems
+
+
+def as_sent(message: Message) -> dict[str, Any]:
+    return {"role": message.role, "tool_call_id": message.call_id, "tool_calls": [{"id": call.id} for call in message.calls]}
+
+
+def unpaired(messages: Sequence[dict[str, Any]]) -> str:
+    """Which call is not answered exactly once, right behind the message that made it; empty when all are."""
+    open_calls: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in open_calls:
+                return f"an answer without its call: {message['tool_call_id']}"
+            open_calls.remove(message["tool_call_id"])
+            continue
+        if open_calls:
+            return f"calls without an answer: {open_calls}"
+        open_calls = [call["id"] for call in message.get("tool_calls") or ()]
+    return f"calls without an answer: {open_calls}" if open_calls else ""
+
+
+def row(scene: Stage, point: str, problems: Sequence[str]) -> Row:
+    texts, runs = Counter(scene.platform.texts), Counter(scene.notes("runs"))
+    parts = "+".join(str(texts[text]) for text in (*REPLY, FOLLOWING))
+    return Row(point, parts, runs["note"], runs["double"], len(scene.model.bodies), tuple(problems))

@@ -1,0 +1,248 @@
+"""A wall clock that somebody sets, by a day in either direction, changes stamps and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from functions.agent import turn
+from functions.agent.app import App
+from functions.agent.loop import OUT_OF_TIME
+from functions.agent.model import Reply, Request
+from functions.agent.offline import OfflineModel
+from functions.agent.roles import Rules
+from functions.agent.session import Sessions
+from functions.agent.trace import read
+from functions.channels.base import Busy
+from functions.channels.replies import Replies
+from functions.clock import Clock
+from functions.events import Event, Sender, order_of
+from functions.queues.inbox import Inbox
+from functions.settings import Settings
+from functions.wiring import House
+from functions.worker import process
+from sigil.artifacts import MemoryArtifacts
+from sigil.errors import BackendError
+from sigil.kv import keys
+from sigil.kv.memory import MemoryKV
+from sigil.protocol import Caller, Found
+from sigil.wiring import Stores
+
+DAY = 86_400.0
+LEASE = 180.0
+START = 1_800_000_000.0
+SESSION = keys.session_of("main", "telegram:7")
+jumps = pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day forward"])
+
+
+@dataclass
+class Hands:
+    """The two hands of a clock."""
+
+    wall: float = START
+    steady: float = 1_000.0
+
+    def pass_(self, seconds: float) -> None:
+        self.wall += seconds
+        self.steady += seconds
+
+    def jump(self, seconds: float) -> None:
+        self.wall += seconds
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(lambda: self.wall, lambda: self.steady, self.pass_)
+
+
+class Interrupted:
+    """The offline model; something happens while it answers."""
+
+    name, window = "interrupted", 32_000
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self._model, self._meanwhile = OfflineModel(), meanwhile
+
+    def chat(self, request: Request) -> Reply:
+        self._meanwhile()
+        return self._model.chat(request)
+
+
+class Nothing:
+    """A registry in which nothing is found."""
+
+    def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
+        return Found()
+
+
+@dataclass
+class Chat:
+    """A platform that answers as `moods` say and well afterwards."""
+
+    moods: list[Exception] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+
+    def for_us(self, event: Event) -> bool:
+        return True
+
+    def typing(self, session: str) -> None: ...
+
+    def send(self, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
+        if self.moods:
+            raise self.moods.pop(0)
+        self.sent.append(reply_to)
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def chat() -> Chat:
+    return Chat()
+
+
+@pytest.fixture
+def home(hands: Hands, chat: Chat) -> House:
+    return opened(MemoryKV(lambda: hands.wall), hands, chat)
+
+
+def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> House:
+    """A process over a store."""
+    app = App("main", kv, Sessions(kv), OfflineModel(), Nothing(), Rules(access="open"), hands.clock)  # type: ignore[arg-type]
+    inbox = Inbox(kv, clock=hands.clock, lease=LEASE)
+    return House(Settings(), Stores(kv, MemoryArtifacts()), inbox, {"telegram": chat}, Replies(kv), app)  # type: ignore[dict-item]
+
+
+def thinking(home: House, meanwhile: Callable[[], None]) -> House:
+    """The house with something that happens in the middle of every request."""
+    return replace(home, app=replace(home.app, model=Interrupted(meanwhile)))
+
+
+def event(number: int) -> Event:
+    at, name = START + number, f"m{number}"
+    order = order_of(at, number)
+    return Event(name, "message", "main", "telegram:7", Sender("telegram:1"), "hello", at, order, reply_to=name, private=True)
+
+
+def work(home: House) -> None:
+    """Handle all that can be had now."""
+    while delivery := home.queue.take(0):
+        process(delivery, home)
+
+
+def said(home: House) -> list[str]:
+    return [message.content for message in home.app.sessions.open(SESSION).document.messages if message.role == "assistant"]
+
+
+@jumps
+def test_a_turns_deadline_does_not_move(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+    for number in (1, 2):
+        home.queue.put(event(number))
+        work(thinking(home, lambda: hands.jump(jump)))
+
+    assert chat.sent == ["m1", "m2"]
+    assert OUT_OF_TIME not in said(home)
+
+
+@jumps
+def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(home: House, hands: Hands, jump: float) -> None:
+    def think() -> None:
+        hands.pass_(home.app.turn_seconds)
+        hands.jump(jump)
+
+    home.queue.put(event(1))
+    work(thinking(home, think))
+
+    assert said(home)[-1] == OUT_OF_TIME
+
+
+@jumps
+def test_a_dead_workers_session_is_free_after_the_lease_and_not_after_a_day(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+    other = opened(home.stores.kv, hands, chat)  # type: ignore[arg-type]
+    home.queue.put(event(1))
+    assert home.queue.take(0)
+    hands.jump(jump)
+
+    work(other)
+    hands.pass_(LEASE)
+    work(other)
+
+    assert chat.sent == ["m1"]
+
+
+@jumps
+def test_a_retry_comes_when_its_delay_is_over(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+    chat.moods = [Busy("slow down", retry_after=30.0)]
+    home.queue.put(event(1))
+    work(home)
+    hands.jump(jump)
+    hands.pass_(30.0)
+    work(home)
+
+    assert chat.sent == ["m1"]
+
+
+@jumps
+def test_a_reply_is_not_too_old_because_the_clock_was_set(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+    chat.moods = [BackendError("EUNAVAILABLE", "no answer")] * 2
+    home.queue.put(event(1))
+    work(home)
+    hands.jump(jump)
+    hands.pass_(10.0)
+    work(home)
+    hands.pass_(10.0)
+    work(home)
+
+    assert chat.sent == ["m1"]
+
+
+def test_a_reply_that_waited_for_its_worker_for_hours_is_sent(home: House, hands: Hands, chat: Chat) -> None:
+    chat.moods = [BackendError("EUNAVAILABLE", "no answer")]
+    home.queue.put(event(1))
+    work(home)
+    hands.pass_(5 * 3600.0)
+    work(home)
+
+    assert chat.sent == ["m1"]
+
+
+@jumps
+def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+    chat.moods = [BackendError("EUNAVAILABLE", "no answer")] * 10_000
+    home.queue.put(event(1))
+    work(home)
+    hands.jump(jump)
+    for _ in range(130):
+        hands.pass_(60.0)
+        work(home)
+
+    assert home.app.sessions.open(SESSION).document.outbox == ()
+    assert home.queue.take(0) is None
+
+
+@jumps
+def test_a_handled_event_stays_handled(home: House, hands: Hands, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "SEEN_MOST", 2)
+    for number in range(1, 6):
+        home.queue.put(event(number))
+        work(home)
+    assert "m1" not in home.app.sessions.open(SESSION).document.seen
+    hands.jump(jump)
+    home.queue.put(event(1))
+    work(home)
+
+    assert chat.sent == ["m1", "m2", "m3", "m4", "m5"]
+
+
+@jumps
+def test_a_trace_tells_no_nonsense(home: House, hands: Hands, jump: float) -> None:
+    home.queue.put(event(1))
+    work(thinking(home, lambda: hands.jump(jump)))
+
+    record = read(home.stores.kv, "m1")
+    assert record
+    assert record["seconds"] >= 0
+    assert all(step.get("ms", 0.0) < 60_000 for step in record["steps"])
