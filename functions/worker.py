@@ -31,6 +31,8 @@ TRIES_MOST = 10
 UNSENT_SECONDS = 3600.0
 UNSENT_TRIES = 6
 """How long, and for how many tries, a reply that the platform does not take stays in the outbox: age alone may be a clock that was set."""
+STOPPING = "The running turn was told to stop."
+"""For whoever waits for an answer to `/stop` itself; in a chat the stopped turn replies."""
 LOST = "I could not work on your last message: my memory of this chat cannot be read. My owner can see it in the dead letters."
 
 
@@ -66,7 +68,8 @@ def work(event: events.Event, house: House) -> None:
     if channel and not channel.for_us(event):
         return
     if event.control:
-        _say(event, control.stop(event, house.app), house)
+        told = control.stop(event, house.app)
+        _say(event, told or ("" if channel else STOPPING), house)
         return
     with _typing(channel, event.session):
         try:

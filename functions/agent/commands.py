@@ -33,7 +33,7 @@ def run(text: str, document: Document, app: App) -> Effect | None:
 
 
 def _help(document: Document, app: App) -> Effect:
-    lines = [f"/{name}: {meaning}" for name, (meaning, _) in COMMANDS.items()]
+    lines = [f"- /{name}: {meaning}" for name, (meaning, _) in COMMANDS.items()]
     return Effect("\n".join(["Write what you need; I look for a capability, or make one, and use it.", "", *lines]), document)
 
 

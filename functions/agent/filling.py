@@ -16,6 +16,7 @@ _LATIN = re.compile(r"[^\u3400-\u9fff\u3000-\u303f\uff00-\uffef]+")
 _SLUG = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
 _AFTER = re.compile(r"(?:\b(?:to|into|in|as)\s+|[成为到]\s*)([^\s,?.!，。？！]+)", re.IGNORECASE)
 _UNIT = re.compile(r"\d\s*([^\W\d][^\s换转变等是成为到]*)")
+_OBJECT = re.compile(r"[把将]\s*(.+?)\s*(?:用|编码|解码|转|换算|变成|加密|哈希|反转)")
 _COLON = re.compile(r": |：")
 _INPUT = re.compile(r"\binput\.([A-Za-z_]\w*)|\binput\[['\"](\w+)['\"]\]")
 _DESTRUCTURED = re.compile(r"\{([^}]*)\}\s*=\s*input\b")
@@ -120,6 +121,8 @@ def _rest(said: str, names: set[str]) -> str:
     if tail and tail[0].strip() and len(head.split()) <= 12:
         return tail[0].strip()
     if _CJK.search(said):
+        if taken := _OBJECT.search(said):
+            return taken[1]
         runs = [run.strip(" ,.?!:") for run in _LATIN.findall(said)]
         foreign = [run for run in runs if run and run.lower() not in names]
         if foreign:

@@ -121,10 +121,13 @@ def _run(course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], doc
 
 
 def _record(opened: Opened, course: Course, answers: Sequence[Answer]) -> Opened:
+    resident = {offer.tool for offer in in_scope(opened.document.messages)}
     for given in answers:
         course.watch(Step("answer", given.call.name, given.content, given.ms, error=given.error))
         for offer in given.loads:
-            course.watch(Step("load", offer.tool, offer.description))
+            if offer.tool not in resident:
+                course.watch(Step("load", offer.tool, offer.description))
+            resident.add(offer.tool)
     now = course.app.clock.now()
     results = [Message("tool", given.content, at=now, call_id=given.call.id, loads=given.loads, cut=given.cut) for given in answers]
     turn = _turn(opened)

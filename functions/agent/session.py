@@ -37,6 +37,11 @@ class Turn:
     began: float = 0.0
     trace: tuple[Mapping[str, Json], ...] = ()
 
+    @property
+    def failed(self) -> bool:
+        """Whether its last request to the model came to nothing."""
+        return bool(self.trace) and self.trace[-1].get("finish") == "error"
+
     def did(self, kind: str, **facts: Json) -> Turn:
         """The turn with one more row in its trace."""
         return replace(self, trace=(*self.trace, {"kind": kind, **facts}))
@@ -46,7 +51,7 @@ class Turn:
 class Outgoing:
     """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when it was made.
 
-    `tries` counts how often somebody took it over to send it again.
+    `tries` counts how often somebody took it over to send it again; `failed`: it says that the model could not answer.
     """
 
     event: str
@@ -59,6 +64,7 @@ class Outgoing:
     at: float = 0.0
     sent: int = 0
     tries: int = 0
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from functions.agent import commands, context
+from functions.agent import commands, context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.compaction import compact
@@ -21,6 +21,7 @@ from sigil.protocol import Caller
 
 ATTEMPTS = 3
 GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
+TOO_LONG = "Your message does not fit into the model's window of {window:,} tokens. Please send it in parts, or a shorter one."
 NOT_YOURS = "I only talk to people whom my owner has let in. Your id here is `{id}`: with it, the owner can add you to UNCAGED_OWNERS."
 
 
@@ -67,7 +68,9 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch) -> Opened:
         left = {message.seq for message in effect.document.messages}
         app.sessions.archive(opened.key, [message for message in opened.document.messages if message.seq not in left])
         return _close(replace(opened, document=effect.document), app, turn, effect.text, said=False)
-    document = _evict(opened, app, watch)
+    document, room = _evict(opened, app, watch), context.room(app.model.window, overhead(app.name), opened.document.ratio)
+    if tokens.of_text(event.text) > room:
+        return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
     document = document.add(Message("user", _text(event), at=event.at, origin=origin))
     return _rounds(_open(opened, replace(document, turn=turn), app, watch), app, watch)
@@ -129,7 +132,8 @@ def _close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True
         document = document.add(*open_calls, Message("assistant", text, at=now))
     event = turn.event
     now = app.clock.now()
-    sending = [Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage, now)] if text else []
+    reply = Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage, now, failed=turn.failed)
+    sending = [reply] if text else []
     document = replace(
         document,
         turn=None,
