@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
@@ -35,13 +36,17 @@ _NUMBERS = itertools.count()
 
 
 class Crew:
-    """The threads that work on the queue. `stop` lets running turns end and takes no new ones."""
+    """The threads that work on the queue, one of them on control events alone. `stop` lets running turns end and takes no new ones."""
 
     def __init__(self, house: House) -> None:
         self._house = house
         self._over = threading.Event()
-        workers = [threading.Thread(target=self._work, name=f"worker-{number}", daemon=True) for number in range(house.settings.workers)]
-        self._threads = [*workers, threading.Thread(target=self._tick, name="ticker", daemon=True)]
+        direct = replace(house, queue=house.control)
+        workers = [
+            threading.Thread(target=self._work, args=(house,), name=f"worker-{n}", daemon=True) for n in range(house.settings.workers)
+        ]
+        control = threading.Thread(target=self._work, args=(direct,), name="control", daemon=True)
+        self._threads = [*workers, control, threading.Thread(target=self._tick, name="ticker", daemon=True)]
 
     def start(self) -> None:
         for thread in self._threads:
@@ -62,12 +67,12 @@ class Crew:
             except SigilError as problem:
                 log.note("unswept", code=problem.code)
 
-    def _work(self) -> None:
+    def _work(self, house: House) -> None:
         while not self._over.is_set():
             try:
-                delivery = self._house.queue.take(LOOK_SECONDS)
+                delivery = house.queue.take(LOOK_SECONDS)
                 if delivery:
-                    worker.process(delivery, self._house)
+                    worker.process(delivery, house)
             except Exception:  # noqa: BLE001  a door: a store that fails for a moment must not end the worker
                 log.failure("the queue cannot be read")
                 self._over.wait(1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import inf
 
@@ -10,6 +11,7 @@ from sigil.settings import Settings as SigilSettings
 from sigil.settings import setting
 
 DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
+_OWNER = re.compile(r"[a-z]+:\S{1,100}", re.ASCII)
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
 
@@ -28,9 +30,11 @@ class Settings(SigilSettings):
     llm_key: str = setting("UNCAGED_LLM_KEY", "", "the endpoint's key", secret=True)
     llm_model: str = setting("UNCAGED_LLM_MODEL", "qwen-plus", "the model's name at the endpoint")
     llm_window: int = setting("UNCAGED_LLM_WINDOW", 128_000, "tokens that fit into one request of the model")
-    owners: tuple[str, ...] = setting("UNCAGED_OWNERS", (), "who may change the agent: telegram:123,slack:U1")
-    access: str = setting("UNCAGED_ACCESS", "members", "who may talk to it: open, members (owners and whom they let in) or owners")
-    deploy: str = setting("UNCAGED_DEPLOY", "members", "in whose chats it may create capabilities: members, owners or none")
+    owners: tuple[str, ...] = setting("UNCAGED_OWNERS", (), "who may change the agent: telegram:123,slack:U1", rules=True)
+    access: str = setting(
+        "UNCAGED_ACCESS", "members", "who may talk to it: open, members (owners and whom they let in) or owners", rules=True
+    )
+    deploy: str = setting("UNCAGED_DEPLOY", "members", "in whose chats it may create capabilities: members, owners or none", rules=True)
     turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
     workers: int = setting("UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time")
     lease: float = setting(
@@ -47,6 +51,16 @@ class Settings(SigilSettings):
         for name, value, known in (("UNCAGED_ACCESS", self.access, ACCESS), ("UNCAGED_DEPLOY", self.deploy, DEPLOY)):
             if value not in known:
                 raise UsageError("ESETTING", f"{name}={value!r} is unknown", suggestion=f"use {', '.join(known)}")
+        odd = next((owner for owner in self.owners if not _OWNER.fullmatch(owner)), None)
+        if odd is not None:
+            raise UsageError("ESETTING", f"UNCAGED_OWNERS: {odd!r} is nobody", suggestion="platform:user id, such as telegram:123")
+        for name, number, least in (("UNCAGED_LLM_WINDOW", self.llm_window, 1_000), ("UNCAGED_WORKERS", self.workers, 1)):
+            if number < least:
+                raise UsageError("ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}")
+        if self.llm_url and not self.llm_url.startswith(("http://", "https://")):
+            raise UsageError("ESETTING", f"UNCAGED_LLM_URL={self.llm_url!r} is no address", suggestion="it begins with http:// or https://")
+        if not 0 < self.turn_seconds < inf:
+            raise UsageError("ESETTING", f"UNCAGED_TURN_SECONDS={self.turn_seconds} is no time", suggestion="a number of seconds above 0")
         if not 0 < self.lease < inf:
             raise UsageError("ESETTING", f"UNCAGED_LEASE={self.lease} is no time", suggestion="a number of seconds above 0")
 

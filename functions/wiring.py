@@ -33,6 +33,7 @@ class House:
     settings: Settings
     stores: Stores
     queue: Queue
+    control: Queue
     channels: Mapping[str, Channel]
     replies: Replies
     app: App
@@ -45,15 +46,15 @@ class House:
                 part.close()
 
 
-def open_queue(settings: Settings, stores: Stores) -> Queue:
-    """The queue that `UNCAGED_QUEUE` names."""
+def open_queue(settings: Settings, stores: Stores, *, control: bool = False) -> Queue:
+    """The queue that `UNCAGED_QUEUE` names; with `control` the side of it that hands out control events."""
     if settings.queue:
         raise UsageError(
             "ESETTING", f"UNCAGED_QUEUE={settings.queue!r} names no queue", suggestion="leave it empty: events wait in the store"
         )
     from functions.queues.inbox import Inbox
 
-    return Inbox(stores.kv, lease=settings.lease)
+    return Inbox(stores.kv, lease=settings.lease, control=control)
 
 
 def open_channels(settings: Settings) -> dict[str, Channel]:
@@ -107,6 +108,7 @@ def open_house(settings: Settings, progress: Callable[[str], None] = unheard) ->
         settings=settings,
         stores=stores,
         queue=open_queue(settings, stores),
+        control=open_queue(settings, stores, control=True),
         channels=open_channels(settings),
         replies=Replies(stores.kv),
         app=open_app(settings, stores, progress),

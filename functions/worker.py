@@ -166,7 +166,8 @@ def _logged(event: events.Event, step: Step) -> None:
 
 def _kept(reply: Outgoing) -> dict[str, Any]:
     usage = {"prompt_tokens": reply.usage.prompt, "completion_tokens": reply.usage.completion, "estimated": reply.usage.estimated}
-    return {"reply": reply.text, "rounds": reply.rounds, "tools": list(reply.tools), "usage": usage}
+    failed = {"failed": True} if reply.failed else {}
+    return {"reply": reply.text, "rounds": reply.rounds, "tools": list(reply.tools), "usage": usage, **failed}
 
 
 @contextmanager

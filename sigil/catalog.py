@@ -16,6 +16,8 @@ from sigil.manifest import STORED, Manifest
 from sigil.protocol import Caller, Offer, Ref
 
 PAGE = 500
+OFFERED_CHARACTERS = 1_024
+"""Of a tool's description: endpoints refuse longer ones, and with them the whole chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,11 @@ class Record:
     @property
     def offer(self) -> Offer:
         """What a caller is offered: the description carries the examples, since the model sees nothing else."""
-        manifest = self.manifest
-        examples = f" Examples: {'; '.join(manifest.examples[:3])}." if manifest.examples else ""
-        return Offer(self.name, self.version, self.digest, manifest.description + examples, manifest.input, manifest.pure)
+        manifest, description = self.manifest, self.manifest.description
+        for example in manifest.examples[:3]:
+            more = f" Example: {example}." if len(description) + len(example) < OFFERED_CHARACTERS - 12 else ""
+            description += more
+        return Offer(self.name, self.version, self.digest, description, manifest.input, manifest.pure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Catalog:
     def active(self, namespace: str, name: str) -> Record | None:
         """The record that the plain name runs."""
         head = self.head(namespace, name)
-        return head.record if head and not head.removed and self._alive(head.record) else None
+        return head.record if head and not head.removed and self.alive(head.record) else None
 
     def find(self, ref: Ref, caller: Caller) -> Record | None:
         """What the caller means by `ref`: the nearest namespace wins."""
@@ -92,6 +96,11 @@ class Catalog:
     def resolve(self, ref: Ref, caller: Caller) -> Record:
         """Like `find`; `UsageError` with ENOENT when there is none."""
         record = self.find(ref, caller)
+        if record is None and ref != Ref(ref.name) and self.find(Ref(ref.name), caller):
+            wanted = f"version {ref.version}" if ref.version is not None else f"version {ref.digest}"
+            raise UsageError(
+                "ENOENT", f"there is no {wanted} of {ref.name}", source=ref.name, suggestion=f"`sigil inspect {ref.name}` shows what runs"
+            )
         if record is None:
             raise UsageError(
                 "ENOENT", "no such capability", source=ref.name, suggestion="`sigil list` and `sigil query` show what there is"
@@ -122,7 +131,7 @@ class Catalog:
         while page := self._kv.scan(keys.capability(namespace, "").partition, after=after, limit=PAGE):
             for sort, item in page:
                 head = _head(item.value, item.version)
-                if not head.removed and self._alive(head.record):
+                if not head.removed and self.alive(head.record):
                     yield head.record
                 after = sort
 
@@ -140,9 +149,9 @@ class Catalog:
         if head is None or head.removed:
             return None
         if ref.version is None and ref.digest is None:
-            return head.record if self._alive(head.record) else None
+            return head.record if self.alive(head.record) else None
         if ref.digest == head.record.digest or ref.version == head.record.version:
-            return head.record if self._alive(head.record) else None
+            return head.record if self.alive(head.record) else None
         number = ref.version if ref.version is not None else self._number(namespace, ref)
         item = self._kv.get(keys.version(namespace, ref.name, number)) if number else None
         return decode(item.value) if item else None
@@ -151,7 +160,8 @@ class Catalog:
         item = self._kv.get(keys.digest(namespace, ref.name, ref.digest or ""))
         return int(item.value) if item else None
 
-    def _alive(self, record: Record) -> bool:
+    def alive(self, record: Record) -> bool:
+        """Whether its time has not run out."""
         return record.expires_at is None or record.expires_at > self._clock()
 
     def _ttl(self, record: Record) -> float | None:

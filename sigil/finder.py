@@ -29,14 +29,15 @@ class Finder:
         best: dict[str, Hit] = {}
         for hit in self._index.search(text, WIDE, within=caller.sees):
             record = self._records.get(hit.ref)
-            if record and self._nearest(record, caller):
+            if record and self._catalog.alive(record) and self._nearest(record, caller):
                 best[record.name] = Hit(record.offer, hit.score)
         hits = tuple(best.values())
         return Found(hits[:limit], len(hits))
 
     def _nearest(self, record: Record, caller: Caller) -> bool:
         nearer = caller.sees[: caller.sees.index(record.namespace)]
-        return not any(_ref(namespace, record.name) in self._records for namespace in nearer)
+        others = (self._records.get(_ref(namespace, record.name)) for namespace in nearer)
+        return not any(other and self._catalog.alive(other) for other in others)
 
     def _follow(self, namespace: str) -> None:
         generation = self._catalog.generation(namespace)

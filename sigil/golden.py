@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import orjson
 
 from sigil import execution
-from sigil.errors import BackendError, Refused, SigilError, ToolError, one_line
+from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
+from sigil.manifest import Limits as Bounds
 from sigil.manifest import Manifest, Test
 from sigil.protocol import Json
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits, Program
+from sigil.strict import dumps
 
 LOADING_MS = 500
 SHOWN = 3
+BUDGET_SECONDS = 10.0
+"""For all tests of a deploy together: a deploy must not outlast the turn that asks for it, nor keep others' calls waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,8 @@ class Verdict:
 
 def verdicts(sandbox: Sandbox, manifest: Manifest, program: Program) -> list[Verdict]:
     """Run every test of the manifest, in order."""
-    return [Verdict(number, _problem(sandbox, manifest, program, test)) for number, test in enumerate(manifest.tests, 1)]
+    end = time.monotonic() + BUDGET_SECONDS
+    return [Verdict(number, _within(end, sandbox, manifest, program, test)) for number, test in enumerate(manifest.tests, 1)]
 
 
 def demand(sandbox: Sandbox, manifest: Manifest, program: Program) -> int:
@@ -42,6 +48,15 @@ def demand(sandbox: Sandbox, manifest: Manifest, program: Program) -> int:
         message = f"{len(failed)} of {len(manifest.tests)} tests failed: {shown}{more}"
         raise Refused("ETESTS", message, source=manifest.name, suggestion="mend the code or the test and deploy again")
     return len(manifest.tests)
+
+
+def _within(end: float, sandbox: Sandbox, manifest: Manifest, program: Program, test: Test) -> str:
+    left = int((end - time.monotonic()) * 1000)
+    if left <= 0:
+        return f"not run: all tests together may take {BUDGET_SECONDS:.0f} s"
+    short = manifest.limits.timeout_ms > left
+    limited = manifest.model_copy(update={"limits": Bounds(timeout_ms=left)}) if short else manifest
+    return _problem(sandbox, limited, program, test)
 
 
 def _problem(sandbox: Sandbox, manifest: Manifest, program: Program, test: Test) -> str:
@@ -62,7 +77,10 @@ def _instead(test: Test, got: str) -> str:
 
 
 def _short(value: Json) -> str:
-    return one_line(orjson.dumps(value).decode(), 80)
+    try:
+        return one_line(dumps(value).decode(), 80)
+    except UsageError:
+        return "something nested too deep to show"
 
 
 def _same(left: Json, right: Json) -> bool:

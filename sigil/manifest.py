@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import difflib
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,6 +25,7 @@ WASM_BYTES = 2 * 1024 * 1024
 STORED = "stored"
 """The context in which a manifest is read back that was checked when it was deployed: its schema is not checked again."""
 NESTED_MOST = 64
+MANIFEST_BYTES = 128 * 1024
 TTL_DEFAULT, TTL_MOST = 3_600, 86_400
 LANGS = ("js", "wat", "wasm")
 SOURCES = {"js": "main.js", "wat": "main.wat", "wasm": "main.wasm"}
@@ -120,6 +122,12 @@ class Manifest(_Part):
     limits: Limits = Limits()
     tests: Annotated[tuple[Test, ...], Field(max_length=100, strict=False)] = ()
 
+    @model_validator(mode="after")
+    def _small(self, info: ValidationInfo) -> Manifest:
+        if info.context != STORED and len(canonical(self.model_dump(mode="json"))) > MANIFEST_BYTES:
+            raise ValueError(f"a manifest has at most {MANIFEST_BYTES // 1024} KiB, tests included")
+        return self
+
     @property
     def pure(self) -> bool:
         """Whether a call whose answer was lost may simply run again."""
@@ -164,6 +172,10 @@ def _read_source(folder: Path, source: str, lang: str) -> bytes:
     if not path.is_relative_to(folder.resolve()):
         raise UsageError("EMANIFEST", f"build.source: {source!r} leaves the folder")
     try:
+        if not path.is_file():
+            raise UsageError("ENOENT", f"{path} is no file", suggestion="build.source names the file with the code")
+        if path.stat().st_size > WASM_BYTES:
+            raise UsageError("ETOOBIG", f"{path} has {path.stat().st_size:,} bytes, at most {WASM_BYTES:,} are allowed")
         return _sized(path.read_bytes(), lang)
     except OSError as problem:
         raise UsageError(
@@ -177,9 +189,9 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
         raise UsageError("EMANIFEST", f"{place}: {one_line(str(problem))}") from None
-    unknown = sorted(set(table) - {"capability", "build", "input", "output", "permissions", "limits", "test"})
+    unknown = sorted(set(table) - {section.strip("[]") for section in _SECTIONS})
     if unknown:
-        raise _wrong(place, text, (unknown[0],), "not a section of a manifest")
+        raise _wrong(place, text, (unknown[0],), "not a section of a manifest", _meant(f"[{unknown[0]}]", _SECTIONS))
     for section in ("capability", "build"):
         if not isinstance(table.get(section, {}), dict):
             raise _wrong(place, text, (section,), "has to be a section")
@@ -195,33 +207,48 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     try:
         return Manifest.model_validate(fields), source
     except ValidationError as problem:
-        where, what = _first(problem)
-        raise _wrong(place, text, where, what) from None
+        raise _wrong(place, text, *_first(problem, "a section")) from None
 
 
-def _first(problem: ValidationError) -> tuple[tuple[str, ...], str]:
-    error = problem.errors(include_url=False)[0]
-    return tuple(str(part) for part in error["loc"]), one_line(error["msg"].removeprefix("Value error, "))
+def _first(problem: ValidationError, table: str) -> tuple[Where, str, str]:
+    """Where and what is wrong, and the field that was meant: a misspelt name goes first, since another is then missing for it."""
+    error = min(problem.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
+    where: Where = tuple("test" if part == "tests" and not at else part for at, part in enumerate(error["loc"]))
+    said = _SAID.get(error["type"], error["msg"]).replace("{table}", table).removeprefix("Value error, ")
+    fields = _PARTS.get(where[0] if where[1:] else "", Manifest).model_fields
+    hint = _meant(str(where[-1]), fields) if error["type"] == "extra_forbidden" else ""
+    return where, one_line(re.sub("^(Input|String|Tuple|Dictionary) should", "has to", said)), hint
 
 
-def _wrong(place: str, text: str, where: tuple[str, ...], what: str) -> UsageError:
-    field = ".".join(where) or "manifest"
-    return UsageError("EMANIFEST", f"{place}:{_line_of(text, where)}: {field}: {what}", suggestion="docs/manifest.md lists every field")
+def _meant(name: str, known: Iterable[str]) -> str:
+    return "".join(f"did you mean {near}?" for near in difflib.get_close_matches(name, [*known], 1))
 
 
-def _line_of(text: str, where: tuple[str, ...]) -> int:
+def _shown(where: Where) -> str:
+    return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")
+
+
+def _wrong(place: str, text: str, where: Where, what: str, hint: str = "") -> UsageError:
+    line, field = _line_of(text, where[:2] if where[:1] == ("test",) else where), _shown(where) or "manifest"
+    return UsageError("EMANIFEST", f"{place}:{line}: {field}: {what}", suggestion=hint or "docs/manifest.md lists every field")
+
+
+def _line_of(text: str, where: Where) -> int:
     """The line on which the innermost named part of `where` is written, 1 when none is."""
-    lines = text.splitlines()
-    names = ["test" if part == "tests" else part for part in where if not part.isdigit()]
-    ordinal = next((int(part) for part in where if part.isdigit()), 0)
-    for name in reversed(names):
+    ordinal = next((part for part in where if isinstance(part, int)), 0)
+    for name in reversed([part for part in where if isinstance(part, str)]):
         pattern = re.compile(rf"\s*(?:\[+\s*)?(?:[\w.-]+\.)?\"?{re.escape(name)}\"?\s*(?:[=\].]|$)")
-        found = [number for number, line in enumerate(lines, 1) if pattern.match(line)]
-        if found:
+        if found := [number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)]:
             return found[min(ordinal, len(found) - 1)] if name == "test" else found[0]
     return 1
 
 
+_SECTIONS = ("[capability]", "[build]", "[input]", "[output]", "[permissions]", "[limits]", "[[test]]")
+_PARTS: dict[str | int, type[_Part]] = {"permissions": Permissions, "limits": Limits, "test": Test}
+_SAID = {"missing": "is missing", "extra_forbidden": "no such field", "tuple_type": "has to be a list", "string_type": "has to be a string"}
+_SAID |= {"bool_type": "has to be true or false", "int_type": "has to be a whole number", "dict_type": "has to be {table}"}
+_SAID |= {"model_type": _SAID["dict_type"]}
+Where = tuple[str | int, ...]  # names from the outside in; the number of an item in a list, from 0
 _FLAT = {"type": "lifetime", "schema": "input", "output_schema": "output"}
 _CODE = ("execute", "code", "wasm")
 
@@ -242,10 +269,10 @@ def parse_flat(spec: Mapping[str, Json]) -> Package:
     try:
         return Package(Manifest.model_validate(fields), _sized(code, lang))
     except ValidationError as problem:
-        where, what = _first(problem)
-        names = {inner: outer for outer, inner in _FLAT.items()}
-        field = ".".join((names.get(where[0], where[0]), *where[1:])) if where else "spec"
-        raise UsageError("EMANIFEST", f"{field}: {what}", source=str(fields["name"])[:60], suggestion="mend this field") from None
+        where, what, hint = _first(problem, "an object")
+        names = {"test": "tests", **{inner: outer for outer, inner in _FLAT.items()}}
+        field = _shown((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
+        raise UsageError("EMANIFEST", f"{field}: {what}", source=str(fields["name"])[:60], suggestion=hint or "mend the field") from None
 
 
 def _code_of(given: Mapping[str, Json]) -> tuple[bytes, str]:

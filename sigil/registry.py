@@ -108,6 +108,7 @@ class LocalRegistry:
         wasm, source = self._artifacts.put(built.wasm), self._artifacts.put(package.code)
         number = 0
         for _ in range(RACES):
+            self._may_name(package.manifest.name, caller)  # again: somebody may have taken the name while the tests ran
             head = self._catalog.head(caller.target, package.manifest.name)
             number = max(number, _latest(head)) + 1
             record = self._record(package, caller, number, built.kind, (wasm, source))

@@ -26,6 +26,11 @@ SCHEMA_DEPTH = 16
 EXPANDED_NODES = 4_000
 VALIDATION_SECONDS = 1.0
 PATTERN_SECONDS = 0.05
+_REFUSED = ("unevaluatedProperties", "unevaluatedItems")
+"""Keywords whose cost grows with the square of the input."""
+_COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
+"""What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a whole chat."""
+_PROPERTY = regex.compile(r"[A-Za-z0-9_.-]{1,64}", regex.ASCII)
 _FOREIGN = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
@@ -38,11 +43,18 @@ def check(given: Json) -> dict[str, Json]:
     schema: dict[str, Json] = {"type": "object", **given}
     if schema["type"] != "object":
         raise _bad('the input is an object: "type" has to be "object"')
-    if not isinstance(schema.get("properties", {}), dict):
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict):
         raise _bad('"properties" is an object')
+    odd = next((name for name in properties if not _PROPERTY.fullmatch(name)), None)
+    if odd is not None:
+        raise _bad(f"property {one_line(odd, 60)!r}: a name has letters, digits, dot, hyphen and underscore, at most 64")
+    combined = next((key for key in _COMBINED if key in schema), None)
+    if combined:
+        raise _bad(f'"{combined}" cannot stand at the top, only inside a property')
     if len(canonical(schema)) > SCHEMA_BYTES:
         raise _bad(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
-    _weigh(schema, schema, 0, ())
+    _weigh(schema, schema, 0, (), _Counter())
     try:
         Draft202012Validator.check_schema(schema)
     except (SchemaError, RecursionError) as problem:
@@ -69,31 +81,41 @@ def _bad(why: str) -> UsageError:
     )
 
 
-def _weigh(root: dict[str, Json], node: Json, depth: int, path: tuple[str, ...]) -> int:
-    """The number of nodes that evaluating `node` can visit, with every `$ref` written out."""
+class _Counter:
+    """How many nodes were visited so far."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+
+    def step(self) -> None:
+        self.nodes += 1
+        if self.nodes > EXPANDED_NODES:
+            raise _bad(f"more than {EXPANDED_NODES} parts")
+
+
+def _weigh(root: dict[str, Json], node: Json, depth: int, path: tuple[str, ...], counter: _Counter) -> None:
+    """Visit every node that evaluating `node` can reach, with each `$ref` written out; refuse as soon as there are too many."""
+    counter.step()
     if depth > SCHEMA_DEPTH:
         raise _bad(f"nested deeper than {SCHEMA_DEPTH}")
-    children = node if isinstance(node, list) else list(node.values()) if isinstance(node, dict) else []
-    weight = 1 + sum(_weigh(root, child, depth + 1, path) for child in children)
+    for child in node if isinstance(node, list) else node.values() if isinstance(node, dict) else ():
+        _weigh(root, child, depth + 1, path, counter)
     if isinstance(node, dict):
-        foreign = next((key for key in _FOREIGN if key in node), None)
+        foreign = next((key for key in (*_FOREIGN, *_REFUSED) if key in node), None)
         if foreign:
             raise _bad(f'"{foreign}" is not supported')
         if isinstance(node.get("$ref"), str):
-            weight += _weigh_ref(root, node["$ref"], depth, path)
-    if weight > EXPANDED_NODES:
-        raise _bad(f"more than {EXPANDED_NODES} parts")
-    return weight
+            _weigh_ref(root, node["$ref"], depth, path, counter)
 
 
-def _weigh_ref(root: dict[str, Json], ref: str, depth: int, path: tuple[str, ...]) -> int:
+def _weigh_ref(root: dict[str, Json], ref: str, depth: int, path: tuple[str, ...], counter: _Counter) -> None:
     name = ref.removeprefix("#/$defs/")
     target = root.get("$defs", {}).get(name) if isinstance(root.get("$defs"), dict) else None
     if name == ref or target is None:
         raise _bad(f'"$ref": {one_line(ref, 80)!r} does not lead to its own $defs')
     if name in path:
         raise _bad(f"$defs {name!r} refers to itself")
-    return _weigh(root, target, depth + 1, (*path, name))
+    _weigh(root, target, depth + 1, (*path, name), counter)
 
 
 def _compile_patterns(node: Json) -> None:
@@ -149,8 +171,7 @@ class _Budget:
 
 def _timed(keyword: Keyword) -> Keyword:
     def bounded(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        if time.monotonic() > validator.format_checker.end:
-            raise _Exhausted
+        _heed(validator)
         yield from keyword(validator, value, instance, schema) or ()
 
     return bounded
@@ -165,8 +186,28 @@ def _on_pattern_properties(validator: Any, patterns: Mapping[str, Any], instance
     if isinstance(instance, dict):
         for pattern, subschema in patterns.items():
             for name, value in instance.items():
+                _heed(validator)
                 if _matches(pattern, name):
                     yield from validator.descend(value, subschema, path=name, schema_path=pattern)
+
+
+def _on_additional(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    for name, value in instance.items():
+        _heed(validator)
+        if name in schema.get("properties", {}) or any(_matches(pattern, name) for pattern in schema.get("patternProperties", {})):
+            continue
+        if wanted is False:
+            yield ValidationError(f"{one_line(repr(name), 80)} is not expected")
+        elif isinstance(wanted, dict):
+            yield from validator.descend(value, wanted, path=name)
+
+
+def _heed(validator: Any) -> None:
+    """Leave when the validation has used up its time."""
+    if time.monotonic() > validator.format_checker.end:
+        raise _Exhausted
 
 
 def _on_unique(validator: Any, unique: bool, instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -174,7 +215,12 @@ def _on_unique(validator: Any, unique: bool, instance: Any, schema: Any) -> Iter
         yield ValidationError("has elements that are not unique")
 
 
-_OWN: dict[str, Keyword] = {"pattern": _on_pattern, "patternProperties": _on_pattern_properties, "uniqueItems": _on_unique}
+_OWN: dict[str, Keyword] = {
+    "pattern": _on_pattern,
+    "patternProperties": _on_pattern_properties,
+    "additionalProperties": _on_additional,
+    "uniqueItems": _on_unique,
+}
 _KEYWORDS: Mapping[str, Any] = Draft202012Validator.VALIDATORS
 _extend: Any = extend
 _Validator: Any = _extend(Draft202012Validator, {name: _timed(_OWN.get(name, keyword)) for name, keyword in _KEYWORDS.items()})

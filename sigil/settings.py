@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,12 +15,13 @@ from sigil.errors import UsageError, one_line
 FILE = "uncaged.toml"
 
 
-def setting(name: str, default: Any, meaning: str, *, secret: bool = False, keeps: str = "") -> Any:
+def setting(name: str, default: Any, meaning: str, *, secret: bool = False, keeps: str = "", rules: bool = False) -> Any:
     """A field of a settings class: its name outside, its default, and what it means to a person.
 
-    `keeps` names the secret that is sent to the address in this setting: both have to come from the same place.
+    `keeps` names the secret that is sent to the address in this setting: both have to come from the same place. `rules`: it decides
+    who may do what, or what runs, so a file may set it only for a store of its own.
     """
-    return field(default=default, metadata={"name": name, "meaning": meaning, "secret": secret, "keeps": keeps})
+    return field(default=default, metadata={"name": name, "meaning": meaning, "secret": secret, "keeps": keeps, "rules": rules})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +31,17 @@ class Settings:
     data: str = setting("UNCAGED_DATA", "", "the data folder (default: the user's own, such as ~/.local/share/uncaged)")
     store: str = setting("UNCAGED_STORE", "", "where everything is stored: sqlite:///path (default: in the data folder) or memory://")
     artifacts: str = setting("UNCAGED_ARTIFACTS", "", "the folder for modules and sources (default: beside the store)")
-    library: str = setting("UNCAGED_LIBRARY", "builtin", "what an empty registry starts with: builtin, none, or a folder of capabilities")
-    token: str = setting(
-        "UNCAGED_TOKEN", "", "the admin bearer token (default: made at the first start, kept in the data folder)", secret=True
+    library: str = setting(
+        "UNCAGED_LIBRARY", "builtin", "what an empty registry starts with: builtin, none, or a folder of capabilities", rules=True
     )
-    agent: str = setting("UNCAGED_AGENT", "main", "the agent's name, which is also the namespace of its capabilities")
+    token: str = setting(
+        "UNCAGED_TOKEN", "", "the admin bearer token (default: made at the first start, kept in the data folder)", secret=True, rules=True
+    )
+    agent: str = setting("UNCAGED_AGENT", "main", "the agent's name, which is also the namespace of its capabilities", rules=True)
     registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)", keeps="SIGIL_TOKEN")
     registry_token: str = setting("SIGIL_TOKEN", "", "the bearer token for the remote registry", secret=True)
     runners: int = setting("SIGIL_RUNNERS", 2, "how many child processes run capabilities")
-    engine: str = setting("SIGIL_ENGINE", "", "the JavaScript engine (default: the one built with this package)")
+    engine: str = setting("SIGIL_ENGINE", "", "the JavaScript engine (default: the one built with this package)", rules=True)
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:
@@ -45,6 +49,7 @@ class Settings:
         outer, inner = (os.environ if environment is None else environment), _file(folder or Path())
         for part in fields(cls):
             _refuse_to_leak(part.metadata["name"], part.metadata["keeps"], outer, inner)
+        _refuse_to_take_over([part.metadata["name"] for part in fields(cls) if part.metadata["rules"]], inner)
         given = {**inner, **outer}
         values: dict[str, Any] = {}
         for part in fields(cls):
@@ -68,6 +73,14 @@ def _refuse_to_leak(address: str, secret: str, outer: Mapping[str, str], inner: 
     if secret and inner.get(address) and not outer.get(address) and outer.get(secret):
         message = f"{address} comes from {FILE}, {secret} from the environment"
         raise UsageError("ESETTING", message + ": set both in the same place")
+
+
+def _refuse_to_take_over(rules: list[str], inner: Mapping[str, str]) -> None:
+    """A file in a folder that somebody else filled must not change who may do what in the person's own store."""
+    taken = next((name for name in rules if inner.get(name)), None)
+    if taken and not (inner.get("UNCAGED_STORE") or inner.get("UNCAGED_DATA")):
+        message = f"{FILE} sets {taken} but not where its store is: set UNCAGED_DATA or UNCAGED_STORE there too"
+        raise UsageError("ESETTING", message, suggestion="or set it in the environment")
 
 
 def _file(folder: Path) -> dict[str, str]:
@@ -99,11 +112,16 @@ def _typed(name: str, text: str, default: object) -> object:
     return text
 
 
+def _without_userinfo(text: str) -> str:
+    return re.sub(r"(\w://)[^/@\s]+@", r"\1…@", text)
+
+
 def described(settings: Settings) -> list[tuple[str, str, str]]:
     """(name, value, meaning) of every setting; secrets show only whether they are set."""
     rows = []
     for part in fields(settings):
         value = getattr(settings, part.name)
+        value = _without_userinfo(value) if isinstance(value, str) else value
         shown = ("set" if value else "") if part.metadata["secret"] else ",".join(value) if isinstance(value, tuple) else str(value)
         rows.append((part.metadata["name"], shown, part.metadata["meaning"]))
     return rows

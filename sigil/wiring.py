@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,11 +74,13 @@ def admin_token(settings: Settings) -> str:
     if settings.token:
         return settings.token
     path = data_folder(settings) / "token"
-    try:
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_text(secrets.token_urlsafe(32), encoding="ascii")
-    except FileExistsError:
-        pass
+    if not path.exists():
+        handle, made = tempfile.mkstemp(dir=path.parent)  # 0600
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(32))
+        with suppress(FileExistsError):  # somebody else was quicker: their token holds
+            os.link(made, path)
+        Path(made).unlink()
     return path.read_text(encoding="ascii").strip()
 
 

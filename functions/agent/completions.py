@@ -19,8 +19,8 @@ from sigil.protocol import Json
 
 CALLS_MOST = 64
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"```(?:json|tool_call|tool)?\s*\n?(.*?)```", re.DOTALL)
-_TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+WRITTEN_CHARACTERS = 50_000
+"""Of a text that is searched for calls written into it."""
 _ODD = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -94,7 +94,10 @@ def _name(given: str) -> str:
 def _arguments(given: Json) -> str:
     if isinstance(given, str):
         return given or "{}"
-    return "{}" if given is None else orjson.dumps(given).decode()
+    try:
+        return "{}" if given is None else orjson.dumps(given).decode()
+    except TypeError:  # nested deeper than JSON is written
+        return "{}"
 
 
 def _distinct(calls: list[ToolCall]) -> Iterator[ToolCall]:
@@ -110,16 +113,27 @@ def _distinct(calls: list[ToolCall]) -> Iterator[ToolCall]:
 
 def _written(text: str) -> tuple[list[ToolCall], str]:
     """The tool calls that a model wrote into its text, and the text without them."""
+    if len(text) > WRITTEN_CHARACTERS:
+        return [], text
+    if whole := _as_call(text):
+        return [whole], ""
     calls: list[ToolCall] = []
-    for pattern in (_TAGGED, _FENCE):
-        for match in pattern.finditer(text):
-            call = _as_call(match[1])
+    for opening, closing in (("<tool_call>", "</tool_call>"), ("```", "```")):
+        for part in _between(text, opening, closing):
+            call = _as_call(part.removeprefix(opening).removesuffix(closing).lstrip("abcdefghijklmnopqrstuvwxyz_"))
             if call:
                 calls.append(call)
-                text = text.replace(match[0], "")
-    if not calls and (whole := _as_call(text)):
-        return [whole], ""
+                text = text.replace(part, "")
     return calls, text.strip()
+
+
+def _between(text: str, opening: str, closing: str) -> list[str]:
+    """The parts of `text` from an opening to the next closing, both included."""
+    parts, place = [], 0
+    while (start := text.find(opening, place)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+        place = end + len(closing)
+        parts.append(text[start:place])
+    return parts
 
 
 def _as_call(text: str) -> ToolCall | None:

@@ -9,6 +9,8 @@ from functions.agent.messages import Message
 from sigil.protocol import TOOL_PREFIX, Hit, Json, Offer
 
 QUERY, DEPLOY = "sigil_query", "sigil_deploy"
+RESIDENT_MOST = 100
+"""Endpoints refuse a request with more than 128 tools."""
 
 _DEPLOY_TEXT = """\
 Create a new capability when sigil_query found none, and call it as cap_NAME (hyphens become underscores) in the next step.
@@ -67,12 +69,16 @@ STATIC: tuple[dict[str, Json], ...] = (
 
 
 def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
-    """The offers that the history holds, in order of first appearance; the latest load of a tool wins."""
+    """The offers that the history holds, in order of first appearance; the latest load of a tool wins. At most 100, the last loaded."""
     scope: dict[str, Offer] = {}
+    loaded: dict[str, None] = {}
     for message in messages:
         for offer in message.loads:
             scope[offer.tool] = offer
-    return tuple(scope.values())
+            loaded.pop(offer.tool, None)
+            loaded[offer.tool] = None
+    newest = set(list(loaded)[-RESIDENT_MOST:])
+    return tuple(offer for tool, offer in scope.items() if tool in newest)
 
 
 @lru_cache(maxsize=1024)

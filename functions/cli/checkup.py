@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import orjson
 
+from functions.agent.model import Request
 from functions.settings import Settings
 from functions.wiring import open_channels, open_model
-from sigil.errors import SigilError
+from sigil.errors import BackendError, SigilError
 from sigil.kv import keys
 from sigil.settings import described
 from sigil.wiring import open_sandbox, open_stores
+
+MODEL_SECONDS = 20.0
+
+
+@runtime_checkable
+class Known(Protocol):
+    """A platform that can say who we are there."""
+
+    def known(self) -> str:
+        """Our name there; `BackendError` when the platform does not answer or does not know us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +63,8 @@ def _checks(settings: Settings) -> dict[str, Callable[[], str]]:
     return {
         "store": lambda: _store(settings),
         "engine": lambda: _engine(settings),
-        "model": lambda: open_model(settings).name,
-        "platforms": lambda: ", ".join(open_channels(settings)) or "none set",
+        "model": lambda: _model(settings),
+        "platforms": lambda: _platforms(settings),
         "owners": lambda: ", ".join(settings.owners) or "nobody but this machine's own user",
     }
 
@@ -61,6 +74,24 @@ def _check(name: str, check: Callable[[], str]) -> Finding:
         return Finding(name, check())
     except SigilError as problem:
         return Finding(name, "", problem.message, problem.suggestion)
+
+
+def _model(settings: Settings) -> str:
+    """The model's name, once it has answered."""
+    model = open_model(settings)
+    reply = model.chat(Request([{"role": "user", "content": "[doctor]\nSay ok."}], deadline=time.monotonic() + MODEL_SECONDS))
+    if reply.finish == "error":
+        raise BackendError("EUNAVAILABLE", reply.text, suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL")
+    return f"{model.name} answers"
+
+
+def _platforms(settings: Settings) -> str:
+    """The platforms that are set, once each knows its bot."""
+    channels = open_channels(settings)
+    for channel in channels.values():
+        if isinstance(channel, Known):
+            channel.known()
+    return ", ".join(f"{name} knows its bot" for name in channels) or "none set"
 
 
 def _store(settings: Settings) -> str:

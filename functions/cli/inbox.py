@@ -84,10 +84,11 @@ def _stores() -> Stores:
 
 def _waiting(kv: KV) -> Iterator[tuple[Event, float]]:
     """The waiting events with the time when they are due, from the index of ready sessions."""
-    for session, _ in _all(kv, keys.ready("").partition):
-        for sort, item in _all(kv, keys.inbox(session, "").partition):
-            found = decode_waiting(sort, item)
-            yield found.event, found.due
+    for index in (keys.READY_CONTROL, keys.READY):
+        for session, _ in _all(kv, index):
+            for sort, item in _all(kv, keys.inbox(session, "").partition):
+                found = decode_waiting(sort, item)
+                yield found.event, found.due
 
 
 def _all(kv: KV, partition: str) -> Iterator[tuple[str, Any]]:

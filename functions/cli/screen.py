@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from functions.agent.app import Step
+from functions.channels.clean import clean
 from sigil.errors import SigilError, one_line
 
 
@@ -22,6 +24,8 @@ class Screen:
         self._out = Console(soft_wrap=False)
         self._err = Console(stderr=True)
         self._history()
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")
 
     def _history(self) -> None:
         if sys.stdin.isatty():
@@ -49,7 +53,7 @@ class Screen:
         """The answers."""
         for text in texts:
             if self._out.is_terminal:
-                self._out.print(Markdown(text))
+                self._out.print(Markdown(clean(text)))
             else:
                 self._out.file.write(text + "\n")
                 self._out.file.flush()

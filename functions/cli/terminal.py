@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import orjson
 
 from functions.agent import compaction, loop
-from functions.agent.app import App, Watch, unwatched
+from functions.agent.app import App, unwatched
 from functions.agent.session import Opened, Outgoing
 from functions.agent.toolset import in_scope
 from functions.agent.turn import handle, stop
+from functions.cli.alone import alone
 from functions.cli.screen import Screen
-from functions.events import Event, Sender, order_of
+from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import House, open_house
-from sigil.errors import SigilError
+from sigil.errors import SigilError, UsageError, one_line
+from sigil.exits import INTERRUPTED
 from sigil.kv import keys
-from sigil.wiring import unheard
+from sigil.wiring import data_folder, unheard
 
 OWN = Sender("terminal:local", "you")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,15 @@ class Style:
 
 def run(text: str, session: str, style: Style) -> int:
     """One question, or a conversation until Ctrl-D; the exit code."""
-    house = open_house(Settings.read(), unheard if style.quiet or style.json else _progress)
+    if not _NAME.fullmatch(session):
+        raise UsageError(
+            "ESESSION", f"{one_line(session, 40)!r} names no session", suggestion="letters, digits, dot, hyphen and underscore"
+        )
+    settings = Settings.read()
+    house = open_house(settings, unheard if style.quiet or style.json else _progress)
+    talk = _Talk(house, f"terminal:{session}", style, Screen(), data_folder(settings))
     try:
-        return _once(text, f"terminal:{session}", style, house) if text else _converse(f"terminal:{session}", style, house)
+        return talk.answer(text) if text else talk.go_on()
     finally:
         house.close()
 
@@ -47,60 +57,74 @@ def _progress(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def _once(text: str, session: str, style: Style, house: House) -> int:
-    screen = Screen()
-    try:
-        opened = _say(text, session, house.app, screen.step if not (style.quiet or style.json) else None)
-    except KeyboardInterrupt:
-        stop(session, house.app)
-        return 130
-    replies = opened.document.outbox
-    house.app.sessions.delivered(opened)
-    if style.json:
-        sys.stdout.write(orjson.dumps(_summary(replies, opened)).decode() + "\n")
-    elif style.quiet:
-        sys.stdout.write("\n\n".join(reply.text for reply in replies) + "\n")
-    else:
-        screen.replies([reply.text for reply in replies])
-        screen.footer(*_meter(opened, house.app))
-    return 0
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """One conversation in this terminal."""
 
+    house: House
+    session: str
+    style: Style
+    screen: Screen
+    folder: Path
 
-def _converse(session: str, style: Style, house: House) -> int:
-    screen = Screen()
-    opened = house.app.sessions.open(keys.session_of(house.app.name, session))
-    screen.greet(house.app.model.name, session.partition(":")[2], len(opened.document.messages))
-    while True:
+    def go_on(self) -> int:
+        """Answer what is typed, line by line, until the end of the input; the exit code is the last answer's unless a person typed."""
+        app, shown = self.house.app, not (self.style.quiet or self.style.json)
+        if shown:
+            kept = app.sessions.open(keys.session_of(app.name, self.session)).document.messages
+            self.screen.greet(app.model.name, self.session.partition(":")[2], len(kept))
+        code = 0
+        while True:
+            try:
+                text = self.screen.ask()
+            except EOFError:
+                self.screen.bye()
+                return 0 if sys.stdin.isatty() else code
+            except KeyboardInterrupt:
+                self.screen.hint("Ctrl-D leaves")
+                continue
+            if text.strip():
+                code = self._tried(text)
+
+    def answer(self, text: str) -> int:
+        """One turn, shown in the style asked for; the exit code."""
+        if len(text) > TEXT_LIMIT:
+            raise UsageError("EINVAL", f"a message has at most {TEXT_LIMIT:,} characters", suggestion="send it in parts")
+        app = self.house.app
+        with alone(self.folder, self.session, self.screen.hint):
+            try:
+                opened = handle(self._event(text), app, unwatched if self.style.quiet or self.style.json else self.screen.step)
+                code = int(any(reply.failed for reply in opened.document.outbox))
+            except KeyboardInterrupt:
+                opened, code = stop(self.session, app), INTERRUPTED
+            replies = opened.document.outbox
+            app.sessions.delivered(opened)
+        self._show(opened, replies)
+        return code
+
+    def _tried(self, text: str) -> int:
         try:
-            text = screen.ask()
-        except EOFError:
-            screen.bye()
-            return 0
-        except KeyboardInterrupt:
-            screen.hint("Ctrl-D leaves")
-            continue
-        if text.strip():
-            _turn(text, session, house, screen, style)
+            return self.answer(text)
+        except SigilError as problem:
+            self.screen.failure(problem)
+            return 1
 
+    def _event(self, text: str) -> Event:
+        now = time.time()
+        said = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        name = f"terminal:{uuid.uuid4().hex}"
+        return Event(name, "message", self.house.app.name, self.session, OWN, said, now, order_of(now, 0), private=True)
 
-def _turn(text: str, session: str, house: House, screen: Screen, style: Style) -> None:
-    try:
-        opened = _say(text, session, house.app, None if style.quiet else screen.step)
-    except KeyboardInterrupt:
-        opened = stop(session, house.app)
-    except SigilError as problem:
-        screen.failure(problem)
-        return
-    screen.replies([reply.text for reply in opened.document.outbox])
-    with suppress(SigilError):
-        house.app.sessions.delivered(opened)
-    screen.footer(*_meter(opened, house.app))
-
-
-def _say(text: str, session: str, app: App, watch: Watch | None) -> Opened:
-    now = time.time()
-    event = Event(f"terminal:{uuid.uuid4().hex}", "message", app.name, session, OWN, text, now, order_of(now, 0), private=True)
-    return handle(event, app, watch or unwatched)
+    def _show(self, opened: Opened, replies: tuple[Outgoing, ...]) -> None:
+        texts = [reply.text for reply in replies]
+        if self.style.json:
+            sys.stdout.write(orjson.dumps(_summary(replies, opened)).decode() + "\n")
+            sys.stdout.flush()
+        elif self.style.quiet:
+            sys.stdout.write("\n\n".join(texts) + "\n")
+        else:
+            self.screen.replies(texts)
+            self.screen.footer(*_meter(opened, self.house.app))
 
 
 def _meter(opened: Opened, app: App) -> tuple[list[str], int, int]:
@@ -118,5 +142,6 @@ def _summary(replies: tuple[Outgoing, ...], opened: Opened) -> dict[str, object]
         "rounds": last.rounds if last else 0,
         "tools": list(last.tools) if last else [],
         "resident": [offer.tool for offer in in_scope(opened.document.messages)],
+        **({"failed": True} if last and last.failed else {}),
         "usage": {"prompt_tokens": usage.prompt, "completion_tokens": usage.completion, "estimated": usage.estimated} if usage else {},
     }

@@ -47,12 +47,15 @@ class Inbox:
     A session is worked on by whoever holds its claim; a claim that nobody gives back ends after `lease` seconds. A new
     event wakes a waiting worker of this process at once, those of others look every `poll` seconds.
 
+    With `control` it hands out control events and nothing else, so that those wait behind no turn; `put` takes both.
+
     Nothing is forgotten because `put` writes the event and then, always, a new version of the session's ready mark, and
     the mark is deleted only at a version that was read before the inbox was found empty.
     """
 
-    def __init__(self, kv: KV, *, clock: Clock = SYSTEM, lease: float = 180.0, poll: float = 0.25) -> None:
+    def __init__(self, kv: KV, *, clock: Clock = SYSTEM, lease: float = 180.0, poll: float = 0.25, control: bool = False) -> None:
         self._kv = kv
+        self._index = keys.READY_CONTROL if control else keys.READY
         self._clock = clock
         self._claims = Claims(kv, clock, lease)
         self._lease = lease
@@ -123,7 +126,7 @@ class Inbox:
                 yield session, ready
 
     def _marks(self, after: str) -> Iterator[tuple[str, Item]]:
-        partition, limit = keys.ready("").partition, FIRST_PAGE
+        partition, limit = self._index, FIRST_PAGE
         while page := self._kv.scan(partition, after=after, limit=limit):
             yield from page
             if len(page) < limit:

@@ -84,6 +84,8 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
     shell, package = shell_of(context), read_folder(folder)
     with _program(shell, package) as (sandbox, program):
         verdicts = golden.verdicts(sandbox, package.manifest, program)
+        if not verdicts:
+            golden.demand(sandbox, package.manifest, program)  # it has to load at least, as in a deploy
     failed = sum(1 for verdict in verdicts if verdict.problem)
     if shell.printer.json:
         rows = [{"number": verdict.number, "ok": not verdict.problem, "problem": verdict.problem} for verdict in verdicts]
@@ -93,7 +95,7 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
             shell.printer.line(
                 f"FAIL {verdict.number}: {verdict.problem}" if verdict.problem else f"ok   {verdict.number}: {_short(given.input)}"
             )
-        shell.printer.note(f"{len(verdicts) - failed} passed, {failed} failed")
+        shell.printer.note(f"{len(verdicts) - failed} passed, {failed} failed" if verdicts else "there are no tests")
     if failed:
         raise typer.Exit(TESTS_FAILED)
 

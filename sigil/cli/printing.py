@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import typer
-
+from sigil.cli.output import settle
 from sigil.errors import SigilError, one_line
 
 CELL_LIMIT = 600
@@ -108,11 +106,8 @@ def _terminal() -> bool:
 def _write(data: bytes) -> None:
     try:
         sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # Whoever read us has seen enough; what is still buffered must not complain when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(1) from None
+    finally:
+        settle()
 
 
 def _complain(line: str) -> None:

@@ -45,9 +45,13 @@ def inbox(session: str, order: str) -> Key:
     return Key(f"inbox#{session}", order)
 
 
+READY, READY_CONTROL = "ready", "ready!"
+"""The partitions of the index of sessions that have waiting events, and of those that have control events."""
+
+
 def ready(session: str) -> Key:
-    """The index of sessions that have waiting events."""
-    return Key("ready", session)
+    """A session's mark in the index of those that have waiting events; control groups have an index of their own."""
+    return Key(READY_CONTROL if session.endswith("!") else READY, session)
 
 
 def claim(session: str) -> Key:

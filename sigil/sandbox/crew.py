@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from sigil.errors import BackendError
 from sigil.sandbox.child import Child
 
+PATIENCE_SECONDS = 30.0
+"""How long a call waits for a runner: no longer than a call itself may take."""
+
 
 class Crew:
     """Hands out runners; whoever comes when all are busy waits."""
@@ -83,11 +86,13 @@ class Crew:
             self._waiting += 1
             self._calls += 1
             try:
-                self._change.wait_for(self._can_claim)
+                free = self._change.wait_for(self._can_claim, PATIENCE_SECONDS)
             finally:
                 self._waiting -= 1
             if self._closed:
                 raise _closed()
+            if not free:
+                raise BackendError("EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment")
             if not self._idle:
                 self._starting += 1
                 return None

@@ -196,7 +196,7 @@ class Stage:
     def rests(self, chat: int = OWNER) -> bool:
         """Whether nothing waits and nobody works."""
         inbox = keys.inbox(keys.session_of("main", f"telegram:{chat}"), "").partition
-        return not any(self.store.scan(partition) for partition in (inbox, "ready", "claim"))
+        return not any(self.store.scan(partition) for partition in (inbox, "ready", "ready!", "claim"))
 
 
 def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:

@@ -27,6 +27,7 @@ def open_watched_house(settings: Settings, switch: Switch) -> House:
         settings=settings,
         stores=stores,
         queue=open_queue(settings, stores),
+        control=open_queue(settings, stores, control=True),
         channels={name: _Platform(channel, switch) for name, channel in open_channels(settings).items()},
         replies=Replies(stores.kv),
         app=replace(app, model=_Model(app.model, switch), registry=_Registry(app.registry, switch)),

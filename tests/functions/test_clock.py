@@ -113,7 +113,7 @@ def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> House:
     """A process over a store."""
     app = App("main", kv, Sessions(kv), OfflineModel(), Nothing(), Rules(access="open"), hands.clock)  # type: ignore[arg-type]
     inbox = Inbox(kv, clock=hands.clock, lease=LEASE)
-    return House(Settings(), Stores(kv, MemoryArtifacts()), inbox, {"telegram": chat}, Replies(kv), app)  # type: ignore[dict-item]
+    return House(Settings(), Stores(kv, MemoryArtifacts()), inbox, inbox, {"telegram": chat}, Replies(kv), app)  # type: ignore[dict-item]
 
 
 def thinking(home: House, meanwhile: Callable[[], None]) -> House:

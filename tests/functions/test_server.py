@@ -234,6 +234,52 @@ def test_an_answer_that_takes_long_is_polled(house: Callable[..., House], model:
         assert server.client.get("/chat/slow/unknown").status_code == 404
 
 
+def test_stop_over_http_is_answered_itself_and_ends_the_turn(house: Callable[..., House], model: ScriptedModel) -> None:
+    import threading
+
+    def hang(body: dict[str, Any]) -> dict[str, Any]:
+        model.closing.wait(20)
+        return say("never")
+
+    model.then(hang)
+    with serving(house(llm_url=model.url)) as server:
+        answers: list[str] = []
+        asking = threading.Thread(
+            target=lambda: answers.append(server.post("/chat", json={"session": "h", "text": "hang"}).json()["reply"])
+        )
+        asking.start()
+        model.wait_for(1)
+        stopped = server.post("/chat", json={"session": "h", "text": "/stop"}).json()["reply"]
+        asking.join()
+    assert stopped == "The running turn was told to stop."
+    assert answers == ["Stopped."]
+
+
+def test_stop_is_heard_even_when_every_worker_hangs(house: Callable[..., House], model: ScriptedModel) -> None:
+    import threading
+
+    def hang(body: dict[str, Any]) -> dict[str, Any]:
+        model.closing.wait(20)
+        return say("never")
+
+    model.then(hang, hang)
+    with serving(house(llm_url=model.url, workers=2)) as server:
+        answers: list[str] = []
+
+        def ask(session: str) -> None:
+            answers.append(server.post("/chat", json={"session": session, "text": "hang"}).json()["reply"])
+
+        asking = [threading.Thread(target=ask, args=(session,)) for session in ("a", "b")]
+        for thread in asking:
+            thread.start()
+        model.wait_for(2)
+        for session in ("a", "b"):
+            assert "told to stop" in server.post("/chat", json={"session": session, "text": "/stop"}).json()["reply"]
+        for thread in asking:
+            thread.join()
+    assert answers == ["Stopped."] * 2
+
+
 def test_fifty_chats_are_answered_side_by_side_each_in_order(house: Callable[..., House], model: ScriptedModel) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

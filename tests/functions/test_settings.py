@@ -12,7 +12,9 @@ from sigil.settings import described
 
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
-    (tmp_path / "uncaged.toml").write_text('UNCAGED_OWNERS = ["telegram:1", "slack:U2"]\nUNCAGED_LLM_MODEL = "a"\nUNCAGED_WORKERS = 3\n')
+    (tmp_path / "uncaged.toml").write_text(
+        'UNCAGED_OWNERS = ["telegram:1", "slack:U2"]\nUNCAGED_LLM_MODEL = "a"\nUNCAGED_WORKERS = 3\nUNCAGED_DATA = "x"\n'
+    )
 
     read = Settings.read({"UNCAGED_LLM_MODEL": "b"}, tmp_path)
 
@@ -30,6 +32,38 @@ def test_a_file_cannot_name_the_address_that_a_secret_of_the_environment_is_sent
     assert "4:secret" not in str(caught.value)
     assert Settings.read({}, tmp_path)
     assert Settings.read({secret: "4:secret", address: "http://127.0.0.1:8"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "rule", ["UNCAGED_LIBRARY", "UNCAGED_TOKEN", "UNCAGED_OWNERS", "UNCAGED_ACCESS", "UNCAGED_DEPLOY", "UNCAGED_AGENT", "SIGIL_ENGINE"]
+)
+def test_a_file_changes_who_may_do_what_only_in_a_store_of_its_own(tmp_path: Path, rule: str) -> None:
+    value = {"UNCAGED_ACCESS": "open", "UNCAGED_DEPLOY": "none", "UNCAGED_OWNERS": "telegram:1"}.get(rule, "x")
+    (tmp_path / "uncaged.toml").write_text(f'{rule} = "{value}"\n')
+    with pytest.raises(UsageError, match=rule):
+        Settings.read({}, tmp_path)
+    (tmp_path / "uncaged.toml").write_text(f'{rule} = "{value}"\nUNCAGED_DATA = "here"\n')
+    assert Settings.read({}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("UNCAGED_OWNERS", "whatever"),
+        ("UNCAGED_LLM_WINDOW", "-5"),
+        ("UNCAGED_WORKERS", "0"),
+        ("UNCAGED_LLM_URL", "nonsense"),
+        ("UNCAGED_TURN_SECONDS", "0"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        Settings.read({name: value}, tmp_path)
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    rows = {name: value for name, value, _ in described(Settings(llm_url="https://user:pw@127.0.0.1/v1"))}
+    assert "pw" not in rows["UNCAGED_LLM_URL"]
 
 
 def test_a_broken_file_and_a_wrong_value_say_what_to_write(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import typer
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from functions import cli as uncaged
 from functions.agent.commands import COMMANDS
+from functions.cli import commands as uncaged
 from functions.settings import Settings
-from sigil import cli as sigil
 from sigil import manifest
+from sigil.cli import commands as sigil
 from tests.house.tree import ROOT
 
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))

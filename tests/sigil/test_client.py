@@ -97,7 +97,7 @@ class TestARegistryHereOrElsewhere:
         made = registry.deploy(SHOUT, person)
         assert (made.created, made.passed, made.pending, made.expires_at) == (True, 1, (), None)
         assert (made.offer.name, made.offer.version, made.offer.tool) == ("shout", 1, "cap_shout")
-        assert made.offer.description == "Shout a text. Examples: shout hello."
+        assert made.offer.description == "Shout a text. Example: shout hello."
         assert dict(made.offer.schema) == TEXT
         assert made.offer.pure is False
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sigil import golden
 from sigil.artifacts import FolderArtifacts
 from sigil.errors import Refused, SigilError, ToolError, UsageError
 from sigil.kv.sqlite import SqliteKV
@@ -206,6 +209,87 @@ def test_a_pattern_of_the_schema_cannot_hang_the_host(registry: LocalRegistry) -
 
     with pytest.raises(UsageError, match="EINVAL"):
         registry.run("slow", {"text": "a" * 60 + "!"}, PERSON)
+
+
+@pytest.mark.parametrize("schema", [{"additionalProperties": False}, {"additionalProperties": {"type": "string"}}, {}])
+def test_patterns_of_property_names_cannot_hang_the_host_either(registry: LocalRegistry, schema: dict[str, Any]) -> None:
+    given = {**schema, "patternProperties": {r"^(\w+\s?)*$": {}}}
+    registry.deploy({**spec("slow", "return 1"), "schema": given}, PERSON)
+    with pytest.raises(UsageError) if schema.get("additionalProperties") is False else contextlib.nullcontext():
+        registry.run("slow", {"a" * 60 + "!": "1"}, PERSON)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [{}]},
+        {"properties": {"with space": {}}},
+        {"properties": {"x" * 65: {}}},
+        {"unevaluatedProperties": False},
+        {"properties": {"a": {"items": {"unevaluatedItems": False}}}},
+    ],
+)
+def test_a_schema_that_endpoints_refuse_or_that_costs_too_much_is_refused(registry: LocalRegistry, schema: dict[str, Any]) -> None:
+    assert refusal(registry, {**spec(), "schema": schema}).code == "EMANIFEST"
+
+
+def test_what_is_offered_fits_into_an_endpoints_limits(registry: LocalRegistry) -> None:
+    done = registry.deploy(spec(description="d" * 500, examples=["e" * 490] * 3), PERSON)
+    assert len(done.offer.description) <= 1024
+
+
+def test_all_tests_of_a_deploy_share_one_budget(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(golden, "BUDGET_SECONDS", 0.5)
+    loops = [{"input": {"text": ""}, "error": "ETIMEDOUT"}] * 50
+    started = time.monotonic()
+
+    problem = refusal(registry, spec("loops", "for (;;) {}", tests=loops, limits={"timeout_ms": 200}))
+
+    assert "all tests together" in problem.message
+    assert time.monotonic() - started < 10
+
+
+def test_a_manifest_has_a_size(registry: LocalRegistry) -> None:
+    tests = [{"input": {"text": "x" * 10_000}, "output": 1}] * 20
+    assert refusal(registry, spec(tests=tests)).code == "EMANIFEST"
+
+
+def test_a_person_who_takes_the_name_while_a_models_tests_run_keeps_it(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    demand = golden.demand
+
+    def meanwhile(*given: Any) -> int:
+        monkeypatch.setattr(golden, "demand", demand)
+        registry.deploy(spec("mine", "return 'person'"), PERSON)
+        return demand(*given)
+
+    monkeypatch.setattr(golden, "demand", meanwhile)
+    with pytest.raises(Refused, match="EEXIST"):
+        registry.deploy(spec("mine", "return 'model'"), MODEL)
+    assert output(registry, "mine", text="") == "person"
+
+
+def test_an_expired_capability_is_not_offered_and_hides_nothing(registry: LocalRegistry, clock: Clock) -> None:
+    registry.deploy(spec("shout"), SHELF)
+    registry.deploy(spec("shout", "return 'mine'", type="ephemeral", ttl=60), PERSON)
+    assert [hit.offer.version for hit in registry.query("shout", PERSON).hits] == [1]
+    assert output(registry, "shout", text="a") == "mine"
+    clock.now += 61
+
+    (hit,) = registry.query("shout", PERSON).hits
+    assert output(registry, f"shout@{hit.offer.digest}", text="a") == "A!"
+
+
+def test_a_guest_cannot_speak_with_the_runtimes_codes(registry: LocalRegistry) -> None:
+    registry.deploy(spec("liar", "throw Object.assign(new Error('x'), {code: input.text})"), PERSON)
+    for code in ("ENOTRESIDENT", "EDAMAGED", "ETIMEDOUT", "EUNAVAILABLE"):
+        with pytest.raises(ToolError) as caught:
+            registry.run("liar", {"text": code}, PERSON)
+        assert caught.value.code == "EGUEST"
+
+
+def test_a_deep_output_that_fails_a_test_is_told(registry: LocalRegistry) -> None:
+    deep = "let a = 1; for (let i = 0; i < 400; i++) a = [a]; return a"
+    assert refusal(registry, spec("deep", deep, tests=[{"input": {"text": ""}, "output": 1}])).code == "ETESTS"
 
 
 @pytest.mark.parametrize("name", ["a\n", "A", "a_b", "a--b", "-a", "a-", "1a", "", "a" * 61, "ä", "cap", "a/b", "٣", "a b", "sigil.query"])

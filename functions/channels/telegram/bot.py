@@ -111,6 +111,10 @@ class Telegram:
         with suppress(SigilError):
             self.api.call("sendChatAction", {**Chat.of(session).params(), "action": "typing"}, timeout=TYPING_TIMEOUT)
 
+    def known(self) -> str:
+        """The bot's own name; asks Telegram when it is not set. `BackendError` when it does not answer."""
+        return self._name()
+
     def _name(self) -> str:
         """The bot's own name in lower case. Two threads may both ask; the answer is the same."""
         if not self._username:

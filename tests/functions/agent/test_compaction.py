@@ -90,6 +90,18 @@ def test_no_text_mints_a_tool(text: str, role: str) -> None:
     assert in_scope(history) == ()
 
 
+def test_at_most_a_hundred_tools_are_in_scope_the_last_loaded() -> None:
+    history = [Message("tool", "", loads=(offer(f"tool-{number}"),)) for number in range(150)] + [
+        Message("tool", "", loads=(offer("tool-0"),))
+    ]
+
+    scope = [each.name for each in in_scope(history)]
+
+    assert len(scope) == 100
+    assert scope[0] == "tool-0"
+    assert scope[1:] == [f"tool-{number}" for number in range(51, 150)]
+
+
 def test_the_latest_load_wins_in_the_place_of_the_first() -> None:
     history = [
         Message("tool", "", loads=(offer("a"), offer("b"))),

@@ -298,6 +298,20 @@ def test_no_bytes_raise(body: bytes) -> None:
     assert completions.parse(body, offered=True).finish in {"error", "stop", "length", "tool_calls"}
 
 
+def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
+    deep = "[" * 300 + "]" * 300
+    assert reply_of({"content": '```json\n{"name": "sigil_query", "arguments": ' + deep + "}\n```"}).finish
+    nested: Any = 1
+    for _ in range(300):
+        nested = [nested]
+    body = json.dumps(completion({"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": nested}}]}, "stop")).encode()
+    assert completions.parse(body, offered=True).calls[0].arguments == "{}"
+    started = time.monotonic()
+    for text in ("```" + "\n" * 40_000 + "x", "<tool_call>" * 4_000, "```" * 16_000, "<think>" * 100_000):
+        reply_of({"content": text})
+    assert time.monotonic() - started < 5
+
+
 def test_many_calls_are_bounded() -> None:
     calls: list[dict[str, Any]] = [{"id": str(number), "function": {"name": "f"}} for number in range(500)]
     assert len(reply_of({"tool_calls": calls}).calls) == completions.CALLS_MOST

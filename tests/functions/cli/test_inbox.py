@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from functions import letters
-from functions.cli import cli
+from functions.cli.commands import cli
 from functions.wiring import House
 from functions.worker import process
 from sigil.kv import keys

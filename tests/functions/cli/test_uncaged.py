@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 import pytest
 
+from sigil.version import version
 from tests.fakes.model import ScriptedModel, say
 
 COMMAND = [sys.executable, "-m", "functions.cli"]
@@ -103,6 +104,64 @@ def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(environment: dict[st
     assert "Traceback" not in done.stderr
 
 
+def test_a_turn_that_fails_exits_with_1_and_says_so_in_json(environment: dict[str, str]) -> None:
+    done = uncaged(environment, "chat", "--json", "hi", UNCAGED_LLM_URL="http://127.0.0.1:9", UNCAGED_TURN_SECONDS="3")
+
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["failed"] is True
+
+
+def test_bytes_that_are_no_text_are_answered_all_the_same(environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*COMMAND, "chat", "--json"], env=environment, input=b"encode \xff in base64\n/help\n", capture_output=True, timeout=60, check=False
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert done.returncode == 0, done.stderr
+    assert len(answers) == 2
+    assert "/new" in answers[1]["reply"]
+
+
+def test_a_message_that_cannot_fit_is_told(environment: dict[str, str], model: ScriptedModel) -> None:
+    done = uncaged(environment, "chat", "-q", "word " * 10_000, UNCAGED_LLM_URL=model.url, UNCAGED_LLM_WINDOW="4000")
+
+    assert "does not fit" in done.stdout
+    assert not model.bodies
+
+
+def test_a_second_terminal_waits_for_the_turn_of_the_first(environment: dict[str, str], model: ScriptedModel) -> None:
+    go = threading.Event()
+
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        go.wait(20)
+        return say("first")
+
+    model.then(slow, say("second"))
+    more = {"UNCAGED_LLM_URL": model.url}
+    first = subprocess.Popen([*COMMAND, "chat", "-q", "one"], env={**environment, **more}, stdout=subprocess.PIPE, text=True)
+    model.wait_for(1, 30)
+    second = subprocess.Popen(
+        [*COMMAND, "chat", "-q", "two"], env={**environment, **more}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert second.stderr is not None
+    assert "another terminal" in second.stderr.readline()
+    go.set()
+
+    assert [process.communicate(timeout=30)[0] for process in (first, second)] == ["first\n", "second\n"]
+
+
+@pytest.mark.parametrize("session", ["../x y", "a/b", "-x"])
+def test_a_session_has_a_plain_name(environment: dict[str, str], session: str) -> None:
+    assert uncaged(environment, "chat", f"--session={session}", "hi").returncode == 2
+
+
+def test_doctor_asks_the_model(environment: dict[str, str]) -> None:
+    done = uncaged(environment, "doctor", UNCAGED_LLM_URL="http://127.0.0.1:9")
+
+    assert done.returncode == 1
+    assert "cannot be reached" in done.stdout
+
+
 def test_doctor_lists_every_setting_and_finds_what_is_wrong(environment: dict[str, str]) -> None:
     well = uncaged(environment, "doctor")
     ill = uncaged(environment, "doctor", "--json", UNCAGED_STORE="redis://127.0.0.1", TELEGRAM_TOKEN="4:secret-token")
@@ -112,6 +171,28 @@ def test_doctor_lists_every_setting_and_finds_what_is_wrong(environment: dict[st
     assert ill.returncode == 1
     assert "secret-token" not in ill.stdout
     assert next(check for check in json.loads(ill.stdout)["checks"] if check["name"] == "store")["problem"]
+
+
+def test_the_version_is_told_in_two_ways(environment: dict[str, str]) -> None:
+    told = uncaged(environment, "version")
+    assert (told.returncode, told.stdout) == (0, f"uncaged {version()}\n")
+    assert uncaged(environment, "--version").stdout == told.stdout
+
+
+@pytest.mark.parametrize(("redirected", "unbuffered"), [(">/dev/full", ""), (">/dev/full", "1"), (">&-", "")])
+def test_output_that_cannot_be_written_is_said_in_one_line(environment: dict[str, str], redirected: str, unbuffered: str) -> None:
+    line = f"{' '.join(COMMAND)} version {redirected}"
+    given = {**environment, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(line, shell=True, env=given, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"error: cannot write the output: [^\n]+\n", done.stderr)
+
+
+def test_ctrl_c_while_the_command_is_imported_is_silent(environment: dict[str, str]) -> None:
+    interrupted = "sys.meta_path.insert(0, type('Finder', (), {'find_spec': lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)})())"
+    script = f"import sys; import functions.cli as door; {interrupted}; door.main()"
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 class Terminal:
@@ -156,6 +237,18 @@ def terminal(environment: dict[str, str], **more: str) -> Iterator[Terminal]:
             opened.process.kill()
         opened.process.wait()
         os.close(opened.master)
+
+
+def test_what_a_capability_says_cannot_drive_the_terminal(environment: dict[str, str], model: ScriptedModel) -> None:
+    model.then(say("safe \x1b]0;owned\x07\x1b[2J \u202e\x9b31m end"))
+    with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
+        screen.wait_for("› ")
+        screen.type("hi\n")
+        shown = screen.wait_for("end")
+    assert "\x1b]0;" not in shown
+    assert "\x1b[2J" not in shown
+    assert "\u202e" not in shown
+    assert "\x9b" not in shown
 
 
 def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(environment: dict[str, str], model: ScriptedModel) -> None:

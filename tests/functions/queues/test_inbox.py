@@ -290,3 +290,16 @@ while delivery := inbox.take(1):
         logs = {sort: item.value for sort, item in kv.scan("log")}
     assert logs == {f"chat-{session}": b" 0 1 2 3 4" for session in range(12)}
     assert sum(len(output.split()) for output in outputs) == 60
+
+
+def test_control_events_wait_behind_nothing_and_are_handed_out_apart(kv: KV, clock: Clock) -> None:
+    events, control = (Inbox(kv, clock=timed(clock), lease=LEASE, control=apart) for apart in (False, True))
+    events.put(event(1))
+    events.put(event(2, text="/stop"))
+    assert taken(events).event == event(1)
+    assert events.take(0) is None
+    delivery = taken(control)
+    assert delivery.event.text == "/stop"
+    control.done(delivery)
+    assert control.take(0) is None
+    assert kv.scan(keys.READY_CONTROL) == []

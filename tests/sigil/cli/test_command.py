@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ import typer
 
 from sigil import http as sigil_http
 from sigil import wiring
-from sigil.cli import app, hoisted, main
+from sigil.cli import main
+from sigil.cli.commands import app, hoisted
 from sigil.cli.printing import aligned
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
 from sigil.exits import exit_code
@@ -127,6 +129,24 @@ def test_a_reader_that_leaves_early_hears_no_complaint(shout: Sigil, place: Path
     assert process.stderr.read() == b""
     assert process.wait() == 1
     process.stderr.close()
+
+
+@pytest.mark.parametrize("redirected", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["list", "--help"])
+def test_output_that_cannot_be_written_is_said_in_one_line(shout: Sigil, place: Path, words: str, redirected: str, unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
+    line = f"{sys.executable} -m sigil.cli {words} {redirected}"
+    done = subprocess.run(line, shell=True, env=environment, cwd=place, stderr=-1, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"error: cannot write the output: [^\n]+ \(EWRITE\)\n", done.stderr)
+
+
+def test_ctrl_c_while_the_command_is_imported_is_silent() -> None:
+    interrupted = "sys.meta_path.insert(0, type('Finder', (), {'find_spec': lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)})())"
+    script = f"import sys; import sigil.cli as door; {interrupted}; sys.exit(door.main())"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def on_a_terminal(*words: str, cwd: Path) -> str:

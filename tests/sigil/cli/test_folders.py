@@ -64,6 +64,46 @@ def test_a_failed_test_is_told_and_ends_with_8(run_sigil: Sigil, place: Path) ->
     assert "1 of 2 tests failed: test 1:" in refused.err
 
 
+def test_without_tests_the_program_still_has_to_load(run_sigil: Sigil, place: Path) -> None:
+    run_sigil("init", "greet")
+    manifest = place / "greet" / "sigil.toml"
+    manifest.write_text(manifest.read_text().partition("[[test]]")[0])
+    ended = run_sigil("test", "greet")
+    assert (ended.code, ended.out, ended.err) == (0, "", "there are no tests\n")
+    (place / "greet" / "main.js").write_text("return (")
+    assert run_sigil("test", "greet", "--json").error["code"] == "EMODULE"
+    assert run_sigil("test", "greet").code == 5
+
+
+@pytest.mark.parametrize(
+    ("more", "said", "meant"),
+    [
+        ("[[tests]]\ninput = {}", ":4: tests: not a section of a manifest", "did you mean [[test]]?"),
+        ("[limit]", ":4: limit: not a section of a manifest", "did you mean [limits]?"),
+        ('tags = "one"\ndescription = "x"', ":4: tags: has to be a list", ""),
+        ('public = 1\ndescription = "x"', ":4: public: has to be true or false", ""),
+        ("description = 1", ":4: description: has to be a string", ""),
+        ('descriptoin = "x"', ":4: descriptoin: no such field", "did you mean description?"),
+        ('ttl = 1.5\ndescription = "x"', ":4: ttl: has to be a whole number", ""),
+        ('ttl = 0\ndescription = "x"', ":4: ttl: has to be greater than or equal to 1", ""),
+        ("[permissions]\nclok = true", ":5: permissions.clok: no such field", "did you mean clock?"),
+        ('description = "x"\n[input]\ntype = "object"\n[limits]\ntimeout_ms = "5"', ":8: limits.timeout_ms: has to be a whole number", ""),
+        ('description = "x"\n[[permissions]]\nlog = true', ":5: permissions: has to be a section", ""),
+        ("", ":1: description: is missing", ""),
+        ("description = 'x'\n[[test]]\ninput = 1\noutput = 1", ":5: test[1].input: has to be a section", ""),
+        ("description = 'x'\n[[test]]\ninput = {}\noutput = 1\n\n[[test]]\noutput = 1", ":9: test[2].input: is missing", ""),
+        ("description = 'x'\n[[test]]\nintput = {}\noutput = 1", ":5: test[1].intput: no such field", "did you mean input?"),
+    ],
+)
+def test_a_manifest_that_is_wrong_is_told_in_words(run_sigil: Sigil, place: Path, more: str, said: str, meant: str) -> None:
+    (place / "sigil.toml").write_text(f'# greets\n[capability]\nname = "greet"\n{more}\n')
+    (place / "main.js").write_text("return 1;")
+    ended = run_sigil("check")
+    assert ended.code == 2
+    assert said in ended.err
+    assert (meant or "docs/manifest.md") in ended.err
+
+
 def test_check_names_what_is_wrong(run_sigil: Sigil, place: Path) -> None:
     assert run_sigil("check", "nowhere").code == 3
     run_sigil("init", "greet")

@@ -79,6 +79,13 @@ def test_bad_input_ends_in_two_lines_and_a_code(shout: Sigil, words: tuple[str, 
     assert len(ended.err.splitlines()) <= 2
 
 
+def test_a_version_that_is_not_there_is_not_a_capability_that_is_not_there(shout: Sigil) -> None:
+    for command in ("inspect", "run"):
+        error = shout(command, "shout@99", "--json").error
+        assert (error["code"], error["message"]) == ("ENOENT", "there is no version 99 of shout")
+    assert shout("inspect", "shout@1").code == 0
+
+
 def test_with_json_an_error_is_one_line_of_json_on_stderr(shout: Sigil) -> None:
     ended = shout("--json", "run", "nothing")
     assert ended.error == {

@@ -1,0 +1,111 @@
+"""The `uncaged` command: serve the agent, chat with it, look after it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from functions.cli import inbox
+from sigil.cli.output import guarded
+from sigil.errors import SigilError
+from sigil.exits import exit_code, mistake
+from sigil.version import version as installed
+
+cli = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it here, `uncaged serve` lets platforms in.",
+)
+cli.add_typer(inbox.cli, name="inbox")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@cli.callback()
+def root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+    # only its option is of interest: the help is the one above
+    ...
+
+
+@cli.command()
+def chat(
+    text: Annotated[list[str] | None, typer.Argument(help="What to say; without it a conversation starts.")] = None,
+    session: Annotated[str, typer.Option(help="Which conversation to go on with.")] = "main",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for programs.")] = False,
+) -> None:
+    """Talk to the agent in this terminal.
+
+    Example: uncaged chat "encode hello world in base64"
+    """
+    from functions.cli import terminal
+
+    raise typer.Exit(terminal.run(" ".join(text or []), session, terminal.Style(quiet=quiet, json=json)))
+
+
+@cli.command()
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8000,
+) -> None:
+    """Run everything in one process: webhooks, POST /chat, Sigil's API, the queue and its workers.
+
+    Example: uncaged serve --port 8000
+    """
+    from functions.cli import server
+
+    raise typer.Exit(server.run(host, port))
+
+
+@cli.command()
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False) -> None:
+    """Show every setting and check what the agent needs: store, engine, model, platforms."""
+    from functions.cli import checkup
+
+    raise typer.Exit(checkup.run(as_json=json))
+
+
+@cli.command()
+def trace(
+    event: Annotated[str, typer.Argument(help="The event's id, as the log and `uncaged inbox` show it.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the trace as JSON.")] = False,
+) -> None:
+    """Show what an event did: its rounds, requests, calls and checkpoints, kept for 8 days and without texts.
+
+    Example: uncaged trace telegram:42:1007
+    """
+    inbox.show_trace(event, json)
+
+
+@cli.command()
+def version() -> None:
+    """Print the version.
+
+    Example: uncaged version
+    """
+    sys.stdout.write(f"uncaged {installed()}\n")
+
+
+def main() -> None:
+    """The command, with errors as sentences and the published exit codes."""
+    try:
+        with guarded():
+            cli(standalone_mode=True)
+    except typer.Exit as ended:
+        raise SystemExit(ended.exit_code) from None
+    except SigilError as problem:
+        _tell(problem)
+    except Exception as problem:  # noqa: BLE001  a door, the last one: what else happened is our own mistake, told in one line
+        _tell(mistake(problem, "uncaged"))
+
+
+def _tell(problem: SigilError) -> NoReturn:
+    sys.stderr.write(f"error: {problem.message}\n" + (f"help: {problem.suggestion}\n" if problem.suggestion else ""))
+    raise SystemExit(exit_code(problem))

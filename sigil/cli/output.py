@@ -1,0 +1,68 @@
+"""Standard output that is full, closed, or read by somebody who leaves early."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from sigil.errors import SigilError
+from sigil.exits import FAILED
+
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What an unbuffered write to a stdout that is full or closed fails with; a file of ours that fails has a name."""
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Whatever is printed inside has left at the end, or it is said in one way: see `settle`. Other failures pass."""
+    _reopen()
+    try:
+        yield
+    except OSError as problem:
+        settle()
+        if problem.errno in _UNWRITTEN and problem.filename is None:
+            raise _lost(problem) from None
+        raise
+    except SystemExit:
+        settle()
+        raise
+    settle()
+
+
+def settle() -> None:
+    """Write out what is still buffered.
+
+    `SigilError` with EWRITE when that cannot be done; `typer.Exit` with 1 and no word when whoever read us has seen enough.
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget()
+        raise typer.Exit(FAILED) from None
+    except OSError as problem:
+        raise _lost(problem) from None
+
+
+def _lost(problem: OSError) -> SigilError:
+    _forget()
+    return SigilError("EWRITE", f"cannot write the output: {problem.strerror}")
+
+
+def _reopen() -> None:
+    # closed before we began: what is printed fails, what is only said is lost, and no other file takes their numbers
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
+def _forget() -> None:
+    # what is still buffered must not complain when the interpreter ends
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

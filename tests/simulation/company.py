@@ -1,0 +1,259 @@
+"""The whole company: processes with their workers, the world around them, the people who write, and whoever schedules it all."""
+
+from __future__ import annotations
+
+import logging
+import random
+from dataclasses import dataclass, replace
+
+from functions.agent import context
+from functions.agent.app import App
+from functions.agent.loop import overhead
+from functions.agent.roles import Rules
+from functions.agent.session import Sessions
+from functions.channels.replies import Replies
+from functions.events import Event, Sender, order_of
+from functions.queues.inbox import Inbox
+from functions.settings import Settings
+from functions.wiring import House
+from functions.worker import process
+from sigil.artifacts import MemoryArtifacts
+from sigil.errors import BackendError
+from sigil.kv.memory import MemoryKV
+from sigil.wiring import Stores
+from tests.simulation import accounts
+from tests.simulation.promises import LEASE, Post, Promises
+from tests.simulation.stage import Actor, Fate, Stage
+from tests.simulation.world import Brain, InTurn, Platform, Shelf, Store
+
+NAME = "main"
+ROOM = 420.0
+"""Estimated tokens of history that fit: a few turns."""
+THREADS = {"one": 2, "two": 1, "late": 1}
+"""Workers a process; `late` comes at the end, when all others may stall."""
+WINDOW = int((overhead(NAME) + ROOM) * 1.15 / (1 - context.RESERVED_SHARE))
+PATIENCE = 60
+"""Steps after which nobody will stand where somebody was wanted."""
+DRAIN_SECONDS = LEASE + 120.0
+"""Steady seconds after which everything that waits must be done: one lease that a crash left, and the platform's own delays."""
+
+
+class _Alarm(logging.Handler):
+    """What the product logs: trouble joins the story, what nobody expected breaks it."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(logging.WARNING)
+        self._stage = stage
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = f"log: {record.getMessage()} {getattr(record, 'facts', {})}"
+        if record.levelno >= logging.ERROR:
+            self._stage.accuse(f"{line} {record.exc_info[1]!r}" if record.exc_info else line)
+        else:
+            self._stage.tell(line)
+
+
+@dataclass
+class Process:
+    """What the threads of one process share."""
+
+    inbox: Inbox
+    house: House
+
+
+class Company:
+    """Two processes of workers on one store, and the webhooks that fill it."""
+
+    def __init__(self) -> None:
+        self.stage = Stage()
+        kv = MemoryKV(lambda: self.stage.time.wall)
+        self.kv = kv
+        self.promises = Promises(self.stage, kv)
+        self.store = Store(self.stage, kv, self.promises)
+        self.platform = Platform(self.stage, self.promises)
+        self.shelf = Shelf(self.stage, self.promises)
+        self.brain = Brain(self.stage, self.promises, WINDOW)
+        self.moves = 0
+        self.taken = 0
+        self._numbers = 0
+        self._alarm = _Alarm(self.stage)
+        logging.getLogger("uncaged").addHandler(self._alarm)
+        self._start("one")
+        self._start("two")
+
+    @property
+    def undelivered(self) -> list[Post]:
+        return [post for post in self.promises.posts.values() if post.kept is None]
+
+    def write(self, session: str, text: str) -> Post:
+        """Somebody writes; the platform has the message, nobody else."""
+        self._numbers += 1
+        number = self._numbers
+        identity, at = f"m{number}", 1_800_000_000.0 + number
+        text = f"{text} #{identity}" if text.startswith("plan=") else text
+        order = order_of(at, number)
+        event = Event(identity, "message", NAME, session, Sender("telegram:1"), text, at, order, reply_to=identity, private=True)
+        self.promises.posts[identity] = post = Post(event)
+        self.stage.tell(f"{identity} is written in {session}: {text}")
+        return post
+
+    def deliver(self, post: Post) -> None:
+        """The platform calls the webhook, which may take its time, or die."""
+        post.started = post.started or len(self.stage.story)
+
+        def put() -> None:
+            try:
+                Inbox(self.store, clock=self.stage.clock, lease=LEASE).put(post.event)
+            except BackendError:
+                return self.stage.tell(f"{post.event.id} is not kept: 503")
+            if post.kept is None:
+                post.kept = len(self.stage.story)
+            return self.stage.tell(f"{post.event.id} is kept: 200")
+
+        web = self.stage.enter(f"web-{post.event.id}", f"web-{len(self.stage.story)}", put)
+        web.point = "put"
+
+    def go(self, chance: random.Random, steps: int) -> None:
+        """So many steps, by whoever comes up."""
+        for _ in range(steps):
+            awake = [actor for actor in self.stage.actors if not actor.stalled]
+            if not awake or self.stage.broken:
+                return
+            busy = [actor for actor in awake if not actor.idle]
+            actor = chance.choice(busy if busy and chance.random() < 0.9 else awake)
+            slow = actor.point.startswith("ask") and chance.random() < 0.3
+            self._move(actor, "slow" if slow else "go")
+
+    def go_until(self, chance: random.Random, point: str) -> Actor | None:
+        """Go on, but not for long, until somebody stands before such a step: a worker rather than a webhook."""
+        for _ in range(PATIENCE):
+            there = [actor for actor in self.stage.actors if actor.point.startswith(point) and not (actor.idle or actor.stalled)]
+            if there:
+                return chance.choice([actor for actor in there if not actor.name.startswith("web")] or there)
+            self.go(chance, 1)
+        return None
+
+    def go_alone(self, actor: Actor, steps: int) -> None:
+        """So many steps by one actor, until it has nothing to do."""
+        for _ in range(steps):
+            if actor.over or actor.idle or self.stage.broken:
+                return
+            self._move(actor, "go")
+
+    def crash(self, actor: Actor, *, after: bool) -> None:
+        """Kill the actor's process, before or after the step that it stands before; another process takes its place."""
+        self._hurt(actor, "crash after" if after and not actor.point.startswith(("ask", "pause")) else "crash")
+        for other in [other for other in self.stage.actors if other.process == actor.process]:
+            self._hurt(other, "crash")
+        if actor.process in THREADS:
+            self._start(actor.process)
+
+    def lose_the_store(self, actor: Actor, *, after: bool) -> None:
+        """The store is away for one step of the actor, which then does not know whether it counted."""
+        if actor.point.partition(" ")[0] in ("get", "put", "delete", "scan"):
+            self._hurt(actor, "fail after" if after else "fail")
+
+    def stall(self, actor: Actor) -> None:
+        """The actor takes no step until somebody wakes it."""
+        self.stage.tell(f"{actor.name} stalls at {actor.point}")
+        self.promises.disturbed(actor)
+        actor.stalled = True
+
+    def wake(self, pick: int) -> Actor | None:
+        """One of those who stall goes on as if nothing had been."""
+        stalled = [actor for actor in self.stage.actors if actor.stalled]
+        if not stalled:
+            return None
+        actor = stalled[pick % len(stalled)]
+        self.stage.tell(f"{actor.name} wakes at {actor.point}")
+        actor.stalled = False
+        return actor
+
+    def forward(self, seconds: float) -> None:
+        self.stage.tell(f"{seconds} seconds pass")
+        self.stage.time.forward(seconds)
+
+    def jump(self, seconds: float) -> None:
+        self.stage.tell(f"the wall clock jumps by {seconds} seconds")
+        self.stage.time.jump(seconds)
+
+    def judge(self) -> None:
+        """Raise what is broken, with the story."""
+        if self.stage.broken:
+            raise AssertionError("\n".join(["", *self.stage.story[-400:], "", *self.stage.broken]))
+
+    def settle(self) -> None:
+        """Let everything come to rest, first without those who stall, then with them; and see that nothing is missing."""
+        self.judge()
+        self.stage.tell("— the end: what waits is worked off —")
+        self.platform.moods.clear()
+        for post in self.undelivered:
+            self.deliver(post)
+        self._start("late")
+        self._drain()
+        for actor in self.stage.actors:
+            actor.stalled = False
+        self._drain()
+        self.judge()
+        for missing in accounts.missing(self.kv, self.promises):
+            self.stage.accuse(missing)
+        self.judge()
+
+    def close(self) -> None:
+        logging.getLogger("uncaged").removeHandler(self._alarm)
+        self.stage.clear()
+
+    def _start(self, name: str) -> None:
+        inbox = Inbox(self.store, clock=self.stage.clock, lease=LEASE)
+        app = App(
+            NAME, self.store, Sessions(self.store), self.brain, self.shelf, Rules(access="open", deploy="members", owners=("telegram:1",)),
+            self.stage.clock, pool=InTurn(),
+        )  # fmt: skip
+        control = Inbox(self.store, clock=self.stage.clock, lease=LEASE, control=True)
+        stores = Stores(self.store, MemoryArtifacts())
+        house = House(Settings(), stores, inbox, control, {"telegram": self.platform}, Replies(self.store), app)
+        for number in range(THREADS[name]):
+            self.stage.enter(f"{name}-{number}", name, lambda: self._work(house))
+
+    def _work(self, house: House) -> None:
+        """A worker's loop, as `functions.local` has it."""
+        while True:
+            self.stage.await_fate("idle")
+            try:
+                for hands in (replace(house, queue=house.control), house):
+                    delivery = hands.queue.take(0)
+                    if delivery:
+                        self.taken += 1
+                        process(delivery, hands)
+            except Exception as problem:  # a door, as in the product
+                self.stage.tell(f"the queue cannot be read: {problem}")
+
+    def _move(self, actor: Actor, fate: Fate) -> None:
+        self.moves += 1
+        self.stage.move(actor, fate)
+
+    def _hurt(self, actor: Actor, fate: Fate) -> None:
+        self._move(actor, fate)
+        self.promises.disturbed(actor)
+
+    def _drain(self) -> None:
+        """Everybody works until nothing waits; time passes only when nobody finds anything to do."""
+        chance, end = random.Random(0), self.stage.time.steady + DRAIN_SECONDS
+        while not self.stage.broken:
+            taken = self.taken
+            self._round(chance)
+            if not self.kv.scan("ready", limit=1) and not self.kv.scan("ready!", limit=1):
+                return
+            if self.taken == taken:
+                self.stage.time.forward(5.0)
+            if self.stage.time.steady > end:
+                self.stage.accuse(f"still waiting after a lease and some: {self.kv.scan('ready') + self.kv.scan('claim')}")
+
+    def _round(self, chance: random.Random) -> None:
+        """Everybody who is awake looks once and does what there is."""
+        busy = [actor for actor in self.stage.actors if not actor.stalled]
+        while busy and not self.stage.broken:
+            actor = chance.choice(busy)
+            self._move(actor, "go")
+            if actor.over or actor.idle:
+                busy.remove(actor)

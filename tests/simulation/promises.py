@@ -1,0 +1,259 @@
+"""The promises, watched from outside while the workers work: what each write, request, call and send must never be."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from functions.agent.loop import OUT_OF_TIME, STOPPED
+from functions.agent.model import Request
+from functions.agent.toolset import STATIC
+from functions.agent.turn import GAVE_UP
+from functions.events import Event
+from functions.worker import UNSENT_SECONDS
+from sigil.kv import Item, Key, keys
+from sigil.kv.memory import MemoryKV
+from tests.simulation import histories
+from tests.simulation.stage import Actor, Stage
+
+LEASE = 180.0
+ATTEMPTS = 3
+
+
+@dataclass(eq=False)
+class Post:
+    """A message of a person. `started` and `kept`: where in the story the webhook began, and answered 200 (None: not yet)."""
+
+    event: Event
+    started: int | None = None
+    kept: int | None = None
+
+
+@dataclass(eq=False)
+class Sent:
+    """A part of a reply that reached the platform. `marked`: the store knows; `hurt`: something kept its sender from noting it."""
+
+    event: str
+    part: int
+    text: str
+    actor: Actor
+    marked: bool = False
+    hurt: bool = False
+
+
+@dataclass(eq=False)
+class View:
+    """The session's document as an actor has it, whether it looked for a mark since it last did something, the claim it saw ended.
+
+    `sure`: the last that it asked of the store told it that it has its place.
+    """
+
+    session: str = ""
+    version: str = ""
+    document: dict[str, Any] = field(default_factory=dict)
+    looked: bool = False
+    told: str = ""
+    ended: str = ""
+    sure: bool = False
+
+
+class Promises:
+    """Watches one run. What is broken is told to the stage, which ends the run."""
+
+    def __init__(self, stage: Stage, kv: MemoryKV) -> None:
+        self._stage, self._kv = stage, kv
+        self.posts: dict[str, Post] = {}
+        self.sends: list[Sent] = []
+        self.blocked: set[str] = set()
+        self.dropped: set[str] = set()
+        self.refused: set[str] = set()
+        self.marked: set[str] = set()
+        self.closed: defaultdict[str, set[str]] = defaultdict(set)
+        self.opens: Counter[str] = Counter()
+        self.seen: Counter[str] = Counter()
+        self._views: defaultdict[Actor, View] = defaultdict(View)
+        self._runs: set[str] = set()
+        self._claimed: dict[str, float] = {}
+
+    def read(self, key: Key, item: Item | None) -> None:
+        """An actor read an item."""
+        view = self._views[self._stage.moving]
+        view.sure = key.sort == "head" and item is not None and item.version == view.version
+        if key.sort == "head":
+            view.session = key.partition.removeprefix("session#")
+            view.version, view.document = (item.version, _document(item)) if item else ("", {})
+        elif key.sort == "mark":
+            view.looked, view.told = True, orjson.loads(item.value)["stop"] if item else ""
+        elif key.partition == "claim" and item:
+            now = self._stage.time
+            ended = orjson.loads(item.value)["until"] <= now.wall or now.steady - self._claimed[item.version] >= LEASE
+            view.ended = item.version if ended else ""
+
+    def wrote(self, key: Key, before: Item | None, item: Item) -> None:
+        """An actor wrote an item over `before`."""
+        self._views[self._stage.moving].sure = key.sort == "head"
+        if key.sort == "head":
+            self._saved(key.partition.removeprefix("session#"), before, item)
+        elif key.sort == "mark":
+            self.marked.add(orjson.loads(item.value)["stop"])
+        elif key.partition == "claim":
+            self._claim(key.sort, before, item)
+
+    def disturbed(self, actor: Actor) -> None:
+        """The actor was hurt where it stands: killed, stalled, overtaken or cut off from the store."""
+        for sent in self.sends:
+            if sent.actor is actor and not sent.marked:
+                sent.hurt = True
+
+    def acted(self, what: str) -> View:
+        """An actor asks the model or runs a call: it must have looked for a mark right before."""
+        view = self._views[self._stage.moving]
+        turn = _turn(view.document)
+        self._demand(view.looked, f"{what} for {turn} without a look for /stop")
+        self._demand(not turn or view.told != turn, f"{what} for {turn}, which was told to stop")
+        view.looked = False
+        return view
+
+    def asked(self, request: Request) -> None:
+        """An actor asks the model."""
+        view = self.acted("a request")
+        messages = view.document["messages"]
+        if request.tools:
+            self._demand(list(request.tools) == [*STATIC, *histories.tools(messages)], "the tools are not those of the history")
+        problem = histories.unpaired(request.messages)
+        self._demand(not problem, f"a request with {problem}")
+        self._demand(len(request.messages) - 1 - (not request.tools) == len(messages), "a request with another history than the stored one")
+
+    def ran(self, name: str, digest: str, token: str, pure: bool) -> None:
+        """A capability runs for the call `token`."""
+        view = self.acted(f"a run of {name}")
+        asked = {call["id"] for message in view.document["messages"] for call in message["calls"]}
+        self._demand(token in asked, f"{token} ran and is recorded nowhere")
+        stored = self._kv.get(keys.head(view.session))
+        holds = stored is not None and stored.version == view.version
+        answered = holds and token in histories.answered(view.document["messages"])
+        self._demand(not answered, f"{token} ran again, its answer is recorded")
+        self._demand(pure or token not in self._runs, f"{token} has effects and ran twice")
+        self.seen["runs again" if token in self._runs else "runs"] += 1
+        self._runs.add(token)
+        offered = {(offer["name"], offer["digest"]) for offer in histories.in_scope(view.document["messages"])}
+        self._demand((name, digest) in offered, f"{name} ran at a digest that was not offered")
+
+    def sent(self, session: str, event: str, part: int, text: str) -> None:
+        """A part of a reply reached the platform."""
+        me, post = self._stage.moving, self.posts[event]
+        self._demand(post.event.session == session, f"{event} is answered in {session}")
+        if not post.event.control:
+            self._demand(self._views[me].sure or text == GAVE_UP, f"{event} is answered by somebody who did not look whether he may")
+            self._fits(event, text)
+            self._twice(me, event, part, text)
+            self._in_order(post)
+        self.sends.append(Sent(event, part, text, me))
+        self.seen["stopped"] += text == STOPPED
+
+    def _fits(self, event: str, text: str) -> None:
+        known = text.startswith((f"re {event} ", "New session", "Always there", "I could not get an answer"))
+        known |= text in (GAVE_UP, OUT_OF_TIME) or (text == STOPPED and event in self.marked)
+        self._demand(known, f"{event} is answered with {text!r}")
+
+    def _twice(self, me: Actor, event: str, part: int, text: str) -> None:
+        earlier = [sent for sent in self.sends if sent.event == event and sent.part == part]
+        if not earlier:
+            return
+        self.seen["sent twice"] += 1
+        view = self._views[me]
+        stored = self._kv.get(keys.head(view.session))
+        overtaken = stored is None or stored.version != view.version
+        last = earlier[-1]
+        gap = not last.marked and (last.hurt or last.actor is not me)
+        self._demand(overtaken or gap, f"part {part} of the answer to {event} was sent again, and nothing had happened")
+        self._demand(all(sent.text == text for sent in earlier), f"{event} got two different answers")
+
+    def _in_order(self, post: Post) -> None:
+        for other in self.posts.values():
+            before = other.event.session == post.event.session and other.event.order < post.event.order and not other.event.control
+            if before and other.kept is not None and post.started is not None and other.kept < post.started:
+                done = self.told(other.event.id) or other.event.id in self.blocked | self.dropped
+                self._demand(done, f"{post.event.id} is answered before {other.event.id}")
+
+    def told(self, event: str) -> bool:
+        """Whether a whole reply has reached the platform."""
+        parts = {sent.part for sent in self.sends if sent.event == event}
+        long = any("long" in sent.text for sent in self.sends if sent.event == event)
+        return parts == ({0, 1, 2} if long else {0})
+
+    def _claim(self, session: str, before: Item | None, item: Item) -> None:
+        if before:
+            ended = self._views[self._stage.moving].ended == before.version
+            self._demand(ended, f"the claim on {session} was taken from somebody who has it")
+            self.seen["claims lost"] += 1
+        self._claimed[item.version] = self._stage.time.steady
+
+    def _saved(self, session: str, before: Item | None, item: Item) -> None:
+        me, old, new = self._stage.moving, _document(before) if before else {}, _document(item)
+        self._views[me].version, self._views[me].document = item.version, new
+        self._stage.tell(f"  turn {_turn(new)}, {len(new['messages'])} messages, outbox {[reply['event'] for reply in new['outbox']]}")
+        self._changed(session, old, new)
+        problem = histories.broken(new["messages"], in_progress=bool(_turn(new)))
+        self._demand(not problem, f"the history of {session} has {problem}")
+        self._emptied(old, new)
+        left = {reply["event"]: reply["sent"] for reply in new["outbox"]}
+        for sent in self.sends:
+            if keys.session_of("main", self.posts[sent.event].event.session) == session:
+                sent.marked = sent.part < left.get(sent.event, sent.part + 1)
+        if old and len(new["messages"]) < len(old["messages"]):
+            self.seen["compacted"] += 1
+
+    def _changed(self, session: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+        was, now, closed = _turn(old), _turn(new), self.closed[session]
+        fresh = [event for event in new["seen"] if event not in old.get("seen", ())]
+        self._demand(not (was and now and was != now), f"{now} began while {was} was in progress")
+        self._demand(now not in closed, f"a second turn for {now}")
+        self._demand(not set(fresh) & closed, f"{fresh} was closed again")
+        self._demand(fresh == [was] if was and not now else len(fresh) <= (not now), f"{fresh} was closed by a write that closes {was}")
+        for event in set(old.get("seen", ())) - set(new["seen"]):
+            self._demand(self._kv.get(keys.seen(session, event)) is not None, f"{event} is forgotten")
+        self.seen["turns closed"] += len(fresh)
+        closed.update(fresh)
+        self._tried(old, new)
+
+    def _tried(self, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """A turn is opened twice without getting on; then it is given up, and never before."""
+        was, now = _turn(old), _turn(new)
+        if now and was == now and new["next_seq"] > old["next_seq"]:
+            self.opens[now] = 0
+        elif now and new["outbox"] == old.get("outbox", []):
+            self.opens[now] += 1
+            self._demand(self.opens[now] < ATTEMPTS, f"{now} was opened {self.opens[now]} times and got nowhere")
+        elif was and any(reply["event"] == was and reply["text"] == GAVE_UP for reply in new["outbox"]):
+            self.seen["given up"] += 1
+            self._demand(self.opens[was] == ATTEMPTS - 1, f"{was} was given up after {self.opens[was]} tries")
+            self._demand(self._kv.get(keys.dead(was)), f"{was} was given up and is no dead letter")
+
+    def _emptied(self, old: dict[str, Any], new: dict[str, Any]) -> None:
+        left = {reply["event"] for reply in new["outbox"]}
+        for reply in old.get("outbox", ()):
+            event = reply["event"]
+            if event in left or self.told(event) or event in self.blocked:
+                continue
+            too_old = self._stage.time.wall - reply["at"] > UNSENT_SECONDS and event in self.refused
+            self._demand(too_old, f"the answer to {event} is gone, and nobody has it")
+            self.dropped.add(event)
+
+    def _demand(self, holds: object, otherwise: str) -> None:
+        if not holds:
+            self._stage.accuse(otherwise)
+
+
+def _document(item: Item) -> dict[str, Any]:
+    data = item.value if item.value.startswith(b"{") else zlib.decompress(item.value)
+    return dict(orjson.loads(data))
+
+
+def _turn(document: dict[str, Any]) -> str:
+    turn = document.get("turn")
+    return turn["event"]["id"] if turn else ""

@@ -1,0 +1,172 @@
+"""Everything at once: messages, crashes, stalls, clocks and a moody platform, over the real worker, turn, session and inbox."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from functions.agent import turn
+from tests.simulation.company import Company
+
+SESSIONS = ("telegram:1", "telegram:2", "telegram:3")
+FINDS = ("find alpha beta", "find alpha", "find gamma delta", "find nothing", "make gamma1", "make gamma2", "make delta1", "make delta2")
+USES = ("use alpha", "use beta", "use gamma", "use delta", "use nothing")
+ODD = ("long", "fall silent")
+
+
+def rounds(*acts: str) -> st.SearchStrategy[list[list[str]]]:
+    return st.lists(st.lists(st.sampled_from(acts), min_size=1, max_size=3), max_size=3)
+
+
+PLANS = st.tuples(rounds(*FINDS), rounds(*USES), rounds(*FINDS, *USES, *ODD)).map(
+    lambda parts: f"plan={json.dumps([*parts[0], *parts[1], *parts[2]])}"
+)
+TEXTS = st.one_of(PLANS, PLANS, PLANS, PLANS, st.sampled_from(["/new", "/tools"]))
+SEEDS = st.integers(0, 2**16)
+PICK = st.integers(0, 7)
+STEPS = st.integers(0, 50)
+PASSES = st.sampled_from([0.0, 10.0, 60.0, 200.0, 200.0, 700.0])
+POINTS = st.sampled_from(["", "", "run", "send", "ask", "put session", "delete", "put"])
+"""Where an actor stands when something happens to it; anywhere."""
+COUNTS: Counter[str] = Counter()
+"""What happened in all examples together: a simulation in which nothing happens proves nothing."""
+
+
+class Simulation(RuleBasedStateMachine):
+    """Rules choose what happens; `go` lets the actors take steps in an order that its seed decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.company = Company()
+
+    @rule(session=st.sampled_from(SESSIONS), texts=st.lists(TEXTS, min_size=1, max_size=3), seed=SEEDS, steps=STEPS)
+    def deliver(self, session: str, texts: list[str], seed: int, steps: int) -> None:
+        for text in texts:
+            self.company.deliver(self.company.write(session, text))
+        self.go(seed, steps)
+
+    @rule(session=st.sampled_from(SESSIONS), text=TEXTS)
+    def write_without_delivery(self, session: str, text: str) -> None:
+        self.company.write(session, text)
+
+    @precondition(lambda self: self.company.undelivered)
+    @rule(pick=PICK)
+    def deliver_late(self, pick: int) -> None:
+        late = self.company.undelivered
+        self.company.deliver(late[pick % len(late)])
+
+    @precondition(lambda self: self.company.promises.posts)
+    @rule(pick=SEEDS)
+    def redeliver(self, pick: int) -> None:
+        posts = list(self.company.promises.posts.values())
+        self.company.deliver(posts[-1 - pick % len(posts)])
+
+    @rule(session=st.sampled_from(SESSIONS), seed=SEEDS, steps=STEPS)
+    def say_stop(self, session: str, seed: int, steps: int) -> None:
+        self.company.deliver(self.company.write(session, "/stop"))
+        self.go(seed, steps)
+
+    @rule(seed=SEEDS, steps=STEPS)
+    def go(self, seed: int, steps: int) -> None:
+        self.company.go(random.Random(seed), steps)
+
+    @rule(seed=SEEDS, steps=STEPS)
+    def go_alone(self, seed: int, steps: int) -> None:
+        if actor := self.company.go_until(random.Random(seed), ""):
+            self.company.go_alone(actor, steps)
+
+    @rule(seed=SEEDS, point=POINTS, after=st.booleans(), seconds=PASSES)
+    def crash(self, seed: int, point: str, after: bool, seconds: float) -> None:
+        if actor := self.company.go_until(random.Random(seed), point):
+            self.company.crash(actor, after=after)
+            self.company.forward(seconds)
+
+    @rule(seed=SEEDS, point=st.sampled_from(["run", "query", "deploy", "ask"]), times=st.integers(2, 4))
+    def crash_again_and_again(self, seed: int, point: str, times: int) -> None:
+        for time in range(times):
+            self.crash(seed + time, point, after=False, seconds=200.0)
+
+    @rule(seed=SEEDS, point=POINTS, after=st.booleans())
+    def lose_the_store(self, seed: int, point: str, after: bool) -> None:
+        if actor := self.company.go_until(random.Random(seed), point):
+            self.company.lose_the_store(actor, after=after)
+
+    @rule(seed=SEEDS, point=POINTS, seconds=PASSES, steps=STEPS)
+    def stall(self, seed: int, point: str, seconds: float, steps: int) -> None:
+        if actor := self.company.go_until(random.Random(seed), point):
+            self.company.stall(actor)
+            self.company.forward(seconds)
+            self.go(seed, steps)
+
+    @rule(pick=PICK, steps=STEPS)
+    def wake(self, pick: int, steps: int) -> None:
+        if actor := self.company.wake(pick):
+            self.company.go_alone(actor, steps)
+
+    @rule(name=st.sampled_from(["alpha", "beta", "gamma", "delta"]))
+    def vanish(self, name: str) -> None:
+        self.company.shelf.vanish(name)
+
+    @rule(session=st.sampled_from(SESSIONS), moods=st.lists(st.sampled_from(["busy", "away", "well", "blocked"]), min_size=1, max_size=3))
+    def platform(self, session: str, moods: list[str]) -> None:
+        self.company.platform.moods[session] = moods
+
+    @rule(seconds=PASSES)
+    def clock_forward(self, seconds: float) -> None:
+        self.company.forward(seconds)
+
+    @rule(seconds=st.sampled_from([-86_400.0, -30.0, 86_400.0]))
+    def clock_jumps(self, seconds: float) -> None:
+        self.company.jump(seconds)
+
+    def check_invariants(self, *given: Any, **more: Any) -> None:
+        super().check_invariants(*given, **more)
+        COUNTS["steps"] += 1
+        self.company.judge()
+
+    def teardown(self) -> None:
+        try:
+            self.company.settle()
+        finally:
+            COUNTS.update(self.company.promises.seen)
+            COUNTS["moves"] += self.company.moves
+            self.company.close()
+
+
+@pytest.fixture(autouse=True)
+def _within_reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Ids leave a document early enough for a run to see it, and the log tells what nobody expected."""
+    monkeypatch.setattr(turn, "SEEN_MOST", 6)
+    logger = logging.getLogger("uncaged")
+    monkeypatch.setattr(logger, "propagate", False)
+    yield
+    logger.handlers.clear()
+
+
+def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
+    COUNTS.clear()
+
+    run_state_machine_as_test(
+        Simulation,
+        settings=settings(
+            max_examples=130,
+            stateful_step_count=100,
+            deadline=None,
+            print_blob=True,
+            phases=[Phase.reuse, Phase.generate],  # no shrinking: it takes minutes, and the story tells what happened
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+    print(dict(COUNTS))
+    assert COUNTS["steps"] >= 10_000
+    assert all(COUNTS[happened] for happened in ("turns closed", "compacted", "claims lost", "runs", "given up"))
