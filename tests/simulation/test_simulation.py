@@ -1,9 +1,10 @@
 """Everything at once: messages, crashes, stalls, clocks and a moody platform, over the real worker, turn, session and inbox."""
 
-from __future__ import os
+from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
