@@ -117,6 +117,15 @@ def test_a_platform_that_fails_for_a_moment_gets_the_reply_later(
     assert len(model.bodies) == 2
 
 
+def test_a_platform_that_answers_nothing_gets_the_reply_later(home: House, bot: BotApi, model: ScriptedModel) -> None:
+    model.then(say("patience"))
+    bot.reply(Answer(hang=True))
+    with serving(home) as server:
+        knock(server, update(1, "hi"))
+        assert replies(bot, 1, 40) == ["patience"]
+    assert len(model.bodies) == 1
+
+
 @pytest.mark.parametrize(("status", "description"), [(403, "Forbidden: bot was blocked by the user"), (400, "Bad Request: chat not found")])
 def test_a_chat_that_cannot_be_answered_blocks_nothing(
     home: House, bot: BotApi, model: ScriptedModel, status: int, description: str
