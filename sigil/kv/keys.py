@@ -102,8 +102,3 @@ def generation(namespace: str) -> Key:
 def probe() -> Key:
     """What a doctor writes to see whether the store takes it."""
     return Key("doctor", "probe")
-
-
-def usage(agent: str, day: str, session: str) -> Key:
-    """Tokens of a session on a day."""
-    return Key(f"usage#{escape(agent)}", f"{day}#{escape(session)}")
