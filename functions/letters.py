@@ -26,13 +26,23 @@ class Letter:
     event: Event | None
 
 
-def give_up(kv: KV, event: Event, reason: str, at: float) -> bool:
-    """Keep the event as a dead letter; False when it was one already."""
-    record = {"reason": reason, "at": at, "event": orjson.Fragment(encode(event))}
+def give_up(kv: KV, event: Event, reason: str, at: float, *, told: bool = False) -> float | None:
+    """Keep the event as a dead letter. Since when its sender waits to be told, None when that is done (`told`: it goes without saying)."""
+    record = {"reason": reason, "at": at, "told": told, "event": orjson.Fragment(encode(event))}
     with suppress(Conflict):
         kv.put(keys.dead(event.id), orjson.dumps(record), expect=ABSENT)
-        return True
-    return False
+        return None if told else at
+    item = kv.get(keys.dead(event.id))
+    fields = orjson.loads(item.value) if item else {}
+    return None if fields.get("told", True) else fields["at"]
+
+
+def tell(kv: KV, event: Event) -> None:
+    """Note that the sender of a dead letter was told."""
+    item = kv.get(keys.dead(event.id))
+    if item:
+        with suppress(Conflict):
+            kv.put(keys.dead(event.id), orjson.dumps({**orjson.loads(item.value), "told": True}), expect=item.version)
 
 
 def letters(kv: KV) -> Iterator[Letter]:

@@ -31,6 +31,8 @@ WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
 TICK_SECONDS = 60.0
 LOOK_SECONDS = 0.25
+RENEWALS = 4
+"""How often a lease is renewed before it would end: a store that is away for a moment costs none."""
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NUMBERS = itertools.count()
 
@@ -40,25 +42,24 @@ class Crew:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._over = threading.Event()
+        self._over, self._idle = threading.Event(), threading.Event()
         direct = replace(house, queue=house.control)
-        workers = [
-            threading.Thread(target=self._work, args=(house,), name=f"worker-{n}", daemon=True) for n in range(house.settings.workers)
-        ]
-        control = threading.Thread(target=self._work, args=(direct,), name="control", daemon=True)
-        self._threads = [*workers, control, threading.Thread(target=self._tick, name="ticker", daemon=True)]
+        places = [("control", direct), *((f"worker-{n}", house) for n in range(house.settings.workers))]
+        self._workers = [threading.Thread(target=self._work, args=(at,), name=name, daemon=True) for name, at in places]
+        self._beats = [threading.Thread(target=beat, name=beat.__name__, daemon=True) for beat in (self._tick, self._renew)]
 
     def start(self) -> None:
-        for thread in self._threads:
+        for thread in (*self._workers, *self._beats):
             thread.start()
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> bool:
         """End the crew; False when a turn was still running after `seconds`."""
         self._over.set()
         end = time.monotonic() + seconds
-        for thread in self._threads:
+        for thread in self._workers:
             thread.join(max(end - time.monotonic(), 0.0))
-        return not any(thread.is_alive() for thread in self._threads)
+        self._idle.set()
+        return not any(thread.is_alive() for thread in self._workers)
 
     def _tick(self) -> None:
         while not self._over.wait(TICK_SECONDS):
@@ -66,6 +67,15 @@ class Crew:
                 scheduler.tick(self._house.stores.kv)
             except SigilError as problem:
                 log.note("unswept", code=problem.code)
+
+    def _renew(self) -> None:
+        """Keep the chats that this process works on, until its last turn has ended."""
+        while not self._idle.wait(self._house.settings.lease / RENEWALS):
+            for queue in (self._house.queue, self._house.control):
+                try:
+                    queue.renew()
+                except SigilError as problem:
+                    log.note("not renewed", code=problem.code)
 
     def _work(self, house: House) -> None:
         while not self._over.is_set():

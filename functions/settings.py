@@ -20,7 +20,7 @@ DEPLOY = ("members", "owners", "none")
 class Settings(SigilSettings):
     """What an agent needs: its model, its people, its platforms."""
 
-    queue: str = setting("UNCAGED_QUEUE", "", "where events wait (default: in the store itself)")
+    queue: str = setting("UNCAGED_QUEUE", "", "where events wait: sqs://QUEUE_URL of a FIFO queue (default: in the store itself)")
     llm_url: str = setting(
         "UNCAGED_LLM_URL",
         "",
@@ -38,9 +38,10 @@ class Settings(SigilSettings):
     turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
     workers: int = setting("UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time")
     lease: float = setting(
-        "UNCAGED_LEASE", 180.0, "seconds that a worker has a chat to itself, more than a turn takes; a crashed one's chat waits so long"
+        "UNCAGED_LEASE", 30.0, "seconds after which the chat of a worker that crashed goes to another; one at work renews them"
     )
     telegram_token: str = setting("TELEGRAM_TOKEN", "", "the bot's token", secret=True)
+    telegram_bot: str = setting("TELEGRAM_BOT", "", "the bot's id, for a webhook that does not get the token (default: its first part)")
     telegram_secret: str = setting(
         "TELEGRAM_SECRET", "", "the webhook's secret token (without it the webhook refuses everything)", secret=True
     )

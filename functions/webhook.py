@@ -17,7 +17,6 @@ from functions.channels.base import Request as Incoming
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError
-from sigil.wiring import open_stores
 
 BODY_BYTES = 1 << 20
 
@@ -100,7 +99,7 @@ def _enqueue(entrance: Callable[[], Entrance], platform: str, incoming: Incoming
 @lru_cache(maxsize=1)
 def _entrance() -> Entrance:
     settings = Settings.read()
-    return Entrance(wiring.open_channels(settings), wiring.open_queue(settings, open_stores(settings)))
+    return Entrance(wiring.open_channels(settings), wiring.open_inlet(settings))
 
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
+from math import inf
 from typing import Any
 
 from functions import events, log
 from functions.agent import control
 from functions.agent.app import Step
 from functions.agent.session import Opened, Outgoing
-from functions.agent.turn import GAVE_UP, handle
+from functions.agent.turn import GAVE_UP, abandon, handle
 from functions.channels.base import Busy, Channel
-from functions.letters import give_up
+from functions.letters import give_up, tell
 from functions.queues.base import Delivery
 from functions.settings import Settings
 from functions.wiring import House, open_house
@@ -23,6 +24,8 @@ from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.kv import keys
 
 RETRY_SECONDS = 5.0
+CONFLICT_SECONDS = 0.5
+"""Seconds until an event is handed out again: after trouble, and after another worker was faster."""
 TYPING_SECONDS = 4.5
 PAUSES = (0.5, 2.0, 8.0, 30.0)
 """Seconds between attempts to tell the queue what became of an event."""
@@ -36,23 +39,29 @@ STOPPING = "The running turn was told to stop."
 LOST = "I could not work on your last message: my memory of this chat cannot be read. My owner can see it in the dead letters."
 
 
-def process(delivery: Delivery, house: House) -> None:
-    """Take a delivery to its end: the event is done, handed out again later, or given up. Never an exception."""
+def process(delivery: Delivery, house: House, until: float = inf) -> None:
+    """Take a delivery to its end: the event is done, handed out again later, or given up. Never an exception.
+
+    `until`: when this worker's own time is up (monotonic); a turn that is not over by then is handed on.
+    """
     event = delivery.event
     log.step("taken", event, tries=delivery.tries)
     try:
-        if delivery.tries >= TRIES_MOST:
-            raise Refused("EPOISON", f"it was handed out {delivery.tries} times and came to nothing")
-        work(event, house)
+        work(event, house, until, spent=delivery.tries >= TRIES_MOST)
     except Busy as problem:
         _later(delivery, house, problem.retry_after or RETRY_SECONDS, problem)
+    except Conflict as problem:
+        _later(delivery, house, CONFLICT_SECONDS, problem)
     except (Refused, _Unreadable) as problem:
         _give_up(delivery, house, problem)
     except SigilError as problem:
         _later(delivery, house, RETRY_SECONDS, problem)
     except Exception as problem:  # noqa: BLE001  a door: one event's failure must not end the worker
         log.failure("failed", event=event.id)
-        _later(replace(delivery, tries=delivery.tries + 1), house, RETRY_SECONDS, problem)
+        if delivery.tries >= TRIES_MOST:
+            _give_up(delivery, house, Refused("EPOISON", f"it was handed out {delivery.tries} times and came to nothing"))
+        else:
+            _later(replace(delivery, tries=delivery.tries + 1), house, RETRY_SECONDS, problem)
     else:
         _surely(lambda: house.queue.done(delivery), house)
         log.step("done", event)
@@ -62,8 +71,12 @@ class _Unreadable(BackendError):
     """The session's document is damaged: trying again cannot help."""
 
 
-def work(event: events.Event, house: House) -> None:
-    """Run the event's turn and send what it says."""
+class _HandedOn(BackendError):
+    """This worker's time was up before the event's own turn could begin."""
+
+
+def work(event: events.Event, house: House, until: float = inf, *, spent: bool = False) -> None:
+    """Run the event's turn and send what it says. `spent`: it was handed out too often; it is not run, its sender is told."""
     channel = house.channels.get(event.platform)
     if channel and not channel.for_us(event):
         return
@@ -73,13 +86,24 @@ def work(event: events.Event, house: House) -> None:
         return
     with _typing(channel, event.session):
         try:
-            opened = handle(event, house.app, lambda step: _logged(event, step))
+            opened = abandon(event, house.app) if spent else handle(event, house.app, lambda step: _logged(event, step), until)
         except BackendError as problem:
             if problem.code == "EDAMAGED":
                 raise _Unreadable(problem.code, problem.message) from None
             raise
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     flush(opened, house)
+    if opened.next:
+        _hand_on(opened, opened.next, event, house)
+
+
+def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, house: House) -> None:
+    """Queue the continuation before this event is acknowledged. An event that only found the turn waits behind it."""
+    house.queue.put(continuation)
+    log.step("handed on", continuation)
+    turn = opened.document.turn
+    if event.kind != "continue" and turn and turn.event.id != event.id:
+        raise _HandedOn("EBUSY", "an earlier turn goes on first")
 
 
 def flush(opened: Opened, house: House) -> None:
@@ -120,16 +144,21 @@ def _send(opened: Opened, house: House) -> Opened:
 
 def _say(event: events.Event, text: str, house: House) -> None:
     """A reply that belongs to no turn and so to no outbox: best effort."""
+    try:
+        _tell(event, text, house)
+    except SigilError as problem:
+        log.trouble("unsent", event, code=problem.code)
+
+
+def _tell(event: events.Event, text: str, house: House) -> None:
     channel = house.channels.get(event.platform)
     if not text:
         return
     if channel is None:
         house.replies.keep(keys.session_of(event.agent, event.session), event.id, _kept(Outgoing(event.id, event.session, text)))
         return
-    try:
+    with suppress(Refused):  # a chat that never gets it
         channel.send(event.session, text, reply_to=event.reply_to, sent=lambda _: None)
-    except SigilError as problem:
-        log.trouble("unsent", event, code=problem.code)
 
 
 def _later(delivery: Delivery, house: House, seconds: float, problem: Exception) -> None:
@@ -150,10 +179,27 @@ def _surely(action: Callable[[], None], house: House) -> None:
 
 def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
     """The event becomes a dead letter, its sender is told once, the chat goes on."""
-    if give_up(house.stores.kv, delivery.event, problem.message, house.app.clock.now()):
-        _say(delivery.event, LOST if isinstance(problem, _Unreadable) else GAVE_UP, house)
-    log.trouble("dead", delivery.event, code=problem.code)
-    _surely(lambda: house.queue.done(delivery), house)
+    event, now = delivery.event, house.app.clock.now()
+    log.trouble("dead", event, code=problem.code)
+    try:
+        since = give_up(house.stores.kv, event, problem.message, now)
+        if since is not None:
+            _tell_of_end(event, LOST if isinstance(problem, _Unreadable) else GAVE_UP, house, since)
+    except BackendError as trouble:
+        _later(delivery, house, RETRY_SECONDS, trouble)
+    else:
+        _surely(lambda: house.queue.done(delivery), house)
+
+
+def _tell_of_end(event: events.Event, text: str, house: House, since: float) -> None:
+    """Tell the sender of a dead letter and note it, so that a crash in between tells twice rather than never; for an hour at most."""
+    try:
+        _tell(event, text, house)
+    except BackendError as problem:
+        if abs(house.app.clock.now() - since) <= UNSENT_SECONDS:
+            raise
+        log.trouble("unsendable", event, code=problem.code)
+    tell(house.stores.kv, event)
 
 
 def _logged(event: events.Event, step: Step) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 
 from functions.agent import context, tokens
 from functions.agent.app import App, Step, Watch
@@ -17,6 +18,10 @@ from sigil.protocol import Offer
 from sigil.strict import canonical
 
 ROUNDS = 6
+ROUND_SECONDS = 20.0
+"""What a round takes at least: a worker with less time left begins none."""
+SAVE_SECONDS = 5.0
+"""What a worker keeps of its time to save and to send."""
 STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
 NOTHING = "The model gave no answer to this. Please ask again, or say it in another way."
 STOPPED = "Stopped."
@@ -25,12 +30,21 @@ OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me t
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What the rounds of one turn share. `deadline` is a time of the monotonic clock; `stopped` asks whether somebody said stop."""
+    """What the rounds of one turn share. `stopped` asks whether somebody said stop.
+
+    `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this worker is (a function's own timeout).
+    """
 
     app: App
     desk: Desk
     watch: Watch
     deadline: float
+    until: float = inf
+
+    def cut_short(self) -> bool:
+        """Whether this worker's time is up before the turn's."""
+        now = self.app.clock.monotonic()
+        return self.until < self.deadline and now + ROUND_SECONDS > self.until
 
     @property
     def stopped(self) -> Callable[[], bool]:
@@ -43,17 +57,26 @@ def overhead(name: str) -> float:
     return tokens.of_text(context.system(name)) + STATIC_TOKENS
 
 
-def run(opened: Opened, course: Course) -> tuple[Opened, str]:
-    """Take the turn in progress to its final text, saving before a round's calls run and after they have answered."""
+def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
+    """Take the turn in progress to its final text, saving before a round's calls run and after they have answered.
+
+    None instead of a text: this worker's own time is nearly up, another has to go on.
+    """
+    if course.cut_short():
+        return opened, None
     opened = _finish_calls(opened, course)
     while True:
         if course.stopped():
             return opened, STOPPED
         if course.app.clock.monotonic() >= course.deadline:
             return opened, OUT_OF_TIME
+        if course.cut_short():
+            return opened, None
         last = _turn(opened).rounds >= ROUNDS
         offers = () if last else in_scope(opened.document.messages)
         reply, opened = _ask(opened, course, offers, with_tools=not last)
+        if reply.finish == "error" and reply.transient and course.cut_short():
+            return opened, None
         if last or reply.finish in ("error", "stopped") or not reply.calls:
             return opened, _final(reply)
         said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
@@ -84,7 +107,8 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
         messages.append(context.last_words())
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(app.name)
     started = app.clock.monotonic()
-    reply = app.model.chat(Request(messages, definitions(offers) if with_tools else (), None, course.deadline, course.stopped))
+    deadline = min(course.deadline, course.until - SAVE_SECONDS)
+    reply = app.model.chat(Request(messages, definitions(offers) if with_tools else (), None, deadline, course.stopped))
     if reply.finish == "stopped":
         return reply, opened
     usage, ms = reply.usage, round((app.clock.monotonic() - started) * 1000, 1)

@@ -12,8 +12,9 @@ import orjson
 from functions import events
 from functions.agent import tokens
 from functions.agent.messages import Message, Usage, revive
+from functions.agent.spill import LIMIT, Bodies, Shelf, packed, restore, spill
 from functions.events import Event
-from sigil.errors import BackendError, Conflict
+from sigil.errors import BackendError, Conflict, UsageError
 from sigil.kv import ABSENT, KV, keys
 from sigil.protocol import Json
 
@@ -26,6 +27,7 @@ OUTBOX_MOST = 200
 class Turn:
     """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the requests so far.
 
+    `waits` counts how often a worker handed it on because its own time was up, and `used` the seconds of those workers.
     `began`: seconds since the epoch. `trace`: what it did so far, a row a step, for `uncaged trace`; never a text.
     """
 
@@ -35,6 +37,8 @@ class Turn:
     tools: tuple[str, ...] = ()
     usage: Usage = Usage()
     began: float = 0.0
+    waits: int = 0
+    used: float = 0.0
     trace: tuple[Mapping[str, Json], ...] = ()
 
     @property
@@ -89,28 +93,33 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A document with the store's version that it was read or saved at: the fence of whoever holds it. `size` in bytes."""
+    """A document with the store's version that it was read or saved at: the fence of whoever holds it. `size` in bytes.
+
+    `next`: the event that lets another worker go on with the turn, when this one's time was up.
+    """
 
     key: str
     document: Document
     version: str | None
     size: int = 0
+    next: Event | None = None
 
 
 class Sessions:
-    """Session documents in a store."""
+    """Session documents in a store; what makes one too large is on `shelf` (None: documents stay whole, whatever their size)."""
 
-    def __init__(self, kv: KV) -> None:
+    def __init__(self, kv: KV, shelf: Shelf | None = None) -> None:
         self._kv = kv
+        self._bodies = Bodies(shelf)
 
     def open(self, key: str) -> Opened:
         """The session's document; an empty one when it is new."""
         item = self._kv.get(keys.head(key))
-        return Opened(key, decode(item.value), item.version, len(item.value)) if item else Opened(key, Document(), None)
+        return Opened(key, decode(item.value, self._bodies), item.version, len(item.value)) if item else Opened(key, Document(), None)
 
     def save(self, opened: Opened, document: Document) -> Opened:
         """Write the document over the version that was opened; `Conflict` when somebody else was faster."""
-        expect, body = ABSENT if opened.version is None else opened.version, encode(document)
+        expect, body = ABSENT if opened.version is None else opened.version, encode(document, self._bodies)
         return Opened(opened.key, document, self._kv.put(keys.head(opened.key), body, expect=expect), len(body))
 
     def holds(self, opened: Opened) -> bool:
@@ -121,7 +130,10 @@ class Sessions:
     def archive(self, key: str, dropped: Sequence[Message]) -> None:
         """Keep the messages that compaction is about to drop; writing the same ones again changes nothing."""
         if dropped:
-            self._kv.put(keys.archive(key, dropped[0].seq), orjson.dumps(dropped))
+            body = orjson.dumps(dropped)
+            if len(body) > LIMIT and self._bodies.open:
+                body = orjson.dumps({"spilled": self._bodies.put(packed(body))})
+            self._kv.put(keys.archive(key, dropped[0].seq), body)
 
     def was_seen(self, opened: Opened, event: str) -> bool:
         """Whether the event's turn is closed already."""
@@ -145,16 +157,22 @@ class Sessions:
         return self.save(opened, replace(opened.document, outbox=()))
 
 
-def encode(document: Document) -> bytes:
-    """The document as bytes: JSON, compressed when it is large."""
+NOWHERE = Bodies(None)
+
+
+def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
+    """The document as bytes: JSON, compressed when it is large, its largest bodies on the shelf when it is larger still."""
     body = orjson.dumps(document)
-    return body if len(body) < COMPRESS_BYTES else zlib.compress(body, 1)
+    if len(body) < COMPRESS_BYTES:
+        return body
+    small = packed(body)
+    return small if len(small) <= LIMIT or not bodies.open else spill(body, bodies)
 
 
-def decode(data: bytes) -> Document:
+def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
     """The document that `encode` wrote; `BackendError` when it is damaged."""
     try:
-        fields = orjson.loads(data if data.startswith(b"{") else zlib.decompress(data))
+        fields = restore(orjson.loads(data if data.startswith(b"{") else zlib.decompress(data)), bodies)
         return Document(
             **{
                 **fields,
@@ -165,7 +183,7 @@ def decode(data: bytes) -> Document:
                 "usage": Usage(**fields["usage"]),
             }
         )
-    except (ValueError, TypeError, KeyError, zlib.error):
+    except (ValueError, TypeError, LookupError, UsageError, zlib.error):
         raise BackendError(
             "EDAMAGED", "the session's document is damaged", suggestion="start a new session, or restore the store"
         ) from None

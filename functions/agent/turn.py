@@ -3,42 +3,76 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from math import inf
 
 from functions.agent import commands, context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.compaction import compact
 from functions.agent.control import told_to_stop
-from functions.agent.loop import STOPPED, Course, overhead, run
+from functions.agent.loop import OUT_OF_TIME, STOPPED, Course, overhead, run
 from functions.agent.messages import Message, unanswered
 from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Outgoing, Turn
 from functions.agent.toolset import in_scope
 from functions.agent.trace import keep
 from functions.events import Event
 from functions.letters import give_up
+from sigil.errors import Conflict
 from sigil.kv import keys
 from sigil.protocol import Caller
 
 ATTEMPTS = 3
+WAITS = 6
+"""How often a turn is handed on from one worker to the next."""
 GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
 TOO_LONG = "Your message does not fit into the model's window of {window:,} tokens. Please send it in parts, or a shorter one."
 NOT_YOURS = "I only talk to people whom my owner has let in. Your id here is `{id}`: with it, the owner can add you to UNCAGED_OWNERS."
 
 
-def handle(event: Event, app: App, watch: Watch = unwatched) -> Opened:
+def handle(event: Event, app: App, watch: Watch = unwatched, until: float = inf) -> Opened:
     """Take `event` to its end and return the closed session, its outbox still full.
 
-    An event whose turn is closed changes nothing. A turn that somebody left in progress is finished first.
+    An event whose turn is closed changes nothing. A turn that somebody left in progress is finished first. A worker whose own time is
+    up at `until` (monotonic) hands the turn on: the session comes back with the turn in progress and the event that continues it.
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
-    if app.sessions.was_seen(opened, event.id):
+    if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
         return _taken_over(opened, app)
     while opened.document.turn:
         unfinished = opened.document.turn.event
-        opened = _resume(opened, app, watch)
-        if unfinished.id == event.id:
+        opened = _resume(opened, app, watch, until)
+        if opened.next or event.kind == "continue" or unfinished.id == event.id:
             return opened
-    return _begin(opened, event, app, watch)
+    return _begin(opened, event, app, watch, until)
+
+
+def abandon(event: Event, app: App) -> Opened:
+    """Give an event up for good without running anything: its turn, begun or not, is closed with an apology."""
+    opened = app.sessions.open(keys.session_of(app.name, event.session))
+    turn = opened.document.turn
+    if app.sessions.was_seen(opened, event.id):
+        return _taken_over(opened, app)
+    begun = turn is not None and turn.event.id == event.id
+    if turn and not begun:
+        raise Conflict("another turn is in progress")
+    give_up(app.kv, event, "it was handed out again and again and came to nothing", app.clock.now(), told=True)
+    return _close(opened, app, turn or Turn(event, began=app.clock.now()), GAVE_UP, said=begun)
+
+
+def _continuation(document: Document, turn: Turn) -> Event:
+    """The event that lets another worker go on with the turn; it is for this checkpoint of this turn alone."""
+    return replace(turn.event, id=_checkpoint_id(document, turn), kind="continue", text="", attachments=(), addressed=())
+
+
+def _checkpoint_id(document: Document, turn: Turn) -> str:
+    return f"continue:{turn.event.session}:{turn.event.id}:{document.next_seq}.{turn.waits}"
+
+
+def _stale(event: Event, opened: Opened) -> bool:
+    """Whether a continuation comes too late: somebody has gone on since."""
+    turn = opened.document.turn
+    return event.kind == "continue" and (turn is None or event.id != _checkpoint_id(opened.document, turn))
 
 
 def _taken_over(opened: Opened, app: App) -> Opened:
@@ -58,7 +92,7 @@ def stop(session: str, app: App) -> Opened:
     return _close(opened, app, turn, STOPPED) if turn else opened
 
 
-def _begin(opened: Opened, event: Event, app: App, watch: Watch) -> Opened:
+def _begin(opened: Opened, event: Event, app: App, watch: Watch, until: float) -> Opened:
     role = app.rules.role(event)
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
@@ -73,19 +107,19 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch) -> Opened:
         return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
     document = document.add(Message("user", _text(event), at=event.at, origin=origin))
-    return _rounds(_open(opened, replace(document, turn=turn), app, watch), app, watch)
+    return _rounds(_open(opened, replace(document, turn=turn), app, watch), app, watch, until)
 
 
-def _resume(opened: Opened, app: App, watch: Watch) -> Opened:
+def _resume(opened: Opened, app: App, watch: Watch, until: float) -> Opened:
     """Go on with a turn that was left in progress; at its third try it is given up, so that the chat goes on."""
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
     if turn.attempts + 1 >= ATTEMPTS:
-        give_up(app.kv, turn.event, "its turn failed at every try", app.clock.now())
+        give_up(app.kv, turn.event, "its turn failed at every try", app.clock.now(), told=True)
         return _close(opened, app, turn, GAVE_UP)
     watch(Step("note", text="going on with a turn that was interrupted"))
     document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume"))
-    return _rounds(_open(opened, document, app, watch), app, watch)
+    return _rounds(_open(opened, document, app, watch), app, watch, until)
 
 
 def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
@@ -94,14 +128,23 @@ def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
     return saved
 
 
-def _rounds(opened: Opened, app: App, watch: Watch) -> Opened:
+def _rounds(opened: Opened, app: App, watch: Watch, until: float) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     role = app.rules.role(turn.event)
     caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
-    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool, lambda: told_to_stop(opened.key, turn.event.id, app.kv))
-    opened, text = run(opened, Course(app, desk, watch, app.clock.monotonic() + app.turn_seconds))
-    return _close(opened, app, opened.document.turn or turn, text)
+    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool, partial(told_to_stop, opened.key, turn.event.id, app.kv))
+    began = app.clock.monotonic()
+    opened, text = run(opened, Course(app, desk, watch, began + app.turn_seconds - turn.used, until))
+    turn = opened.document.turn or turn
+    if text is not None:
+        return _close(opened, app, turn, text)
+    if turn.waits >= WAITS:
+        return _close(opened, app, turn, OUT_OF_TIME)
+    handed_on = replace(turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began).did("hand-on")
+    watch(Step("note", text="this worker's time is up; another goes on"))
+    document = replace(opened.document, turn=handed_on)
+    return replace(app.sessions.save(opened, document), next=_continuation(document, handed_on))
 
 
 def _evict(opened: Opened, app: App, watch: Watch) -> Document:

@@ -53,7 +53,7 @@ def retry(event: Annotated[str, typer.Argument(help="The id that `uncaged inbox 
     Example: uncaged inbox retry telegram:42:1007
     """
     stores, settings = _stores(), Settings.read()
-    again = letters.retry(stores.kv, open_queue(settings, stores).put, letters.find(stores.kv, event))
+    again = letters.retry(stores.kv, open_queue(settings, stores)[0].put, letters.find(stores.kv, event))
     sys.stdout.write(f"{again.id}\n")
 
 

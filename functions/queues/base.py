@@ -31,3 +31,6 @@ class Queue(Protocol):
 
     def retry(self, delivery: Delivery, delay: float) -> None:
         """Hand the event out again in `delay` seconds, before anything that came after it. Its `tries` are kept as they are here."""
+
+    def renew(self) -> None:
+        """Keep what this process has taken: called every few seconds, or others get it as they would after a crash."""

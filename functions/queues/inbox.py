@@ -44,8 +44,9 @@ class _Receipt:
 class Inbox:
     """A `Queue` over any `KV`, shared by threads and processes.
 
-    A session is worked on by whoever holds its claim; a claim that nobody gives back ends after `lease` seconds. A new
-    event wakes a waiting worker of this process at once, those of others look every `poll` seconds.
+    A session is worked on by whoever holds its claim; a claim that nobody renews or gives back ends after `lease` seconds, and none is
+    renewed for longer than `hold` seconds. A new event wakes a waiting worker of this process at once, those of others look every `poll`
+    seconds.
 
     With `control` it hands out control events and nothing else, so that those wait behind no turn; `put` takes both.
 
@@ -53,11 +54,13 @@ class Inbox:
     the mark is deleted only at a version that was read before the inbox was found empty.
     """
 
-    def __init__(self, kv: KV, *, clock: Clock = SYSTEM, lease: float = 180.0, poll: float = 0.25, control: bool = False) -> None:
+    def __init__(
+        self, kv: KV, *, clock: Clock = SYSTEM, lease: float = 30.0, hold: float = 300.0, poll: float = 0.25, control: bool = False
+    ) -> None:
         self._kv = kv
         self._index = keys.READY_CONTROL if control else keys.READY
         self._clock = clock
-        self._claims = Claims(kv, clock, lease)
+        self._claims = Claims(kv, clock, lease, hold)
         self._lease = lease
         self._poll = poll
         self._changed = threading.Condition()
@@ -99,6 +102,13 @@ class Inbox:
         if self._claims.holds(claim):  # else another worker has the event: it is not ours to put off
             self._put_off(receipt, encode_waiting(delivery.event, due, delivery.tries), due)
         self._release(claim)
+
+    def renew(self) -> None:
+        """Keep the sessions that this process works on."""
+        for session in self._claims.renew():
+            with self._changed:
+                if session in self._held:
+                    self._held[session] = self._clock.monotonic() + self._lease
 
     def _put_off(self, receipt: _Receipt, waiting: bytes, due: float) -> None:
         with suppress(Conflict):  # the lease has just ended: another worker put it off, or is done with it

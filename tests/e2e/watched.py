@@ -23,11 +23,12 @@ def open_watched_house(settings: Settings, switch: Switch) -> House:
     plain = open_stores(settings)
     stores = replace(plain, kv=_Store(plain.kv, switch))
     app = open_app(settings, stores)
+    queue, control = open_queue(settings, stores)
     return House(
         settings=settings,
         stores=stores,
-        queue=open_queue(settings, stores),
-        control=open_queue(settings, stores, control=True),
+        queue=queue,
+        control=control,
         channels={name: _Platform(channel, switch) for name, channel in open_channels(settings).items()},
         replies=Replies(stores.kv),
         app=replace(app, model=_Model(app.model, switch), registry=_Registry(app.registry, switch)),

@@ -20,11 +20,13 @@ from sigil.errors import BackendError, Refused, SigilError, UsageError
 
 if TYPE_CHECKING:
     from functions.channels.telegram.api import Api, Transport
+    from functions.channels.telegram.hook import TelegramHooks
 
 API = "https://api.telegram.org"
 SECRET_HEADER = "x-telegram-bot-api-secret-token"
 TYPING_TIMEOUT = 5.0
 _TOKEN = re.compile(r"([0-9]{1,18}):[A-Za-z0-9_-]{1,256}")
+_BOT = re.compile(r"([0-9]{1,18})")
 _BASE = re.compile(r"https?://[!-~]{1,1000}")
 
 
@@ -32,8 +34,8 @@ class Telegram:
     """One bot. `token` names it to Telegram, `secret` is what its webhook was set with (empty: every webhook is refused).
 
     `agent`: whose sessions its chats are. `username`: the bot's name without @ (None: Telegram is asked once, when a
-    group's message needs it). `transport` makes the HTTP transport (None: httpx's own). `UsageError` when `token` or `api`
-    cannot be right.
+    group's message needs it). `bot`: its id, for a webhook that only receives and needs no token. `transport` makes the HTTP
+    transport (None: httpx's own). `UsageError` when `token`, `bot` or `api` cannot be right.
     """
 
     def __init__(
@@ -44,11 +46,12 @@ class Telegram:
         agent: str = "main",
         username: str | None = None,
         *,
+        bot: str = "",
         transport: Transport | None = None,
     ) -> None:
-        match = _TOKEN.fullmatch(token)
+        match = _TOKEN.fullmatch(token) if token else _BOT.fullmatch(bot)
         if not match:
-            raise UsageError("EINVAL", "the bot token is not of the form 123456:ABC", source="telegram")
+            raise UsageError("EINVAL", "the bot token is not of the form 123456:ABC, nor its id of digits alone", source="telegram")
         if not _BASE.fullmatch(api):
             raise UsageError("EINVAL", "the Bot API's address must be an http or https URL", source="telegram")
         self.bot = int(match[1])
@@ -70,6 +73,13 @@ class Telegram:
             if self._opened is None:
                 self._opened = Api(self._base, self._token, self._transport)
             return self._opened
+
+    @property
+    def hooks(self) -> TelegramHooks:
+        """Its webhook at Telegram."""
+        from functions.channels.telegram.hook import TelegramHooks
+
+        return TelegramHooks(self.api, self._secret.decode())
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""

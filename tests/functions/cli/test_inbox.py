@@ -49,8 +49,10 @@ def test_a_dead_letter_is_shown_retried_and_dropped(
 ) -> None:
     home = house(llm_url=model.url)
     poison, other = event("poison\x1b[31m"), event("other")
-    assert letters.give_up(home.stores.kv, poison, "its turn failed at every try", 1.0)
-    assert not letters.give_up(home.stores.kv, poison, "again", 2.0)
+    assert letters.give_up(home.stores.kv, poison, "its turn failed at every try", 1.0) == 1.0
+    assert letters.give_up(home.stores.kv, poison, "again", 2.0) == 1.0
+    letters.tell(home.stores.kv, poison)
+    assert letters.give_up(home.stores.kv, poison, "again", 3.0) is None
     letters.give_up(home.stores.kv, other, "why not", 1.0)
     assert "its turn failed at every try" in run("inbox", "dead")[1]
     assert "\x1b" not in run("inbox", "dead")[1]

@@ -1,0 +1,150 @@
+"""A worker whose own time is nearly up hands its turn on: another goes on from the last checkpoint, and the reply comes once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions.agent import turn
+from functions.agent.loop import OUT_OF_TIME, ROUND_SECONDS
+from functions.agent.turn import handle
+from functions.events import Event, decode, encode
+from functions.wiring import House
+from functions.worker import process
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import event
+
+KEY = keys.session_of("main", "telegram:7")
+
+
+@pytest.fixture
+def home(house: Callable[..., House], model: ScriptedModel) -> House:
+    return house(llm_url=model.url)
+
+
+def soon() -> float:
+    """The end of a worker that has no time for a round."""
+    return time.monotonic() + ROUND_SECONDS / 2
+
+
+def work_off(home: House, until: float = float("inf")) -> list[str]:
+    """Let workers take what waits until nothing does; the ids of what they took."""
+    taken = []
+    while delivery := home.queue.take(0.0):
+        taken.append(delivery.event.id)
+        process(delivery, home, until)
+    return taken
+
+
+def told(home: House, session: str = "telegram:7") -> list[str]:
+    return [message.content for message in home.app.sessions.open(keys.session_of("main", session)).document.messages]
+
+
+def test_a_worker_without_time_records_the_message_and_another_answers_it(home: House, model: ScriptedModel) -> None:
+    model.then(say("hello"))
+    first = event("hi")
+
+    left = handle(first, home.app, until=soon())
+
+    assert left.next is not None
+    assert left.next.kind == "continue"
+    assert left.document.turn is not None
+    assert model.bodies == []
+    done = handle(left.next, home.app)
+    assert [reply.text for reply in done.document.outbox] == ["hello"]
+    assert [message.role for message in done.document.messages] == ["user", "assistant"]
+
+
+def test_what_was_done_is_kept_and_not_done_again(home: House, model: ScriptedModel) -> None:
+    until = time.monotonic() + ROUND_SECONDS + 3.0
+
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(max(until - ROUND_SECONDS - time.monotonic(), 0.0) + 0.1)
+        return call(("sigil_query", {"query": "anything"}))
+
+    model.then(slow, say("found nothing"))
+
+    left = handle(event("look"), home.app, until=until)
+
+    assert left.next is not None
+    assert [message.role for message in left.document.messages] == ["user", "assistant", "tool"]
+    done = handle(left.next, home.app)
+    assert [reply.text for reply in done.document.outbox] == ["found nothing"]
+    assert done.document.outbox[0].rounds == 2
+    assert len(model.bodies) == 2
+
+
+def test_a_continuation_that_comes_twice_or_late_does_nothing(home: House, model: ScriptedModel) -> None:
+    model.then(say("hello"))
+    left = handle(event("hi"), home.app, until=soon())
+    assert left.next is not None
+    again = handle(left.next, home.app, until=soon())
+    assert again.next is not None
+    assert again.next.id != left.next.id
+
+    stale = handle(left.next, home.app)
+
+    assert stale.document.turn is not None
+    assert model.bodies == []
+    assert handle(again.next, home.app).document.outbox[0].text == "hello"
+    assert handle(again.next, home.app).document.messages == home.app.sessions.open(KEY).document.messages
+
+
+def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(home: House, model: ScriptedModel) -> None:
+    left = handle(event("hi"), home.app, until=soon())
+    hops = 1
+    while left.next:
+        hops += 1
+        left = handle(left.next, home.app, until=soon())
+
+    assert hops == turn.WAITS + 1
+    assert [reply.text for reply in left.document.outbox] == [OUT_OF_TIME]
+    assert model.bodies == []
+
+
+def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_handed_on(home: House, model: ScriptedModel) -> None:
+    model.then(say("one"), say("two"))
+    first, second = event("first", session="http:a"), event("second", session="http:a")
+    home.queue.put(first)
+    delivery = home.queue.take(0.0)
+    assert delivery is not None
+    process(delivery, home, soon())
+    home.queue.put(second)
+
+    taken = work_off(home)
+
+    assert taken[0].startswith("continue:http:a:")
+    assert told(home, "http:a") == ["first", "one", "second", "two"]
+
+
+def test_a_message_that_only_found_the_turn_comes_after_it(home: House, model: ScriptedModel) -> None:
+    model.then(say("one"), say("two"))
+    first, second = event("first", session="http:a"), event("second", session="http:a")
+    handle(first, home.app, until=soon())
+    home.queue.put(second)
+    delivery = home.queue.take(0.0)
+    assert delivery is not None
+
+    process(delivery, home, soon())
+
+    waiting = home.queue.take(0.0)
+    assert waiting is not None
+    assert waiting.event.kind == "continue"
+    process(waiting, home)
+    assert told(home, "http:a") == ["first", "one"]
+    handle(second, home.app)
+    assert told(home, "http:a") == ["first", "one", "second", "two"]
+
+
+def test_a_continuation_travels_as_any_event(home: House) -> None:
+    left = handle(event("hi"), home.app, until=soon())
+
+    assert left.next is not None
+    assert decode(encode(left.next)) == left.next
+    assert isinstance(left.next, Event)
+    assert replace(left.next, id="", kind="message") != left.next
