@@ -21,6 +21,8 @@ PATIENCE = 30.0
 """Seconds after which something that had to happen counts as forgotten."""
 SECRET = "a-secret-of-the-webhook"
 ROOT = Path(__file__).parents[2]
+AWS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+"""Credentials that an emulator takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Nursery:
         self._changed = threading.Condition()
         self._told: list[dict[str, Any]] = []
         self._started = 0
-        environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        environment = {**AWS, **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}}
         self._program = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.nursery"],
             cwd=ROOT,

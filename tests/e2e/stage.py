@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 import threading
 import time
@@ -15,8 +14,11 @@ from typing import Any
 
 from functions.agent.session import Document, Sessions
 from functions.letters import Letter, letters
-from sigil.kv import keys
-from sigil.kv.sqlite import SqliteKV
+from functions.settings import Settings
+from functions.wiring import Closes
+from sigil.kv import KV, keys
+from sigil.wiring import open_stores
+from tests.e2e.ground import Lay
 from tests.e2e.servers import PATIENCE, SECRET, Nursery, Server
 from tests.e2e.switch import Order
 from tests.fakes.bot_api import TOKEN, BotApi
@@ -159,7 +161,7 @@ class Stage:
     platform: Platform
     model: Planner
     settings: dict[str, Any]
-    store: SqliteKV
+    store: KV
     servers: list[Server] = field(default_factory=list)
 
     def start(self, at: str = "", number: int = signal.SIGKILL, once: str = "fired") -> Server:
@@ -208,11 +210,11 @@ def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> N
 
 
 @contextmanager
-def staged(nursery: Nursery, furnished: Path, folder: Path, **settings: Any) -> Iterator[Stage]:
-    """A stage in the new `folder`, its store and artifacts copied from `furnished`."""
-    shutil.copytree(furnished, folder, symlinks=True)
-    store = SqliteKV(folder / "uncaged.db")
-    with Platform() as platform, Planner() as model:
+def staged(nursery: Nursery, lay: Lay, compiled: Path, folder: Path, **settings: Any) -> Iterator[Stage]:
+    """A stage in the new `folder`, on fresh ground."""
+    folder.mkdir()
+    (folder / "compiled").symlink_to(compiled, target_is_directory=True)
+    with lay(folder) as ground, Platform() as platform, Planner() as model:
         given = {
             "data": str(folder),
             "library": "none",
@@ -225,11 +227,14 @@ def staged(nursery: Nursery, furnished: Path, folder: Path, **settings: Any) -> 
             "telegram_token": TOKEN,
             "telegram_secret": SECRET,
             "telegram_api": platform.url,
+            **ground.settings,
             **settings,
         }
+        store = open_stores(Settings(**ground.settings)).kv
         stage = Stage(nursery, folder, platform, model, given, store)
         try:
             yield stage
         finally:
             nursery.kill(*stage.servers)
-            store.close()
+            if isinstance(store, Closes):
+                store.close()

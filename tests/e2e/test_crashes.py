@@ -28,6 +28,7 @@ SPIN = 400
 Stages = Callable[..., AbstractContextManager[Stage]]
 Mode = Literal["another process is started", "another process runs already"]
 MODES: tuple[Mode, ...] = ("another process is started", "another process runs already")
+TABLES: tuple[tuple[str, Mode], ...] = (*(("sqlite", mode) for mode in MODES), ("redis", MODES[0]), ("dynamodb", MODES[1]))
 LEASES: dict[Mode, float] = {MODES[0]: 1.0, MODES[1]: 2.0}
 """Seconds that a row waits; where two are there from the start, it must be more than a turn takes on a busy machine."""
 MUST_HAVE = (
@@ -81,7 +82,7 @@ class Moment:
         return any(message.call_id == "cap_note-of-1" for message in self.document.messages)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("stage", "mode"), TABLES, indirect=["stage"])
 def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(stage: Stages, mode: Mode) -> None:
     points = way_of_a_turn(stage)
     missing = [wanted for wanted in MUST_HAVE if not any(re.fullmatch(wanted, point) for point in points)]

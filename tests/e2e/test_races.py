@@ -11,9 +11,11 @@ from contextlib import AbstractContextManager
 
 import pytest
 
+from tests.e2e.ground import STORES
 from tests.e2e.servers import PATIENCE, Server
 from tests.e2e.stage import OWNER, Gate, Stage, until, update
 
+pytestmark = pytest.mark.parametrize("stage", STORES, indirect=True)
 Stages = Callable[..., AbstractContextManager[Stage]]
 LONG_LEASE = 60.0
 """Where nobody crashes or stalls, no lease shall end, however busy the machine is."""

@@ -1,0 +1,81 @@
+"""What a stage stands on: each kind of store, laid empty or with two capabilities for every story."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from functions.settings import Settings
+from functions.wiring import open_house
+from sigil.protocol import Caller
+
+SCHEMA = {"type": "object", "properties": {"spin": {"type": "integer", "description": "how long to work, in milliseconds or so"}}}
+WORK = "let x = 0; for (let i = 0; i < input.spin * 20000; i++) x += i; return 'done'"
+DATABASES = 512
+_NUMBERS = itertools.count()
+
+
+STORES = ("sqlite", "redis", "dynamodb")
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The settings that name a store, and the address of its server if it has one."""
+
+    settings: Mapping[str, Any]
+    address: str = ""
+
+
+Lay = Callable[[Path], AbstractContextManager[Ground]]
+"""Lays the ground for one stage in its folder."""
+
+
+def furnish(settings: Mapping[str, Any]) -> None:
+    """Deploy the capabilities `double`, which is pure, and `note`, which is not: it may write to the log."""
+    house = open_house(Settings(**{"library": "none", "runners": 1, **settings}))
+    for name, permissions in (("double", {}), ("note", {"log": True})):
+        spec = {"name": name, "description": f"{name} a number", "schema": SCHEMA, "execute": WORK, "permissions": permissions}
+        house.app.registry.deploy(spec, Caller("main"))
+    house.close()
+
+
+def on_sqlite(furnished: Path) -> Lay:
+    """A file, copied from one that was furnished once."""
+
+    @contextmanager
+    def lay(folder: Path) -> Iterator[Ground]:
+        shutil.copytree(furnished, folder, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns("compiled"))
+        yield Ground({"store": f"sqlite:///{folder / 'uncaged.db'}"})
+
+    return lay
+
+
+def on_redis(address: str) -> Lay:
+    """A database of its own on the server at `address` (host and port)."""
+
+    @contextmanager
+    def lay(folder: Path) -> Iterator[Ground]:
+        settings = {"store": f"redis://{address}/{next(_NUMBERS)}", "data": str(folder)}
+        furnish(settings)
+        yield Ground(settings, address)
+
+    return lay
+
+
+def on_dynamodb(url: str, make: Callable[[str, str], None]) -> Lay:
+    """A table of its own at the endpoint `url`; `make` makes one."""
+
+    @contextmanager
+    def lay(folder: Path) -> Iterator[Ground]:
+        table = f"stage-{folder.parent.name}-{next(_NUMBERS)}"
+        make(table, url)
+        settings = {"store": f"dynamodb://{table}?endpoint={url}", "data": str(folder)}
+        furnish(settings)
+        yield Ground(settings, url)
+
+    return lay
