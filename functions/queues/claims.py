@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import orjson
 
 from functions.clock import Clock
 from sigil.errors import BackendError, Conflict
-from sigil.kv import ABSENT, KV, Item, keys
+from sigil.kv import ABSENT, KV, Expect, Item, keys
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A session held by this worker since the write `version`. `lost`: how many workers in a row lost it before without giving it back."""
+    """A session held by this worker: `owner` names this holding alone. `lost`: how many workers in a row lost it before without giving
+    it back."""
 
     session: str
-    version: str
+    owner: str
     lost: int = 0
 
 
 @dataclass(slots=True)
 class _Hold:
-    """A claim of this process: the version of its latest renewal, and when it was taken (monotonic). The lock keeps its writes apart."""
+    """A claim of this process: the version of its last write, and when it was taken (monotonic)."""
 
     claim: Claim
     version: str
     since: float
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Claims:
@@ -44,20 +45,20 @@ class Claims:
         self._clock = clock
         self._seconds = seconds
         self._hold = hold
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of the two below; never held while the store is asked
         self._mine: dict[str, _Hold] = {}
         self._seen: dict[str, tuple[str, float]] = {}
 
     def take(self, session: str) -> Claim | None:
         """Claim the session; None while somebody else has it."""
+        claim = Claim(session, uuid.uuid4().hex)
         with suppress(Conflict):
-            return self._took(Claim(session, self._kv.put(keys.claim(session), self._lease(0), expect=ABSENT)))
+            return self._write(claim, ABSENT)
         item = self._kv.get(keys.claim(session))
         if item is None or not self._ended(session, item):
             return None
-        lost = int(orjson.loads(item.value)["lost"]) + 1
         with suppress(Conflict):
-            return self._took(Claim(session, self._kv.put(keys.claim(session), self._lease(lost), expect=item.version), lost))
+            return self._write(replace(claim, lost=int(orjson.loads(item.value)["lost"]) + 1), item.version)
         return None
 
     def renew(self) -> list[str]:
@@ -73,45 +74,45 @@ class Claims:
 
     def holds(self, claim: Claim) -> bool:
         """Whether nobody else has taken the session since."""
-        with self._lock:
-            hold = self._mine.get(claim.version)
-        if hold is None:
-            return self._stands(claim, claim.version)
-        with hold.lock:
-            return self._stands(claim, hold.version)
+        return self._standing(claim) is not None
 
     def give_back(self, claim: Claim) -> None:
         """Let others have the session; one that was lost meanwhile stays with whoever has it now."""
         with self._lock:
-            hold = self._mine.pop(claim.version, None)
-        with hold.lock if hold else nullcontext(), suppress(Conflict):
-            self._kv.delete(keys.claim(claim.session), expect=hold.version if hold else claim.version)
+            hold = self._mine.pop(claim.owner, None)
+        version = hold.version if hold else None
+        while version := version or self._standing(claim):
+            try:
+                return self._kv.delete(keys.claim(claim.session), expect=version)
+            except Conflict:  # lost, or renewed this very moment
+                version = None
+        return None
 
-    def _took(self, claim: Claim) -> Claim:
+    def _write(self, claim: Claim, expect: Expect) -> Claim:
+        version = self._put(claim, expect)
         with self._lock:
-            self._mine[claim.version] = _Hold(claim, claim.version, self._clock.monotonic())
+            self._mine[claim.owner] = _Hold(claim, version, self._clock.monotonic())
         return claim
 
     def _renewed(self, hold: _Hold) -> bool:
-        with hold.lock:
+        if self._clock.monotonic() - hold.since >= self._hold:
+            return False
+        try:
+            hold.version = self._put(hold.claim, hold.version)
+        except Conflict:  # lost, or given back
             with self._lock:
-                given_back = hold.claim.version not in self._mine
-            if given_back or self._clock.monotonic() - hold.since >= self._hold:
-                return False
-            try:
-                hold.version = self._kv.put(keys.claim(hold.claim.session), self._lease(hold.claim.lost), expect=hold.version)
-            except Conflict:
-                with self._lock:
-                    self._mine.pop(hold.claim.version, None)
-                return False
+                self._mine.pop(hold.claim.owner, None)
+            return False
         return True
 
-    def _stands(self, claim: Claim, version: str) -> bool:
-        item = self._kv.get(keys.claim(claim.session))
-        return item is not None and item.version == version
+    def _put(self, claim: Claim, expect: Expect) -> str:
+        lease = {"until": self._clock.now() + self._seconds, "lost": claim.lost, "owner": claim.owner}
+        return self._kv.put(keys.claim(claim.session), orjson.dumps(lease), expect=expect)
 
-    def _lease(self, lost: int) -> bytes:
-        return orjson.dumps({"until": self._clock.now() + self._seconds, "lost": lost})
+    def _standing(self, claim: Claim) -> str | None:
+        """The version of the claim in the store while it is this one."""
+        item = self._kv.get(keys.claim(claim.session))
+        return item.version if item and orjson.loads(item.value).get("owner") == claim.owner else None
 
     def _ended(self, session: str, item: Item) -> bool:
         now = self._clock.monotonic()

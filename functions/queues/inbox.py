@@ -181,7 +181,7 @@ class Inbox:
         if not self._is_due(first.due):
             self._postpone(session, ready, first.due)
             return None
-        receipt = _Receipt(session, first.sort, first.version, ready, claim.version, last=len(waiting) == 1)
+        receipt = _Receipt(session, first.sort, first.version, ready, claim.owner, last=len(waiting) == 1)
         return Delivery(first.event, orjson.dumps(receipt).decode(), first.tries + claim.lost)
 
     def _is_due(self, due: float) -> bool:

@@ -69,6 +69,11 @@ def dead(event: str) -> Key:
     return Key("dead", escape(event))
 
 
+def tries(message: str) -> Key:
+    """How often a message of another queue came to nothing."""
+    return Key("tries", escape(message))
+
+
 def reply(session: str, event: str) -> Key:
     """What an event was answered, for callers that wait or poll (HTTP, the terminal)."""
     return Key(f"reply#{session}", escape(event))
@@ -97,6 +102,16 @@ def digest(namespace: str, name: str, digest: str) -> Key:
 def generation(namespace: str) -> Key:
     """Changes its version with every change to the namespace's capabilities."""
     return Key("generation", escape(namespace))
+
+
+def artifact(name: str) -> Key:
+    """A body that the store keeps itself: how many chunks follow, and its first bytes."""
+    return Key(f"artifact#{name}", "index")
+
+
+def artifact_chunk(name: str, number: int) -> Key:
+    """A later part of such a body."""
+    return Key(f"artifact#{name}", f"chunk#{number:08d}")
 
 
 def probe() -> Key:

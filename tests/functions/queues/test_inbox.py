@@ -30,26 +30,71 @@ __all__ = ["clock"]
 SESSION = keys.session_of("agent", "telegram:1")
 
 
-class TestOneInboxInMemory(QueueContract):
+class InboxContract(QueueContract):
+    """What an inbox does beyond other queues: it knows the platforms' order."""
+
+    def test_the_platforms_order_counts_and_not_the_arrival(self, queue: Queue, other: Queue) -> None:
+        for number in (3, 1, 2):
+            queue.put(event(number))
+        assert handle_all(other) == [event(1), event(2), event(3)]
+
+    def test_an_older_event_that_arrives_late_goes_before_one_that_waits(self, queue: Queue, other: Queue, clock: Clock) -> None:
+        queue.put(event(2))
+        queue.retry(taken(queue), 30.0)
+        other.put(event(1))
+        assert handle_all(queue) == [event(1)]
+        clock.advance(30.0)
+        assert handle_all(other) == [event(2)]
+
+    def test_an_older_event_that_arrives_before_the_retry_goes_before_it(self, queue: Queue, other: Queue) -> None:
+        queue.put(event(2))
+        delivery = taken(queue)
+        other.put(event(1))
+        queue.retry(delivery, 30.0)
+        assert handle_all(queue) == [event(1)]
+
+    def test_a_busy_session_starves_no_other(self, queue: Queue) -> None:
+        for session in ("a", "b", "c", "d"):
+            for number in range(5 if session == "b" else 1):
+                queue.put(event(number, session))
+        served = [handled.session for handled in handle_all(queue)]
+        assert set(served[:4]) == {"a", "b", "c", "d"}
+        assert served[4:] == ["b"] * 4
+
+
+class TestOneInboxInMemory(InboxContract):
     @pytest.fixture
-    def queue(self, clock: Clock) -> Queue:
-        return Inbox(MemoryKV(clock), clock=timed(clock), lease=LEASE, poll=PATIENCE * 2)
+    def store(self, clock: Clock) -> KV:
+        return MemoryKV(clock)
+
+    @pytest.fixture
+    def queue(self, store: KV, clock: Clock) -> Queue:
+        return Inbox(store, clock=timed(clock), lease=LEASE, hold=self.hold, poll=PATIENCE * 2)
 
     @pytest.fixture
     def other(self, queue: Queue) -> Queue:
         return queue
 
+    @pytest.fixture
+    def control(self, store: KV, clock: Clock) -> Queue:
+        return Inbox(store, clock=timed(clock), lease=LEASE, poll=0.005, control=True)
 
-class TestTwoInboxesOnOneFile(QueueContract):
+
+class TestTwoInboxesOnOneFile(InboxContract):
     @pytest.fixture
     def queue(self, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
-            yield Inbox(kv, clock=timed(clock), lease=LEASE, poll=0.005)
+            yield Inbox(kv, clock=timed(clock), lease=LEASE, hold=self.hold, poll=0.005)
 
     @pytest.fixture
     def other(self, queue: Queue, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
-            yield Inbox(kv, clock=timed(clock), lease=LEASE, poll=0.005)
+            yield Inbox(kv, clock=timed(clock), lease=LEASE, hold=self.hold, poll=0.005)
+
+    @pytest.fixture
+    def control(self, queue: Queue, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
+        with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
+            yield Inbox(kv, clock=timed(clock), lease=LEASE, poll=0.005, control=True)
 
 
 @pytest.fixture

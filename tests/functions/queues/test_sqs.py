@@ -1,0 +1,415 @@
+"""SQS as the queue, over the real requests of its client and an emulator's server."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+import pytest
+
+from functions import letters
+from functions.clock import SYSTEM
+from functions.events import Event
+from functions.queues.base import Queue
+from functions.queues.sqs import PATIENT_RECEIVES, SqsQueue
+from functions.queues.sqs_calls import POLL_SECONDS, Calls
+from functions.queues.sqs_holds import Holds
+from functions.queues.sqs_message import Message, group_id
+from functions.queues.sqs_receiver import AHEAD
+from functions.queues.sqs_tries import Tries
+from functions.worker import TRIES_MOST
+from sigil import aws
+from sigil.errors import BackendError, UsageError
+from sigil.kv import KV
+from sigil.kv.memory import MemoryKV
+from sigil.kv.sqlite import SqliteKV
+from tests.fakes.server import Answer, Recorded, RecordingServer
+from tests.functions.queues.contract import QueueContract
+from tests.functions.queues.invoked import make_queue
+from tests.functions.queues.watched import WatchedKV
+from tests.functions.queues.workers import PATIENCE, event, handle_all, taken, together
+from tests.servers.ministack import Ministack
+from tests.servers.proxy import DROP_REPLY, PASS, REFUSE, Proxy
+from tests.sigil.kv.processes import finish, start
+
+VISIBILITY = 2.0
+Opens = Callable[..., SqsQueue]
+
+
+class Passing:
+    """Time for a server whose clock is the machine's: it has to pass."""
+
+    def advance(self, seconds: float) -> None:
+        time.sleep(seconds * 1.08)
+
+
+@pytest.fixture
+def clock() -> Passing:
+    return Passing()
+
+
+@pytest.fixture
+def url(aws_here: Ministack) -> str:
+    """A new queue."""
+    return make_queue(aws_here)
+
+
+@pytest.fixture
+def kv() -> KV:
+    return MemoryKV()
+
+
+@pytest.fixture
+def opens(url: str, kv: KV) -> Iterator[Opens]:
+    """Opens the queue as one process sees it."""
+    with ExitStack() as stack:
+
+        def opened(**options: Any) -> SqsQueue:
+            return stack.enter_context(closing(SqsQueue(url, **{"kv": kv, "visibility": VISIBILITY, "hold": 2 * VISIBILITY, **options})))
+
+        yield opened
+
+
+@pytest.fixture
+def queue(opens: Opens) -> SqsQueue:
+    return opens()
+
+
+@pytest.fixture
+def other(opens: Opens) -> SqsQueue:
+    return opens()
+
+
+class TestSqs(QueueContract):
+    lease = VISIBILITY
+    hold = 2 * VISIBILITY
+    delay = 2.0
+    many = 60
+    rounds = 15
+    sessions = 30
+
+    @pytest.fixture
+    def control(self, queue: SqsQueue) -> Queue:
+        return queue.control
+
+
+def raw(url: str, body: str, name: str, group: str = group_id(event(1))) -> None:
+    """Put a message past the product."""
+    aws.client("sqs", endpoint=endpoint(url)).send_message(
+        QueueUrl=url, MessageBody=body, MessageGroupId=group, MessageDeduplicationId=name
+    )
+
+
+def endpoint(url: str) -> str:
+    return "/".join(url.split("/")[:3])
+
+
+@pytest.fixture
+def proxy(aws_here: Ministack) -> Iterator[Proxy]:
+    with Proxy(f"127.0.0.1:{aws_here.port}") as between:
+        yield between
+
+
+@pytest.fixture
+def far(opens: Opens, proxy: Proxy) -> SqsQueue:
+    """The queue through a wire that breaks when a test wants it to."""
+    return opens(endpoint=f"http://{proxy.address}")
+
+
+def test_an_event_whose_confirmation_is_lost_is_handled_once(far: SqsQueue, other: SqsQueue, proxy: Proxy) -> None:
+    proxy.arm(DROP_REPLY, b"SendMessage")
+    far.put(event(1))
+    assert proxy.hits == 1
+    assert handle_all(other) == [event(1)]
+
+
+def test_an_event_is_not_put_when_sqs_is_away(far: SqsQueue, other: SqsQueue, proxy: Proxy) -> None:
+    proxy.mode = REFUSE
+    with pytest.raises(BackendError, match="cannot be reached"):
+        far.put(event(1))
+    assert other.take(0) is None
+
+
+def test_an_end_whose_confirmation_is_lost_is_an_end(far: SqsQueue, proxy: Proxy) -> None:
+    for number in (1, 2):
+        far.put(event(number))
+    first = taken(far)
+    proxy.arm(DROP_REPLY, b"DeleteMessage")
+    far.done(first)
+    assert handle_all(far) == [event(2)]
+
+
+def test_a_message_that_is_lost_on_its_way_to_a_worker_comes_again(far: SqsQueue, proxy: Proxy) -> None:
+    """At once from AWS, which knows the attempt by its id; the emulator hands it out again after its visibility."""
+    far.put(event(1))
+    proxy.arm(DROP_REPLY, b"ReceiveMessage")
+    found = far.take(0) or far.take(PATIENCE)
+    assert found is not None
+    assert found.event == event(1)
+
+
+def test_a_waiting_worker_hears_that_sqs_is_away_and_works_on_when_it_is_back(far: SqsQueue, other: SqsQueue, proxy: Proxy) -> None:
+    proxy.mode = REFUSE
+    with pytest.raises(BackendError, match="cannot be reached"):
+        far.take(PATIENCE)
+    other.put(event(1))
+    proxy.mode = PASS
+    assert in_the_end(far) == event(1)
+    assert in_the_end(far) is None
+
+
+def in_the_end(queue: SqsQueue) -> Event | None:
+    """What a worker gets that asks again whenever it hears of trouble."""
+    for _ in range(round(PATIENCE)):
+        try:
+            delivery = queue.take(1.0)
+        except BackendError:
+            time.sleep(0.1)
+            continue
+        return delivery.event if delivery else None
+    raise AssertionError("the trouble never ends")
+
+
+class Expired(RecordingServer):
+    """What AWS says to a handle whose visibility has ended, which the emulator takes: https://github.com/aws/aws-sdk-js/issues/1750"""
+
+    HEADERS: ClassVar = {"content-type": "application/x-amz-json-1.0", "x-amzn-requestid": "1"}
+
+    def answer(self, request: Recorded) -> Answer:
+        if request.headers["x-amz-target"].endswith("Batch"):
+            entries = request.json()["Entries"]
+            failed = [{"Id": each["Id"], "Code": "ReceiptHandleIsInvalid", "SenderFault": True} for each in entries]
+            return Answer(200, orjson.dumps({"Failed": failed}), self.HEADERS)
+        said = "Value AQEB for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+        body = orjson.dumps({"__type": "com.amazonaws.sqs#InvalidParameterValueException", "message": said})
+        return Answer(400, body, {**self.HEADERS, "x-amzn-query-error": "InvalidParameterValue;Sender"})
+
+
+def test_a_worker_whose_event_others_may_have_by_now_hears_no_complaint(queue: SqsQueue, opens: Opens) -> None:
+    queue.put(event(1))
+    delivery = taken(queue)
+    with Expired() as server:
+        late = opens(endpoint=server.url)
+        late.done(delivery)
+        late.retry(delivery, 5.0)
+        holds = Holds(Calls("http://sqs/0/events.fifo", server.url), SYSTEM, 30.0, 300.0)
+        holds.add("AQEB", time.monotonic())
+        holds.renew()
+        assert not holds.has("AQEB")
+
+
+def test_a_queue_that_does_not_exist_is_named(opens: Opens, url: str) -> None:
+    with pytest.raises(BackendError, match=r"queue nowhere\.fifo: it does not exist"):
+        SqsQueue(url.rpartition("/")[0] + "/nowhere.fifo").put(event(1))
+
+
+def test_a_queue_without_a_store_only_puts(url: str, other: SqsQueue) -> None:
+    inlet = SqsQueue(url)
+    inlet.put(event(1))
+    with pytest.raises(UsageError, match="only puts"):
+        inlet.take(0)
+    assert handle_all(other) == [event(1)]
+
+
+@pytest.mark.parametrize("body", ["?", "{}", "[1]", "null", "zlib:", "zlib:!!", '{"id":"x"}', "[" * 100_000])
+def test_a_body_that_is_no_event_becomes_a_dead_letter_and_its_session_goes_on(queue: SqsQueue, url: str, kv: KV, body: str) -> None:
+    raw(url, body, "first")
+    raw(url, body, "second")
+    queue.put(event(1))
+    assert handle_all(queue) == [event(1)]
+    found = list(letters.letters(kv))
+    assert [letter.event for letter in found] == [None, None]
+    assert {b64decode(orjson.loads(item.value)["raw"]).decode() for _, item in kv.scan("dead")} == {body}
+
+
+def test_a_body_that_is_no_event_stays_until_its_dead_letter_stands(opens: Opens, url: str, kv: KV, clock: Passing) -> None:
+    away = WatchedKV(kv)
+    away.allowed = 0
+    raw(url, "?", "poison")
+    with pytest.raises(BackendError):
+        opens(kv=away).take(0)
+    clock.advance(VISIBILITY)
+    assert opens().take(0) is None
+    assert len(kv.scan("dead")) == 1
+
+
+def test_a_large_event_travels_whole(queue: SqsQueue, other: SqsQueue) -> None:
+    large = event(1, text="".join(map(chr, range(0x4E00, 0x4E00 + 20_000))) * 5)
+    queue.put(large)
+    assert taken(other).event == large
+
+
+def test_what_no_worker_took_is_given_back_when_the_process_ends(queue: SqsQueue, other: SqsQueue) -> None:
+    def fill(side: Queue) -> None:
+        queue.put(event(1, "b"))
+        assert side.take(0) is None  # a look of the control side brings in what is for the others
+
+    fill(queue.control)
+    assert other.take(0) is None
+    queue.close()
+    assert taken(other).event == event(1, "b")
+
+
+def test_what_waited_here_for_too_long_is_left_to_others(queue: SqsQueue, other: SqsQueue, clock: Passing) -> None:
+    queue.put(event(1, "b"))
+    assert queue.control.take(0) is None
+    clock.advance(VISIBILITY)
+    delivery = taken(other)
+    assert queue.take(0) is None
+    other.retry(delivery, 0.0)
+    assert taken(queue).event == event(1, "b")
+
+
+def test_what_waits_here_is_kept_like_what_is_worked_on(queue: SqsQueue, other: SqsQueue, clock: Passing) -> None:
+    queue.put(event(1, "b"))
+    assert queue.control.take(0) is None
+    clock.advance(VISIBILITY / 2)
+    queue.renew()
+    clock.advance(VISIBILITY * 0.6)
+    assert other.take(0) is None
+    assert taken(queue).event == event(1, "b")
+
+
+def test_an_event_that_waited_often_waits_for_longer(queue: SqsQueue, other: SqsQueue) -> None:
+    """A store that is away for hours does not use up the receives after which SQS takes a message out of the queue."""
+    queue.put(event(1))
+    delivery = taken(queue)
+    receipt = {**orjson.loads(delivery.receipt), "receives": PATIENT_RECEIVES + 1}
+    queue.retry(replace(delivery, receipt=orjson.dumps(receipt).decode()), 0.0)
+    assert other.take(0.5) is None
+
+
+def test_a_control_event_comes_past_more_waiting_sessions_than_fit_here(opens: Opens, other: SqsQueue) -> None:
+    queue = opens(visibility=60.0)
+    control = queue.control
+    for number in range(AHEAD * 12):
+        other.put(event(1, f"chat-{number}"))
+    other.put(event(2, "chat-0", "/stop"))
+    found = control.take(PATIENCE)
+    assert found is not None
+    assert found.event.text == "/stop"
+
+
+def test_a_process_keeps_only_a_short_line_for_its_busy_workers(opens: Opens, other: SqsQueue) -> None:
+    queue = opens(visibility=60.0)
+    control = queue.control
+    for number in range(AHEAD + 5):
+        other.put(event(1, f"chat-{number}"))
+    assert control.take(0) is None
+    assert len(handle_all(queue)) == AHEAD
+
+
+@pytest.fixture
+def asked(url: str) -> Iterator[list[int]]:
+    """How long each request for a message was ready to wait, in seconds."""
+    waits: list[int] = []
+
+    def note(params: dict[str, Any], **_: object) -> None:
+        if params["QueueUrl"] == url:
+            waits.append(params["WaitTimeSeconds"])
+
+    clients = [aws.client("sqs", endpoint=endpoint(url), **options) for options in ({}, {"read_seconds": POLL_SECONDS + aws.READ_SECONDS})]
+    with ExitStack() as stack:
+        for client in clients:
+            client.meta.events.register("provide-client-params.sqs.ReceiveMessage", note)
+            stack.callback(client.meta.events.unregister, "provide-client-params.sqs.ReceiveMessage", note)
+        yield waits
+
+
+def test_idle_workers_share_one_long_request(queue: SqsQueue, asked: list[int]) -> None:
+    def work() -> None:
+        for _ in range(3):
+            assert queue.take(0.3) is None
+
+    together(*[work] * 8)
+    assert asked.count(20) == 1
+    assert len(asked) <= 3
+
+
+def test_a_process_that_is_busy_looks_for_control_events_once_a_second(queue: SqsQueue, asked: list[int]) -> None:
+    control, began = queue.control, time.monotonic()
+    for _ in range(8):
+        assert control.take(0.2) is None
+    assert set(asked) == {0}
+    assert len(asked) <= time.monotonic() - began + 1
+
+
+def test_crashes_are_counted_as_they_happen_and_planned_waits_are_not() -> None:
+    tries, crashing, waiting = Tries(MemoryKV()), Message("crashing", "", "", "", 1), Message("waiting", "", "", "", 1)
+    assert [tries.taken(replace(crashing, receives=number)) for number in range(1, 13)] == list(range(12))
+    for number in range(1, 50):
+        seen = tries.taken(replace(waiting, receives=number))
+        tries.waits("waiting", number, seen)
+        assert seen < TRIES_MOST / 2 + 1
+    assert [tries.taken(replace(waiting, receives=number)) for number in range(50, 53)] == [seen, seen + 1, seen + 2]
+
+
+def test_a_store_that_is_away_counts_no_tries() -> None:
+    kv = WatchedKV(MemoryKV())
+    tries, message = Tries(kv), Message("m", "", "", "", 400)
+    assert tries.taken(message) < TRIES_MOST
+    kv.allowed = 0
+    assert tries.taken(message) < TRIES_MOST
+    tries.waits("m", 400, 3)
+
+
+HEAD = """
+from functions.queues.sqs import PATIENT_RECEIVES, SqsQueue
+kv = SqliteKV(sys.argv[1])
+queue = SqsQueue(sys.argv[2], kv=kv, visibility=float(sys.argv[3]))
+"""
+
+
+def process(code: str, path: Path, url: str, visibility: float = VISIBILITY) -> subprocess.Popen[str]:
+    return start(HEAD + code, path, url, visibility)
+
+
+def test_an_event_of_a_killed_process_goes_to_another(queue: SqsQueue, url: str, tmp_path: Path) -> None:
+    for number in (1, 2):
+        queue.put(event(number))
+    victim = process("print(queue.take(0).event.id, flush=True)\nsys.stdin.readline()", tmp_path / "store.db", url)
+    assert victim.stdin is not None
+    assert victim.stdout is not None
+    victim.stdin.write("\n")
+    victim.stdin.flush()
+    assert victim.stdout.readline().strip() == event(1).id
+    assert queue.take(0) is None
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    found = queue.take(PATIENCE)
+    assert found is not None
+    assert (found.event, found.tries) == (event(1), 1)
+
+
+def test_several_processes_handle_every_session_in_order(queue: SqsQueue, url: str, tmp_path: Path) -> None:
+    code = """
+while sum(len(item.value.split()) for _, item in kv.scan("log")) < 60:
+    delivery = queue.take(0.1)
+    if delivery is None:
+        continue
+    key = Key("log", delivery.event.session)
+    item = kv.get(key)
+    said = str(int(delivery.event.at) - 1_700_000_000)
+    kv.put(key, (item.value if item else b"") + b" " + said.encode(), expect=item.version if item else ABSENT)
+    queue.done(delivery)
+    print(said)
+"""
+    path = tmp_path / "store.db"
+    for number in range(5):
+        for session in range(12):
+            queue.put(event(number, f"chat-{session}"))
+    with closing(SqliteKV(path)) as kv:
+        outputs = finish([process(code, path, url, 30.0) for _ in range(3)])
+        logs = {sort: item.value for sort, item in kv.scan("log")}
+    assert sum(len(output.split()) for output in outputs) == 60
+    assert len(logs) == 12
+    assert {len(set(log.split())) for log in logs.values()} == {5}
+    assert all(log.split() == sorted(log.split()) for log in logs.values())
