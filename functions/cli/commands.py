@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from functions.cli import inbox
+from functions.cli import channel, inbox
 from sigil.cli.output import guarded
 from sigil.errors import SigilError
 from sigil.exits import exit_code, mistake
@@ -20,6 +20,7 @@ cli = typer.Typer(
     help="A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it here, `uncaged serve` lets platforms in.",
 )
 cli.add_typer(inbox.cli, name="inbox")
+cli.add_typer(channel.cli, name="channel")
 
 
 def _version(wanted: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.fakes.bot_api_rules import message_problem
+from tests.fakes.bot_api_rules import message_problem, webhook_problem
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 
 TOKEN = "4242:TEST-token_of-a-bot"
@@ -26,7 +26,10 @@ class Failure:
 
 
 class BotApi(RecordingServer):
-    """`messages` holds the `sendMessage` requests that were accepted, in order."""
+    """`messages` holds the `sendMessage` requests that were accepted, in order; `webhook` what setWebhook was given.
+
+    `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
+    """
 
     def __init__(self, token: str = TOKEN, username: str = "Sigil_Bot") -> None:
         super().__init__()
@@ -34,6 +37,7 @@ class BotApi(RecordingServer):
         self.username = username
         self.messages: list[dict[str, Any]] = []
         self.webhook: dict[str, Any] = {}
+        self.delivery: dict[str, Any] = {}
         self.updates: list[dict[str, Any]] = []
         self._failures: list[Failure] = []
 
@@ -86,6 +90,7 @@ class BotApi(RecordingServer):
             "sendChatAction": self._send_chat_action,
             "setWebhook": self._set_webhook,
             "deleteWebhook": self._delete_webhook,
+            "getWebhookInfo": self._get_webhook_info,
             "getUpdates": self._get_updates,
             "setMyCommands": lambda _: _ok(True),
         }
@@ -110,14 +115,32 @@ class BotApi(RecordingServer):
         return _refusal(400, f"Bad Request: {problem}") if problem else _ok(True)
 
     def _set_webhook(self, params: dict[str, Any]) -> Answer:
-        if not str(params.get("url", "")).startswith("https://"):
-            return _refusal(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook")
-        self.webhook = params
+        problem = webhook_problem(params)
+        if problem:
+            return _refusal(400, f"Bad Request: {problem}")
+        self.webhook = params if params.get("url") else {}
+        self._drop(params)
         return _ok(True)
 
     def _delete_webhook(self, params: dict[str, Any]) -> Answer:
         self.webhook = {}
+        self._drop(params)
         return _ok(True)
+
+    def _drop(self, params: dict[str, Any]) -> None:
+        if params.get("drop_pending_updates"):
+            with self.changed:
+                self.updates = []
+
+    def _get_webhook_info(self, params: dict[str, Any]) -> Answer:
+        """https://core.telegram.org/bots/api#webhookinfo; the secret is never told."""
+        with self.changed:
+            pending = len(self.updates)
+        info = {"url": self.webhook.get("url", ""), "has_custom_certificate": False, "pending_update_count": pending}
+        if self.webhook:
+            info["max_connections"] = self.webhook.get("max_connections", 40)
+            info |= {key: self.webhook[key] for key in ("allowed_updates",) if self.webhook.get(key)}
+        return _ok(info | self.delivery)
 
     def _get_updates(self, params: dict[str, Any]) -> Answer:
         """Long polling: waits for an update; an offset confirms those before it."""

@@ -1,16 +1,21 @@
-"""What Telegram accepts as a message: the documented rules, read strictly (https://core.telegram.org/bots/api#sendmessage)."""
+"""What Telegram accepts: the documented rules, read strictly (https://core.telegram.org/bots/api#sendmessage, …#setwebhook)."""
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
+from urllib.parse import urlsplit
 
 Entities = Sequence[Mapping[str, Any]]
 LIMIT = 4096
 TYPES = {"bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "code", "pre", "text_link", "text_mention"}
 STYLES = {"bold", "italic", "underline", "strikethrough", "spoiler"}
 CODE = {"code", "pre"}
+PORTS = (80, 88, 443, 8443)
+UPDATES = {"message", "edited_message", "channel_post", "callback_query", "my_chat_member", "inline_query"}
 
 
 def message_problem(text: object, entities: Entities = ()) -> str:
@@ -25,6 +30,34 @@ def message_problem(text: object, entities: Entities = ()) -> str:
     problems = [*(_entity_problem(entity, encoded) for entity in entities), _order_problem(entities)]
     problems += [_pair_problem(*pair) for pair in combinations(entities, 2)]
     return next(filter(None, problems), "")
+
+
+def webhook_problem(params: Mapping[str, Any]) -> str:
+    """Why Telegram refuses the webhook, in its words where they are known; empty when it takes it."""
+    url, secret, connections = params.get("url", ""), params.get("secret_token", ""), params.get("max_connections", 40)
+    if not isinstance(secret, str) or len(secret) > 256:
+        return "secret token is too long"
+    if not re.fullmatch(r"[A-Za-z0-9_-]*", secret):
+        return "secret token contains unallowed characters"
+    if type(connections) is not int or not 1 <= connections <= 100:
+        return "max_connections must be between 1 and 100"
+    kinds = params.get("allowed_updates", [])
+    if not isinstance(kinds, list) or not set(kinds) <= UPDATES:
+        return "can't parse allowed updates"
+    return f"bad webhook: {problem}" if url and (problem := _address_problem(urlsplit(url))) else ""
+
+
+def _address_problem(url: Any) -> str:
+    if url.scheme != "https" or not url.hostname:
+        return "An HTTPS URL must be provided for webhook"
+    if (url.port or 443) not in PORTS:
+        return "Webhook can be set up only on ports 80, 88, 443 or 8443"
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if url.hostname == "localhost" else url.hostname)
+    except ValueError:
+        # a name that nobody can have (RFC 6761)
+        return "Failed to resolve host: Name or service not known" if url.hostname.endswith(".invalid") else ""
+    return "" if address.is_global else f"IP address {address} is reserved"
 
 
 def _entity_problem(entity: Mapping[str, Any], encoded: bytes) -> str:
