@@ -1,0 +1,114 @@
+"""What deploys the product, held against it: the image and its health check, and the settings that compose file, unit and page name."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields
+
+import pytest
+
+from functions.settings import Settings
+from tests.fakes.server import Answer, Recorded, RecordingServer
+from tests.house.tree import ROOT
+
+NAMES = {part.metadata["name"] for part in fields(Settings)}
+DOCUMENT = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+IMAGE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+
+
+class Door(RecordingServer):
+    """A server whose /health answers with `status`."""
+
+    status = 200
+
+    def answer(self, request: Recorded) -> Answer:
+        return Answer(self.status if request.path == "/health" else 404)
+
+
+def unit() -> str:
+    """The systemd unit of the page."""
+    found = re.search(r"```ini\n(\[Unit\].*?)```", DOCUMENT, re.DOTALL)
+    assert found
+    return found[1]
+
+
+def health(address: str) -> int:
+    """The exit code of the image's health check, asked at `address` instead of its own."""
+    written = re.search(r"^HEALTHCHECK .*? CMD (\[.*?\])$", IMAGE.replace("\\\n", ""), re.MULTILINE)
+    assert written
+    _, flags, option, program = ast.literal_eval(written[1])
+    host, port = address.removeprefix("http://").split(":")
+    assert "'127.0.0.1', 8000" in program
+    asked = program.replace("'127.0.0.1', 8000", f"'{host}', {port}")
+    return subprocess.run([sys.executable, flags, option, asked], capture_output=True, timeout=30, check=False).returncode
+
+
+def test_the_image_is_healthy_only_while_the_server_says_so() -> None:
+    with Door() as door:
+        assert health(door.url) == 0
+        door.status = 503
+        assert health(door.url) == 1
+        gone = door.url
+    assert health(gone) == 1
+
+
+def test_the_image_gets_everything_that_the_wheel_is_made_from_and_nothing_else() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    hook = project["tool"]["hatch"]["build"]["hooks"]["custom"]["path"]
+    about = [project["project"]["readme"], *project["project"]["license-files"]]
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+
+    assert "*" in lines
+    assert {line[1:] for line in lines if line.startswith("!")} == {
+        *wheel["packages"],
+        *wheel["force-include"],
+        *about,
+        hook,
+        "pyproject.toml",
+        "uv.lock",
+    }
+
+
+def test_the_image_installs_with_the_same_uv_as_the_scripts() -> None:
+    pinned = re.search(r"^UV=(\S+)$", (ROOT / "scripts" / "install").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert pinned
+    assert f"uv=={pinned[1]}" in IMAGE
+
+
+def test_the_image_runs_as_a_user_without_a_name_to_guess_and_is_told_to_end() -> None:
+    assert re.search(r"^USER [1-9]\d+:[1-9]\d+$", IMAGE, re.MULTILINE)
+    assert re.search(r"^STOPSIGNAL SIGTERM$", IMAGE, re.MULTILINE)
+    assert IMAGE.count("FROM python:3.11-slim-bookworm") == 2
+
+
+@pytest.mark.parametrize("text", [IMAGE, COMPOSE, DOCUMENT, unit()], ids=["Dockerfile", "compose", "page", "unit"])
+def test_every_setting_that_a_deployment_names_exists(text: str) -> None:
+    assert not set(re.findall(r"\b(?:UNCAGED|SIGIL|TELEGRAM)_[A-Z_]+\b", text)) - NAMES
+
+
+def test_nothing_ends_a_server_before_its_turns_have_ended() -> None:
+    from functions.cli.server import GRACE_SECONDS
+    from functions.local import DRAIN_SECONDS
+
+    given = [
+        int(found[1])
+        for found in (re.search(r"TimeoutStopSec=(\d+)", unit()), re.search(r"stop_grace_period: (\d+)s #", COMPOSE))
+        if found is not None
+    ]
+
+    assert len(given) == 2
+    assert min(given) > DRAIN_SECONDS + GRACE_SECONDS
+
+
+def test_the_store_of_the_compose_file_keeps_what_is_written() -> None:
+    for words in ("--appendonly yes", "--maxmemory-policy noeviction"):
+        assert words in COMPOSE
+    for words in ("appendonly yes", "maxmemory-policy noeviction"):
+        assert words in DOCUMENT
