@@ -22,7 +22,7 @@ from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.wiring import House
 from sigil import http as sigil_http
 from sigil import strict
-from sigil.errors import Refused, SigilError, UsageError
+from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.kv import keys
 from sigil.protocol import Json
 from sigil.registry import LocalRegistry
@@ -83,7 +83,10 @@ class Crew:
                 delivery = house.queue.take(LOOK_SECONDS)
                 if delivery:
                     worker.process(delivery, house)
-            except Exception:  # noqa: BLE001  a door: a store that fails for a moment must not end the worker
+            except BackendError as problem:
+                log.note("the queue cannot be read", code=problem.code, message=problem.message)
+                self._over.wait(1.0)
+            except Exception:  # noqa: BLE001  a door: what nobody expected must not end the worker
                 log.failure("the queue cannot be read")
                 self._over.wait(1.0)
 
@@ -132,7 +135,11 @@ def chat_routes(house: House, token: str) -> APIRouter:
             _demand_token(request, token)
         except Refused as problem:
             return webhook.refusal(401, problem)
-        return _answer(house.replies.get(_key(house, f"http:admin:{session}"), f"http:{event}"), session, event)
+        try:
+            reply = house.replies.get(_key(house, f"http:admin:{session}"), f"http:{event}")
+        except BackendError as problem:
+            return webhook.away(problem)
+        return _answer(reply, session, event)
 
     return routes
 
@@ -160,9 +167,15 @@ def _key(house: House, session: str) -> str:
 
 
 def _ask(house: House, event: Event) -> JSONResponse:
-    house.replies.expect(_key(house, event.session), event.id)
-    house.queue.put(event)
-    reply = house.replies.wait(_key(house, event.session), event.id, WAIT_SECONDS)
+    try:
+        house.replies.expect(_key(house, event.session), event.id)
+        house.queue.put(event)
+    except BackendError as problem:
+        return webhook.away(problem)
+    try:
+        reply = house.replies.wait(_key(house, event.session), event.id, WAIT_SECONDS)
+    except BackendError:  # it is kept all the same, and will be answered
+        reply = {"waiting": True}
     return _answer(reply, event.session.rpartition(":")[2], event.id.partition(":")[2])
 
 

@@ -29,6 +29,7 @@ def tick(kv: KV) -> int:
 
 @lru_cache(maxsize=1)
 def _kv() -> KV:
+    log.start()
     return open_stores(Settings.read()).kv
 
 

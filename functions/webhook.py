@@ -73,6 +73,11 @@ def refusal(status: int, problem: SigilError) -> JSONResponse:
     return JSONResponse({"error": problem.as_dict()}, status)
 
 
+def away(problem: BackendError) -> JSONResponse:
+    """A store or queue that does not answer: try again."""
+    return JSONResponse({"error": problem.as_dict()}, 503, {"retry-after": "5"})
+
+
 def _headers(request: Request) -> dict[str, str]:
     return {name.lower(): value for name, value in request.headers.items()}
 
@@ -92,12 +97,13 @@ def _enqueue(entrance: Callable[[], Entrance], platform: str, incoming: Incoming
     except UsageError as problem:
         return refusal(400, problem)
     except BackendError as problem:
-        return JSONResponse({"error": problem.as_dict()}, 503, {"retry-after": "5"})
+        return away(problem)
     return JSONResponse({"ok": True})
 
 
 @lru_cache(maxsize=1)
 def _entrance() -> Entrance:
+    log.start()
     settings = Settings.read()
     return Entrance(wiring.open_channels(settings), wiring.open_inlet(settings))
 

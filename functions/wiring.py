@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from functions.channels.base import Channel
 from functions.channels.replies import Replies
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import UsageError
+from sigil.secrets import reveal
 from sigil.wiring import Stores, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
     from functions.agent.app import App
     from functions.agent.model import Model
+    from functions.queues.sqs_batch import Batch
+
+
+HOLD_SECONDS = 120.0
+"""How long beyond a turn's time a worker may keep a chat: time to finish a turn that another left, and to send."""
 
 
 @runtime_checkable
@@ -41,34 +47,69 @@ class House:
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
         self.app.pool.shutdown(wait=False, cancel_futures=True)
-        for part in (self.app.registry, self.app.model, *self.channels.values(), self.stores.kv):
+        for part in (self.queue, self.app.registry, self.app.model, *self.channels.values(), self.stores.kv):
             if isinstance(part, Closes):
                 part.close()
 
 
-def open_queue(settings: Settings, stores: Stores, *, control: bool = False) -> Queue:
-    """The queue that `UNCAGED_QUEUE` names; with `control` the side of it that hands out control events."""
-    if settings.queue:
-        raise UsageError(
-            "ESETTING", f"UNCAGED_QUEUE={settings.queue!r} names no queue", suggestion="leave it empty: events wait in the store"
-        )
-    from functions.queues.inbox import Inbox
+def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
+    """The queue that `UNCAGED_QUEUE` names: the side that hands out a session's events, and the one for control events."""
+    if not settings.queue:
+        from functions.queues.inbox import Inbox
 
-    return Inbox(stores.kv, lease=settings.lease, control=control)
+        hold = settings.turn_seconds + HOLD_SECONDS
+        ordinary, control = (Inbox(stores.kv, lease=settings.lease, hold=hold, control=apart) for apart in (False, True))
+        return ordinary, control
+    from functions.queues.sqs import SqsQueue
+
+    queue = SqsQueue(_queue_url(settings), kv=stores.kv, visibility=settings.lease, hold=settings.turn_seconds + HOLD_SECONDS)
+    return queue, queue.control
+
+
+def open_inlet(settings: Settings) -> Queue:
+    """The queue for a door that only puts: with SQS it needs no store."""
+    if settings.queue:
+        from functions.queues.sqs import SqsQueue
+
+        return SqsQueue(_queue_url(settings))
+    return open_queue(settings, open_stores(settings))[0]
+
+
+def open_batch(queue: Queue, event: Mapping[str, Any]) -> Batch:
+    """The records that Lambda hands to one invocation, as a queue."""
+    from functions.queues.sqs import SqsQueue
+    from functions.queues.sqs_batch import Batch
+
+    if not isinstance(queue, SqsQueue):
+        message = "a function works on a queue of SQS"
+        raise UsageError("ESETTING", message, suggestion="set UNCAGED_QUEUE to sqs:// and the FIFO queue's own address")
+    return Batch(queue, event)
+
+
+def _queue_url(settings: Settings) -> str:
+    scheme, _, url = settings.queue.partition("://")
+    if scheme != "sqs" or not url.startswith(("https://", "http://")):
+        raise UsageError(
+            "ESETTING",
+            f"UNCAGED_QUEUE={settings.queue!r} names no queue",
+            suggestion="sqs://https://…, or leave it empty: events wait in the store",
+        )
+    return url
 
 
 def open_channels(settings: Settings) -> dict[str, Channel]:
     """The platforms whose settings are there, by name."""
     channels: dict[str, Channel] = {}
-    if settings.telegram_token:
+    if settings.telegram_token or settings.telegram_bot:
         from functions.channels.telegram import Telegram
 
         channels["telegram"] = Telegram(
-            settings.telegram_token,
-            settings.telegram_secret,
+            reveal(settings.telegram_token),
+            reveal(settings.telegram_secret),
             settings.telegram_api,
             settings.agent,
             settings.telegram_username or None,
+            bot=settings.telegram_bot,
         )
     return channels
 
@@ -81,7 +122,7 @@ def open_model(settings: Settings) -> Model:
         return OfflineModel()
     from functions.agent.llm import ChatCompletions
 
-    return ChatCompletions(settings.endpoint, settings.llm_key, settings.llm_model, settings.llm_window)
+    return ChatCompletions(settings.endpoint, reveal(settings.llm_key), settings.llm_model, settings.llm_window)
 
 
 def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> App:
@@ -93,7 +134,7 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
     return App(
         name=settings.agent,
         kv=stores.kv,
-        sessions=Sessions(stores.kv),
+        sessions=Sessions(stores.kv, stores.artifacts),
         model=open_model(settings),
         registry=open_registry(settings, stores, progress),
         rules=Rules(frozenset(settings.owners), settings.access, settings.deploy),  # type: ignore[arg-type]
@@ -104,11 +145,12 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
 def open_house(settings: Settings, progress: Callable[[str], None] = unheard) -> House:
     """All of it, for a process that works on events."""
     stores = open_stores(settings)
+    queue, control = open_queue(settings, stores)
     return House(
         settings=settings,
         stores=stores,
-        queue=open_queue(settings, stores),
-        control=open_queue(settings, stores, control=True),
+        queue=queue,
+        control=control,
         channels=open_channels(settings),
         replies=Replies(stores.kv),
         app=open_app(settings, stores, progress),

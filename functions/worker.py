@@ -19,7 +19,7 @@ from functions.channels.base import Busy, Channel
 from functions.letters import give_up, tell
 from functions.queues.base import Delivery
 from functions.settings import Settings
-from functions.wiring import House, open_house
+from functions.wiring import House, open_batch, open_house
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.kv import keys
 
@@ -239,16 +239,15 @@ def _typing(channel: Channel | None, session: str) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _house() -> House:
+    log.start()
     return open_house(Settings.read())
 
 
-def handler(batch: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """A batch of queued events (the records of an SQS batch, each body one event); those that failed are handed out again."""
-    failed = []
-    for record in batch.get("Records", []):
-        try:
-            work(events.decode(record["body"].encode()), _house())
-        except BackendError as problem:
-            log.note("waits", message=record["messageId"], code=problem.code)
-            failed.append({"itemIdentifier": record["messageId"]})
-    return {"batchItemFailures": failed}
+def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda's invocation with records of the FIFO queue, each body one event. Those that did not end are reported and come again."""
+    house = _house()
+    until = house.app.clock.monotonic() + context.get_remaining_time_in_millis() / 1000
+    batch = open_batch(house.queue, event)
+    while delivery := batch.take(0.0):
+        process(delivery, replace(house, queue=batch), until)
+    return batch.report()

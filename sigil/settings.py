@@ -13,6 +13,8 @@ from typing import Any, Self
 from sigil.errors import UsageError, one_line
 
 FILE = "uncaged.toml"
+ELSEWHERE = ("ssm:", "secretsmanager:")
+"""How the value of a secret begins that is kept by AWS."""
 
 
 def setting(name: str, default: Any, meaning: str, *, secret: bool = False, keeps: str = "", rules: bool = False) -> Any:
@@ -29,8 +31,16 @@ class Settings:
     """What both houses share: where things are stored, what the registry starts with, who may enter."""
 
     data: str = setting("UNCAGED_DATA", "", "the data folder (default: the user's own, such as ~/.local/share/uncaged)")
-    store: str = setting("UNCAGED_STORE", "", "where everything is stored: sqlite:///path (default: in the data folder) or memory://")
-    artifacts: str = setting("UNCAGED_ARTIFACTS", "", "the folder for modules and sources (default: beside the store)")
+    store: str = setting(
+        "UNCAGED_STORE",
+        "",
+        "where everything is stored: sqlite:///path (default: in the data folder), redis://host:port/0, dynamodb://TABLE or memory://",
+    )
+    artifacts: str = setting(
+        "UNCAGED_ARTIFACTS",
+        "",
+        "where large bodies are: a folder, s3://BUCKET/prefix, or store: (in the store; the default but for SQLite: a folder beside it)",
+    )
     library: str = setting(
         "UNCAGED_LIBRARY", "builtin", "what an empty registry starts with: builtin, none, or a folder of capabilities", rules=True
     )
@@ -49,6 +59,7 @@ class Settings:
         outer, inner = (os.environ if environment is None else environment), _file(folder or Path())
         for part in fields(cls):
             _refuse_to_leak(part.metadata["name"], part.metadata["keeps"], outer, inner)
+        _refuse_to_fetch([part.metadata["name"] for part in fields(cls) if part.metadata["secret"]], inner)
         _refuse_to_take_over([part.metadata["name"] for part in fields(cls) if part.metadata["rules"]], inner)
         given = {**inner, **outer}
         values: dict[str, Any] = {}
@@ -73,6 +84,13 @@ def _refuse_to_leak(address: str, secret: str, outer: Mapping[str, str], inner: 
     if secret and inner.get(address) and not outer.get(address) and outer.get(secret):
         message = f"{address} comes from {FILE}, {secret} from the environment"
         raise UsageError("ESETTING", message + ": set both in the same place")
+
+
+def _refuse_to_fetch(secrets: list[str], inner: Mapping[str, str]) -> None:
+    """A file in a folder that somebody else filled must not fetch a secret with the person's own credentials at a cloud."""
+    fetched = next((name for name in secrets if inner.get(name, "").startswith(ELSEWHERE)), None)
+    if fetched:
+        raise UsageError("ESETTING", f"{FILE} names a secret of AWS as {fetched}", suggestion=f"set {fetched} in the environment")
 
 
 def _refuse_to_take_over(rules: list[str], inner: Mapping[str, str]) -> None:
@@ -112,7 +130,8 @@ def _typed(name: str, text: str, default: object) -> object:
     return text
 
 
-def _without_userinfo(text: str) -> str:
+def without_userinfo(text: str) -> str:
+    """`text` without the user names and passwords in its addresses."""
     return re.sub(r"(\w://)[^/@\s]+@", r"\1…@", text)
 
 
@@ -121,7 +140,7 @@ def described(settings: Settings) -> list[tuple[str, str, str]]:
     rows = []
     for part in fields(settings):
         value = getattr(settings, part.name)
-        value = _without_userinfo(value) if isinstance(value, str) else value
+        value = without_userinfo(value) if isinstance(value, str) else value
         shown = ("set" if value else "") if part.metadata["secret"] else ",".join(value) if isinstance(value, tuple) else str(value)
         rows.append((part.metadata["name"], shown, part.metadata["meaning"]))
     return rows

@@ -10,19 +10,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 import sigil
 from sigil.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from sigil.errors import BackendError, UsageError
 from sigil.kv import KV
 from sigil.protocol import LIBRARY, Caller, Registry
-from sigil.settings import Settings
+from sigil.secrets import reveal
+from sigil.settings import Settings, without_userinfo
 
 if TYPE_CHECKING:
     from sigil.registry import LocalRegistry
     from sigil.sandbox.pool import Sandbox
 
-SCHEMES = "sqlite:///path or memory://"
+SCHEMES = "sqlite:///path, redis://host:port/0, dynamodb://TABLE or memory://"
+IN_STORE = "store:"
 
 
 def unheard(line: str) -> None:
@@ -38,24 +41,71 @@ class Stores:
 
 
 def open_stores(settings: Settings) -> Stores:
-    """The store that `UNCAGED_STORE` names and the artifacts that `UNCAGED_ARTIFACTS` names."""
+    """The store that `UNCAGED_STORE` names and the artifacts that `UNCAGED_ARTIFACTS` names; nothing is asked yet."""
+    kv = _open_kv(settings)
+    return Stores(kv, _open_artifacts(settings, kv))
+
+
+def _open_kv(settings: Settings) -> KV:
     scheme, _, rest = settings.store.partition("://")
-    if not settings.store:
-        return _sqlite(settings, data_folder(settings) / "uncaged.db")
-    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        return _sqlite(settings, Path(rest[1:] if rest.startswith("//") else rest).expanduser())
+    path = _sqlite_path(settings)
+    if path:
+        from sigil.kv.sqlite import SqliteKV
+
+        return SqliteKV(path)
+    if scheme in ("redis", "rediss", "unix") and rest:
+        from sigil.kv.redis import RedisKV
+
+        return RedisKV(settings.store)
+    if scheme == "dynamodb" and rest:
+        from sigil.kv.dynamodb import DynamoKV
+
+        table, endpoint = _endpoint(rest)
+        return DynamoKV(table, endpoint=endpoint)
     if scheme == "memory" and not rest:
         from sigil.kv.memory import MemoryKV
 
-        return Stores(MemoryKV(), FolderArtifacts(Path(settings.artifacts)) if settings.artifacts else MemoryArtifacts())
-    raise UsageError("ESETTING", f"UNCAGED_STORE={settings.store!r} names no store", suggestion=f"use {SCHEMES}")
+        return MemoryKV()
+    raise UsageError("ESETTING", f"UNCAGED_STORE={without_userinfo(settings.store)!r} names no store", suggestion=f"use {SCHEMES}")
 
 
-def _sqlite(settings: Settings, path: Path) -> Stores:
-    from sigil.kv.sqlite import SqliteKV
+def _sqlite_path(settings: Settings) -> Path | None:
+    """The file of an SQLite store."""
+    if not settings.store:
+        return data_folder(settings) / "uncaged.db"
+    scheme, _, rest = settings.store.partition("://")
+    if scheme != "sqlite" or not rest.startswith("/") or len(rest) == 1:
+        return None
+    return Path(rest[1:] if rest.startswith("//") else rest).expanduser()
 
-    folder = Path(settings.artifacts).expanduser() if settings.artifacts else path.parent / "artifacts"
-    return Stores(SqliteKV(path), FolderArtifacts(folder))
+
+def _open_artifacts(settings: Settings, kv: KV) -> Artifacts:
+    """A folder, a bucket or the store itself; by default what is as durable, and as shared, as the store."""
+    where, path = settings.artifacts, _sqlite_path(settings)
+    if where.startswith("s3://"):
+        from sigil.artifacts.s3 import S3Artifacts
+
+        place, endpoint = _endpoint(where.removeprefix("s3://"))
+        bucket, _, prefix = place.partition("/")
+        return S3Artifacts(bucket, prefix, endpoint=endpoint)
+    if where and where != IN_STORE:
+        return FolderArtifacts(Path(where).expanduser())
+    if path and where != IN_STORE:
+        return FolderArtifacts(path.parent / "artifacts")
+    if settings.store == "memory://":
+        return MemoryArtifacts()
+    from sigil.artifacts.stored import StoredArtifacts
+
+    return StoredArtifacts(kv)
+
+
+def _endpoint(rest: str) -> tuple[str, str]:
+    """`NAME?endpoint=URL` in its parts; no endpoint is AWS's own."""
+    name, _, query = rest.partition("?")
+    fields = parse_qs(query)
+    if set(fields) - {"endpoint"}:
+        raise UsageError("ESETTING", f"unknown option in {rest!r}", suggestion="?endpoint=URL is the only one")
+    return name, fields.get("endpoint", [""])[0]
 
 
 def data_folder(settings: Settings) -> Path:
@@ -72,7 +122,7 @@ def data_folder(settings: Settings) -> Path:
 def admin_token(settings: Settings) -> str:
     """`UNCAGED_TOKEN`, or the one that the first start made and keeps in the data folder (0600)."""
     if settings.token:
-        return settings.token
+        return reveal(settings.token)
     path = data_folder(settings) / "token"
     if not path.exists():
         handle, made = tempfile.mkstemp(dir=path.parent)  # 0600
@@ -106,7 +156,7 @@ def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], 
     if settings.registry_url:
         from sigil.client import RemoteRegistry
 
-        return RemoteRegistry(settings.registry_url, settings.registry_token)
+        return RemoteRegistry(settings.registry_url, reveal(settings.registry_token))
     return local_registry(settings, stores, progress)
 
 

@@ -11,6 +11,9 @@ import pytest
 from functions.settings import Settings
 from functions.wiring import House, open_house
 from tests.fakes.model import ScriptedModel
+from tests.servers.ministack import aws_here, ministack
+
+__all__ = ["aws_here", "ministack"]
 
 
 @pytest.fixture(scope="session")

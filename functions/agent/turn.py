@@ -61,18 +61,23 @@ def abandon(event: Event, app: App) -> Opened:
 
 
 def _continuation(document: Document, turn: Turn) -> Event:
-    """The event that lets another worker go on with the turn; it is for this checkpoint of this turn alone."""
-    return replace(turn.event, id=_checkpoint_id(document, turn), kind="continue", text="", attachments=(), addressed=())
+    """The event that lets another worker go on with the turn; its id is of this checkpoint alone, so that none is queued twice."""
+    name = f"{_continued(turn)}{document.next_seq}.{turn.waits}"
+    return replace(turn.event, id=name, kind="continue", text="", attachments=(), addressed=())
 
 
-def _checkpoint_id(document: Document, turn: Turn) -> str:
-    return f"continue:{turn.event.session}:{turn.event.id}:{document.next_seq}.{turn.waits}"
+def _continued(turn: Turn) -> str:
+    """How the ids of all continuations of a turn begin."""
+    return f"continue:{turn.event.session}:{turn.event.id}:"
 
 
 def _stale(event: Event, opened: Opened) -> bool:
-    """Whether a continuation comes too late: somebody has gone on since."""
+    """Whether a continuation comes too late: its turn is over.
+
+    One whose turn has come further since goes on all the same: whoever brought it there may have crashed, with nothing else in the queue.
+    """
     turn = opened.document.turn
-    return event.kind == "continue" and (turn is None or event.id != _checkpoint_id(opened.document, turn))
+    return event.kind == "continue" and (turn is None or not event.id.startswith(_continued(turn)))
 
 
 def _taken_over(opened: Opened, app: App) -> Opened:

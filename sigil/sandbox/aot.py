@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
 from sigil.sandbox.fingerprint import fingerprint
 from sigil.sandbox.press import Press
 from sigil.sandbox.sealed import Code
+from sigil.sandbox.shipped import shipped
 from sigil.sandbox.vault import Vault
 
 _HELD = 32
@@ -64,8 +66,15 @@ class Codes:
         return code
 
     def _kept(self, digest: str) -> Code | None:
-        vault = self._open()
-        return vault.read(digest) if vault else None
+        return next((code for vault in self._vaults() if (code := vault.read(digest))), None)
+
+    def _vaults(self) -> Iterator[Vault]:
+        came = shipped()
+        if came:
+            yield came
+        ours = self._open()
+        if ours:
+            yield ours
 
     def _made(self, digest: str, wasm: bytes) -> Code:
         code = self._press.work("compile", wasm)

@@ -26,12 +26,13 @@ class Vault:
     """A folder of kept code. Every failure of the disk means "not kept": nothing here stops a run.
 
     `context`: what the code depends on beside the module; it is a part of what the HMAC covers, so a file never fits another.
+    `key`: that of the HMAC (default: the folder's own).
     """
 
-    def __init__(self, folder: Path, context: bytes) -> None:
+    def __init__(self, folder: Path, context: bytes, key: bytes | None = None) -> None:
         self._folder = folder
         self._context = context
-        self._key = _key(folder)
+        self._key = key or _key(folder)
 
     def read(self, digest: str) -> Code | None:
         """The code kept for the module `digest` (hex), copied into a sealed file; None when it is not there or was changed."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sigil.kv.dynamodb_table import create_table
-from tests.e2e.ground import DATABASES, Lay, furnish, on_dynamodb, on_redis, on_sqlite
+from tests.e2e.ground import DATABASES, Ground, furnish, on_dynamodb, on_redis, on_sqlite
 from tests.e2e.servers import AWS, Nursery
 from tests.e2e.stage import Stage, staged
 from tests.servers.ministack import Ministack
@@ -26,37 +26,44 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.fixture(scope="session")
-def grounds(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Iterator[Callable[[str], Lay]]:
+def grounds(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Iterator[Callable[[str], Ground]]:
     """The ground of a kind of store; its server is started by the first who asks."""
     compiled.mkdir(exist_ok=True)
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         for name, value in AWS.items():
             patch.setenv(name, value)
 
-        def sqlite() -> Lay:
+        def sqlite() -> Ground:
             folder = tmp_path_factory.mktemp("furnished")
             (folder / "compiled").symlink_to(compiled, target_is_directory=True)
             furnish({"data": str(folder), "store": f"sqlite:///{folder / 'uncaged.db'}"})
             return on_sqlite(folder)
 
-        def redis() -> Lay:
-            return on_redis(stack.enter_context(Valkey(databases=str(DATABASES))).address)
+        def redis() -> Ground:
+            server = stack.enter_context(Valkey(databases=str(DATABASES)))
+            return on_redis(server.address, server.pid)
 
-        def dynamodb() -> Lay:
-            return on_dynamodb(stack.enter_context(Ministack()).url, create_table)
+        def dynamodb() -> Ground:
+            server = stack.enter_context(Ministack())
+            return on_dynamodb(server.url, server.pid, create_table)
 
         yield cache(lambda kind: {"sqlite": sqlite, "redis": redis, "dynamodb": dynamodb}[kind]())
 
 
 @pytest.fixture
-def stage(
-    nursery: Nursery, grounds: Callable[[str], Lay], compiled: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> Callable[..., AbstractContextManager[Stage]]:
-    """Opens stages: `with stage(lease=1.0, workers=8) as scene: …`, one setting after the other. On SQLite, unless `on` says otherwise."""
+def staged_on(nursery: Nursery, compiled: Path, tmp_path: Path) -> Callable[..., AbstractContextManager[Stage]]:
+    """Opens stages on a ground: `with staged_on(ground, lease=1.0, workers=8) as scene: …`, one setting after the other."""
     numbers = itertools.count()
-    kind = getattr(request, "param", "sqlite")
 
-    def opened(**settings: Any) -> AbstractContextManager[Stage]:
-        return staged(nursery, grounds(kind), compiled, tmp_path / f"stage-{next(numbers)}", **settings)
+    def opened(ground: Ground, **settings: Any) -> AbstractContextManager[Stage]:
+        return staged(nursery, ground.lay, compiled, tmp_path / f"stage-{next(numbers)}", **settings)
 
     return opened
+
+
+@pytest.fixture
+def stage(
+    staged_on: Callable[..., AbstractContextManager[Stage]], grounds: Callable[[str], Ground], request: pytest.FixtureRequest
+) -> Callable[..., AbstractContextManager[Stage]]:
+    """Opens stages on SQLite, or on the store that the test's parameter names: `with stage(lease=1.0) as scene: …`."""
+    return partial(staged_on, grounds(getattr(request, "param", "sqlite")))

@@ -23,16 +23,17 @@ _NUMBERS = itertools.count()
 STORES = ("sqlite", "redis", "dynamodb")
 
 
+Lay = Callable[[Path], AbstractContextManager[Mapping[str, Any]]]
+"""Lays the ground for one stage in its folder; the settings that name its store."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The settings that name a store, and the address of its server if it has one."""
+    """A kind of store: how a stage is laid on it; its server's address (host and port) and process, if it has one."""
 
-    settings: Mapping[str, Any]
+    lay: Lay
     address: str = ""
-
-
-Lay = Callable[[Path], AbstractContextManager[Ground]]
-"""Lays the ground for one stage in its folder."""
+    pid: int = 0
 
 
 def furnish(settings: Mapping[str, Any]) -> None:
@@ -44,38 +45,38 @@ def furnish(settings: Mapping[str, Any]) -> None:
     house.close()
 
 
-def on_sqlite(furnished: Path) -> Lay:
+def on_sqlite(furnished: Path) -> Ground:
     """A file, copied from one that was furnished once."""
 
     @contextmanager
-    def lay(folder: Path) -> Iterator[Ground]:
+    def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
         shutil.copytree(furnished, folder, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns("compiled"))
-        yield Ground({"store": f"sqlite:///{folder / 'uncaged.db'}"})
+        yield {"store": f"sqlite:///{folder / 'uncaged.db'}"}
 
-    return lay
+    return Ground(lay)
 
 
-def on_redis(address: str) -> Lay:
+def on_redis(address: str, pid: int) -> Ground:
     """A database of its own on the server at `address` (host and port)."""
 
     @contextmanager
-    def lay(folder: Path) -> Iterator[Ground]:
+    def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
         settings = {"store": f"redis://{address}/{next(_NUMBERS)}", "data": str(folder)}
         furnish(settings)
-        yield Ground(settings, address)
+        yield settings
 
-    return lay
+    return Ground(lay, address, pid)
 
 
-def on_dynamodb(url: str, make: Callable[[str, str], None]) -> Lay:
+def on_dynamodb(url: str, pid: int, make: Callable[[str, str], None]) -> Ground:
     """A table of its own at the endpoint `url`; `make` makes one."""
 
     @contextmanager
-    def lay(folder: Path) -> Iterator[Ground]:
+    def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
         table = f"stage-{folder.parent.name}-{next(_NUMBERS)}"
         make(table, url)
         settings = {"store": f"dynamodb://{table}?endpoint={url}", "data": str(folder)}
         furnish(settings)
-        yield Ground(settings, url)
+        yield settings
 
-    return lay
+    return Ground(lay, url.partition("://")[2], pid)

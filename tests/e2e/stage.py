@@ -227,10 +227,10 @@ def staged(nursery: Nursery, lay: Lay, compiled: Path, folder: Path, **settings:
             "telegram_token": TOKEN,
             "telegram_secret": SECRET,
             "telegram_api": platform.url,
-            **ground.settings,
+            **ground,
             **settings,
         }
-        store = open_stores(Settings(**ground.settings)).kv
+        store = open_stores(Settings(**ground)).kv
         stage = Stage(nursery, folder, platform, model, given, store)
         try:
             yield stage

@@ -28,7 +28,7 @@ SPIN = 400
 Stages = Callable[..., AbstractContextManager[Stage]]
 Mode = Literal["another process is started", "another process runs already"]
 MODES: tuple[Mode, ...] = ("another process is started", "another process runs already")
-TABLES: tuple[tuple[str, Mode], ...] = (*(("sqlite", mode) for mode in MODES), ("redis", MODES[0]), ("dynamodb", MODES[1]))
+TABLES: tuple[tuple[str, Mode], ...] = (*(("sqlite", mode) for mode in MODES), ("redis", MODES[1]), ("dynamodb", MODES[0]))
 LEASES: dict[Mode, float] = {MODES[0]: 1.0, MODES[1]: 2.0}
 """Seconds that a row waits; where two are there from the start, it must be more than a turn takes on a busy machine."""
 MUST_HAVE = (

@@ -66,6 +66,16 @@ def test_a_password_in_an_address_is_not_shown() -> None:
     assert "pw" not in rows["UNCAGED_LLM_URL"]
 
 
+@pytest.mark.parametrize("value", ["ssm:/prod/password", "secretsmanager:prod#password"])
+def test_a_file_cannot_fetch_a_secret_with_the_persons_own_credentials(tmp_path: Path, value: str) -> None:
+    (tmp_path / "uncaged.toml").write_text(f'TELEGRAM_TOKEN = "{value}"\nTELEGRAM_API = "http://127.0.0.1:9"\n')
+
+    with pytest.raises(UsageError, match="TELEGRAM_TOKEN"):
+        Settings.read({}, tmp_path)
+    (tmp_path / "uncaged.toml").unlink()
+    assert Settings.read({"TELEGRAM_TOKEN": value}, tmp_path).telegram_token == value
+
+
 def test_a_broken_file_and_a_wrong_value_say_what_to_write(tmp_path: Path) -> None:
     (tmp_path / "uncaged.toml").write_text("not toml")
     with pytest.raises(UsageError, match=r"uncaged\.toml"):

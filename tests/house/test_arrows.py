@@ -14,7 +14,7 @@ SIGIL = (
     ("finder", "golden", "execution"),
     ("compile", "sandbox", "search", "permissions"),
     ("catalog", "schema", "manifest", "wire"),
-    ("protocol", "kv", "artifacts", "strict", "errors", "settings", "statuses", "exits", "version", "engine"),
+    ("protocol", "kv", "artifacts", "secrets", "aws", "strict", "errors", "settings", "statuses", "exits", "version", "engine"),
 )
 """Sigil's rooms in layers: a room may import its own layer and those below, without a cycle."""
 
@@ -33,6 +33,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*DOORS, "wiring")),
     **dict.fromkeys((*ROOMS, "events", "letters", "transport"), ("protocol", "kv", "errors", "strict")),
+    "queues": ("protocol", "kv", "errors", "strict", "aws"),
     "settings": ("settings", "errors"),
 }
 """From the agent's house into Sigil's: the rooms that each room may see; None for all, nothing for those that are not named."""

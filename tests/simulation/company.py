@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import random
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 
 from functions.agent import context
 from functions.agent.app import App
@@ -73,11 +75,13 @@ class Company:
         self.platform = Platform(self.stage, self.promises)
         self.shelf = Shelf(self.stage, self.promises)
         self.brain = Brain(self.stage, self.promises, WINDOW)
+        self.hurried: list[float] = []  # what the next workers have left of their own time, in seconds
         self.moves = 0
         self.taken = 0
         self._numbers = 0
         self._alarm = _Alarm(self.stage)
         logging.getLogger("uncaged").addHandler(self._alarm)
+        self.inboxes: dict[str, tuple[Inbox, Inbox]] = {}
         self._start("one")
         self._start("two")
 
@@ -169,6 +173,17 @@ class Company:
         actor.stalled = False
         return actor
 
+    def hurry(self, seconds: list[float]) -> None:
+        """The next workers have so little time."""
+        self.stage.tell(f"the next workers have {seconds} seconds")
+        self.hurried = seconds
+
+    def renew(self) -> None:
+        """Both processes renew their leases, as their heartbeats do."""
+        for name, inboxes in self.inboxes.items():
+            heart = self.stage.enter(f"heart-{name}-{len(self.stage.story)}", name, partial(_beat, inboxes))
+            heart.point = "renew"
+
     def forward(self, seconds: float) -> None:
         self.stage.tell(f"{seconds} seconds pass")
         self.stage.time.forward(seconds)
@@ -187,6 +202,7 @@ class Company:
         self.judge()
         self.stage.tell("— the end: what waits is worked off —")
         self.platform.moods.clear()
+        self.hurried.clear()
         for post in self.undelivered:
             self.deliver(post)
         self._start("late")
@@ -210,6 +226,7 @@ class Company:
             self.stage.clock, pool=InTurn(),
         )  # fmt: skip
         control = Inbox(self.store, clock=self.stage.clock, lease=LEASE, control=True)
+        self.inboxes[name] = (inbox, control)
         stores = Stores(self.store, MemoryArtifacts())
         house = House(Settings(), stores, inbox, control, {"telegram": self.platform}, Replies(self.store), app)
         for number in range(THREADS[name]):
@@ -224,9 +241,13 @@ class Company:
                     delivery = hands.queue.take(0)
                     if delivery:
                         self.taken += 1
-                        process(delivery, hands)
+                        process(delivery, hands, self._until())
             except Exception as problem:  # a door, as in the product
                 self.stage.tell(f"the queue cannot be read: {problem}")
+
+    def _until(self) -> float:
+        """When a worker's own time is up: mostly never, for the next few at once or after a round."""
+        return self.stage.time.steady + self.hurried.pop() if self.hurried else inf
 
     def _move(self, actor: Actor, fate: Fate) -> None:
         self.moves += 1
@@ -257,3 +278,8 @@ class Company:
             self._move(actor, "go")
             if actor.over or actor.idle:
                 busy.remove(actor)
+
+
+def _beat(inboxes: tuple[Inbox, Inbox]) -> None:
+    for inbox in inboxes:
+        inbox.renew()

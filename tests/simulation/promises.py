@@ -22,6 +22,7 @@ from tests.simulation.stage import Actor, Stage
 
 LEASE = 180.0
 ATTEMPTS = 3
+WAITS = 6
 
 
 @dataclass(eq=False)
@@ -187,7 +188,9 @@ class Promises:
         return parts == ({0, 1, 2} if long else {0})
 
     def _claim(self, session: str, before: Item | None, item: Item) -> None:
-        if before:
+        if before and orjson.loads(before.value)["owner"] == orjson.loads(item.value)["owner"]:
+            self.seen["claims renewed"] += 1
+        elif before:
             ended = self._views[self._stage.moving].ended == before.version
             self._demand(ended, f"the claim on {session} was taken from somebody who has it")
             self.seen["claims lost"] += 1
@@ -222,9 +225,12 @@ class Promises:
         self._tried(old, new)
 
     def _tried(self, old: dict[str, Any], new: dict[str, Any]) -> None:
-        """A turn is opened twice without getting on; then it is given up, and never before."""
+        """A turn is opened twice without getting on; then it is given up, and never before. Handing it on is getting on, six times."""
         was, now = _turn(old), _turn(new)
-        if now and was == now and new["next_seq"] > old["next_seq"]:
+        handed_on = bool(now and was == now and new["turn"]["waits"] > old["turn"]["waits"])
+        self.seen["handed on"] += handed_on
+        self._demand(not handed_on or new["turn"]["waits"] <= WAITS, f"{now} was handed on more than {WAITS} times")
+        if handed_on or (now and was == now and new["next_seq"] > old["next_seq"]):
             self.opens[now] = 0
         elif now and new["outbox"] == old.get("outbox", []):
             self.opens[now] += 1

@@ -121,6 +121,16 @@ class Simulation(RuleBasedStateMachine):
     def platform(self, session: str, moods: list[str]) -> None:
         self.company.platform.moods[session] = moods
 
+    @rule(seconds=st.lists(st.sampled_from([5.0, 21.0, 60.0]), min_size=1, max_size=8), seed=SEEDS, steps=STEPS)
+    def hurry(self, seconds: list[float], seed: int, steps: int) -> None:
+        self.company.hurry(seconds)
+        self.go(seed, steps)
+
+    @rule(seed=SEEDS, steps=STEPS)
+    def renew(self, seed: int, steps: int) -> None:
+        self.company.renew()
+        self.go(seed, steps)
+
     @rule(seconds=PASSES)
     def clock_forward(self, seconds: float) -> None:
         self.company.forward(seconds)
@@ -171,4 +181,5 @@ def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
 
     print(dict(COUNTS))
     assert COUNTS["steps"] >= 10_000
-    assert all(COUNTS[happened] for happened in ("turns closed", "compacted", "claims lost", "runs", "given up"))
+    wanted = ("turns closed", "compacted", "claims lost", "claims renewed", "handed on", "runs", "given up")
+    assert all(COUNTS[happened] for happened in wanted)

@@ -1,0 +1,22 @@
+"""Artifacts in memory, for tests and for trying things out."""
+
+from __future__ import annotations
+
+from sigil.artifacts.base import asked, checked, name_of
+
+
+class MemoryArtifacts:
+    """Bodies that live as long as the process."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[str, bytes] = {}
+
+    def put(self, body: bytes) -> str:
+        """Store the body and return its name."""
+        name = name_of(body)
+        self._bodies[name] = bytes(body)
+        return name
+
+    def get(self, name: str) -> bytes:
+        """The body."""
+        return checked(name, self._bodies.get(asked(name)))

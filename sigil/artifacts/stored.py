@@ -1,0 +1,44 @@
+"""Artifacts in the store itself, for those who want one thing to run and to back up."""
+
+from __future__ import annotations
+
+from sigil.artifacts.base import asked, checked, name_of
+from sigil.kv import KV, keys
+
+CHUNK = 256 * 1024
+"""Bytes an item: every store takes that many."""
+
+
+class StoredArtifacts:
+    """A body is an index item with its first bytes and as many chunks as the rest needs.
+
+    The index is written last, so a body that a crash cut short does not exist. Its value: the number of chunks in decimal, a newline,
+    the body's first `CHUNK` bytes.
+    """
+
+    def __init__(self, kv: KV) -> None:
+        self._kv = kv
+
+    def put(self, body: bytes) -> str:
+        """Store the body and return its name."""
+        name = name_of(body)
+        if self._kv.get(keys.artifact(name)) is None:
+            rest = [body[start : start + CHUNK] for start in range(CHUNK, len(body), CHUNK)]
+            for number, chunk in enumerate(rest):
+                self._kv.put(keys.artifact_chunk(name, number), chunk)
+            self._kv.put(keys.artifact(name), b"%d\n%b" % (len(rest), body[:CHUNK]))
+        return name
+
+    def get(self, name: str) -> bytes:
+        """The body."""
+        index = self._kv.get(keys.artifact(asked(name)))
+        if index is None:
+            return checked(name, None)
+        count, _, first = index.value.partition(b"\n")
+        return checked(name, first + self._rest(name, count))
+
+    def _rest(self, name: str, count: bytes) -> bytes:
+        if not (count.isdigit() and count != b"0" and len(count) < 8):
+            return b""
+        first = keys.artifact_chunk(name, 0)
+        return b"".join(item.value for _, item in self._kv.scan(first.partition, prefix=first.sort[:-8], limit=int(count)))

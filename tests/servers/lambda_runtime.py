@@ -1,0 +1,197 @@
+"""Functions under the real Lambda runtime interface: AWS's emulator of the runtime API and AWS's Python client, without a container.
+
+`with LambdaFunction("functions.webhook.handler", environment, folder) as webhook: webhook.invoke(event).payload`. A function has its
+own emulator and is called one call at a time, as an instance on Lambda is.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+ROOT = Path(__file__).parents[2]
+SOURCES = (ROOT, ROOT / ".venv" / "lib" / "python3.11" / "site-packages")
+"""The checkout as it is: where a function's code and its packages lie when it is not staged."""
+NOWHERE = "/dev/null"
+"""A home that nobody can make, whoever runs the tests."""
+_PATIENCE = 20.0
+_PATH = "/2015-03-31/functions/function/invocations"
+_WARDEN = Path(__file__).with_name("warden.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Invoked:
+    """How a call ended: `payload` is what the handler returned or the report of its failure, `failed` is that failure's type."""
+
+    payload: Any
+    failed: str
+    seconds: float
+
+    @property
+    def status(self) -> int:
+        """The HTTP status in the answer to an API Gateway event."""
+        return int(self.payload["statusCode"])
+
+    @property
+    def body(self) -> Any:
+        """The JSON body in the answer to an API Gateway event."""
+        return json.loads(self.payload["body"])
+
+
+@cache
+def tool(name: str) -> Path:
+    """The folder of a tool's programs; the first use makes its environment."""
+    made = subprocess.run([ROOT / "scripts" / "tool", name], capture_output=True, text=True, check=True)
+    return Path(made.stdout.strip())
+
+
+@cache
+def emulator() -> Path:
+    """AWS's runtime interface emulator, which SAM brings along for its containers."""
+    return next(tool("sam").parent.glob("lib/python3*/site-packages/samcli/local/rapid/aws-lambda-rie-x86_64"))
+
+
+class LambdaFunction:
+    """One function. `sources`: the folders of its code, the first of them is its task root; `folder`: the only one that it may write."""
+
+    def __init__(
+        self,
+        handler: str,
+        environment: Mapping[str, str],
+        folder: Path,
+        *,
+        timeout: int = 30,
+        memory: int = 512,
+        sources: tuple[Path, ...] = SOURCES,
+    ) -> None:
+        self.log = folder / f"{handler}.log"
+        self._lock = threading.Lock()
+        self._sources = sources
+        self._timeout = timeout
+        self._environment = {
+            **given(handler, timeout, memory, sources, folder),
+            **environment,
+        }
+        self._command = [str(tool("ric") / "python"), "-m", "awslambdaric", handler]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+
+    def invoke(self, event: object) -> Invoked:
+        """Call the function, after those calls that are on their way."""
+        with self._lock:
+            begun = time.monotonic()
+            status, answer = self._post(json.dumps(event).encode())
+            seconds = time.monotonic() - begun
+        if answer.startswith(b"Task timed out"):
+            return Invoked(answer.decode(), "Timeout", seconds)
+        payload = json.loads(answer)
+        failure = payload.get("errorType", "") if isinstance(payload, dict) else ""
+        return Invoked(payload, failure or ("" if status == 200 else f"HTTP {status}"), seconds)
+
+    def process(self) -> int:
+        """The process id of the runtime; 0 before the first call and after a kill."""
+        assert self._process is not None
+        emulators = children(self._process.pid)
+        return next(iter(children(emulators[0])), 0) if emulators else 0
+
+    def said(self) -> str:
+        """What the function and the emulator have written so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def _post(self, body: bytes) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=self._timeout + _PATIENCE)
+        try:
+            connection.request("POST", _PATH, body)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        self._port, runtime = free_ports(2)
+        addresses = (
+            f"--runtime-interface-emulator-address=127.0.0.1:{self._port}",
+            f"--runtime-api-address=127.0.0.1:{runtime}",
+        )
+        warden = [sys.executable, "-I", "-S", str(_WARDEN)]
+        with open(self.log, "ab") as log:
+            self._process = subprocess.Popen(
+                [*warden, str(emulator()), *addresses, "--log-level=INFO", *self._command],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                cwd=self._sources[0],
+            )
+        self._await()
+        return self
+
+    def _await(self) -> None:
+        assert self._process is not None
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end and self._process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self._port), 1).close()
+            except OSError:
+                time.sleep(0.01)
+            else:
+                return
+        raise AssertionError(f"the emulator does not listen: {self.said()}")
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the function with everything that it started."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(_PATIENCE)
+
+
+def given(handler: str, timeout: int, memory: int, sources: tuple[Path, ...], folder: Path) -> dict[str, str]:
+    """The environment that Lambda itself gives a function: nothing of this process's is in it."""
+    name = handler.split(".")[-2]
+    return {
+        "AWS_EXECUTION_ENV": "AWS_Lambda_python3.11",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(memory),
+        "AWS_LAMBDA_FUNCTION_NAME": name,
+        "AWS_LAMBDA_FUNCTION_TIMEOUT": str(timeout),
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "HOME": NOWHERE,
+        "LAMBDA_RUNTIME_DIR": "/var/runtime",
+        "LAMBDA_TASK_ROOT": str(sources[0]),
+        "LANG": "en_US.UTF-8",
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",  # the task root cannot be written there
+        "PYTHONPATH": os.pathsep.join(map(str, sources[1:])),
+        "TMPDIR": str(folder),
+        "TZ": ":UTC",
+    }
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started, whichever of its threads did."""
+    return [int(child) for told in Path(f"/proc/{pid}/task").glob("*/children") for child in told.read_text().split()]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nobody listens on."""
+    doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [door.getsockname()[1] for door in doors]
+    for door in doors:
+        door.close()
+    return ports

@@ -1,0 +1,98 @@
+"""Native code that comes with the package: used where it fits, made again where it does not, believed nowhere else."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from sigil.sandbox import aot, features
+from sigil.sandbox.aot import Codes
+from sigil.sandbox.press import Press
+from sigil.sandbox.sealed import Code
+from sigil.sandbox.shipped import ship, shipped
+from sigil.sandbox.vault import Vault
+from tests.sigil.sandbox.modules import guest
+
+MODULE = guest(more="(func (result i32) (i32.const 1))" * 600)
+
+
+class IdlePress(Press):
+    """Only notes what it is asked for."""
+
+    asked = 0
+
+    def work(self, task: str, data: bytes) -> Code:  # type: ignore[override]
+        self.asked += 1
+        return super().work("compile", data)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package's own folder for code, with that of the module."""
+    folder = tmp_path / "package"
+    ship(MODULE, folder)
+    monkeypatch.setattr(aot, "shipped", lambda: shipped(folder))
+    return folder
+
+
+def compiled_anew(cache: Path | None = None) -> bool:
+    press = IdlePress()
+    code = Codes(cache, press).code(MODULE)
+    assert next(code.chunks())[:4] == b"\x7fELF"
+    return press.asked == 1
+
+
+def kept(folder: Path) -> Path:
+    return folder / f"{sha256(MODULE).hexdigest()}.code"
+
+
+def test_code_that_was_shipped_is_not_compiled(package: Path) -> None:
+    assert not compiled_anew()
+
+
+def test_it_needs_no_folder_that_can_be_written(package: Path, tmp_path: Path) -> None:
+    assert not compiled_anew(tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+    assert [path.name for path in package.iterdir()] == [kept(package).name]
+
+
+@pytest.mark.parametrize("place", [0, 31, 32, 1000, -1])
+def test_damaged_code_is_compiled_again(place: int, package: Path) -> None:
+    bytes_ = bytearray(kept(package).read_bytes())
+    bytes_[place] ^= 1
+    kept(package).write_bytes(bytes_)
+
+    assert compiled_anew()
+
+
+def test_code_for_other_settings_is_compiled_again(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "STACK_BYTES", features.STACK_BYTES * 2)
+
+    assert compiled_anew()
+
+
+def test_code_of_another_module_is_not_taken(package: Path) -> None:
+    kept(package).rename(package / f"{sha256(b'another').hexdigest()}.code")
+
+    assert compiled_anew()
+
+
+def test_a_cache_does_not_believe_what_a_package_would(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aot, "shipped", lambda: None)
+    cache = tmp_path / "cache"
+    compiled_anew(cache)
+    (cache / kept(package).name).write_bytes(kept(package).read_bytes())
+
+    assert compiled_anew(cache)
+
+
+def test_a_package_without_code_has_none(tmp_path: Path) -> None:
+    assert shipped(tmp_path / "nothing") is None
+    assert shipped() is None, "a checkout ships nothing"
+
+
+def test_a_vault_with_a_given_key_makes_none(tmp_path: Path) -> None:
+    assert Vault(tmp_path, b"context", b"key").read("00" * 32) is None
+    assert not list(tmp_path.iterdir())
