@@ -46,5 +46,15 @@ def _enable_expiry(client: Any, table: str) -> None:
         client.update_time_to_live(TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"})
 
 
+def main() -> None:
+    """The command."""
+    if len(sys.argv) not in (2, 3):
+        raise SystemExit("usage: python -m sigil.kv.dynamodb_table TABLE [ENDPOINT]")
+    try:
+        create_table(*sys.argv[1:])
+    except BackendError as problem:
+        raise SystemExit(f"error: {problem.message}\nhelp: {problem.suggestion}") from None
+
+
 if __name__ == "__main__":
-    create_table(*sys.argv[1:3])
+    main()

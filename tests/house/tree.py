@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HOUSES = ("functions", "sigil")
-SKIPPED = {".git", ".venv", "build", "dist", "node_modules", "__pycache__", ".hypothesis"}
+SKIPPED = {".git", ".venv", "build", "dist", "node_modules", ".aws-sam", "__pycache__", ".hypothesis"}
 """Folders that hold nothing of ours."""
 _BINARY = {".wasm", ".png", ".pyc"}
 

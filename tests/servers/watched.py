@@ -15,7 +15,7 @@ exec 3<&0
 log=$1 folder=$2
 shift 2
 "$@" >>"$log" 2>&1 3<&- </dev/null & server=$!
-(read -r _ <&3; kill -9 $server; rm -rf "$folder") >/dev/null 2>&1 & watcher=$!
+(read -r _ <&3; trap '' TERM; kill -9 $server; rm -rf "$folder") >/dev/null 2>&1 & watcher=$!
 exec 3<&-
 echo $server
 exec >&-

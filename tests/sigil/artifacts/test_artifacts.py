@@ -60,14 +60,14 @@ class TestStoredArtifacts(ArtifactsContract):
 
     @pytest.fixture
     def artifacts(self, kv: KV) -> Artifacts:
-        self.kv = kv
+        self.store = kv
         return StoredArtifacts(kv)
 
     def spoil(self, artifacts: Artifacts, name: str, body: bytes) -> None:
         rest = [body[start : start + CHUNK] for start in range(CHUNK, len(body), CHUNK)]
         for number, chunk in enumerate(rest):
-            self.kv.put(keys.artifact_chunk(name, number), chunk)
-        self.kv.put(keys.artifact(name), b"%d\n%b" % (len(rest), body[:CHUNK]))
+            self.store.put(keys.artifact_chunk(name, number), chunk)
+        self.store.put(keys.artifact(name), b"%d\n%b" % (len(rest), body[:CHUNK]))
 
 
 class TestS3Artifacts(ArtifactsContract):

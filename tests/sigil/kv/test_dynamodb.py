@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +21,7 @@ from tests.servers.ministack import Ministack, unique
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, PASS, REFUSE, RESET, Mode, Proxy
 from tests.sigil.kv.contract import KVContract, clock, in_parallel
 from tests.sigil.kv.model import Clock
-from tests.sigil.kv.processes import finish, start
+from tests.sigil.kv.processes import ROOT, finish, start
 
 __all__ = ["clock"]
 
@@ -34,7 +37,7 @@ def table(aws_here: Ministack) -> Iterator[str]:
 class TestDynamoKV(KVContract):
     largest = 409_550
     lives = 150
-    examples = 12
+    examples = 40
 
     @pytest.fixture
     def kv(self, clock: Clock, table: str) -> KV:
@@ -191,6 +194,20 @@ def test_making_a_table_twice_or_at_once_is_fine(aws_here: Ministack) -> None:
     assert described == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires"}
 
 
+def test_a_table_is_made_from_the_command_line(aws_here: Ministack) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "sigil.kv.dynamodb_table", *arguments]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    name = unique("store")
+    assert run(name, aws_here.url).returncode == 0
+    assert DynamoKV(name).get(KEY) is None
+    assert run().stderr.startswith("usage:")
+    refused = run("x")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("error: table x: refused with ValidationException\nhelp:")
+
+
 def test_the_table_drops_an_item_at_the_whole_second_after_its_end(table: str) -> None:
     clock = Clock(1_800_000_000.25)
     kv = DynamoKV(table, clock=clock)
@@ -246,6 +263,19 @@ def test_a_verb_is_one_request(table: str) -> None:
         kv.scan("p")
         kv.delete(KEY, expect=version)
     assert sent == ["PutItem", "GetItem", "PutItem", "Query", "DeleteItem"]
+
+
+def test_every_read_asks_for_what_was_written_last(table: str) -> None:
+    kv, bodies = DynamoKV(table), list[dict[str, Any]]()
+    events = aws.client("dynamodb").meta.events
+    events.register("before-send.dynamodb", lambda request, **_: bodies.append(json.loads(request.body)), "note")
+    for number in range(3):
+        kv.put(Key("p", str(number)), bytes(390_000))
+    kv.get(KEY)
+    kv.scan("p")
+    kv.delete(KEY, expect=ABSENT)
+    events.unregister("before-send.dynamodb", unique_id="note")
+    assert [body.get("ConsistentRead") for body in bodies] == [None, None, None, True, True, True, True]
 
 
 def test_a_scan_goes_on_where_a_page_of_one_megabyte_ends(table: str) -> None:

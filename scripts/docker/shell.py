@@ -1,0 +1,49 @@
+"""Commands and daemons: run, told apart when they fail, and ended with everything that they started."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_ENDING_SECONDS = 20.0
+
+
+def run(*command: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT) -> str:
+    """What the command prints; one that fails ends this program with its complaint."""
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"error: {' '.join(map(str, command[:3]))} … failed\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def tool(name: str) -> Path:
+    """The folder of a tool's programs."""
+    return Path(run(ROOT / "scripts" / "tool", name).strip())
+
+
+@contextmanager
+def daemon(command: Sequence[str | Path], environment: Mapping[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that lives as long as the block. It does not hear Ctrl-C: the block ends first, then the daemon."""
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            command, env=environment, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def size(folder: Path) -> str:
+    """How much the files in a folder take, in MB."""
+    return f"{sum(path.lstat().st_size for path in folder.rglob('*') if path.is_file() and not path.is_symlink()) / 1e6:.0f} MB"

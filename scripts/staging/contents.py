@@ -1,0 +1,50 @@
+"""What each function takes along: distributions by name, and which of our own rooms stay at home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PYTHON = (3, 11)
+"""The functions' runtime (template.yaml says the same): byte code fits no other minor version."""
+PLATFORM = "x86_64-manylinux_2_28"
+TASK_ROOT = "/var/task"
+"""Where the functions find their package, and so what tracebacks name."""
+SERVICES = ("dynamodb", "s3", "secretsmanager", "sqs", "ssm", "sts")
+"""What botocore keeps its descriptions of."""
+
+_EVERY = ("botocore", "orjson", "platformdirs")
+_HTTP = ("fastapi", "mangum")
+_SANDBOX = ("jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
+_TALK = ("httpcore", "httpx", "markdown-it-py")
+_NEVER = (
+    "functions/cli",
+    "functions/local.py",
+    "sigil/cli",
+    *(f"sigil/engine/{name}.py" for name in ("build", "layout", "snapshot", "sources", "unstarted")),
+    "sigil/engine/prelude",
+)
+_RUNS_NOTHING = ("sigil/compile", "sigil/engine", "sigil/sandbox", "sigil/search")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A function's package. `distributions` come with what they depend on; `without`: rooms of ours that it never enters; `runs`:
+    capabilities, so it needs the engine and the library."""
+
+    name: str
+    distributions: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    runs: bool = False
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The files and folders of ours that stay at home."""
+        return (*_NEVER, *self.without, *(() if self.runs else _RUNS_NOTHING))
+
+
+STAGES = (
+    Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
+    Stage("worker", (*_EVERY, *_SANDBOX, *_TALK), runs=True),
+    Stage("scheduler", _EVERY, without=("functions/agent",)),
+    Stage("registry", (*_EVERY, *_HTTP, *_SANDBOX), without=("functions/agent", "functions/channels", "functions/queues"), runs=True),
+)

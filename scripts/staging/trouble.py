@@ -1,0 +1,7 @@
+"""What can go wrong while staging."""
+
+from __future__ import annotations
+
+
+class StagingError(Exception):
+    """The stage cannot be made; the second argument says what to do."""

@@ -1,0 +1,90 @@
+"""Deployed functions as a test needs them: under the real runtime interface, with a platform and a model on loopback."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from functions.events import Event, decode
+from functions.settings import Settings
+from functions.wiring import House, open_house
+from sigil import aws
+from sigil.kv.dynamodb_table import create_table
+from tests.deploy.requests import BOT, SECRET, TOKEN
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel
+from tests.servers.lambda_runtime import ROOT, LambdaFunction
+from tests.servers.ministack import Ministack, unique
+
+
+@dataclass(slots=True)
+class Deployment:
+    """The functions of one test, each started at its first use out of its package. `folder` is all that they may write."""
+
+    folder: Path
+    store: dict[str, str]
+    stages: Path
+    stack: ExitStack
+    platform: BotApi = field(default_factory=lambda: BotApi(f"{BOT}:a-token"))
+    model: ScriptedModel = field(default_factory=ScriptedModel)
+    started: dict[str, LambdaFunction] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What the template sets."""
+        people = {"UNCAGED_ACCESS": "open", "UNCAGED_TOKEN": TOKEN, "UNCAGED_DATA": f"{self.folder}/data"}
+        telegram = {"TELEGRAM_TOKEN": self.platform.token, "TELEGRAM_SECRET": SECRET, "TELEGRAM_API": self.platform.url}
+        return {**people, **telegram, "SIGIL_RUNNERS": "1", **self.store}
+
+    def function(self, name: str, timeout: int = 30, **settings: str) -> LambdaFunction:
+        """The function whose door is `functions.<name>`."""
+        if name not in self.started:
+            own, code = {**self.settings, **settings}, (self.stages / name,)
+            made = LambdaFunction(f"functions.{name}.handler", own, self.folder, timeout=timeout, sources=code)
+            self.started[name] = self.stack.enter_context(made)
+        return self.started[name]
+
+    def with_model(self) -> dict[str, str]:
+        """The settings of a function that asks the scripted model."""
+        return {"UNCAGED_LLM_URL": self.model.url, "UNCAGED_LIBRARY": "none"}
+
+    def house(self) -> House:
+        """What the functions stored, seen from here."""
+        house = open_house(Settings.read({**self.settings, "UNCAGED_LIBRARY": "none"}, self.folder))
+        self.stack.callback(house.close)
+        return house
+
+    def waiting(self) -> list[Event]:
+        """The events in the queue; they stay there."""
+        answer = aws.client("sqs").receive_message(QueueUrl=self.store["UNCAGED_QUEUE"].removeprefix("sqs://"), VisibilityTimeout=0)
+        return [decode(message["Body"].encode()) for message in answer.get("Messages", [])]
+
+    def texts(self) -> list[str]:
+        """What the platform got, without the offline model's signature."""
+        return [message["text"].partition("\n\n—")[0] for message in self.platform.messages]
+
+
+@cache
+def stages() -> Path:
+    """The folder of the functions' packages, as they are deployed; made again when something in them has changed."""
+
+    made = ROOT / "build" / "lambda"
+    subprocess.run([ROOT / "scripts" / "package", "--lambda", made], check=True, capture_output=True)
+    return made
+
+
+def cloud(server: Ministack) -> dict[str, str]:
+    """The settings of a new table, queue and bucket; this process's environment points at the server."""
+    table, queue, bucket = unique("table"), unique("queue") + ".fifo", unique("bucket")
+    create_table(table)
+    made = aws.client("sqs").create_queue(QueueName=queue, Attributes={"FifoQueue": "true", "VisibilityTimeout": "60"})
+    aws.client("s3").create_bucket(Bucket=bucket)
+    places = {
+        "UNCAGED_STORE": f"dynamodb://{table}",
+        "UNCAGED_QUEUE": f"sqs://{made['QueueUrl']}",
+        "UNCAGED_ARTIFACTS": f"s3://{bucket}/artifacts",
+    }
+    return {**server.environment, **places}

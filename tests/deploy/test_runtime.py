@@ -1,0 +1,206 @@
+"""The functions under Lambda's real runtime interface, with the events that AWS sends them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.letters import letters
+from tests.deploy.requests import batch, elsewhere, failures, happened, registry, request, update, webhook
+from tests.deploy.runtime import Deployment, cloud, stages
+from tests.fakes.model import call, say
+from tests.fakes.server import Answer
+from tests.servers.lambda_runtime import LambdaFunction, children
+from tests.servers.ministack import Ministack
+
+ENCODE = "encode hello world in base64"
+ENCODED = "aGVsbG8gd29ybGQ="
+DOUBLE = {
+    "name": "double",
+    "description": "Doubles a number.",
+    "schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+    "execute": "return 2 * input.n",
+    "tests": [{"input": {"n": 2}, "output": 4}],
+}
+
+
+@pytest.fixture
+def deployed(tmp_path: Path, aws_here: Ministack) -> Iterator[Deployment]:
+    """Functions over a table, a queue and a bucket of their own, with nothing in their folder."""
+    with ExitStack() as stack:
+        made = Deployment(tmp_path, cloud(aws_here), stages(), stack)
+        stack.enter_context(made.platform)
+        stack.enter_context(made.model)
+        yield made
+
+
+# ---- the emulator itself
+
+
+def test_a_function_has_the_environment_of_lambda_and_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNCAGED_ACCESS", "of the tests")
+    (tmp_path / "probe.py").write_text("import os\ndef handler(event, context): return dict(os.environ)\n")
+    with LambdaFunction("probe.handler", {"GIVEN": "1"}, tmp_path, sources=(tmp_path,)) as probe:
+        seen = probe.invoke({}).payload
+
+    assert seen["GIVEN"] == "1"
+    assert seen["AWS_LAMBDA_FUNCTION_NAME"] == "probe"
+    assert "UNCAGED_ACCESS" not in seen
+    assert not os.path.isdir(seen["HOME"])
+
+
+def test_a_function_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
+    (tmp_path / "fork.py").write_text(
+        "import os, subprocess\n"
+        "def handler(event, context):\n"
+        "    return [os.getpid(), subprocess.Popen(['sleep', '600'], start_new_session=True).pid]\n"
+    )
+    with LambdaFunction("fork.handler", {}, tmp_path, sources=(tmp_path,)) as fork:
+        started = fork.invoke({}).payload
+
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+
+
+# ---- webhook
+
+
+def test_an_update_is_answered_with_200_once_its_event_waits(deployed: Deployment) -> None:
+    answers = [deployed.function("webhook").invoke(request(name)) for name in ("webhook_health", "webhook", "webhook")]
+    waiting = deployed.waiting()
+
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert [(event.id, event.text) for event in waiting] == [("telegram:123456:900101", ENCODE)]
+
+
+def test_a_body_that_comes_in_base64_is_the_same_update(deployed: Deployment) -> None:
+    answer = deployed.function("webhook").invoke(request("webhook_base64"))
+    waiting = deployed.waiting()
+
+    assert answer.status == 200
+    assert [event.text for event in waiting] == [ENCODE]
+
+
+def test_what_is_forged_too_big_or_no_update_is_refused_and_nothing_waits(deployed: Deployment) -> None:
+    function = deployed.function("webhook")
+    forged = function.invoke(request("webhook_forged"))
+    large = function.invoke(webhook(update(1, "x" * (1 << 20))))
+    encoded = function.invoke(webhook(update(1, "x" * (1 << 20)), encoded=True))
+    odd = function.invoke(request("webhook", body="{"))
+    unknown = function.invoke(elsewhere("webhook", "POST", "/webhook/elsewhere"))
+
+    assert [answer.status for answer in (forged, large, encoded, odd, unknown)] == [401, 413, 413, 400, 404]
+    assert deployed.waiting() == []
+
+
+# ---- worker
+
+
+def test_a_turn_runs_its_capability_and_answers_and_the_next_call_is_warm(deployed: Deployment) -> None:
+    function = deployed.function("worker")
+    cold = function.invoke(request("worker"))
+    process = function.process()
+    again = function.invoke(request("worker"))
+    warm = function.invoke(batch(happened(900102, "encode hello there in base64")))
+
+    assert [failures(each.payload) for each in (cold, again, warm)] == [[], [], []]
+    assert deployed.texts() == [ENCODED, "aGVsbG8gdGhlcmU="]
+    assert function.process() == process
+    assert warm.seconds < cold.seconds
+
+
+def test_a_capability_runs_in_a_child_of_the_function(deployed: Deployment) -> None:
+    function = deployed.function("worker")
+    function.invoke(request("worker"))
+
+    named = [Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode() for pid in children(function.process())]
+
+    assert any("sigil.sandbox" in line for line in named)
+
+
+def test_a_function_writes_nothing_into_its_package(deployed: Deployment) -> None:
+    begun = time.time()
+    deployed.function("worker").invoke(request("worker"))
+
+    assert not [path for path in (deployed.stages / "worker").rglob("*") if path.lstat().st_mtime >= begun]
+
+
+def test_an_event_that_fails_holds_back_its_own_chat_alone_until_it_comes_again(deployed: Deployment) -> None:
+    deployed.platform.fail(503, "Service Unavailable")
+    function, other = deployed.function("worker"), happened(3, "encode another in hex", chat=88)
+    first, second = happened(1, ENCODE), happened(2, "encode hello world in hex")
+    refused = function.invoke(batch(first, second, other))
+    again = function.invoke(batch(first, second, received=2))
+
+    assert failures(refused.payload) == ["m0", "m1"]
+    assert failures(again.payload) == []
+    assert deployed.texts() == ["616e6f74686572", ENCODED, "68656c6c6f20776f726c64"]
+
+
+def test_a_message_that_is_no_event_becomes_a_dead_letter_and_its_batch_goes_on(deployed: Deployment) -> None:
+    answer = deployed.function("worker").invoke(batch("no event", happened(1, ENCODE)))
+
+    assert failures(answer.payload) == []
+    assert deployed.texts() == [ENCODED]
+    assert [letter.event for letter in letters(deployed.house().stores.kv)] == [None]
+
+
+def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(deployed: Deployment) -> None:
+    function = deployed.function("worker", timeout=8, UNCAGED_TURN_SECONDS="7", **deployed.with_model())
+
+    def stall(body: dict[str, Any]) -> Answer:
+        os.kill(function.process(), signal.SIGSTOP)  # the whole process hangs: it hears no deadline of its own
+        return Answer(hang=True)
+
+    deployed.model.then(say("good morning"), call(("sigil_query", {"query": "anything"})), stall, say("here I am"))
+    function.invoke(batch(happened(1, "hello")))  # a warm function gets to its second request before its own deadline, however slow this is
+    event = happened(2, "are you there?")
+    killed = function.invoke(batch(event))
+    answers = [function.invoke(batch(event, received=2 + again)) for again in range(2)]
+
+    assert killed.failed == "Timeout"
+    assert "SIGKILL" in function.said()
+    assert [failures(answer.payload) for answer in answers] == [[], []]
+    assert deployed.texts() == ["good morning", "here I am"]
+    assert len(deployed.model.requests) == 4
+
+
+def test_a_turn_that_the_function_has_no_time_for_is_handed_on_and_goes_on_in_another_call(deployed: Deployment) -> None:
+    short = deployed.function("worker", timeout=5)
+    handed = short.invoke(batch(happened(1, ENCODE)))
+    short.stop()
+    deployed.started.clear()
+    waiting = deployed.waiting()
+    answer = deployed.function("worker", timeout=60).invoke(batch(*waiting))
+
+    assert (handed.failed, failures(handed.payload)) == ("", [])
+    assert [event.kind for event in waiting] == ["continue"]
+    assert failures(answer.payload) == []
+    assert deployed.texts() == [ENCODED]
+
+
+# ---- scheduler and registry
+
+
+def test_the_schedule_sweeps_what_has_expired(deployed: Deployment) -> None:
+    answer = deployed.function("scheduler").invoke(request("scheduler"))
+
+    assert answer.payload == {"swept": 0}
+
+
+def test_the_registry_answers_who_has_its_token_and_runs_what_it_is_given(deployed: Deployment) -> None:
+    function = deployed.function("registry")
+    asked = [function.invoke(request(f"registry_{name}")) for name in ("health", "query", "run", "unsigned")]
+    made = function.invoke(registry("POST", "/_api/deploy", DOUBLE))
+    run = function.invoke(registry("POST", "/run/double", {"n": 21}))
+
+    assert [answer.status for answer in asked] == [200, 200, 200, 401]
+    assert asked[1].body["items"][0]["capability"] == "encode"
+    assert asked[2].payload["body"] == ENCODED
+    assert (made.status, run.status, run.body) == (201, 200, 42)

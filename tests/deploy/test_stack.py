@@ -1,0 +1,78 @@
+"""The whole stack: deployed by SAM, a capability deployed by the CLI, and a Telegram update that uses it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.deploy.requests import BOT, SECRET, TOKEN, update
+from tests.deploy.stack import Stack, deploy
+from tests.e2e.stage import until
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, call, offered, say
+from tests.servers.lambda_runtime import ROOT
+from tests.servers.ministack import Ministack
+
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def platform() -> Iterator[BotApi]:
+    with BotApi(f"{BOT}:a-token") as api:
+        yield api
+
+
+@pytest.fixture
+def stack(platform: BotApi, model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    """The template as it is, with a platform and a model on loopback; each function may do what its role allows."""
+    with Ministack({"AUTH": "true"}) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield deploy(server, tmp_path, TelegramApi=platform.url, LlmUrl=model.url, Access="open", Library="none")
+
+
+def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_stack(
+    stack: Stack, platform: BotApi, model: ScriptedModel
+) -> None:
+    """Telegram → HTTP API → webhook → SQS FIFO → worker → DynamoDB and S3 → Telegram, the registry behind the same API.
+
+    What ministack does not do as AWS does: it reads no routes from an OpenAPI body (`stack._routed` makes them), runs functions as
+    processes of its own Python, without Lambda's file system (`stack._built`), and does not check the policies of the roles.
+    """
+    shout = ("--name", "shout", "--description", "Writes in capital letters.", "--execute", "return input.text.toUpperCase() + '!'")
+    schema = '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
+    sigil(stack, "deploy", *shout, "--schema", schema)
+    model.then(call(("sigil_query", {"query": "capital letters"})), call(("cap_shout", {"text": "hello"})), say("Here it is: HELLO!"))
+
+    answers = [knock(stack, update(1, "shout hello")) for _ in range(2)]
+    with platform.changed:
+        assert platform.changed.wait_for(lambda: platform.messages, PATIENCE)
+
+    assert answers == [200, 200]
+    assert knock(stack, update(2, "forged"), secret="wrong") == 401
+    assert "cap_shout" in offered(model.bodies[1])
+    assert "HELLO!" in model.bodies[2]["messages"][-1]["content"]
+    assert [message["text"] for message in platform.messages] == ["Here it is: HELLO!"]
+    assert sigil(stack, "run", "shout", "-a", "text=hello") == "HELLO!\n"
+    until(stack.idle, "the queue is empty")
+
+
+def knock(stack: Stack, happened: dict[str, object], secret: str = SECRET) -> int:
+    """Deliver an update as Telegram does."""
+    headers = {"x-telegram-bot-api-secret-token": secret}
+    return httpx.post(f"{stack.url}/webhook/telegram", json=happened, headers=headers, timeout=PATIENCE).status_code
+
+
+def sigil(stack: Stack, *arguments: str) -> str:
+    """What `sigil --url …` prints."""
+    command = [sys.executable, "-m", "sigil.cli", "--url", stack.url, *arguments]
+    environment = {"PATH": os.defpath, "SIGIL_TOKEN": TOKEN}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
