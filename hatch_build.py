@@ -1,4 +1,4 @@
-"""Builds the JavaScript engine when a wheel is built, editable ones too, so that what is installed needs no compiler."""
+"""Builds the JavaScript engine and the library's C when a wheel is built, editable ones too: what is installed needs no compiler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts `sigil/engine/engine.wasm` and its description into the wheel."""
+    """Puts `sigil/engine/engine.wasm`, its description and the library's modules of C into the wheel."""
 
     PLUGIN_NAME = "custom"
 
@@ -20,8 +20,10 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
         sys.path.insert(0, self.root)
         try:
             from sigil.engine.build import build
+            from sigil.toolchain.prebuild import prebuild
 
             build()
+            prebuild()
         finally:
             sys.path.remove(self.root)
-        build_data["artifacts"] += ["/sigil/engine/engine.wasm", "/sigil/engine/engine.json"]
+        build_data["artifacts"] += ["/sigil/engine/engine.wasm", "/sigil/engine/engine.json", "/sigil/toolchain/built/*"]

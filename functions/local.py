@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import itertools
 import re
 import threading
@@ -13,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
@@ -23,6 +22,7 @@ from functions.wiring import House
 from sigil import http as sigil_http
 from sigil import strict
 from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.gate import Gate, demand_admin
 from sigil.kv import keys
 from sigil.protocol import Json
 from sigil.registry import LocalRegistry
@@ -105,49 +105,41 @@ def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> F
 
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
     served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))
-    served.include_router(chat_routes(house, token))
-    if isinstance(house.app.registry, LocalRegistry):
-        served.include_router(sigil_http.router(house.app.registry, token, house.settings.agent))
+    registry = house.app.registry
+    here = registry if isinstance(registry, LocalRegistry) else None
+    gate = Gate(token, (lambda: here.keys) if here else None, house.settings.agent, house.settings.rate)
+    served.include_router(chat_routes(house, gate))
+    if here:
+        served.include_router(sigil_http.router(lambda: here, gate))
         sigil_http.furnish(served)
     return served
 
 
-def chat_routes(house: House, token: str) -> APIRouter:
-    """POST /chat and the poll of an answer that takes long."""
+def chat_routes(house: House, gate: Gate) -> APIRouter:
+    """POST /chat and the poll of an answer that takes long; for the admin token alone."""
     routes = APIRouter()
 
     @routes.post("/chat")
-    async def chat(request: Request) -> JSONResponse:
+    async def chat(request: Request) -> Response:
         try:
-            _demand_token(request, token)
+            demand_admin(await sigil_http.admit(request, gate), "may chat")
             event = _event(strict.loads(await webhook.read(request, webhook.BODY_BYTES)), house.settings.agent)
-        except Refused as problem:
-            return webhook.refusal(401, problem)
-        except UsageError as problem:
-            return webhook.refusal(400, problem)
+        except (Refused, UsageError, BackendError) as problem:
+            return sigil_http.failure(problem)
         except webhook.TooLarge:
             return webhook.refusal(413, UsageError("ETOOBIG", f"the body is over {webhook.BODY_BYTES:,} bytes", source="chat"))
         return await run_in_threadpool(_ask, house, event)
 
     @routes.get("/chat/{session}/{event}")
-    def poll(session: str, event: str, request: Request) -> JSONResponse:
+    async def poll(session: str, event: str, request: Request) -> Response:
         try:
-            _demand_token(request, token)
-        except Refused as problem:
-            return webhook.refusal(401, problem)
-        try:
-            reply = house.replies.get(_key(house, f"http:admin:{session}"), f"http:{event}")
-        except BackendError as problem:
-            return webhook.away(problem)
+            demand_admin(await sigil_http.admit(request, gate), "may chat")
+            reply = await run_in_threadpool(house.replies.get, _key(house, f"http:admin:{session}"), f"http:{event}")
+        except (Refused, BackendError) as problem:
+            return sigil_http.failure(problem)
         return _answer(reply, session, event)
 
     return routes
-
-
-def _demand_token(request: Request, token: str) -> None:
-    given = request.headers.get("authorization", "").encode("utf-8", "replace")
-    if not hmac.compare_digest(given, b"Bearer " + token.encode()):
-        raise Refused("EAUTH", "a bearer token is needed", source="chat", suggestion="send Authorization: Bearer TOKEN (UNCAGED_TOKEN)")
 
 
 def _event(body: Json, agent: str) -> Event:

@@ -3,54 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mangum import Mangum
 
 from sigil.errors import BackendError, UsageError
-from sigil.protocol import Caller, Deployed, Found, Json, Ran
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import Receive, Scope, Send
 
-    from sigil.wire import Keeper
+    from sigil.registry import LocalRegistry
 
 
 class Later:
-    """A registry that is opened by its first verb, so that a start waits for nothing."""
+    """A registry that is opened when it is first asked for, so that a start waits for nothing."""
 
-    def __init__(self, open: Callable[[], Keeper]) -> None:
+    def __init__(self, open: Callable[[], LocalRegistry]) -> None:
         self._open = open
         self._lock = threading.Lock()
-        self._registry: Keeper | None = None
+        self._registry: LocalRegistry | None = None
 
-    def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
-        return self._opened().query(text, caller, limit=limit)
-
-    def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
-        return self._opened().inspect(ref, caller)
-
-    def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
-        return self._opened().deploy(spec, caller)
-
-    def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
-        return self._opened().run(ref, arguments, caller)
-
-    def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
-        return self._opened().list(caller)
-
-    def remove(self, name: str, caller: Caller) -> None:
-        self._opened().remove(name, caller)
-
-    def close(self) -> None:
-        with self._lock:
-            if self._registry:
-                self._registry.close()
-            self._registry = None
-
-    def _opened(self) -> Keeper:
+    def __call__(self) -> LocalRegistry:
+        """The registry; `BackendError` when it cannot be opened, and the next call tries again."""
         with self._lock:
             try:
                 self._registry = self._registry or self._open()
@@ -58,6 +34,12 @@ class Later:
                 # A wrong setting is the server's mistake, not that of whoever asks.
                 raise BackendError("EUNAVAILABLE", problem.message, source="registry", suggestion=problem.suggestion) from None
             return self._registry
+
+    def close(self) -> None:
+        with self._lock:
+            if self._registry:
+                self._registry.close()
+            self._registry = None
 
 
 class Door:
@@ -80,7 +62,8 @@ class Door:
 def build() -> tuple[FastAPI, Later]:
     """Sigil's app and registry from the settings; without a token, and without a folder to keep one in, the API is closed."""
     from sigil import wiring
-    from sigil.http import app
+    from sigil.gate import Gate
+    from sigil.http import app_of
     from sigil.settings import Settings
 
     settings = Settings.read()
@@ -89,7 +72,8 @@ def build() -> tuple[FastAPI, Later]:
     except UsageError:
         token = ""
     registry = Later(lambda: wiring.local_registry(settings, wiring.open_stores(settings)))
-    return app(registry, token, settings.agent), registry
+    gate = Gate(token, lambda: registry().keys, settings.agent, settings.rate)
+    return app_of(registry, gate), registry
 
 
 handler = Mangum(Door(build), lifespan="off")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from functions import log
 from functions.settings import Settings
 from sigil.kv import KV
+from sigil.lifetimes import Lifetimes
 from sigil.wiring import open_stores
 
 
@@ -19,12 +22,13 @@ class Sweeps(Protocol):
         """Remove what has expired; how many items that were."""
 
 
-def tick(kv: KV) -> int:
-    """One tick of the clock: how many expired items were swept."""
+def tick(kv: KV, clock: Callable[[], float] = time.time) -> int:
+    """One tick of the clock: how many expired items and capabilities were swept."""
     swept = kv.sweep() if isinstance(kv, Sweeps) else 0
-    if swept:
-        log.note("swept", items=swept)
-    return swept
+    aged = Lifetimes(kv, clock).sweep()
+    if swept or aged.expired or aged.inactive:
+        log.note("swept", items=swept, expired=aged.expired, inactive=aged.inactive)
+    return swept + aged.expired
 
 
 @lru_cache(maxsize=1)

@@ -4,71 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from typing import Literal
+from dataclasses import replace
 
-import orjson
-
-from sigil.errors import UsageError
-from sigil.kv import ABSENT, KV, Expect, keys
-from sigil.manifest import STORED, Manifest
-from sigil.protocol import Caller, Offer, Ref
+from sigil import heads
+from sigil.errors import Conflict, Refused, UsageError
+from sigil.heads import Standing, Step
+from sigil.kv import ABSENT, KV, keys
+from sigil.protocol import Caller, Ref
+from sigil.public import Publics
+from sigil.records import Head, Record, absent, decode, encode, head_of
 
 PAGE = 500
-OFFERED_CHARACTERS = 1_024
-"""Of a tool's description: endpoints refuse longer ones, and with them the whole chat."""
+VERSIONS_KEPT = 100
+"""Of one name; older ones go when a new one comes, but for the one that runs."""
+GRACE_SECONDS = 7 * 86_400.0
+"""How long the head of what has expired is kept for the sweeper, which tells the audit."""
 
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One version of a capability. `wasm` and `source` name artifacts; times are seconds since the epoch."""
-
-    namespace: str
-    name: str
-    version: int
-    digest: str
-    kind: Literal["js", "sigil"]
-    wasm: str
-    source: str
-    manifest: Manifest
-    author: str
-    session: str
-    at: float
-    expires_at: float | None = None
-
-    @property
-    def offer(self) -> Offer:
-        """What a caller is offered: the description carries the examples, since the model sees nothing else."""
-        manifest, description = self.manifest, self.manifest.description
-        for example in manifest.examples[:3]:
-            more = f" Example: {example}." if len(description) + len(example) < OFFERED_CHARACTERS - 12 else ""
-            description += more
-        return Offer(self.name, self.version, self.digest, description, manifest.input, manifest.pure)
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A name's active record, the number of its latest version, and the store's version of the head itself."""
-
-    record: Record
-    latest: int
-    token: str
-    removed: bool = False
-
-
-def encode(record: Record) -> bytes:
-    """The record as JSON."""
-    return orjson.dumps(asdict(replace(record, manifest=None)) | {"manifest": record.manifest.model_dump(mode="json", exclude_unset=True)})  # type: ignore[arg-type]
-
-
-def decode(data: bytes) -> Record:
-    """The record that `encode` wrote."""
-    return _record(orjson.loads(data))
-
-
-def _record(fields: dict[str, object]) -> Record:
-    return Record(**{**fields, "manifest": Manifest.model_validate_json(orjson.dumps(fields["manifest"]), strict=True, context=STORED)})  # type: ignore[arg-type]
+__all__ = ["Catalog", "Head", "Record", "absent"]
 
 
 class Catalog:
@@ -77,29 +29,49 @@ class Catalog:
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
+        self._publics = Publics(kv)
 
     def head(self, namespace: str, name: str) -> Head | None:
         """The head of a name, None when there never was one; a removed one says so."""
         item = self._kv.get(keys.capability(namespace, name))
-        return _head(item.value, item.version) if item else None
+        return head_of(item.value, item.version) if item else None
 
     def active(self, namespace: str, name: str) -> Record | None:
         """The record that the plain name runs."""
         head = self.head(namespace, name)
+        return head.record if head and self.runs(head) else None
+
+    def holder(self, namespace: str, name: str) -> Record | None:
+        """The record that holds a name, though it may be yanked and run for nobody."""
+        head = self.head(namespace, name)
         return head.record if head and not head.removed and self.alive(head.record) else None
 
+    def runs(self, head: Head) -> bool:
+        """Whether the plain name runs: not removed, not yanked, not expired."""
+        return not head.removed and not head.yanked and self.alive(head.record)
+
     def find(self, ref: Ref, caller: Caller) -> Record | None:
-        """What the caller means by `ref`: the nearest namespace wins."""
-        found = (self._in(namespace, ref) for namespace in caller.sees)
+        """What the caller means by `ref`: the nearest namespace wins; of another namespace only what is public."""
+        if ref.namespace and ref.namespace not in caller.sees:
+            open = self._publics.head(ref.namespace, ref.name)  # the name itself must be public, not an old version of it alone
+            record = self._in(ref.namespace, ref) if open else None
+            return record if record and record.manifest.public else None
+        found = (self._in(namespace, ref) for namespace in ((ref.namespace,) if ref.namespace else caller.sees))
         return next((record for record in found if record), None)
 
     def resolve(self, ref: Ref, caller: Caller) -> Record:
-        """Like `find`; `UsageError` with ENOENT when there is none."""
+        """Like `find`; `UsageError` with ENOENT when there is none, `Refused` with EPERM when the caller's token does not reach it."""
         record = self.find(ref, caller)
-        if record is None and ref != Ref(ref.name) and self.find(Ref(ref.name), caller):
+        if record and not caller.reaches(record.namespace, record.name):
+            raise Refused("EPERM", "this token is not about it", source=ref.name, suggestion="`sigil whoami` shows its scopes")
+        plain = Ref(ref.name, namespace=ref.namespace)
+        if record is None and ref != plain and self.find(plain, caller):
             wanted = f"version {ref.version}" if ref.version is not None else f"version {ref.digest}"
             raise UsageError(
-                "ENOENT", f"there is no {wanted} of {ref.name}", source=ref.name, suggestion=f"`sigil inspect {ref.name}` shows what runs"
+                "ENOENT",
+                f"there is no {wanted} of {ref.name}",
+                source=ref.name,
+                suggestion=f"`sigil versions {ref.name}` shows what there is",
             )
         if record is None:
             raise UsageError(
@@ -107,32 +79,82 @@ class Catalog:
             )
         return record
 
-    def save(self, record: Record, expect: Expect) -> None:
+    def find_in(self, namespace: str, ref: Ref) -> Record | None:
+        """What `ref` means in one namespace."""
+        return self._in(namespace, ref)
+
+    def known(self, namespace: str, name: str, digest: str) -> Record | None:
+        """The version of a name that has this digest, active or not."""
+        return self._in(namespace, Ref(name, digest=digest))
+
+    def versions(self, head: Head) -> list[Record]:
+        """Every version of a name that still runs, newest first."""
+        namespace, name = head.record.namespace, head.record.name
+        rows = [] if head.removed else self._rows(namespace, name)
+        stored = (decode(value) for number, value in rows if number >= head.standing.floor)
+        return sorted((record for record in stored if self.alive(record)), key=lambda record: -record.version)
+
+    def save(self, record: Record, head: Head | None, step: Step) -> None:
         """Write a new version and make it the active one; `Conflict` when the head changed or the number is taken."""
-        body = encode(record)
-        self._kv.put(keys.version(record.namespace, record.name, record.version), body, expect=ABSENT, ttl=self._ttl(record))
-        self._kv.put(keys.digest(record.namespace, record.name, record.digest), b"%d" % record.version, ttl=self._ttl(record))
-        head = b'{"latest":%d,"removed":false,"record":%b}' % (record.version, body)
-        self._kv.put(keys.capability(record.namespace, record.name), head, expect=expect, ttl=self._ttl(record))
+        before = head.standing if head else Standing(latest=0)
+        ttl = self._ttl(record)
+        self._kv.put(keys.version(record.namespace, record.name, record.version), encode(record), expect=ABSENT, ttl=ttl)
+        self._kv.put(keys.digest(record.namespace, record.name, record.digest), b"%d" % record.version, ttl=ttl)
+        if ttl:
+            self._kv.put(keys.expiry(record.expires_at or 0, record.namespace, record.name), b"", ttl=ttl + GRACE_SECONDS)
+        old = self._outdated(record)
+        self.stand(record, replace(before.active(step), size=self._size(head) + record.size - (old.size if old else 0)), head)
+        if old:
+            self._forget(old.namespace, old.name, old.version, old.digest)
+
+    def stand(self, record: Record, standing: Standing, head: Head | None) -> None:
+        """Write a name's head over `head`; `Conflict` when that changed. Readers learn of it."""
+        lasts = record.expires_at is None or head is not None
+        ttl = None if lasts else (self._ttl(record) or 0) + GRACE_SECONDS
+        body = heads.join(standing, encode(record))
+        self._kv.put(keys.capability(record.namespace, record.name), body, expect=absent(head), ttl=ttl)
+        self._publics.follow(record, runs=not (standing.removed or standing.inactive or record.version in standing.yanked))
         self.touch(record.namespace)
 
     def remove(self, head: Head) -> None:
-        """Leave a tombstone: the name is gone, its number goes on, its versions stay."""
+        """Leave a tombstone: the name is gone, its number goes on, no version of it runs any more."""
         record = head.record
-        tombstone = b'{"latest":%d,"removed":true,"record":%b}' % (head.latest, encode(record))
+        tombstone = heads.join(head.standing.gone(), encode(record))
         self._kv.put(keys.capability(record.namespace, record.name), tombstone, expect=head.token)
-        for number in range(1, head.latest + 1):
-            self._kv.delete(keys.version(record.namespace, record.name, number))
+        self._publics.follow(record, runs=False)
         self.touch(record.namespace)
+        for number, value in self._rows(record.namespace, record.name):
+            self._forget(record.namespace, record.name, number, decode(value).digest)
+
+    def wake(self, record: Record) -> None:
+        """Let queries show a name again that was unused for long; whoever writes first does it for all."""
+        head = self.head(record.namespace, record.name)
+        if head and head.standing.inactive and not head.removed:
+            try:
+                self.stand(head.record, replace(head.standing, inactive=False), head)
+            except Conflict:
+                return  # somebody else changed it at this moment; the next call sees how it stands
 
     def names(self, namespace: str) -> Iterator[Record]:
-        """The active records of a namespace, by name."""
+        """The active records of a namespace that a query may show, by name."""
+        return (head.record for head in self.heads(namespace) if self.runs(head) and not head.standing.inactive)
+
+    def heads(self, namespace: str) -> Iterator[Head]:
+        """The heads of a namespace that are not removed, by name."""
         after = ""
         while page := self._kv.scan(keys.capability(namespace, "").partition, after=after, limit=PAGE):
             for sort, item in page:
-                head = _head(item.value, item.version)
-                if not head.removed and self.alive(head.record):
-                    yield head.record
+                head = head_of(item.value, item.version)
+                if not head.removed:
+                    yield head
+                after = sort
+
+    def namespaces(self, prefix: str = "") -> Iterator[str]:
+        """The namespaces that ever had a capability."""
+        after = ""
+        while page := self._kv.scan(keys.generation("").partition, keys.escape(prefix), after=after, limit=PAGE):
+            for sort, _ in page:
+                yield keys.unescape(sort)
                 after = sort
 
     def generation(self, namespace: str) -> str:
@@ -144,36 +166,52 @@ class Catalog:
         """Tell every reader that the namespace changed."""
         self._kv.put(keys.generation(namespace), b"")
 
+    def alive(self, record: Record) -> bool:
+        """Whether its time has not run out."""
+        return record.expires_at is None or record.expires_at > self._clock()
+
     def _in(self, namespace: str, ref: Ref) -> Record | None:
         head = self.head(namespace, ref.name)
         if head is None or head.removed:
             return None
         if ref.version is None and ref.digest is None:
-            return head.record if self.alive(head.record) else None
+            return head.record if self.runs(head) else None
         if ref.digest == head.record.digest or ref.version == head.record.version:
             return head.record if self.alive(head.record) else None
         number = ref.version if ref.version is not None else self._number(namespace, ref)
-        item = self._kv.get(keys.version(namespace, ref.name, number)) if number else None
-        return decode(item.value) if item else None
+        item = self._kv.get(keys.version(namespace, ref.name, number)) if number and number >= head.standing.floor else None
+        record = decode(item.value) if item else None
+        return record if record and self.alive(record) else None
 
     def _number(self, namespace: str, ref: Ref) -> int | None:
         item = self._kv.get(keys.digest(namespace, ref.name, ref.digest or ""))
         return int(item.value) if item else None
 
-    def alive(self, record: Record) -> bool:
-        """Whether its time has not run out."""
-        return record.expires_at is None or record.expires_at > self._clock()
+    def _rows(self, namespace: str, name: str) -> list[tuple[int, bytes]]:
+        partition, prefix = keys.version(namespace, name, 0).partition, f"{name}#"
+        rows: list[tuple[int, bytes]] = []
+        after = ""
+        while page := self._kv.scan(partition, prefix, after=after, limit=PAGE):
+            rows += [(int(sort.rpartition("#")[2]), item.value) for sort, item in page]
+            after = page[-1][0]
+        return rows
+
+    def _outdated(self, newest: Record) -> Record | None:
+        number = newest.version - VERSIONS_KEPT
+        item = self._kv.get(keys.version(newest.namespace, newest.name, number)) if number > 0 else None
+        return decode(item.value) if item else None
+
+    def _size(self, head: Head | None) -> int:
+        if head is None or head.record.expires_at is None:
+            return head.standing.size if head else 0
+        return sum(record.size for record in self.versions(head))  # some may have run out since
+
+    def _forget(self, namespace: str, name: str, number: int, digest: str) -> None:
+        place = keys.digest(namespace, name, digest)
+        self._kv.delete(keys.version(namespace, name, number))
+        item = self._kv.get(place)
+        if item and item.value == b"%d" % number:  # a later version may have the same digest
+            self._kv.delete(place)
 
     def _ttl(self, record: Record) -> float | None:
         return None if record.expires_at is None else max(record.expires_at - self._clock(), 1.0)
-
-
-@lru_cache(maxsize=1024)
-def _head(data: bytes, token: str) -> Head:
-    fields = orjson.loads(data)
-    return Head(_record(fields["record"]), fields["latest"], token, fields["removed"])
-
-
-def absent(head: Head | None) -> Expect:
-    """The `expect` for a write over `head`."""
-    return head.token if head else ABSENT

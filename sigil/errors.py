@@ -27,15 +27,19 @@ class SigilError(Exception):
     """A failure that people, programs and the model can all read.
 
     `code` is an upper-case word (`EINVAL`); `message` one line; `source` the capability, tool or part that failed;
-    `suggestion` what helps. All four travel as they are in replies, so nothing secret belongs in them.
+    `suggestion` what helps. All four travel as they are in replies, so nothing secret belongs in them. `retry_after`: the seconds
+    until it makes sense to try again, 0 when nobody knows; over HTTP the header `Retry-After`. `logs`: what a run said before it
+    failed; for owners alone.
     """
 
-    def __init__(self, code: str, message: str, *, source: str = "", suggestion: str = "") -> None:
+    def __init__(self, code: str, message: str, *, source: str = "", suggestion: str = "", retry_after: float = 0.0) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.source = source
         self.suggestion = suggestion
+        self.retry_after = retry_after
+        self.logs: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, str]:
         """`{"source", "code", "message", "suggestion"}`, each one clean line."""

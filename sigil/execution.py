@@ -1,24 +1,165 @@
-"""One call of a capability: its arguments made valid, its program run with what it was granted, its failure signed."""
+"""One call of a capability and the calls within it: arguments made valid, programs run with what they were granted, failures signed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
-from sigil import schema
-from sigil.errors import SigilError
-from sigil.manifest import Manifest
-from sigil.permissions import granted
-from sigil.protocol import Json
+from sigil import schema, strict
+from sigil.composition import circle
+from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
+from sigil.grants import home_of
+from sigil.permissions import CALL, HTTP, SECRET, asked, calls, offered
+from sigil.protocol import Caller, Json
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Limits, Outcome, Program
-from sigil.strict import dumps
+from sigil.sandbox.program import Limits, Outcome
+from sigil.services.desk import Desk
+from sigil.services.fetch import Rights
+from sigil.services.part import Facilities, Part
+from sigil.services.placeholders import Values, scrubbed, scrubbed_text
+from sigil.services.rules import CallRule, call_rule, http_rule, secret_rule
+
+DEPTH_MOST, CALLS_MOST = 8, 32
+LINES_MOST = 100
+PATIENCE_MS = 30_000
 
 
-def call(sandbox: Sandbox, manifest: Manifest, program: Program, arguments: Mapping[str, Json]) -> Outcome:
-    """Run `program` on `arguments`; every failure carries the capability's name as its source."""
-    try:
-        valid = schema.accept(manifest.input, arguments)
-        return sandbox.run(program, dumps(valid), granted(manifest), Limits(timeout_ms=manifest.limits.timeout_ms))
-    except SigilError as problem:
-        problem.source = problem.source or manifest.name
-        raise
+@dataclass(slots=True)
+class _Tree:
+    """What the calls within one call share."""
+
+    caller: Caller
+    calls: int = 0
+    logs: list[str] = field(default_factory=list)
+
+
+class Execution:
+    """Runs capabilities in a sandbox, their services answered out of `facilities`."""
+
+    def __init__(self, sandbox: Sandbox, facilities: Facilities) -> None:
+        self._sandbox = sandbox
+        self._facilities = facilities
+
+    def run(self, part: Part, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
+        """Run `part` on `arguments`; every failure carries the capability's name as its source."""
+        tree = _Tree(caller)
+        try:
+            outcome = self._run(part, arguments, tree, (part,), Limits(timeout_ms=part.manifest.limits.timeout_ms))
+        except SigilError as problem:
+            problem.logs = (*tree.logs, *problem.logs)[:LINES_MOST]
+            raise
+        return replace(outcome, logs=(*tree.logs, *outcome.logs)[:LINES_MOST]) if tree.logs else outcome
+
+    def _run(self, part: Part, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Part, ...], limits: Limits) -> Outcome:
+        values = _Values(dict)
+        try:
+            valid = schema.accept(part.manifest.input, arguments)
+            grants = offered(part.manifest)
+            desk = None
+            if grants.services:
+                home = home_of(part.namespace, tree.caller)
+                granted = self._facilities.granted(part, home)
+                values = _Values(lambda: self._secrets(part, home, granted))
+                rights = _rights(part, granted, values)
+                compose = _Composer(self, tree, path, granted).answer
+                desk = Desk(rights, self._facilities.web, self._facilities.store(part, home), compose)
+            return _scrubbed(self._sandbox.run(part.program, strict.dumps(valid), grants, limits, desk), values.known)
+        except SigilError as problem:
+            _sign(problem, part.name, values.known)
+            raise
+
+    def _secrets(self, part: Part, home: str, granted: frozenset[str]) -> Values:
+        names = {secret_rule(text.removeprefix(SECRET)).name for text in granted if text.startswith(SECRET)}
+        found = {name: self._facilities.secret(home.partition("~")[0], name) for name in sorted(names)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def within(self, rule: CallRule, given: Json, seconds: float, tree: _Tree, path: tuple[Part, ...]) -> Json:
+        """The output of another capability, called by the last one of `path` within its time; with the other's grants."""
+        callee = self._facilities.find(rule, path[-1].namespace)
+        if callee is None:
+            raise UsageError("ENOENT", f"there is no {rule.shown} to call")
+        if callee.identity in {part.identity for part in path}:
+            raise Refused("ECYCLE", circle([*(part.name for part in path), callee.name]))
+        tree.calls += 1
+        if len(path) >= DEPTH_MOST or tree.calls > CALLS_MOST:
+            raise Refused("ELIMIT", f"calls go at most {DEPTH_MOST} deep, and there are at most {CALLS_MOST} within one")
+        left = max(int(seconds * 1000), 1)
+        limits = Limits(timeout_ms=min(callee.manifest.limits.timeout_ms, left), patience_ms=min(PATIENCE_MS, left))
+        try:
+            outcome = self._run(callee, given, tree, (*path, callee), limits)
+        except SigilError as problem:
+            raise ToolError(problem.code, one_line(f"{rule.shown}: {problem.message}")) from None
+        tree.logs += [f"{rule.shown}: {line}" for line in outcome.logs][: LINES_MOST - len(tree.logs)]
+        return strict.loads(outcome.output)
+
+
+@dataclass(frozen=True, slots=True)
+class _Composer:
+    """The calls of one part."""
+
+    execution: Execution
+    tree: _Tree
+    path: tuple[Part, ...]
+    granted: frozenset[str]
+
+    def answer(self, name: str, given: Json, seconds: float) -> Json:
+        part = self.path[-1]
+        for text in calls(part.manifest):
+            rule = call_rule(text)
+            if rule.shown == name and rule.namespace and f"{CALL}{text}" not in self.granted:
+                raise Refused("EPERM", f"a call of {name} waits for an owner's grant: `sigil grant {part.name}`")
+            if rule.shown == name:
+                return self.execution.within(rule, given, seconds, self.tree, self.path)
+        raise Refused("EPERM", f"a call of {one_line(name, 80)} is not declared: add permissions.call to the manifest")
+
+
+class _Values:
+    """A part's secrets, read at the first need. `known`: those that were read."""
+
+    def __init__(self, read: Callable[[], Values]) -> None:
+        self._read = read
+        self._values: Values | None = None
+
+    def __call__(self) -> Values:
+        if self._values is None:
+            self._values = self._read()
+        return self._values
+
+    @property
+    def known(self) -> Values:
+        return self._values or {}
+
+
+def _rights(part: Part, granted: frozenset[str], values: _Values) -> Rights:
+    wanted = asked(part.manifest)
+    http = {text: http_rule(text.removeprefix(HTTP)) for text in wanted if text.startswith(HTTP)}
+    secrets = {text: secret_rule(text.removeprefix(SECRET)) for text in wanted if text.startswith(SECRET)}
+    return Rights(
+        part.name,
+        tuple(rule for text, rule in http.items() if text in granted),
+        tuple(rule for text, rule in http.items() if text not in granted),
+        tuple(rule for text, rule in secrets.items() if text in granted),
+        tuple(rule for text, rule in secrets.items() if text not in granted),
+        values,
+    )
+
+
+def _sign(problem: SigilError, name: str, values: Values) -> None:
+    """Give the failure its source and take secrets out of it."""
+    problem.source = problem.source or name
+    if values:
+        problem.message = scrubbed_text(problem.message, values)
+        problem.args = (f"{problem.code}: {problem.message}",)
+        problem.logs = tuple(scrubbed_text(line, values) for line in problem.logs)
+
+
+def _scrubbed(outcome: Outcome, values: Values) -> Outcome:
+    """The outcome without secrets: a guest has never seen one, but a server may have told it in a way that nobody thought of."""
+    output = scrubbed(outcome.output, values)
+    if output != outcome.output:
+        with suppress(UsageError):
+            strict.loads(output)
+            return replace(outcome, output=output, logs=tuple(scrubbed_text(line, values) for line in outcome.logs))
+        raise ToolError("EOUTPUT", "the output holds a secret")
+    return replace(outcome, logs=tuple(scrubbed_text(line, values) for line in outcome.logs)) if values else outcome

@@ -17,6 +17,7 @@ _TABLE: tuple[tuple[type[SigilError], str, int], ...] = (
     (Refused, "EAUTH", AUTH),
     (Refused, "EEXIST", CONFLICT),
     (Refused, "ETESTS", TESTS_FAILED),
+    (Refused, "EDEGRADED", UNAVAILABLE),
     (Refused, "", REFUSED),
     (Halt, "", REFUSED),
     (BackendError, "", UNAVAILABLE),

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 
 import orjson
 
-from sigil import execution
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
+from sigil.execution import Execution
 from sigil.manifest import Limits as Bounds
 from sigil.manifest import Manifest, Test
-from sigil.protocol import Json
+from sigil.protocol import Caller, Json
+from sigil.rehearsal import Fixtures, Rehearsal
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits, Program
+from sigil.sandbox.program import Grants, Limits, Outcome, Program
+from sigil.services.part import Facilities, Part
 from sigil.strict import dumps
 
 LOADING_MS = 500
 SHOWN = 3
+NOTHING = Fixtures(())
 BUDGET_SECONDS = 10.0
 """For all tests of a deploy together: a deploy must not outlast the turn that asks for it, nor keep others' calls waiting."""
 
@@ -30,18 +33,33 @@ class Verdict:
     problem: str = ""
 
 
-def verdicts(sandbox: Sandbox, manifest: Manifest, program: Program) -> list[Verdict]:
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where tests run: a sandbox, the namespace that the tested one will stand in, and the capabilities that it may call."""
+
+    sandbox: Sandbox
+    namespace: str = "tests"
+    others: Facilities | None = None
+
+
+def rehearsed(bench: Bench, manifest: Manifest, program: Program, given: dict[str, Json], fixtures: Fixtures = NOTHING) -> Outcome:
+    """One call as a test makes it: everything declared is granted, the web answers `fixtures`, the store is empty."""
+    part = Part(bench.namespace, manifest, "", program)
+    return Execution(bench.sandbox, Rehearsal(fixtures, bench.others)).run(part, given, Caller(bench.namespace.partition("~")[0]))
+
+
+def verdicts(bench: Bench, manifest: Manifest, program: Program) -> list[Verdict]:
     """Run every test of the manifest, in order."""
     end = time.monotonic() + BUDGET_SECONDS
-    return [Verdict(number, _within(end, sandbox, manifest, program, test)) for number, test in enumerate(manifest.tests, 1)]
+    return [Verdict(number, _within(end, bench, manifest, program, test)) for number, test in enumerate(manifest.tests, 1)]
 
 
-def demand(sandbox: Sandbox, manifest: Manifest, program: Program) -> int:
+def demand(bench: Bench, manifest: Manifest, program: Program) -> int:
     """How many tests passed; `Refused` with ETESTS that says which failed and why. Without tests the program has to load at least."""
     if not manifest.tests:
-        _must_load(sandbox, manifest, program)
+        _must_load(bench.sandbox, manifest, program)
         return 0
-    failed = [verdict for verdict in verdicts(sandbox, manifest, program) if verdict.problem]
+    failed = [verdict for verdict in verdicts(bench, manifest, program) if verdict.problem]
     if failed:
         shown = "; ".join(f"test {verdict.number}: {verdict.problem}" for verdict in failed[:SHOWN])
         more = f"; and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
@@ -50,18 +68,18 @@ def demand(sandbox: Sandbox, manifest: Manifest, program: Program) -> int:
     return len(manifest.tests)
 
 
-def _within(end: float, sandbox: Sandbox, manifest: Manifest, program: Program, test: Test) -> str:
+def _within(end: float, bench: Bench, manifest: Manifest, program: Program, test: Test) -> str:
     left = int((end - time.monotonic()) * 1000)
     if left <= 0:
         return f"not run: all tests together may take {BUDGET_SECONDS:.0f} s"
     short = manifest.limits.timeout_ms > left
     limited = manifest.model_copy(update={"limits": Bounds(timeout_ms=left)}) if short else manifest
-    return _problem(sandbox, limited, program, test)
+    return _problem(bench, limited, program, test)
 
 
-def _problem(sandbox: Sandbox, manifest: Manifest, program: Program, test: Test) -> str:
+def _problem(bench: Bench, manifest: Manifest, program: Program, test: Test) -> str:
     try:
-        output = orjson.loads(execution.call(sandbox, manifest, program, test.input).output)
+        output = orjson.loads(rehearsed(bench, manifest, program, test.input, Fixtures(test.http)).output)
     except BackendError:
         raise
     except SigilError as problem:

@@ -16,7 +16,12 @@ def packages(folder: Path) -> list[Package]:
 
 
 def stock(registry: LocalRegistry, folder: Path | None, caller: Caller, progress: Callable[[str], None]) -> None:
-    """Deploy what is new or changed in `folder`; what stands there unchanged costs one read each."""
-    for package in packages(folder) if folder else []:
+    """Deploy what is new or changed in `folder`, remove what is no longer there; what stands there unchanged costs one read each."""
+    if folder is None:
+        return
+    shelf = packages(folder)
+    for package in shelf:
         if registry.deploy_package(package, caller).created:
             progress(f"library: {package.manifest.name}")
+    for name in registry.keep({package.manifest.name for package in shelf}, caller):
+        progress(f"library: {name} is gone")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import difflib
 import hashlib
-import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +17,7 @@ from sigil import schema
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json, is_name
 from sigil.strict import canonical, depth
+from sigil.wording import first, meant, shown, wrong
 
 SOURCE_BYTES = 256 * 1024
 WASM_BYTES = 2 * 1024 * 1024
@@ -27,8 +26,10 @@ STORED = "stored"
 NESTED_MOST = 64
 MANIFEST_BYTES = 128 * 1024
 TTL_DEFAULT, TTL_MOST = 3_600, 86_400
-LANGS = ("js", "wat", "wasm")
-SOURCES = {"js": "main.js", "wat": "main.wat", "wasm": "main.wasm"}
+LANGS = ("js", "wat", "wasm", "wasi", "c")
+BINARY = ("wasm", "wasi")
+"""Languages whose code is a finished module."""
+SOURCES = {"js": "main.js", "wat": "main.wat", "wasm": "main.wasm", "wasi": "main.wasm", "c": "main.c"}
 
 
 def _clean(text: str) -> str:
@@ -86,12 +87,23 @@ class Limits(_Part):
     timeout_ms: int = Field(default=5_000, ge=1, le=30_000)
 
 
+class Reply(_Part):
+    """What the web answers in a test: `body` is a text as it is, or anything else as JSON."""
+
+    url: str = Field(max_length=2_000)
+    method: str = Field(default="GET", max_length=20)
+    status: int = Field(default=200, ge=200, le=599)
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: Any = ""
+
+
 class Test(_Part):
-    """A golden test: an input and either the output or the code of the error."""
+    """A golden test: an input and either the output or the code of the error; `http`: what the web answers in it."""
 
     input: dict[str, Any]
     output: Any = None
     error: Word | None = None
+    http: Annotated[tuple[Reply, ...], Field(max_length=20, strict=False)] = Field(default=(), exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _one_expectation(self) -> Test:
@@ -107,7 +119,7 @@ class Manifest(_Part):
 
     name: Name
     description: Sentence
-    lang: Literal["js", "wat", "wasm"] = "js"
+    lang: Literal["js", "wat", "wasm", "wasi", "c"] = "js"  # LANGS
     lifetime: Literal["persistent", "normal", "ephemeral"] = "normal"
     ttl: int | None = Field(default=None, ge=1, le=TTL_MOST)
     tags: Words = ()
@@ -115,6 +127,7 @@ class Manifest(_Part):
     examples: Annotated[tuple[Sentence, ...], Field(max_length=20, strict=False)] = ()
     public: bool = False
     idempotent: bool = False
+    on_degraded: Literal["wait", "rollback"] = Field(default="wait", exclude_if=lambda value: value == "wait")
     requires: Annotated[tuple[Name, ...], Field(max_length=20, strict=False)] = ()
     input: Annotated[dict[str, Any], AfterValidator(_schema)] = Field(default_factory=lambda: {"type": "object", "properties": {}})
     output: dict[str, Any] | None = None
@@ -140,14 +153,17 @@ class Manifest(_Part):
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A manifest with its code: `code` is the source, or the module itself when `lang` is wasm."""
+    """A manifest with its code: `code` is the source, or the module itself when `lang` is wasm or wasi."""
 
     manifest: Manifest
     code: bytes
 
     @property
     def digest(self) -> str:
-        """`sha256:` over the canonical manifest and the code: what was offered is what runs."""
+        """`sha256:` over the canonical manifest and the code: what was offered is what runs.
+
+        A field that came after the first release is excluded at its default, so that the digests from before hold.
+        """
         manifest = canonical(self.manifest.model_dump(mode="json"))
         return "sha256:" + hashlib.sha256(manifest + b"\0" + self.code).hexdigest()
 
@@ -191,15 +207,15 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
         raise UsageError("EMANIFEST", f"{place}: {one_line(str(problem))}") from None
     unknown = sorted(set(table) - {section.strip("[]") for section in _SECTIONS})
     if unknown:
-        raise _wrong(place, text, (unknown[0],), "not a section of a manifest", _meant(f"[{unknown[0]}]", _SECTIONS))
+        raise wrong(place, text, (unknown[0],), "not a section of a manifest", meant(f"[{unknown[0]}]", _SECTIONS))
     for section in ("capability", "build"):
         if not isinstance(table.get(section, {}), dict):
-            raise _wrong(place, text, (section,), "has to be a section")
+            raise wrong(place, text, (section,), "has to be a section")
     build = dict(table.get("build", {}))
     lang = build.pop("lang", "js")
     source = build.pop("source", SOURCES.get(str(lang), "main.js"))
     if build or not isinstance(source, str):
-        raise _wrong(place, text, ("build", next(iter(build), "source")), "build has lang and source, both strings")
+        raise wrong(place, text, ("build", next(iter(build), "source")), "build has lang and source, both strings")
     sections = {name: table[name] for name in ("input", "output", "permissions", "limits") if name in table}
     fields = {**table.get("capability", {}), **sections, "lang": lang, "tests": table.get("test", [])}
     if not depth(fields, NESTED_MOST):
@@ -207,48 +223,11 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     try:
         return Manifest.model_validate(fields), source
     except ValidationError as problem:
-        raise _wrong(place, text, *_first(problem, "a section")) from None
-
-
-def _first(problem: ValidationError, table: str) -> tuple[Where, str, str]:
-    """Where and what is wrong, and the field that was meant: a misspelt name goes first, since another is then missing for it."""
-    error = min(problem.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
-    where: Where = tuple("test" if part == "tests" and not at else part for at, part in enumerate(error["loc"]))
-    said = _SAID.get(error["type"], error["msg"]).replace("{table}", table).removeprefix("Value error, ")
-    fields = _PARTS.get(where[0] if where[1:] else "", Manifest).model_fields
-    hint = _meant(str(where[-1]), fields) if error["type"] == "extra_forbidden" else ""
-    return where, one_line(re.sub("^(Input|String|Tuple|Dictionary) should", "has to", said)), hint
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    return "".join(f"did you mean {near}?" for near in difflib.get_close_matches(name, [*known], 1))
-
-
-def _shown(where: Where) -> str:
-    return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")
-
-
-def _wrong(place: str, text: str, where: Where, what: str, hint: str = "") -> UsageError:
-    line, field = _line_of(text, where[:2] if where[:1] == ("test",) else where), _shown(where) or "manifest"
-    return UsageError("EMANIFEST", f"{place}:{line}: {field}: {what}", suggestion=hint or "docs/manifest.md lists every field")
-
-
-def _line_of(text: str, where: Where) -> int:
-    """The line on which the innermost named part of `where` is written, 1 when none is."""
-    ordinal = next((part for part in where if isinstance(part, int)), 0)
-    for name in reversed([part for part in where if isinstance(part, str)]):
-        pattern = re.compile(rf"\s*(?:\[+\s*)?(?:[\w.-]+\.)?\"?{re.escape(name)}\"?\s*(?:[=\].]|$)")
-        if found := [number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)]:
-            return found[min(ordinal, len(found) - 1)] if name == "test" else found[0]
-    return 1
+        raise wrong(place, text, *first(problem, "a section", _PARTS)) from None
 
 
 _SECTIONS = ("[capability]", "[build]", "[input]", "[output]", "[permissions]", "[limits]", "[[test]]")
-_PARTS: dict[str | int, type[_Part]] = {"permissions": Permissions, "limits": Limits, "test": Test}
-_SAID = {"missing": "is missing", "extra_forbidden": "no such field", "tuple_type": "has to be a list", "string_type": "has to be a string"}
-_SAID |= {"bool_type": "has to be true or false", "int_type": "has to be a whole number", "dict_type": "has to be {table}"}
-_SAID |= {"model_type": _SAID["dict_type"]}
-Where = tuple[str | int, ...]  # names from the outside in; the number of an item in a list, from 0
+_PARTS: dict[str | int, type[_Part]] = {"": Manifest, "permissions": Permissions, "limits": Limits, "test": Test}
 _FLAT = {"type": "lifetime", "schema": "input", "output_schema": "output"}
 _CODE = ("execute", "code", "wasm")
 
@@ -266,13 +245,20 @@ def parse_flat(spec: Mapping[str, Json]) -> Package:
         raise UsageError("EMANIFEST", f"nested deeper than {NESTED_MOST}")
     fields.setdefault("name", "t-" + hashlib.sha256(code).hexdigest()[:6])
     fields.setdefault("description", f"The capability {fields['name']}.")
+    return of_fields(fields, code)
+
+
+def of_fields(fields: Mapping[str, Json], code: bytes) -> Package:
+    """The package of a manifest's own fields (`name`, `lang`, …) and its code; `UsageError` with EMANIFEST."""
     try:
-        return Package(Manifest.model_validate(fields), _sized(code, lang))
+        manifest = Manifest.model_validate(dict(fields))
     except ValidationError as problem:
-        where, what, hint = _first(problem, "an object")
+        where, what, hint = first(problem, "an object", _PARTS)
         names = {"test": "tests", **{inner: outer for outer, inner in _FLAT.items()}}
-        field = _shown((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
-        raise UsageError("EMANIFEST", f"{field}: {what}", source=str(fields["name"])[:60], suggestion=hint or "mend the field") from None
+        field = shown((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
+        source = str(fields.get("name", ""))[:60]
+        raise UsageError("EMANIFEST", f"{field}: {what}", source=source, suggestion=hint or "mend the field") from None
+    return Package(manifest, _sized(code, manifest.lang))
 
 
 def _code_of(given: Mapping[str, Json]) -> tuple[bytes, str]:
@@ -282,7 +268,7 @@ def _code_of(given: Mapping[str, Json]) -> tuple[bytes, str]:
     text = given[forms[0]]
     if forms[0] == "wasm":
         try:
-            return base64.b64decode(text, validate=True), "wasm"
+            return base64.b64decode(text, validate=True), "wasi" if given.get("lang") == "wasi" else "wasm"
         except (binascii.Error, ValueError):
             raise UsageError("EMANIFEST", "wasm: not base64") from None
     lang = given.get("lang", "js")
@@ -292,7 +278,7 @@ def _code_of(given: Mapping[str, Json]) -> tuple[bytes, str]:
 
 
 def _sized(code: bytes, lang: str) -> bytes:
-    most = WASM_BYTES if lang == "wasm" else SOURCE_BYTES
+    most = WASM_BYTES if lang in BINARY else SOURCE_BYTES
     if len(code) > most:
         raise UsageError("ETOOBIG", f"the code has {len(code):,} bytes, at most {most:,} are allowed")
     return code

@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from sigil.errors import UsageError
 from sigil.manifest import Manifest
 from sigil.sandbox.program import Grants
+from sigil.services.rules import call_rule, http_rule, secret_rule
+
+HTTP, SECRET, CALL = "http:", "secret:", "call:"
 
 
-def waiting(manifest: Manifest) -> tuple[str, ...]:
-    """The permissions that wait for an owner, as they are asked for: `http:GET host/`, `secret:NAME@host`, `call:other`, `kv`."""
+def demand(manifest: Manifest) -> None:
+    """`UsageError` EMANIFEST that names the permission unless every one of them makes sense."""
     permissions = manifest.permissions
-    calls = dict.fromkeys((*permissions.call, *manifest.requires))
+    for field, read, texts in (
+        ("http", http_rule, permissions.http),
+        ("secrets", secret_rule, permissions.secrets),
+        ("call", call_rule, permissions.call),
+    ):
+        for text in texts:
+            try:
+                read(text)
+            except UsageError as problem:
+                message = f"permissions.{field}: {problem.message}"
+                raise UsageError(problem.code, message, source=manifest.name, suggestion=problem.suggestion) from None
+
+
+def asked(manifest: Manifest) -> tuple[str, ...]:
+    """The permissions that an owner has to grant, as they are asked for: `http:GET host/`, `secret:NAME@host`, `call:namespace/other`."""
+    permissions = manifest.permissions
     return (
-        *(f"http:{target}" for target in permissions.http),
-        *(f"secret:{target}" for target in permissions.secrets),
-        *(f"call:{target}" for target in calls),
-        *(("kv",) if permissions.kv else ()),
+        *(f"{HTTP}{target}" for target in permissions.http),
+        *(f"{SECRET}{target}" for target in permissions.secrets),
+        *(f"{CALL}{target}" for target in permissions.call if "/" in target),
     )
 
 
-def granted(manifest: Manifest) -> Grants:
-    """What a run may use: clock, random and log as declared; nothing that leaves the sandbox."""
-    permissions = manifest.permissions
-    pending = tuple(dict.fromkeys(entry.partition(":")[0] for entry in waiting(manifest)))
-    return Grants(clock=permissions.clock, random=permissions.random, log=permissions.log, pending=pending)
+def waiting(manifest: Manifest, granted: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Those of them that are not `granted`."""
+    return tuple(text for text in asked(manifest) if text not in granted)
+
+
+def calls(manifest: Manifest) -> tuple[str, ...]:
+    """The capabilities that it declares to call, as declared, those that it requires first."""
+    return tuple(dict.fromkeys((*manifest.requires, *manifest.permissions.call)))
+
+
+def offered(manifest: Manifest) -> Grants:
+    """What the sandbox passes on: everything declared. What waits for an owner is told apart where it is asked for, by name."""
+    wants = manifest.permissions
+    called = bool(wants.call or manifest.requires)
+    return _grants((wants.clock, wants.random, wants.log), (bool(wants.http), wants.kv, called))
+
+
+@lru_cache(maxsize=64)
+def _grants(own: tuple[bool, bool, bool], served: tuple[bool, bool, bool]) -> Grants:
+    clock, random, log = own
+    services = frozenset(name for name, wanted in zip(("http", "kv", "call"), served, strict=True) if wanted)
+    return Grants(clock=clock, random=random, log=log, services=services)

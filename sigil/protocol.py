@@ -19,7 +19,7 @@ NAME_LIMIT = 60
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,7}", re.ASCII)
-TOOL_PREFIX = "cap_"
+TOOL_PREFIX, TOOL_LIMIT = "cap_", 64
 
 
 def is_name(text: str) -> bool:
@@ -27,39 +27,47 @@ def is_name(text: str) -> bool:
     return len(text) <= NAME_LIMIT and _NAME.fullmatch(text) is not None
 
 
+def is_full_name(text: str) -> bool:
+    """Whether `text` is `NAMESPACE/NAME`, as another namespace's public capability is called; its tool has to fit into 64 characters."""
+    namespace, slash, name = text.partition("/")
+    return bool(slash) and is_name(namespace) and is_name(name) and len(tool_of(text)) <= TOOL_LIMIT
+
+
 def tool_of(name: str) -> str:
-    """The tool of a capability: `sha256-hash` → `cap_sha256_hash`."""
-    return TOOL_PREFIX + name.replace("-", "_")
+    """The tool of a capability: `sha256-hash` → `cap_sha256_hash`, `alice/sha256-hash` → `cap_alice__sha256_hash`."""
+    return TOOL_PREFIX + name.replace("-", "_").replace("/", "__")
 
 
 def capability_of(tool: str) -> str | None:
-    """The capability of a tool, or None when no capability can have this tool. Inverts `tool_of`."""
-    name = tool.removeprefix(TOOL_PREFIX).replace("_", "-")
-    return name if is_name(name) and tool_of(name) == tool else None
+    """The capability of a tool, or None when no capability can have this tool. Inverts `tool_of`: no name holds `--`."""
+    name = tool.removeprefix(TOOL_PREFIX).replace("__", "/").replace("_", "-")
+    return name if (is_name(name) or is_full_name(name)) and tool_of(name) == tool else None
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A capability as callers name it: `name`, `name@3` or `name@sha256:…`."""
+    """A capability as callers name it: `name`, `name@3` or `name@sha256:…`, all three also as `namespace/name…`."""
 
     name: str
     version: int | None = None
     digest: str | None = None
+    namespace: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Ref:
-        """Read `NAME[@VERSION|@sha256:DIGEST]`; `UsageError` when it is none."""
-        name, at, rest = text.partition("@")
-        if not is_name(name):
+        """Read `[NAMESPACE/]NAME[@VERSION|@sha256:DIGEST]`; `UsageError` when it is none."""
+        full, at, rest = text.partition("@")
+        namespace, slash, name = full.rpartition("/")
+        if not is_name(name) or (slash and not is_name(namespace)):
             raise UsageError(
                 "ENAME", f"not a capability's name: {text!r}", suggestion="lower-case words joined by hyphens, at most 60 characters"
             )
         if not at:
-            return cls(name)
+            return cls(name, namespace=namespace)
         if _DIGEST.fullmatch(rest):
-            return cls(name, digest=rest)
+            return cls(name, digest=rest, namespace=namespace)
         if _VERSION.fullmatch(rest):
-            return cls(name, version=int(rest))
+            return cls(name, version=int(rest), namespace=namespace)
         raise UsageError("ENAME", f"not a version: {rest!r}", source=name, suggestion="use NAME@3 or NAME@sha256:DIGEST")
 
 
@@ -67,13 +75,21 @@ class Ref:
 class Caller:
     """Who asks. `namespace`: the agent's own. `session`: the chat it speaks in, empty for a person at a shell.
 
-    `owner`: whether an owner stands behind the request. `author`: who wrote what is deployed.
+    `owner`: whether an owner stands behind the request. `author`: who wrote what is deployed. `token`: the id of the key that it came
+    with, `admin` for the admin token, empty in this process. `only`: when given, it reaches nothing but these: `*`, `NAMESPACE/*` or
+    `NAMESPACE/NAME`.
     """
 
     namespace: str
     session: str = ""
     owner: bool = False
     author: Literal["person", "model", "library"] = "person"
+    token: str = ""
+    only: tuple[str, ...] | None = None
+
+    def reaches(self, namespace: str, name: str) -> bool:
+        """Whether its token lets it see and run this capability, provided that its namespace does."""
+        return self.only is None or not {"*", f"{namespace}/*", f"{namespace}/{name}"}.isdisjoint(self.only)
 
     @property
     def own(self) -> str:

@@ -3,44 +3,104 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
-from sigil import execution, golden
+from sigil import report
 from sigil.artifacts import Artifacts
-from sigil.catalog import Catalog, Head, Record, absent
-from sigil.compile import Built, build
-from sigil.errors import Conflict, Refused, UsageError
+from sigil.audit import Audit
+from sigil.catalog import Catalog, Record
+from sigil.deploying import Deployer
+from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.execution import Execution
+from sigil.facilities import Standing, Way, Web, to_the_web
 from sigil.finder import Finder
+from sigil.granting import Granting
+from sigil.grants import Grantbook, home_of
+from sigil.health import Breaker
+from sigil.keyring import Keyring, Logbook
 from sigil.kv import KV
-from sigil.manifest import Package, parse_flat
+from sigil.manifest import BINARY, Package, parse_flat
+from sigil.moving import Mover
 from sigil.permissions import waiting
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Json, Ran, Ref, is_name
+from sigil.public import Publics, foreign
+from sigil.quotas import Quotas
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Program
+from sigil.secretbook import Secretbook
+from sigil.statistics import Statistics
+from sigil.tokens import Tokens
+from sigil.versions import Versions
+from sigil.wire import interface
 
 QUERY_CHARACTERS = 2_000
 QUERY_MOST = 50
-RACES = 5
+Row = dict[str, Json]
+Rows = list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How much a namespace may hold, and the seconds between two deploys of one token."""
+
+    room: Quotas = Quotas()
+    pause: float = 5.0
+
+
+DEFAULT = Rules()
 
 
 class LocalRegistry:
     """Sigil over a store and a sandbox."""
 
-    def __init__(self, kv: KV, artifacts: Artifacts, sandbox: Sandbox, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        artifacts: Artifacts,
+        sandbox: Sandbox,
+        clock: Callable[[], float] = time.time,
+        *,
+        rules: Rules = DEFAULT,
+        web: Callable[[], Web] = to_the_web,
+    ) -> None:
         self._catalog = Catalog(kv, clock)
         self._artifacts = artifacts
         self._sandbox = sandbox
         self._clock = clock
-        self._finder = Finder(self._catalog)
+        self._rules = rules
+        self._finder = Finder(self._catalog, Publics(kv))
+        self._breaker = Breaker(kv, clock)
+        self._statistics = Statistics(kv, clock)
+        self._audit = Audit(kv, clock)
+        self.keys = Keyring(Tokens(kv, clock), self._audit)
+        self.log = Logbook(self._audit)
+        self._versions = Versions(kv, artifacts, self._breaker, clock)
+        self._grantbook = Grantbook(kv, clock)
+        self.secrets = Secretbook(kv, clock, self._audit.note)
+        self.granting = Granting(self._catalog, self._grantbook, self.secrets, self._audit.note)
+        self._facilities = Standing(kv, self._catalog, artifacts, self._grantbook, self.secrets, Way(web), clock)
+        self._execution = Execution(sandbox, self._facilities)
+        self._deployer = Deployer(kv, sandbox, self._facilities, clock, room=rules.room, pause=rules.pause)
+        self._mover = Mover(kv, artifacts, self._deployer, clock, room=rules.room)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
         return self._finder.find(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
     def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
-        """See `Registry.inspect`: manifest, version, digest, author, times, pending permissions and the source."""
+        """See `Registry.inspect`: manifest, version, digest, author, times, use, health, pending permissions and the source."""
         record = self._catalog.resolve(Ref.parse(ref), caller)
-        return {**_row(record), **_detail(record), "source": self._source(record)}
+        use = self._statistics.of(record.namespace, record.name)
+        head = self._catalog.head(record.namespace, record.name)
+        stands = report.standing(head, record, self._breaker.health(record), self._clock())
+        own = {"pending": [*self._pending(record, caller)], "source": self._source(record)}
+        everything = {**report.row(record), **stands, **report.use(use), **report.detail(record), **own}
+        if record.namespace in caller.sees:
+            return everything
+        offer = foreign(record)
+        return {**interface(everything), "capability": offer.name, "tool": offer.tool}
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """See `Registry.deploy`. The same digest again is no second deploy."""
@@ -48,29 +108,56 @@ class LocalRegistry:
 
     def deploy_package(self, package: Package, caller: Caller) -> Deployed:
         """Check, test and activate a package; nothing is stored unless all of it holds."""
-        standing = self._standing(package, caller)
+        standing = self._deployer.standing(package, caller)
         if standing:
-            return _deployed(standing, created=False, passed=len(standing.manifest.tests))
-        self._may_name(package.manifest.name, caller)
-        built = build(package, self._sandbox)
-        passed = 0 if caller.author == "library" else golden.demand(self._sandbox, package.manifest, _program(built))
-        return _deployed(self._activate(package, built, caller), created=True, passed=passed)
+            self._catalog.wake(standing)
+            return self._deployed(standing, caller, created=False, passed=len(standing.manifest.tests))
+        record, passed = self._deployer.deploy(package, caller)
+        return self._deployed(record, caller, created=True, passed=passed)
+
+    def stands(self, spec: Mapping[str, Json], caller: Caller) -> bool:
+        """Whether this very digest runs already."""
+        return self._deployer.standing(parse_flat(spec), caller) is not None
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
-        """See `Registry.run`."""
+        """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its own."""
         record = self._catalog.resolve(Ref.parse(ref), caller)
-        program = Program(record.wasm, record.kind, lambda: self._artifacts.get(record.wasm))
-        outcome = execution.call(self._sandbox, record.manifest, program, arguments)
-        return Ran(outcome.output, record.version, record.digest, outcome.duration_ms, outcome.cold, outcome.logs)
+        self._breaker.admit(record)
+        started = time.perf_counter()
+        try:
+            outcome = self._execution.run(self._facilities.part(record), arguments, caller)
+        except BackendError:
+            raise  # no fault of the capability's
+        except SigilError as problem:
+            problem.logs = problem.logs if record.namespace in caller.sees else ()
+            with suppress(BackendError):  # of the books: the failure itself counts
+                self._failed(record, problem, started)
+            raise
+        with suppress(BackendError):  # of the books: the answer is there
+            self._succeeded(record, started)
+        logs = outcome.logs if record.namespace in caller.sees else ()  # what a capability logs is its owner's
+        return Ran(outcome.output, record.version, record.digest, outcome.duration_ms, outcome.cold, logs)
 
     def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
         """One row for each name that the caller sees, nearest namespace first."""
         shown: set[str] = set()
         for namespace in caller.sees:
-            for record in self._catalog.names(namespace):
-                if record.name not in shown:
+            uses = self._statistics.all_of(namespace)
+            for head in self._catalog.heads(namespace):
+                record = head.record
+                if record.name not in shown and self._catalog.runs(head) and caller.reaches(namespace, record.name):
                     shown.add(record.name)
-                    yield _row(record)
+                    stands = report.standing(head, record, self._breaker.health(record), self._clock())
+                    yield {**report.row(record), **stands, **report.use(uses.get(record.name))}
+
+    def status(self, caller: Caller) -> Row:
+        """What the caller's own namespace holds, what it may hold, and how each of its capabilities does."""
+        namespace = caller.target
+        uses = self._statistics.all_of(namespace)
+        heads = [head for head in self._catalog.heads(namespace) if self._catalog.alive(head.record)]
+        now = self._clock()
+        items = [report.brief(head, self._breaker.health(head.record), uses.get(head.record.name), now) for head in heads]
+        return {**report.usage(heads, namespace, self._rules.room), **self._works(namespace), "items": items}
 
     def remove(self, name: str, caller: Caller) -> None:
         """Take a capability of the caller's own namespace away, resident or not."""
@@ -84,102 +171,87 @@ class LocalRegistry:
                 )
             raise UsageError("ENOENT", "no such capability", source=name, suggestion="`sigil list` shows what there is")
         self._catalog.remove(head)
+        self._grantbook.revoke(caller.target, name)
+        self._facilities.store(self._facilities.part(head.record), home_of(caller.target, caller)).clear()
+        self._audit.note(caller.target, "remove", caller=caller, name=name, version=head.record.version, digest=head.record.digest)
+
+    def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
+        """Remove what stands in the caller's namespace under other names; the names that went."""
+        gone = [head.record.name for head in self._catalog.heads(caller.target) if head.record.name not in names]
+        for name in gone:
+            self.remove(name, caller)
+        return gone
+
+    def versions(self, name: str, caller: Caller) -> Rows:
+        """See `Versions.rows`."""
+        return self._versions.rows(name, caller)
+
+    def history(self, name: str, caller: Caller) -> Rows:
+        """See `Versions.history`."""
+        return self._versions.history(name, caller)
+
+    def diff(self, name: str, caller: Caller, older: int | None = None, newer: int | None = None) -> dict[str, Json]:
+        """See `Versions.diff`."""
+        return self._versions.diff(name, caller, older, newer)
+
+    def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
+        """See `Versions.rollback`."""
+        return self._versions.rollback(name, caller, version)
+
+    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
+        """See `Versions.yank`."""
+        return self._versions.yank(ref, caller, undo=undo)
+
+    def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> Deployed:
+        """See `Mover.publish`."""
+        record, created = self._mover.publish(name, caller, session=session, replace=replace)
+        return self._deployed(record, caller, created=created, passed=0)
+
+    def export(self, refs: Sequence[str], caller: Caller) -> bytes:
+        """See `Mover.export`."""
+        return self._mover.export(refs, caller)
+
+    def import_bundle(self, body: bytes, caller: Caller) -> Sequence[Deployed]:
+        """See `Mover.import_bundle`."""
+        return [self._deployed(record, caller, created=created, passed=0) for record, created in self._mover.import_bundle(body, caller)]
 
     def close(self) -> None:
-        """End the sandbox's children."""
+        """Write the statistics and end the sandbox's children."""
+        self._statistics.flush()
+        self._facilities.way.close()
         self._sandbox.close()
 
-    def _standing(self, package: Package, caller: Caller) -> Record | None:
-        namespaces = caller.sees if caller.author == "model" else (caller.target,)
-        found = (self._catalog.active(namespace, package.manifest.name) for namespace in namespaces)
-        return next((record for record in found if record and record.digest == package.digest), None)
+    def _works(self, namespace: str) -> Row:
+        """How the sandbox and the store of this process do."""
+        started = time.perf_counter()
+        self._catalog.generation(namespace)
+        return {"sandbox": dict(self._sandbox.stats()), "store": {"read_ms": round((time.perf_counter() - started) * 1000, 3)}}
 
-    def _may_name(self, name: str, caller: Caller) -> None:
-        """A model's deploy never replaces what the library, a person or another session's model deployed."""
-        if caller.author != "model":
+    def _note(self, record: Record, started: float, *, failed: bool) -> None:
+        milliseconds = (time.perf_counter() - started) * 1000
+        if self._statistics.note(record.namespace, record.name, milliseconds, failed=failed):
+            self._catalog.wake(record)
+
+    def _succeeded(self, record: Record, started: float) -> None:
+        self._note(record, started, failed=False)
+        if self._breaker.well(record):
+            self._audit.note(record.namespace, "recovered", name=record.name, version=record.version, digest=record.digest)
+
+    def _failed(self, record: Record, problem: SigilError, started: float) -> None:
+        self._note(record, started, failed=not isinstance(problem, UsageError))
+        if not self._breaker.failed(record, problem):
             return
-        for namespace in caller.sees:
-            record = self._catalog.active(namespace, name)
-            if record and not (record.namespace == caller.target and record.author == "model" and record.session == caller.session):
-                owner = {"library": "the standard library", "person": "a person"}.get(record.author, "another chat")
-                raise Refused("EEXIST", f"{name} belongs to {owner}", source=name, suggestion="use it as it is, or choose another name")
+        facts: dict[str, Any] = {"name": record.name, "version": record.version, "digest": record.digest}
+        self._audit.note(record.namespace, "degraded", code=problem.code, **facts)
+        if record.manifest.on_degraded == "rollback":
+            self._versions.fall_back(record)
 
-    def _activate(self, package: Package, built: Built, caller: Caller) -> Record:
-        wasm, source = self._artifacts.put(built.wasm), self._artifacts.put(package.code)
-        number = 0
-        for _ in range(RACES):
-            self._may_name(package.manifest.name, caller)  # again: somebody may have taken the name while the tests ran
-            head = self._catalog.head(caller.target, package.manifest.name)
-            number = max(number, _latest(head)) + 1
-            record = self._record(package, caller, number, built.kind, (wasm, source))
-            try:
-                self._catalog.save(record, absent(head))
-            except Conflict:
-                continue
-            return record
-        raise Conflict(f"{package.manifest.name} is being deployed by somebody else at this moment")
+    def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
+        return waiting(record.manifest, self._grantbook.granted(record, home_of(record.namespace, caller)))
 
-    def _record(self, package: Package, caller: Caller, number: int, kind: str, artifacts: tuple[str, str]) -> Record:
-        manifest, now = package.manifest, self._clock()
-        alive = manifest.seconds_to_live
-        return Record(
-            namespace=caller.target,
-            name=manifest.name,
-            version=number,
-            digest=package.digest,
-            kind="js" if kind == "js" else "sigil",
-            wasm=artifacts[0],
-            source=artifacts[1],
-            manifest=manifest,
-            author=caller.author,
-            session=caller.session,
-            at=now,
-            expires_at=now + alive if alive else None,
-        )
+    def _deployed(self, record: Record, caller: Caller, *, created: bool, passed: int) -> Deployed:
+        return Deployed(record.offer, created, passed, self._pending(record, caller), record.expires_at)
 
     def _source(self, record: Record) -> str | None:
         body = self._artifacts.get(record.source)
-        return None if record.manifest.lang == "wasm" else body.decode("utf-8", "replace")
-
-
-def _program(built: Built) -> Program:
-    return Program(built.digest, built.kind, lambda: built.wasm)
-
-
-def _latest(head: Head | None) -> int:
-    return head.latest if head else 0
-
-
-def _deployed(record: Record, *, created: bool, passed: int) -> Deployed:
-    return Deployed(record.offer, created, passed, waiting(record.manifest), record.expires_at)
-
-
-def _row(record: Record) -> dict[str, Json]:
-    manifest = record.manifest
-    return {
-        "capability": record.name,
-        "tool": record.offer.tool,
-        "version": record.version,
-        "digest": record.digest,
-        "description": manifest.description,
-        "namespace": record.namespace,
-        "lifetime": manifest.lifetime,
-        "tags": list(manifest.tags),
-        "author": record.author,
-        "at": record.at,
-        "expires_at": record.expires_at,
-    }
-
-
-def _detail(record: Record) -> dict[str, Json]:
-    manifest = record.manifest.model_dump(mode="json")
-    return {
-        "schema": manifest["input"],
-        "pure": record.manifest.pure,
-        "pending": list(waiting(record.manifest)),
-        **{
-            name: manifest[name]
-            for name in ("lang", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits", "tests")
-        },
-        "wasm": f"sha256:{record.wasm}",
-    }
+        return None if record.manifest.lang in BINARY else body.decode("utf-8", "replace")

@@ -51,7 +51,20 @@ class Settings:
     registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)", keeps="SIGIL_TOKEN")
     registry_token: str = setting("SIGIL_TOKEN", "", "the bearer token for the remote registry", secret=True)
     runners: int = setting("SIGIL_RUNNERS", 2, "how many child processes run capabilities")
+    rate: int = setting("SIGIL_RATE", 600, "requests a minute for each access token but the admin's; each process counts for itself")
+    deploy_cooldown: float = setting("SIGIL_DEPLOY_COOLDOWN", 5.0, "seconds between two deploys of one access token but the admin's")
+    capabilities: int = setting("SIGIL_CAPABILITIES", 500, "how many capabilities a namespace may have")
+    session_capabilities: int = setting("SIGIL_SESSION_CAPABILITIES", 20, "how many capabilities a chat may have of its own")
+    ephemeral: int = setting("SIGIL_EPHEMERAL", 20, "how many ephemeral capabilities may live in a namespace at a time")
+    artifact_mib: int = setting("SIGIL_ARTIFACT_MIB", 50, "how much code a namespace may hold, all versions together, in MiB")
+    sandbox: str = setting(
+        "SIGIL_SANDBOX",
+        "auto",
+        "auto (pooled memory, seccomp, memory images: what the machine has), fast (all of them) or plain",
+        rules=True,
+    )
     engine: str = setting("SIGIL_ENGINE", "", "the JavaScript engine (default: the one built with this package)", rules=True)
+    loopback: bool = setting("SIGIL_LOOPBACK", False, "for tests: capabilities may be granted this machine, without TLS", rules=True)
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:
@@ -77,6 +90,13 @@ class Settings:
         from platformdirs import user_data_path
 
         return user_data_path("uncaged", appauthor=False)
+
+    @property
+    def credentials(self) -> Path:
+        """The file of the tokens that `sigil login` keeps, one for each address; nothing is made yet."""
+        from platformdirs import user_config_path
+
+        return user_config_path("uncaged", appauthor=False) / "credentials.toml"
 
 
 def _refuse_to_leak(address: str, secret: str, outer: Mapping[str, str], inner: Mapping[str, str]) -> None:

@@ -1,52 +1,28 @@
-"""What Sigil's HTTP API answers: one function a verb, from an authorised request to a response."""
+"""What Sigil's HTTP API answers about capabilities: one function a verb, from an authorised request to a response."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 
 import orjson
 from fastapi import Response
 
 from sigil import wire
+from sigil.asks import PAGE_MOST, SEALED, Ask, answer
 from sigil.errors import UsageError
-from sigil.protocol import Caller, Json, Offer
+from sigil.protocol import Json, Offer
 from sigil.strict import loads
-from sigil.wire import Keeper
 
-FIND_LIMIT, EXPLORE_LIMIT, LIMIT_MOST = 3, 20, 50
-QUIET = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-SEALED = {**QUIET, "Content-Security-Policy": "default-src 'none'; sandbox"}
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """An authorised request, its body read. `query`: every value of each parameter. `ref`: what the path names."""
-
-    registry: Keeper
-    caller: Caller
-    method: str
-    base: str
-    ref: str
-    query: Mapping[str, list[str]]
-    accept: str
-    body: bytes
-
-    def last(self, name: str) -> str:
-        """The last value of a query parameter, empty when it is not given."""
-        return self.query.get(name, [""])[-1]
-
-
-def answer(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """`value` as JSON that nobody keeps."""
-    return Response(orjson.dumps(value), status, {**QUIET, **(headers or {}), "Content-Type": "application/json; charset=utf-8"})
+FIND_LIMIT, EXPLORE_LIMIT = 3, 20
 
 
 def deploy(ask: Ask) -> Response:
     """201 and what stands now; 200 when this very digest stood already."""
-    deployed = ask.registry.deploy(wire.read_object(ask.body, source="http"), ask.caller)
+    spec = wire.read_object(ask.body, source="http")
+    name = spec.get("name")
+    ask.demand_deploy(name if isinstance(name, str) else "*")
+    deployed = ask.registry.deploy(spec, ask.caller)
     row = wire.deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}")
     return answer(row, 201 if deployed.created else 200)
 
@@ -64,7 +40,7 @@ def query(ask: Ask) -> Response:
     mode = ask.last("mode") or ("find" if text else "explore")
     if mode not in ("find", "explore"):
         raise UsageError("EINVAL", "mode is find or explore")
-    limit = _whole(ask.last("limit"), FIND_LIMIT if mode == "find" else EXPLORE_LIMIT)
+    limit = ask.whole("limit", FIND_LIMIT if mode == "find" else EXPLORE_LIMIT)
     if mode == "explore" and not text:
         return _browse(ask, limit)
     found = ask.registry.query(text, ask.caller, limit=limit)
@@ -94,13 +70,32 @@ def _full(ask: Ask) -> Callable[[Offer], dict[str, Json]]:
 
 
 def inspect(ask: Ask) -> Response:
-    """Everything about one capability."""
-    return answer(ask.registry.inspect(ask.ref, ask.caller))
+    """Everything about one capability; of the source and the tests nothing to a token that may only run it."""
+    row = ask.registry.inspect(ask.ref, ask.caller)
+    return answer(wire.interface(row) if ask.holder.kind == "invoke" else row)
 
 
 def everything(ask: Ask) -> Response:
-    """One row for each name that the caller sees."""
-    return answer({"items": list(ask.registry.list(ask.caller))})
+    """One row for each name that the caller sees, from `after` (the `next` of the answer before)."""
+    limit, after = ask.whole("limit", PAGE_MOST, PAGE_MOST), ask.last("after")
+    places = {namespace: number for number, namespace in enumerate(ask.caller.sees)}
+
+    def place(row: dict[str, Json]) -> tuple[int, str]:
+        return places.get(row["namespace"], len(places)), row["capability"]
+
+    start = _start(after)
+    rows = list(islice((row for row in ask.registry.list(ask.caller) if start is None or place(row) > start), limit + 1))
+    more = {"next": "{}:{}".format(*place(rows[limit - 1]))} if len(rows) > limit else {}
+    return answer({"items": rows[:limit], **more})
+
+
+def _start(after: str) -> tuple[int, str] | None:
+    if not after:
+        return None
+    number, _, name = after.partition(":")
+    if number not in ("0", "1", "2", "3") or not name:
+        raise UsageError("EINVAL", "after is the next of the answer before", source="http")
+    return int(number), name
 
 
 def run(ask: Ask) -> Response:
@@ -115,7 +110,7 @@ def run(ask: Ask) -> Response:
         "X-Sigil-Cold-Start": str(ran.cold).lower(),
     }
     if wire.REPORT in ask.accept:
-        report = orjson.dumps(wire.report_row(ran))
+        report = orjson.dumps(wire.report_row(ran) | ({"logs": []} if ask.holder.kind == "invoke" else {}))
         return Response(report + b"\n" + ran.output, media_type=wire.REPORT, headers=headers)
     if ran.output.lstrip()[:1] == b'"' and _takes_text(ask.accept):
         return Response(loads(ran.output), media_type="text/plain", headers=headers)
@@ -125,14 +120,6 @@ def run(ask: Ask) -> Response:
 def _parameters(query: Mapping[str, list[str]]) -> dict[str, Json]:
     """Query parameters as arguments: a repeated one is a list, any other a string that the schema may coerce."""
     return {name: values if len(values) > 1 else values[0] for name, values in query.items()}
-
-
-def _whole(text: str, default: int) -> int:
-    if not text:
-        return default
-    if not re.fullmatch(r"[0-9]{1,4}", text, re.ASCII) or not 1 <= int(text) <= LIMIT_MOST:
-        raise UsageError("EINVAL", f"limit is a number from 1 to {LIMIT_MOST}", source="http")
-    return int(text)
 
 
 def _takes_text(accept: str) -> bool:

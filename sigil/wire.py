@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Protocol, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sigil.errors import BackendError, UsageError, one_line
-from sigil.manifest import Package
-from sigil.protocol import LIBRARY, Caller, Deployed, Found, Hit, Json, Offer, Ran, Ref, Registry, is_name
+from sigil.manifest import BINARY, Package
+from sigil.protocol import LIBRARY, Caller, Deployed, Found, Hit, Json, Offer, Ran, Ref, is_full_name, is_name
 from sigil.strict import loads
 
 NAMESPACE, SESSION, AUTHOR, OWNER = "X-Sigil-Namespace", "X-Sigil-Session", "X-Sigil-Author", "X-Sigil-Owner"
@@ -21,19 +21,6 @@ ELSEWHERE = "check that SIGIL_URL leads to a Sigil registry"
 DESCRIPTION_LIMIT = 4_000
 PART_LIMIT = 500
 DEPTH_LIMIT = 100
-
-
-class Keeper(Registry, Protocol):
-    """A registry with the verbs of those who keep it."""
-
-    def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
-        """One row for each name that the caller sees."""
-
-    def remove(self, name: str, caller: Caller) -> None:
-        """Take a capability of the caller's own away; `UsageError` with ENOENT when there is none."""
-
-    def close(self) -> None:
-        """Give back what it holds."""
 
 
 def headers_of(caller: Caller) -> dict[str, str]:
@@ -76,6 +63,17 @@ def offer_row(offer: Offer) -> dict[str, Json]:
     }
 
 
+_INTERFACE = (
+    *("capability", "tool", "version", "digest", "description", "namespace", "lifetime", "tags", "author", "at", "expires_at", "state"),
+    *("schema", "pure", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits"),
+)
+
+
+def interface(row: Mapping[str, Json]) -> dict[str, Json]:
+    """Of everything about a capability what those may see who may only run it: not its source, its tests, or how it is used."""
+    return {name: row[name] for name in _INTERFACE if name in row}
+
+
 def deployed_row(deployed: Deployed, url: str) -> dict[str, Json]:
     """The answer to a deploy; `url` is where it runs."""
     lasting = {} if deployed.expires_at is None else {"expires_at": deployed.expires_at}
@@ -96,8 +94,8 @@ def spec_of(package: Package) -> dict[str, Json]:
     fields = package.manifest.model_dump(mode="json", exclude_unset=True)
     names = {"lifetime": "type", "input": "schema", "output": "output_schema"}
     flat = {names.get(name, name): value for name, value in fields.items()}
-    if flat.pop("lang", "js") == "wasm":
-        return {**flat, "wasm": base64.b64encode(package.code).decode()}
+    if (lang := flat.pop("lang", "js")) in BINARY:
+        return {**flat, "lang": lang, "wasm": base64.b64encode(package.code).decode()}
     try:
         return {**flat, "lang": package.manifest.lang, "code": package.code.decode()}
     except UnicodeDecodeError:
@@ -134,6 +132,7 @@ class _Deployed(_Offer):
     tests: _Tests
     pending: list[str]
     expires_at: float | None = None
+    created: bool = True
 
 
 class _Report(_Row):
@@ -149,6 +148,7 @@ class _Failure(_Row):
     code: str
     message: str
     suggestion: str = ""
+    logs: list[str] = []
 
 
 class _Failed(_Row):
@@ -157,6 +157,12 @@ class _Failed(_Row):
 
 class _List(_Row):
     items: list[dict[str, Any]]
+    history: list[dict[str, Any]] = []
+    next: str = ""
+
+
+class _Imported(_Row):
+    items: list[_Deployed]
 
 
 def read_object(body: bytes | str, *, source: str = "") -> dict[str, Json]:
@@ -184,8 +190,7 @@ def read_found(body: bytes) -> Found:
 
 def read_deployed(body: bytes, *, created: bool) -> Deployed:
     """The answer to a deploy; `BackendError` when it is not one."""
-    answer = _read(_Deployed, body)
-    return Deployed(_offer(answer), created, answer.tests.passed, tuple(map(one_line, answer.pending)), answer.expires_at)
+    return _deployed(_read(_Deployed, body), created=created)
 
 
 def read_ran(body: bytes) -> Ran:
@@ -195,18 +200,31 @@ def read_ran(body: bytes) -> Ran:
     return Ran(output, answer.version, answer.digest, answer.duration_ms, answer.cold, tuple(one_line(line, 1_000) for line in answer.logs))
 
 
-def read_rows(body: bytes) -> list[dict[str, Json]]:
+def read_rows(body: bytes, part: Literal["items", "history"] = "items") -> list[dict[str, Json]]:
     """The answer to a list; `BackendError` when it is not one."""
-    return _read(_List, body).items
+    answer = _read(_List, body)
+    return answer.items if part == "items" else answer.history
 
 
-def read_failure(body: bytes) -> dict[str, str] | None:
-    """The fields of a failure, each one clean line; None when the body is no failure of ours."""
+def read_page(body: bytes) -> tuple[list[dict[str, Json]], str]:
+    """A part of a list, and where the next part begins (empty: that was all); `BackendError` when it is not one."""
+    page = _read(_List, body)
+    return page.items, page.next
+
+
+def read_imported(body: bytes) -> list[Deployed]:
+    """The answer to an import; `BackendError` when it is not one."""
+    return [_deployed(row, created=row.created) for row in _read(_Imported, body).items]
+
+
+def read_failure(body: bytes) -> tuple[dict[str, str], tuple[str, ...]] | None:
+    """The fields of a failure and what its run had said, each one clean line; None when the body is no failure of ours."""
     try:
         error = _Failed.model_validate(loads(body)).error
     except (ValidationError, UsageError):
         return None
-    return {name: one_line(text) for name, text in error.model_dump().items()}
+    fields = error.model_dump(exclude={"logs"})
+    return {name: one_line(text) for name, text in fields.items()}, tuple(one_line(line, 1_000) for line in error.logs)
 
 
 def strange() -> BackendError:
@@ -221,8 +239,12 @@ def _read(model: type[Model], body: bytes) -> Model:
         raise strange() from None
 
 
+def _deployed(row: _Deployed, *, created: bool) -> Deployed:
+    return Deployed(_offer(row), created, row.tests.passed, tuple(map(one_line, row.pending)), row.expires_at)
+
+
 def _offer(row: _Offer) -> Offer:
-    if not is_name(row.capability) or row.parameters.get("type") != "object":
+    if not (is_name(row.capability) or is_full_name(row.capability)) or row.parameters.get("type") != "object":
         raise strange()
     try:
         Ref.parse(f"{row.capability}@{row.digest}")

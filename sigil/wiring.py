@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -141,7 +142,7 @@ def open_sandbox(settings: Settings) -> Sandbox:
     engine = Path(settings.engine) if settings.engine else Path(sigil.__file__).parent / "engine" / "engine.wasm"
     if not engine.exists():
         raise BackendError("EUNAVAILABLE", "the JavaScript engine is not built", suggestion="run scripts/build-engine")
-    return Sandbox(engine=engine, cache=_cache(settings), children=settings.runners)
+    return Sandbox(engine=engine, cache=_cache(settings), children=settings.runners, way=settings.sandbox)
 
 
 def _cache(settings: Settings) -> Path | None:
@@ -162,10 +163,15 @@ def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], 
 
 def local_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> LocalRegistry:
     """A registry in this process, its library deployed when it is new or changed."""
+    from sigil.facilities import to_the_web
     from sigil.library import stock
-    from sigil.registry import LocalRegistry
+    from sigil.quotas import Quotas
+    from sigil.registry import LocalRegistry, Rules
 
-    registry = LocalRegistry(stores.kv, stores.artifacts, open_sandbox(settings))
+    room = Quotas(settings.capabilities, settings.artifact_mib << 20, settings.session_capabilities, settings.ephemeral)
+    rules = Rules(room, settings.deploy_cooldown)
+    web = partial(to_the_web, loopback=settings.loopback)
+    registry = LocalRegistry(stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web)
     stock(registry, library_folder(settings), Caller(LIBRARY, author="library"), progress)
     return registry
 

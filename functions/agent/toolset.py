@@ -17,7 +17,8 @@ Create a new capability when sigil_query found none, and call it as cap_NAME (hy
 execute is the body of an async JavaScript function (input, env): return a string or JSON. The engine has the web's names:
 crypto.subtle.digest, crypto.randomUUID, TextEncoder, TextDecoder, URL, URLSearchParams, atob, btoa, structuredClone, console, BigInt.
 It has no files, no process, no require, no import, no setTimeout; fetch, Date.now() and Math.random() throw unless the permission is
-declared (clock, random and log are given at once; http, kv, secrets and call wait for an owner).
+declared (clock, random, log, kv for env.KV and call for env.call(name, input) are given at once; http and secrets wait for an owner).
+A test reaches no network: its http says what fetch answers, [{"url": "https://…", "body": {}}].
 For bad input throw Object.assign(new Error("what is wrong"), {code: "EINVAL"}). Give tests: a capability whose tests fail is not activated.
 Example: name "reverse-text", description "Reverse a text.",
 schema {"type":"object","required":["text"],"properties":{"text":{"type":"string"}}},

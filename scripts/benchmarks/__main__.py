@@ -16,11 +16,18 @@ from pathlib import Path
 from scripts.benchmarks.rows import HEAD, Row
 
 HELPERS = ("rows", "elsewhere", "__main__")
+ON_DEMAND = ("peers",)
+"""Run only when they are named: they fetch what they compare with."""
 
 
 def names() -> list[str]:
     """The benchmarks there are."""
     return sorted(found.name for found in pkgutil.iter_modules([str(Path(__file__).parent)]) if found.name not in HELPERS)
+
+
+def usual() -> list[str]:
+    """Those that `all` means."""
+    return [name for name in names() if name not in ON_DEMAND]
 
 
 def measure(name: str, data: Path | None) -> Iterable[Row]:
@@ -36,7 +43,7 @@ def main() -> int:
     parser.add_argument("path", nargs="?", type=Path, help="a folder of evaluation sets, for the quality of search")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
     given = parser.parse_args()
-    results = {name: _shown(name, given.path, not given.json) for name in (names() if given.name == "all" else [given.name])}
+    results = {name: _shown(name, given.path, not given.json) for name in (usual() if given.name == "all" else [given.name])}
     if given.json:
         json.dump(
             {name: [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows] for name, rows in results.items()}, sys.stdout

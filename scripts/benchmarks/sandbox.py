@@ -11,7 +11,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -20,10 +22,11 @@ import wasmtime
 
 import sigil
 from scripts.benchmarks.rows import Row
-from sigil.compile.javascript import plugin
+from sigil.compile.javascript import plugin, source_of
 from sigil.errors import ToolError
 from sigil.sandbox import spawn
 from sigil.sandbox.driver import Driver
+from sigil.sandbox.images import Images
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Kind, Limits, Program
 
@@ -34,6 +37,28 @@ INPUT: Final = b'{"text":"hello world","format":"base64"}'
 LIMITS: Final = (64 << 20, 256 << 10)
 ENGINE: Final = Path(sigil.__file__).parent / "engine" / "engine.wasm"
 JS: Final = plugin("return input")
+LARGE: Final = plugin(
+    "".join(
+        f"""// Computes the number {n} of the table from its two arguments, and remembers it there for the next time.
+function computeTheNumber{n}(first, second) {{
+  const product = first * {n} + second;
+  const remembered = table['number {n}'];
+  if (remembered !== undefined && product > 7) {{
+    return remembered + product;
+  }}
+  let sum = 0;
+  for (let step = 0; step < product; step++) {{
+    sum += step * second;
+    if (sum > 1000) break;
+  }}
+  table['number {n}'] = sum;
+  return sum;
+}}
+"""
+        for n in range(105)
+    )
+    + "const table = {};\nreturn input"
+)
 ECHO: Final = bytes(
     wasmtime.wat2wasm("""(module (memory (export "memory") 2) (global $n (mut i32) (i32.const 0))
         (func (export "sigil_alloc") (param i32) (result i32) (i32.const 1024))
@@ -44,33 +69,52 @@ ECHO: Final = bytes(
 
 def run(data: Path | None) -> Iterator[Row]:
     """Milliseconds of wall time as the caller sees them; a floor is the same fresh instance driven in this process."""
-    bare_echo, bare_js = _bare()
+    bare_echo, bare_js, bare_large = _bare()
     with tempfile.TemporaryDirectory() as folder, closing(Sandbox(engine=ENGINE, cache=Path(folder), children=1)) as sandbox:
-        yield Row("first JavaScript answer ever (compiles the engine)", _timed(lambda: sandbox.run(_program(JS, "js"), INPUT)), "ms")
-        echo, js = _calls(sandbox, ECHO, "sigil"), _calls(sandbox, JS, "js")
-        yield Row("wasm echo through a child, p50", statistics.median(echo), "ms", floor=bare_echo)
-        yield Row("JavaScript echo through a child, p50", statistics.median(js), "ms", 0.6, floor=bare_js)
-        yield Row("JavaScript echo through a child, p95", statistics.quantiles(js, n=20)[-1], "ms", floor=bare_js)
-        fresh = [_timed(lambda n=n: sandbox.run(_program(plugin(f"return [{n}, input]"), "js"), INPUT)) for n in range(PROGRAMS)]  # type: ignore[misc]
+        yield Row("first JavaScript answer ever (compiles the engine)", timed(lambda: sandbox.run(program(JS, "js"), INPUT)), "ms")
+        echo, js, large = _calls(sandbox, ECHO, "sigil"), _calls(sandbox, JS, "js"), _calls(sandbox, LARGE, "js")
+        yield Row("a module's echo through a locked child, p50", statistics.median(echo), "ms", 0.08, floor=bare_echo)
+        yield Row("JavaScript echo through a locked child, p50", statistics.median(js), "ms", 0.13, floor=bare_js)
+        yield Row("JavaScript echo through a locked child, p95", statistics.quantiles(js, n=20)[-1], "ms", floor=bare_js)
+        yield Row("the same with 50 KB of source, p50", statistics.median(large), "ms", 0.25, floor=bare_large)
+        fresh = [timed(lambda n=n: sandbox.run(program(plugin(f"return [{n}, input]"), "js"), INPUT)) for n in range(PROGRAMS)]  # type: ignore[misc]
         yield Row("first answer of a new capability, p50", statistics.median(fresh), "ms", 3.0, floor=statistics.median(js))
         yield from _child(sandbox)
+    with closing(Sandbox(engine=ENGINE, cache=None, children=1, way="plain")) as sandbox:
+        plain = statistics.median(_calls(sandbox, JS, "js"))
+        yield Row("JavaScript echo on the plain path, p50", plain, "ms", floor=statistics.median(js))
+    yield Row("fresh calls a second, two children", _throughput(), "1/s", 8000, at_least=True, floor=1e3 / statistics.median(js))
     yield from _starts()
 
 
-def _bare() -> tuple[float, float]:
-    """p50 of a call of the echo and of the JavaScript echo, without a child."""
+def _bare() -> tuple[float, float, float]:
+    """p50 of a call of the echo, of the JavaScript echo and of a large source, without a child."""
     driver = Driver(spawn.library())
-    echo, js, engine = (driver.prepare(driver.compile(module)) for module in (ECHO, JS, ENGINE.read_bytes()))
-    times = []
-    for program, base in ((echo, None), (js, engine)):
-        times.append(statistics.median(_timed(lambda p=program, b=base: driver.call(p, b, INPUT, LIMITS, bytes)) for _ in range(CALLS)))  # type: ignore[misc]
-    return times[0], times[1]
+    echo, engine = (driver.prepare(driver.compile(module)) for module in (ECHO, ENGINE.read_bytes()))
+    images = Images(driver, engine)
+    scripts = [images.take(source_of(module).encode(), LIMITS[0]) for module in (JS, LARGE)]
+    calls = [partial(images.call, each, INPUT, LIMITS, bytes) for each in scripts]
+    calls.insert(0, partial(driver.call, echo, None, INPUT, LIMITS, bytes))
+    first, second, third = (statistics.median(timed(call) for _ in range(CALLS)) for call in calls)
+    return first, second, third
+
+
+def _throughput() -> float:
+    """Calls a second of two threads over two children."""
+    with closing(Sandbox(engine=ENGINE, cache=None, children=2)) as sandbox, ThreadPoolExecutor(2) as threads:
+        each = program(JS, "js")
+        list(threads.map(lambda _: sandbox.run(each, INPUT), range(20)))
+        started = time.perf_counter()
+        done = [threads.submit(lambda: [sandbox.run(each, INPUT) for _ in range(CALLS)]) for _ in range(2)]
+        for thread in done:
+            thread.result()
+        return 2 * CALLS / (time.perf_counter() - started)
 
 
 def _calls(sandbox: Sandbox, module: bytes, kind: Kind) -> list[float]:
-    program = _program(module, kind)
-    sandbox.run(program, INPUT)
-    return [_timed(lambda: sandbox.run(program, INPUT)) for _ in range(CALLS)]
+    each = program(module, kind)
+    sandbox.run(each, INPUT)
+    return [timed(lambda: sandbox.run(each, INPUT)) for _ in range(CALLS)]
 
 
 def _child(sandbox: Sandbox) -> Iterator[Row]:
@@ -84,29 +128,29 @@ def _child(sandbox: Sandbox) -> Iterator[Row]:
 
 
 def _starts() -> Iterator[Row]:
-    program, first, replaced = _program(ECHO, "sigil"), [], []
+    echo, first, replaced = program(ECHO, "sigil"), [], []
     for _ in range(STARTS):
         with closing(Sandbox(engine=ENGINE, cache=None, children=1)) as sandbox:
-            first.append(_timed(lambda: sandbox.run(program, INPUT)))
+            first.append(timed(lambda: sandbox.run(echo, INPUT)))
             (pid,) = sandbox.pids()
             os.kill(pid, signal.SIGSTOP)
-            replaced.append(_timed(lambda: _hung(sandbox, program)))
-    floor = statistics.median(_timed(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)) for _ in range(STARTS))
+            replaced.append(timed(lambda: _hung(sandbox, echo)))
+    floor = statistics.median(timed(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)) for _ in range(STARTS))
     yield Row("start of a child to its first answer", statistics.median(first), "ms", floor=floor)
-    yield Row("a child hangs: killed at 1 + 100 ms, replaced, answer", statistics.median(replaced), "ms", floor=floor)
+    yield Row("a child hangs: from its end at 1 + 100 ms to the next answer", statistics.median(replaced) - 101, "ms", 60, floor=floor)
 
 
-def _hung(sandbox: Sandbox, program: Program) -> None:
+def _hung(sandbox: Sandbox, echo: Program) -> None:
     with suppress(ToolError):
-        sandbox.run(program, INPUT, limits=Limits(timeout_ms=1))
-    sandbox.run(program, INPUT)
+        sandbox.run(echo, INPUT, limits=Limits(timeout_ms=1))
+    sandbox.run(echo, INPUT)
 
 
-def _program(module: bytes, kind: Kind) -> Program:
+def program(module: bytes, kind: Kind) -> Program:
     return Program(sha256(module).hexdigest(), kind, lambda: module)
 
 
-def _timed(work: Callable[[], object]) -> float:
+def timed(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1e3

@@ -22,8 +22,9 @@ _NEVER = (
     "sigil/cli",
     *(f"sigil/engine/{name}.py" for name in ("build", "layout", "snapshot", "sources", "unstarted")),
     "sigil/engine/prelude",
+    "sigil/toolchain/prebuild.py",
 )
-_RUNS_NOTHING = ("sigil/compile", "sigil/engine", "sigil/sandbox", "sigil/search")
+_RUNS_NOTHING = ("sigil/compile", "sigil/engine", "sigil/sandbox", "sigil/search", "sigil/toolchain")
 
 
 @dataclass(frozen=True, slots=True)

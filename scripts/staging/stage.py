@@ -21,7 +21,9 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from sigil.engine import ENGINE
 from sigil.sandbox.shipped import ship
-ship(ENGINE.read_bytes())
+from sigil.toolchain.c import BUILT
+for path in (ENGINE, *sorted(BUILT.glob("*.wasm"))):
+    ship(path.read_bytes())
 """
 _CHANGED = 315_619_200  # 1980-01-02: an archive's first year, the same time for every file
 

@@ -114,9 +114,10 @@ def _sandbox(shell: Shell) -> str:
     with shell.sandbox() as sandbox:
         first = sandbox.run(Program("doctor", "js", lambda: wasm), b'{"number":41}')
         second = sandbox.run(Program("doctor", "js", lambda: wasm), b'{"number":41}')
+        way = sandbox.told()
     if second.output != b"42":
         raise ToolError("EOUTPUT", "JavaScript says that 41 + 1 is not 42")
-    return f"runs JavaScript: {first.duration_ms:.1f} ms at first, {second.duration_ms:.1f} ms then"
+    return f"runs JavaScript: {first.duration_ms:.1f} ms at first, {second.duration_ms:.1f} ms then; {way}"
 
 
 def _library(shell: Shell) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sigil.cli import about, folders, keeping, output, using
+from sigil.cli import about, access, folders, granting, keeping, output, using, versions, watching
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
 from sigil.errors import SigilError
@@ -43,11 +43,29 @@ _COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("run", using.run, """sigil run encode '{"text": "hello", "format": "base64"}', or sigil run encode -a text=hello -a format=hex"""),
     ("list", keeping.everything, "sigil list --json"),
     ("remove", keeping.remove, "sigil remove shout --yes"),
+    ("versions", versions.versions, "sigil versions shout"),
+    ("diff", versions.diff, "sigil diff shout 1 2"),
+    ("rollback", versions.rollback, "sigil rollback shout"),
+    ("yank", versions.yank, "sigil yank shout@2"),
+    ("publish", versions.publish, "sigil publish shout --session telegram:1"),
+    ("export", versions.export, "sigil export shout encode -o both.sigil"),
+    ("import", versions.bring, "sigil import both.sigil"),
+    ("grant", granting.grant, "sigil grant weather"),
+    ("grants", granting.grants, "sigil grants --json"),
+    ("revoke", granting.revoke, "sigil revoke weather, or sigil revoke weather 'http:GET api.example.com/'"),
+    ("login", access.login, "sigil login --url https://sigil.example.com"),
+    ("logout", access.logout, "sigil logout --url https://sigil.example.com"),
+    ("whoami", access.whoami, "sigil whoami"),
+    ("audit", watching.audit, "sigil audit --verify"),
+    ("logs", watching.logs, "sigil logs shout"),
+    ("status", watching.status, "sigil status"),
     ("doctor", about.doctor, "sigil doctor"),
     ("version", about.version, "sigil version"),
 )
 for _name, _command, _example in _COMMANDS:
     app.command(_name, epilog=f"Example: {_example}")(_command)
+app.add_typer(access.keys, name="keys")
+app.add_typer(granting.secret, name="secret")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -29,6 +29,7 @@ class Lang(StrEnum):
     """What `init` can write."""
 
     js = "js"
+    c = "c"
     wat = "wat"
 
 
@@ -62,7 +63,7 @@ def check(context: typer.Context, folder: Folder = HERE) -> None:
 
     shell, package = shell_of(context), read_folder(folder)
     with _program(shell, package) as (sandbox, program):
-        golden.demand(sandbox, package.manifest.model_copy(update={"tests": ()}), program)
+        golden.demand(golden.Bench(sandbox), package.manifest.model_copy(update={"tests": ()}), program)
         size = len(program.load())
     if shell.printer.json:
         shell.printer.document(
@@ -83,9 +84,10 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
 
     shell, package = shell_of(context), read_folder(folder)
     with _program(shell, package) as (sandbox, program):
-        verdicts = golden.verdicts(sandbox, package.manifest, program)
+        bench = golden.Bench(sandbox)
+        verdicts = golden.verdicts(bench, package.manifest, program)
         if not verdicts:
-            golden.demand(sandbox, package.manifest, program)  # it has to load at least, as in a deploy
+            golden.demand(bench, package.manifest, program)  # it has to load at least, as in a deploy
     failed = sum(1 for verdict in verdicts if verdict.problem)
     if shell.printer.json:
         rows = [{"number": verdict.number, "ok": not verdict.problem, "problem": verdict.problem} for verdict in verdicts]
@@ -102,9 +104,11 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
 
 @contextmanager
 def _program(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, Program]]:
+    from sigil import permissions
     from sigil.compile import build
     from sigil.sandbox.program import Program
 
+    permissions.demand(package.manifest)
     with shell.sandbox() as sandbox:
         built = build(package, sandbox)
         yield sandbox, Program(built.digest, built.kind, lambda: built.wasm)

@@ -96,7 +96,7 @@ def everything(context: typer.Context) -> None:
     if shell.printer.json:
         shell.printer.document({"items": rows})
     elif rows:
-        fields = ("capability", "version", "namespace", "lifetime", "description")
+        fields = ("capability", "version", "namespace", "lifetime", "state", "calls", "description")
         shell.printer.table(fields, [[row.get(field, "") for field in fields] for row in rows])
     else:
         shell.printer.note("the registry is empty")

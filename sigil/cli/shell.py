@@ -12,10 +12,10 @@ from sigil.cli.printing import Printer
 if TYPE_CHECKING:
     import typer
 
+    from sigil.keeper import Keeper
     from sigil.protocol import Caller
     from sigil.sandbox.pool import Sandbox
     from sigil.settings import Settings
-    from sigil.wire import Keeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,19 @@ class Shell:
     token: str = ""
 
     def settings(self) -> Settings:
-        """The settings, with this command's options over them."""
+        """The settings, with this command's options over them; without a token the one kept for that very address, if there is one."""
         from sigil.settings import Settings
 
         given = Settings.read()
-        return replace(given, registry_url=self.url or given.registry_url, registry_token=self.token or given.registry_token)
+        url, token = self.url or given.registry_url, self.token or given.registry_token
+        return replace(given, registry_url=url, registry_token=token or self._kept(url, given))
+
+    def _kept(self, url: str, settings: Settings) -> str:
+        if not url:
+            return ""
+        from sigil.credentials import Credentials
+
+        return Credentials(settings.credentials).token(url)
 
     @contextmanager
     def registry(self) -> Iterator[Opened]:

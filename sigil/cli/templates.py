@@ -37,6 +37,24 @@ if (!input.text.trim()) throw Object.assign(new Error("whom shall I greet?"), { 
 return `Hello, ${input.text.trim()}!`;
 """
 
+_C = """\
+// `answer` returns 0 when what was put is the answer. `sigil.h` says what there is to read the input and to write.
+#include "sigil.h"
+
+int answer(void)
+{
+    sigil_text text = sigil_get_text("text");
+    if (!text.size) return sigil_fail("EINVAL", "whom shall I greet?");
+    char *greeting = malloc(text.size + sizeof "Hello, !");
+    if (!greeting) return sigil_fail("ENOMEM", "the name is too long");
+    memcpy(greeting, "Hello, ", 7);
+    memcpy(greeting + 7, text.at, text.size);
+    greeting[7 + text.size] = '!';
+    sigil_put_text(greeting, text.size + 8);
+    return 0;
+}
+"""
+
 _WAT = """\
 ;; The ABI sigil/1: JSON in, JSON out. This module answers what it is given.
 (module
@@ -83,10 +101,10 @@ _ECHO = {
 
 
 def files_for(name: str, lang: str) -> dict[str, str]:
-    """The files of a new capability in `lang` (js or wat), by name."""
-    words = _GREETING if lang == "js" else _ECHO
+    """The files of a new capability in `lang` (js, c or wat), by name."""
+    words = _ECHO if lang == "wat" else _GREETING
     return {
         "sigil.toml": _MANIFEST.format(name=name, lang=lang, **words),
-        f"main.{lang}": _JS if lang == "js" else _WAT,
+        f"main.{lang}": {"js": _JS, "c": _C, "wat": _WAT}[lang],
         "README.md": _README.format(name=name, description=words["description"]),
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
-from sigil.cli.shell import shell_of
+from sigil.cli.shell import Shell, shell_of
+from sigil.errors import SigilError
 
 
 def query(
@@ -50,10 +52,18 @@ def run(
     shell = shell_of(context)
     arguments = arguments_of(input, arg or ())
     with shell.registry() as opened:
-        ran = opened.registry.run(name, arguments, opened.caller)
-    for line in ran.logs:
-        shell.printer.note(f"log: {line}")
+        try:
+            ran = opened.registry.run(name, arguments, opened.caller)
+        except SigilError as problem:
+            _tell(shell, problem.logs)
+            raise
+    _tell(shell, ran.logs)
     if ran.output.lstrip()[:1] == b'"' and not shell.printer.json:
         shell.printer.text(loads(ran.output))
     else:
         shell.printer.encoded(ran.output)
+
+
+def _tell(shell: Shell, logs: Iterable[str]) -> None:
+    for line in logs:
+        shell.printer.note(f"log: {line}")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from sigil.artifacts import name_of
 from sigil.errors import Refused
-from sigil.manifest import Package
+
+if TYPE_CHECKING:  # the sandbox needs a part of this package, and no manifest
+    from sigil.manifest import Package
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A module that the sandbox runs. `kind` says how it is linked: alone, or to the JavaScript engine."""
+    """A module that the sandbox runs. `kind` says how it is linked: alone, as a command, or to the JavaScript engine."""
 
-    kind: Literal["js", "sigil"]
+    kind: Literal["js", "sigil", "wasi"]
     wasm: bytes
 
     @property
@@ -28,7 +30,7 @@ class Checker(Protocol):
     def assemble(self, text: bytes) -> bytes:
         """The module that a WAT text describes; `Refused` with EMODULE when it is none."""
 
-    def check(self, wasm: bytes) -> None:
+    def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil") -> None:
         """`Refused` with EMODULE when the module may not run here."""
 
 
@@ -43,6 +45,13 @@ def build(package: Package, sandbox: Checker) -> Built:
             return _checked(sandbox.assemble(package.code), sandbox)
         case "wasm":
             return _checked(package.code, sandbox)
+        case "wasi":
+            return _checked(package.code, sandbox, "wasi")
+        case "c":
+            from sigil.toolchain.c import compiled
+
+            kind, wasm = compiled(package.code, package.manifest.name)
+            return _checked(wasm, sandbox, kind)
 
 
 def _text(package: Package) -> str:
@@ -52,6 +61,6 @@ def _text(package: Package) -> str:
         raise Refused("EMODULE", "the source is not UTF-8", source=package.manifest.name) from None
 
 
-def _checked(wasm: bytes, sandbox: Checker) -> Built:
-    sandbox.check(wasm)
-    return Built("sigil", wasm)
+def _checked(wasm: bytes, sandbox: Checker, abi: Literal["sigil", "wasi"] = "sigil") -> Built:
+    sandbox.check(wasm, abi)
+    return Built(abi, wasm)

@@ -38,7 +38,7 @@ _ALLOC, _LOAD, _RUN, _OUT_PTR, _OUT_LEN, _START = range(6)
 
 
 def plugin(source: str) -> bytes:
-    """The capability whose body is `source`; the same bytes for the same source. UsageError when it is too long or no Unicode text."""
+    """The capability with this source, a body or a module; equal sources give equal bytes. UsageError: too long, or no Unicode text."""
     try:
         text = source.encode()
     except UnicodeEncodeError as error:

@@ -26,10 +26,13 @@ from sigil.engine.sources import BuildError
 
 ZIG = "0.17.1"
 HOST_STACK = 512 * 1024  # what the sandbox gives to a call, see sigil/sandbox/features.py
-PRELUDE = ("core", "text", "console", "errors", "time", "crypto", "clone", "host", "address", "url", "fetch", "main")
+PRELUDE = (
+    *("core", "text", "console", "errors", "time", "crypto", "clone", "host", "address", "url"),
+    *("headers", "body", "abort", "fetch", "env", "serve", "main"),
+)
 
 _HERE = Path(__file__).parent
-_OURS = ("shim.c", "heap.h", "chunks.h", "digest.h", "intrinsics.h")
+_OURS = ("shim.c", "heap.h", "chunks.h", "digest.h", "intrinsics.h", "forms.h")
 _THEIRS = ("libregexp.c", "libunicode.c", "dtoa.c")  # quickjs.c is part of shim.c
 _FLAGS = (
     *("-target", "wasm32-wasi", "-mexec-model=reactor", "-Os", "-Wno-everything"),

@@ -8,7 +8,7 @@
 
 #define SMALL 1024         /* the largest small block */
 #define REGION (32 * 1024) /* cut into small blocks */
-#define ROOM (512 * 1024)  /* that an image has for its calls before memory must grow */
+#define ROOM (128 * 1024)  /* that an image has for its calls before memory must grow */
 #define LARGEST (1u << 30)
 
 struct small {
@@ -133,6 +133,12 @@ static void clear_free(void) {
             next = block->next, memset(block, 0, sizeof(*block) + block->size);
     memset(small_blocks, 0, sizeof(small_blocks));
     chunks_retire();
+}
+
+/* What is free after a source was loaded is cleared and not used again: an image of the memory then holds nothing dead. */
+static void heap_tidy(void) {
+    clear_free();
+    memset(top, 0, memory_end - top);
 }
 
 /* From here on nothing that is free now is used again, the next chunk begins on a page of its own, and `ROOM` bytes are there.

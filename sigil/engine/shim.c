@@ -30,8 +30,6 @@ _Static_assert(JS_CALL_FLAG_COPY_ARGV == 2, "the flag of calls from C");
 IMPORT(call) int32_t host_call(const char *request, uint32_t length);
 IMPORT(take) void host_take(char *answer);
 
-static const char HEAD[] = "async (input, env) => {";
-static const char TAIL[] = "\n}";
 static const char NO_MEMORY[] = "{\"code\":\"ENOMEM\",\"message\":\"out of memory\"}";
 
 /* The linear stack that JavaScript may use. The host's own stack, HOST_STACK (build.py), is what a deep recursion really
@@ -45,7 +43,7 @@ static const JSMallocFunctions heap_functions = {heap_calloc, heap_malloc, heap_
 
 static JSRuntime *runtime;
 static JSContext *context;
-static JSValue describe, environment, body;
+static JSValue describe, serve, environment, body, module;
 static const char *output;
 static uint32_t output_length;
 static bool output_owned;
@@ -76,56 +74,24 @@ static int finish(JSValue text, int status) {
 
 enum { AT_LOAD, AT_RUN, AT_OUTPUT, AT_PENDING, AT_INPUT, AT_CLOSED };
 
-/* Takes `error` and `source`; the prelude words it, `when` says in which phase it was raised. QuickJS throws null when
- * there is no room even for an error. */
-static int fail_in(JSValue error, int when, JSValue source) {
+/* Takes `error`, and at AT_LOAD `source` and what is wrong with it as a module; the prelude words it, `when` says in which
+ * phase it was raised. QuickJS throws null when there is no room even for an error. */
+static int fail_at(JSValue error, int when, JSValue source, JSValue as_module) {
     if (exhausted && JS_IsNull(error))
         return fail_without_memory();
-    JSValueConst arguments[] = {error, JS_NewInt32(context, when), source};
-    JSValue text = JS_Call(context, describe, JS_UNDEFINED, 3, arguments);
-    JS_FreeValue(context, error);
-    JS_FreeValue(context, source);
+    JSValueConst arguments[] = {error, JS_NewInt32(context, when), source, as_module};
+    JSValue text = JS_Call(context, describe, JS_UNDEFINED, 4, arguments);
+    for (int i = 0; i < 4; i++)
+        JS_FreeValue(context, (JSValue)arguments[i]);
     return finish(text, 1);
 }
 
+static int fail_in(JSValue error, int when) { return fail_at(error, when, JS_UNDEFINED, JS_UNDEFINED); }
+
 /* The pending exception as the call's failure. */
-static int fail(int when) { return fail_in(JS_GetException(context), when, JS_UNDEFINED); }
+static int fail(int when) { return fail_in(JS_GetException(context), when); }
 
-/* Whether the program is exactly one function that spans the whole text: then the author's braces are balanced, and
- * nothing stands before, after or beside the body. Nothing has run when this is asked. */
-static bool is_one_function(JSValueConst program, size_t length) {
-    JSFunctionBytecode *outer = JS_VALUE_GET_PTR(program);
-    if (outer->cpool_count < 1 || JS_VALUE_GET_TAG(outer->cpool[0]) != JS_TAG_FUNCTION_BYTECODE)
-        return false;
-    return ((JSFunctionBytecode *)JS_VALUE_GET_PTR(outer->cpool[0]))->source_len == (int)length;
-}
-
-static char *wrap(const char *source, uint32_t length, size_t *total) {
-    *total = sizeof(HEAD) - 1 + length + sizeof(TAIL) - 1;
-    char *text = heap_malloc(NULL, *total + 1);
-    if (!text)
-        return NULL;
-    memcpy(text, HEAD, sizeof(HEAD) - 1);
-    memcpy(text + sizeof(HEAD) - 1, source, length);
-    memcpy(text + sizeof(HEAD) - 1 + length, TAIL, sizeof(TAIL));
-    return text;
-}
-
-static JSValue compile_body(const char *source, uint32_t length, bool *closed) {
-    size_t total;
-    char *text = wrap(source, length, &total);
-    if (!text)
-        return JS_ThrowOutOfMemory(context);
-    JSEvalOptions options = {JS_EVAL_OPTIONS_VERSION, JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_COMPILE_ONLY, "capability", 0};
-    JSValue program = JS_Eval2(context, text, total, &options);
-    heap_free(NULL, text);
-    if (!JS_IsException(program) && !is_one_function(program, total)) {
-        JS_FreeValue(context, program);
-        *closed = true;
-        return JS_ThrowSyntaxError(context, "the body ends before its source does");
-    }
-    return JS_IsException(program) ? program : JS_EvalFunction(context, program);
-}
+#include "forms.h"
 
 /* Runs every pending job; an exception that a job lets out ends the call. */
 static JSValue run_jobs(void) {
@@ -156,7 +122,7 @@ static int settle(JSValue promise) {
     JS_FreeValue(context, promise);
     if (state == JS_PROMISE_FULFILLED)
         return answer(result);
-    return fail_in(result, state == JS_PROMISE_PENDING ? AT_PENDING : AT_RUN, JS_UNDEFINED);
+    return fail_in(result, state == JS_PROMISE_PENDING ? AT_PENDING : AT_RUN);
 }
 
 /* Room for `size` bytes and the zero that the parsers want behind them; 0 when there is none. */
@@ -167,17 +133,35 @@ EXPORT(sigil_alloc) void *sigil_alloc(uint32_t size) {
     return room;
 }
 
+/* A source is a body, and where that cannot be, because it exports, a module: no text is both. */
 EXPORT(sigil_load) int32_t sigil_load(const char *source, uint32_t length) {
     bool closed = false;
     JS_UpdateStackTop(runtime);
     forget_output();
     JS_FreeValue(context, body);
-    body = compile_body(source, length, &closed);
+    JS_FreeValue(context, module);
+    body = compile_body(source, length, &closed), module = JS_UNDEFINED;
     if (!JS_IsException(body))
         return 0;
     body = JS_UNDEFINED;
     JSValue error = JS_GetException(context);
-    return fail_in(error, closed ? AT_CLOSED : AT_LOAD, JS_NewStringLen(context, source, length));
+    if (closed)
+        return fail_at(error, AT_CLOSED, JS_UNDEFINED, JS_UNDEFINED);
+    module = compile_module(source, length);
+    if (!JS_IsException(module)) {
+        JS_FreeValue(context, error);
+        return 0;
+    }
+    module = JS_UNDEFINED;
+    JSValue as_module = JS_GetException(context);
+    return fail_at(error, AT_LOAD, JS_NewStringLen(context, source, length), as_module);
+}
+
+/* For a host that keeps an image of the memory of a loaded source. */
+EXPORT(sigil_tidy) int32_t sigil_tidy(void) {
+    forget_output();
+    heap_tidy();
+    return 0;
 }
 
 /* Takes `input`, which sigil_alloc gave. */
@@ -189,7 +173,7 @@ EXPORT(sigil_run) int32_t sigil_run(char *input, uint32_t length) {
     if (JS_IsException(value))
         return fail(AT_INPUT);
     JSValueConst arguments[] = {value, environment};
-    JSValue promise = JS_Call(context, body, JS_UNDEFINED, 2, arguments);
+    JSValue promise = JS_IsUndefined(module) ? JS_Call(context, body, JS_UNDEFINED, 2, arguments) : run_module(value);
     JS_FreeValue(context, value);
     return settle(promise);
 }
@@ -260,8 +244,9 @@ EXPORT(sigil_prepare) int32_t sigil_prepare(char *code, uint32_t length, const u
         return stopped_at(2);
     environment = JS_GetPropertyStr(context, hooks, "env");
     describe = JS_GetPropertyStr(context, hooks, "describe");
+    serve = JS_GetPropertyStr(context, hooks, "serve");
     JS_FreeValue(context, hooks);
-    body = JS_UNDEFINED;
+    body = module = JS_UNDEFINED;
     heap_free(NULL, code);
     heap_free(NULL, (void *)hot);
     JS_RunGC(runtime);

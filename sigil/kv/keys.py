@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from sigil.kv.base import Key
 
@@ -13,6 +13,11 @@ SEEN_TTL = 8 * 86400.0
 def escape(part: str) -> str:
     """`part` with everything but letters, digits and `-_.~:@+=` percent-encoded; lone surrogates become `?`."""
     return quote(part, safe=":@+=", errors="replace")
+
+
+def unescape(part: str) -> str:
+    """What `escape` was given."""
+    return unquote(part)
 
 
 def session_of(agent: str, session: str) -> str:
@@ -104,6 +109,60 @@ def generation(namespace: str) -> Key:
     return Key("generation", escape(namespace))
 
 
+def audit(namespace: str, number: int) -> Key:
+    """An entry of a namespace's audit, never overwritten."""
+    return Key(f"audit#{escape(namespace)}", f"{number:012d}")
+
+
+def audit_tip(namespace: str) -> Key:
+    """Where the last writer of a namespace's audit left it; an entry beyond it may stand."""
+    return Key("audit-tip", escape(namespace))
+
+
+def token(digest: str) -> Key:
+    """An access token's record, named by its SHA-256."""
+    return Key("token", digest)
+
+
+def token_use(digest: str) -> Key:
+    """When an access token was last used; apart, so that a use never brings a revoked token back."""
+    return Key("token-use", digest)
+
+
+EVERYWHERE = "*"
+"""Where the generation of all public capabilities stands: no namespace is called so."""
+
+
+def public(namespace: str, name: str) -> Key:
+    """The mark of a capability that every namespace may run."""
+    return Key("public", f"{escape(namespace)}#{name}")
+
+
+def expiry(at: float, namespace: str, name: str) -> Key:
+    """The mark of a capability whose time runs out, in the order of that time."""
+    return Key("expiry", f"{int(at):012d}#{escape(namespace)}#{name}")
+
+
+def health(namespace: str, name: str, digest: str) -> Key:
+    """How often a version failed in a row, and until when it rests; absent when it is well."""
+    return Key(f"health#{escape(namespace)}", f"{name}#{digest}")
+
+
+def use(namespace: str, name: str, writer: str) -> Key:
+    """How often a capability was called: absolute values, one writer a key; the writer `all` holds what was summed up."""
+    return Key(f"use#{escape(namespace)}", f"{name}#{writer}")
+
+
+def cooldown(who: str) -> Key:
+    """When somebody may deploy again."""
+    return Key("cooldown", escape(who))
+
+
+def daily(task: str) -> Key:
+    """When a task of once a day was last begun."""
+    return Key("daily", task)
+
+
 def artifact(name: str) -> Key:
     """A body that the store keeps itself: how many chunks follow, and its first bytes."""
     return Key(f"artifact#{name}", "index")
@@ -112,6 +171,31 @@ def artifact(name: str) -> Key:
 def artifact_chunk(name: str, number: int) -> Key:
     """A later part of such a body."""
     return Key(f"artifact#{name}", f"chunk#{number:08d}")
+
+
+def grants(namespace: str, home: str, name: str) -> Key:
+    """What was granted to the capability NAMESPACE/NAME, version by version, by the owners of `home`."""
+    return Key(f"grant#{escape(home)}", f"{_other(namespace, home)}#{name}")
+
+
+def secret(namespace: str, name: str) -> Key:
+    """A secret's value, or where it is kept."""
+    return Key(f"secret#{escape(namespace)}", name)
+
+
+def stored(home: str, namespace: str, name: str, key: str) -> Key:
+    """What the capability NAMESPACE/NAME stored when it ran for `home`."""
+    return Key(f"stored#{escape(home)}#{_other(namespace, home)}#{name}", key)
+
+
+def stored_usage(home: str, namespace: str, name: str) -> Key:
+    """How many keys and bytes that is."""
+    return Key("stored", f"{escape(home)}#{_other(namespace, home)}#{name}")
+
+
+def _other(namespace: str, home: str) -> str:
+    """The namespace when it is not `home` itself: a chat's name, which may be long, stands in a key once."""
+    return "" if namespace == home else escape(namespace)
 
 
 def probe() -> Key:

@@ -52,6 +52,7 @@ SIGNATURES = {
     "wasmtime_module_new": "p pszp",
     "wasmtime_module_delete": "v p",
     "wasmtime_module_serialize": "p pp",
+    "wasmtime_module_deserialize": "p ppzp",
     "wasmtime_module_deserialize_file": "p psp",
     "wasmtime_module_imports": "v pp",
     "wasm_importtype_module": "p p",
@@ -76,6 +77,7 @@ SIGNATURES = {
     "wasmtime_context_set_epoch_deadline": "v pq",
     "wasmtime_func_call": "p pppzpzp",
     "wasmtime_memory_data": "p pp",
+    "wasmtime_memory_grow": "p ppqp",
     "wasmtime_memory_data_size": "z pp",
     "wasmtime_wat2wasm": "p szp",
     "wasmtime_trap_new_code": "p c",
@@ -172,3 +174,18 @@ def _integers(c: ctypes.CDLL, count: int) -> Bytes:
     vector = Bytes()
     c.wasm_valtype_vec_new(byref(vector), count, kinds)
     return vector
+
+
+def imports(c: ctypes.CDLL, module: int) -> list[tuple[bytes, bytes]]:
+    """(owner, name) of everything that `module` imports."""
+    vector = Bytes()
+    c.wasmtime_module_imports(module, byref(vector))
+    kinds = (c_void_p * vector.size).from_address(vector.data) if vector.data else ()
+    names = [(_text(c.wasm_importtype_module(kind)), _text(c.wasm_importtype_name(kind))) for kind in kinds]
+    c.wasm_importtype_vec_delete(byref(vector))
+    return names
+
+
+def _text(vector: int) -> bytes:
+    name = Bytes.from_address(vector)
+    return ctypes.string_at(name.data, name.size) if name.data else b""

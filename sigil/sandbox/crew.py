@@ -8,100 +8,143 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from sigil.errors import BackendError
-from sigil.sandbox.child import Child
+from sigil.sandbox.child import Child, Sealed
+from sigil.sandbox.means import PLAIN, Means, told
 
-PATIENCE_SECONDS = 30.0
-"""How long a call waits for a runner: no longer than a call itself may take."""
+PARKED = 32
+"""How many runners may wait for a service at once, beside those that work."""
 
 
 class Crew:
     """Hands out runners; whoever comes when all are busy waits."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, wanted: Means = PLAIN, *, strict: bool = False) -> None:
         self._size = size
+        self._strict = strict
+        self.means = wanted
         self._change = threading.Condition()
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
+        self._parked: set[Child] = set()
         self._starting = 0
         self._waiting = 0
         self._calls = 0
         self._started = 0
-        self._killed = 0
-        self._pooling = True
+        self._past = {"cold": 0, "evictions": 0, "killed": 0, "renewed": 0}
         self._closed = False
         # A child dies with the thread that started it (PR_SET_PDEATHSIG), so one lasting thread starts them all.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="sandbox")
 
     @contextmanager
-    def runner(self) -> Iterator[Child]:
-        """A runner for one call; it goes back unless the call ends in an exception that is not about the guest."""
-        child = self._take()
+    def runner(self, program: str, patience: float, *, code: bool) -> Iterator[Child]:
+        """A runner for one call, after at most `patience` seconds; it goes back unless the call ends in an exception.
+
+        Rather one that has `program` already, or, when that is `code`, one that takes code.
+        """
+        child = self._take(program, patience, code)
         try:
             yield child
+        except Sealed:
+            self._drop(child, "renewed")
+            raise
         except BaseException:
             self._drop(child)
             raise
         self._give(child)
 
+    @contextmanager
+    def parked(self, child: Child) -> Iterator[None]:
+        """While its call waits for a service, a runner leaves its place to another: calls within calls need one each."""
+        with self._change:
+            if room := len(self._parked) < PARKED:
+                self._busy.discard(child)
+                self._parked.add(child)
+                self._change.notify()
+        try:
+            yield
+        finally:
+            if room:
+                with self._change:
+                    self._parked.discard(child)
+                    self._busy.add(child)
+
     def counts(self) -> dict[str, int]:
         with self._change:
+            alive = (*self._idle, *self._busy, *self._parked)
             return {
-                "children": len(self._idle) + len(self._busy),
-                "busy": len(self._busy) + self._starting,
+                "children": len(alive),
+                "busy": len(self._busy) + len(self._parked) + self._starting,
                 "waiting": self._waiting,
                 "started": self._started,
-                "killed": self._killed,
+                "killed": self._past["killed"],
+                "renewed": self._past["renewed"],
                 "calls": self._calls,
+                "slots": sum(len(child.shelf) for child in alive),
+                "bytes": sum(child.shelf.weight for child in alive),
+                "cold": self._past["cold"] + sum(child.cold for child in alive),
+                "evictions": self._past["evictions"] + sum(child.evicted for child in alive),
             }
 
     def pids(self) -> frozenset[int]:
         """The process ids of the runners that live."""
         with self._change:
-            return frozenset(child.pid for child in (*self._idle, *self._busy))
+            return frozenset(child.pid for child in (*self._idle, *self._busy, *self._parked))
 
     def close(self) -> None:
         """End all runners, also those that are busy; whoever waits is told. Again is harmless."""
         with self._change:
             self._closed = True
             idle, self._idle = self._idle, []
-            for child in self._busy:
+            for child in self._busy | self._parked:
                 child.interrupt()
             self._change.notify_all()
         for child in idle:
             child.kill()
         self._starter.shutdown(wait=False)
 
-    def _take(self) -> Child:
+    def _take(self, program: str, patience: float, code: bool) -> Child:
         while True:
-            child = self._claim()
+            child = self._claim(program, patience, code)
             if child is None:
                 return self._start()
             if child.quiet():
                 return child
             self._drop(child)
 
-    def _claim(self) -> Child | None:
+    def _claim(self, program: str, patience: float, code: bool) -> Child | None:
         """An idle runner, or None and the right to start one."""
         with self._change:
-            self._waiting += 1
             self._calls += 1
-            try:
-                free = self._change.wait_for(self._can_claim, PATIENCE_SECONDS)
-            finally:
-                self._waiting -= 1
+            free = self._can_claim() or self._waited(patience)
             if self._closed:
                 raise _closed()
             if not free:
                 raise BackendError("EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment")
-            if not self._idle:
+            child = self._chosen(program, code)
+            if child is None:
                 self._starting += 1
                 return None
-            child = self._idle.pop()
+            self._idle.remove(child)
             self._busy.add(child)
             return child
 
+    def _chosen(self, program: str, code: bool) -> Child | None:
+        """The idle runner that is best for `program`; None when a new one is better, or none is idle."""
+        fit = [each for each in reversed(self._idle) if not (code and each.strict)]
+        if fit:
+            return next((each for each in fit if program in each.shelf), fit[0])
+        full = len(self._idle) + len(self._busy) + self._starting >= self._size
+        return self._idle[-1] if self._idle and full else None
+
+    def _waited(self, patience: float) -> bool:
+        self._waiting += 1
+        try:
+            return self._change.wait_for(self._can_claim, patience)
+        finally:
+            self._waiting -= 1
+
     def _can_claim(self) -> bool:
-        return self._closed or bool(self._idle) or len(self._busy) + self._starting < self._size
+        return self._closed or len(self._busy) + self._starting < self._size
 
     def _start(self) -> Child:
         child = None
@@ -122,17 +165,20 @@ class Crew:
     def _started_child(self) -> Child:
         """A runner that is ready. Where the address space is too small for a pool, it does without (and so do the later ones)."""
         try:
-            return self._spawned(self._pooling)
+            child = self._spawned(self.means)
         except BackendError:
-            if not self._pooling or self._started:
+            if self._strict or not self.means.pooling or self._started:
                 raise
-        child = self._spawned(False)
-        self._pooling = False
+            child = self._spawned(self.means._replace(pooling=False))
+        if self._strict and child.means != self.means:
+            child.kill()
+            raise BackendError("EUNAVAILABLE", f"SIGIL_SANDBOX=fast: {told('fast', child.means)}", source="sandbox", suggestion="use auto")
+        self.means = child.means
         return child
 
-    def _spawned(self, pooling: bool) -> Child:
+    def _spawned(self, means: Means) -> Child:
         try:
-            child = self._starter.submit(Child, pooling=pooling).result()
+            child = self._starter.submit(Child, means).result()
         except RuntimeError:  # the executor is shut down
             raise _closed() from None
         child.greet()
@@ -140,18 +186,20 @@ class Crew:
 
     def _give(self, child: Child) -> None:
         with self._change:
-            closed = self._closed
             self._busy.discard(child)
-            if not closed:
+            kept = not self._closed and len(self._idle) + len(self._busy) + self._starting < self._size
+            if kept:
                 self._idle.append(child)
                 self._change.notify()
-        if closed:
+        if not kept:  # closed, or started in the place of one that was parked
             child.kill()
 
-    def _drop(self, child: Child) -> None:
+    def _drop(self, child: Child, why: str = "killed") -> None:
         child.kill()
         with self._change:
-            self._killed += 1
+            self._past["cold"] += child.cold
+            self._past["evictions"] += child.evicted
+            self._past[why] += 1
             self._busy.discard(child)
             self._change.notify()
 

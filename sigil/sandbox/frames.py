@@ -1,10 +1,10 @@
 """The words between the server and a runner: length-prefixed binary frames over a socket pair, read strictly on both sides.
 
-    server → runner   RUN, and in answer to NEED either MODULE (wasm) or CODE (a descriptor with native code)
-    runner → server   READY once, then for each RUN at most two NEEDs and one of DONE, GUEST, FAILED
+    server → runner   RUN; for a NEED one of MODULE (wasm), CODE (a descriptor with native code), SOURCE (JavaScript); for an ASK ANSWER
+    runner → server   READY once, then for each RUN at most two NEEDs, at most fifty ASKs, and one of DONE, GUEST, FAILED
 
-Neither side speaks out of turn, so bytes after a frame are a breach. Operations that the server has to answer (`http.fetch`,
-`kv.*`, `call`) will be a pair of frames between RUN and its answer.
+Neither side speaks out of turn, so bytes after a frame are a breach. An ASK is a guest's request that the server answers
+(`http.fetch`, `kv.*`, `call`); ANSWER is what the guest reads, as JSON.
 
 What a runner imports is counted in its start: named tuples instead of data classes here save it 10 ms.
 """
@@ -15,24 +15,38 @@ import socket
 import struct
 from contextlib import suppress
 from enum import IntEnum
+from functools import cache
+from math import ceil
 from time import monotonic
 from typing import NamedTuple
 
 FRAME_LIMIT = 4 << 20
 INPUT_LIMIT = 1 << 20
 OUTPUT_LIMIT = 1 << 20
+ASKS = 50
+ASK_LIMIT = 1 << 20
+"""Bytes of a request's argument, and of its answer's value."""
 LOG_LINES = 100
 LOG_CHARACTERS = 1_000
 ENGINE = "*"
 """The name under which a runner asks for the JavaScript engine: no program can have it."""
 
+SEALS, POOLED = 1, 2
+"""What a runner says of itself in its first READY, as bits: it locks its system calls, it has a pool of memories."""
+
+_TIMEVAL = struct.Struct("ll")
 _HEADER = struct.Struct("!BI")
 _RUN = struct.Struct("!BBIIIB")
 _SIZE = struct.Struct("!I")
+_ASK = struct.Struct("!BI")
 _CHUNK = 64 << 10
 _LINKED = 128
-GRANTS = {"clock": 1, "random": 2, "log": 4}
-PENDING = {"http": 1, "kv": 2, "call": 4}
+OWN = {"clock": 1, "random": 2, "log": 4}
+SERVICES = {"http": 8, "kv": 16, "call": 32}
+GRANTS = OWN | SERVICES
+"""What a run may ask for and its bit: what the runner itself answers, and what the server does for it."""
+OPERATIONS = ("http.fetch", "kv.get", "kv.put", "kv.list", "kv.delete", "call")
+"""What an ASK may ask for; the word before the dot is the service."""
 
 
 class Kind(IntEnum):
@@ -44,6 +58,13 @@ class Kind(IntEnum):
     DONE = 6
     GUEST = 7
     FAILED = 8
+    ASK = 9
+    ANSWER = 10
+    SOURCE = 11
+
+
+_KINDS = {int(kind): kind for kind in Kind}
+_PROGRAMS = frozenset((Kind.MODULE, Kind.CODE, Kind.SOURCE))
 
 
 class Breach(Exception):
@@ -59,7 +80,7 @@ class Late(Exception):
 
 
 class Run(NamedTuple):
-    """An order: run `digest` on `data`. `linked`: to the engine. `grants` hold operations, `pending` permissions without an owner's yes."""
+    """An order: run `digest` on `data`. `linked`: to the engine. `pending`: services without an owner's yes."""
 
     digest: str
     linked: bool
@@ -73,8 +94,8 @@ class Run(NamedTuple):
 
 def pack_run(run: Run) -> bytes:
     digest = run.digest.encode("ascii")
-    flags = _bits(GRANTS, run.grants) | (_LINKED if run.linked else 0)
-    head = _RUN.pack(flags, _bits(PENDING, run.pending), run.timeout_ms, run.memory_bytes, run.output_bytes, len(digest))
+    flags = _bits(run.grants) | (_LINKED if run.linked else 0)
+    head = _RUN.pack(flags, _bits(run.pending), run.timeout_ms, run.memory_bytes, run.output_bytes, len(digest))
     return b"".join((head, digest, run.data))
 
 
@@ -87,21 +108,67 @@ def unpack_run(payload: bytes) -> Run:
         raise Breach("not an order") from None
     if len(payload) < at:
         raise Breach("an order is cut short")
-    grants, pending = _names(GRANTS, flags), _names(PENDING, waiting)
+    grants, pending = _names(flags), _names(waiting)
     return Run(digest, bool(flags & _LINKED), grants, pending, timeout_ms, memory_bytes, output_bytes, payload[at:])
 
 
-def _bits(table: dict[str, int], names: frozenset[str]) -> int:
-    return sum(bit for name, bit in table.items() if name in names)
+@cache
+def _bits(names: frozenset[str]) -> int:
+    return sum(bit for name, bit in GRANTS.items() if name in names)
 
 
-def _names(table: dict[str, int], bits: int) -> frozenset[str]:
-    return frozenset(name for name, bit in table.items() if bits & bit)
+@cache
+def _names(bits: int) -> frozenset[str]:
+    return frozenset(name for name, bit in GRANTS.items() if bits & bit)
 
 
-def pack_code(weight: int, wasm: bytes = b"") -> bytes:
-    """The payload of MODULE and CODE: what the program weighs in a runner (bytes), then its wasm."""
-    return _SIZE.pack(weight) + wasm
+def pack_code(gone: tuple[str, ...], body: bytes = b"") -> bytes:
+    """The payload of MODULE, CODE and SOURCE: the programs that the runner forgets, then wasm, the code's size, or source."""
+    names = "\n".join(gone).encode("ascii")
+    return b"".join((_SIZE.pack(len(names)), names, body))
+
+
+def pack_size(size: int) -> bytes:
+    return _SIZE.pack(size)
+
+
+def unpack_size(body: bytes) -> int:
+    if len(body) != _SIZE.size:
+        raise Breach("code without its size")
+    return int(_SIZE.unpack(body)[0])
+
+
+def unpack_code(payload: bytes) -> tuple[list[str], bytes]:
+    try:
+        at = _SIZE.unpack_from(payload)[0] + _SIZE.size
+        names = payload[_SIZE.size : at].decode("ascii")
+    except (struct.error, UnicodeDecodeError):
+        raise Breach("a program without its head") from None
+    if len(payload) < at:
+        raise Breach("a program is cut short")
+    return names.split("\n") if names else [], payload[at:]
+
+
+def service_of(operation: str) -> str:
+    return operation.partition(".")[0]
+
+
+def pack_ask(operation: str, milliseconds: int, argument: bytes) -> bytes:
+    """The payload of ASK: the operation, what is left of the run's time, the argument as JSON."""
+    return _ASK.pack(OPERATIONS.index(operation), milliseconds) + argument
+
+
+def unpack_ask(payload: bytes) -> tuple[str, int, bytes]:
+    """Operation, milliseconds and argument; `Breach` when there is no such operation or the argument is too long."""
+    argument = payload[_ASK.size :]
+    try:
+        number, milliseconds = _ASK.unpack_from(payload)
+        operation = OPERATIONS[number]
+    except (struct.error, IndexError):
+        raise Breach("not a request") from None
+    if len(argument) > ASK_LIMIT:
+        raise Breach("a request is too long")
+    return operation, milliseconds, argument
 
 
 def pack_answer(output: bytes, logs: list[str]) -> bytes:
@@ -134,6 +201,7 @@ class Channel:
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
+        self._waits = {socket.SO_RCVTIMEO: 0, socket.SO_SNDTIMEO: 0}
 
     def close(self) -> None:
         self._end.close()
@@ -147,11 +215,12 @@ class Channel:
         """Send one frame until `deadline` (monotonic seconds). `Late` when it passes, `Breach` when nobody listens."""
         frame = _HEADER.pack(kind, len(payload)) + payload
         try:
-            self._bound(deadline)
-            if descriptor is not None:
-                frame = frame[socket.send_fds(self._end, [frame], [descriptor]) :]
-            self._end.sendall(frame)
-        except TimeoutError:
+            self._bound(socket.SO_SNDTIMEO, deadline)
+            sent = self._end.send(frame) if descriptor is None else socket.send_fds(self._end, [frame], [descriptor])
+            while sent < len(frame):
+                self._bound(socket.SO_SNDTIMEO, deadline)
+                sent += self._end.send(memoryview(frame)[sent:])
+        except BlockingIOError:
             raise Late from None
         except OSError as problem:
             raise Unheard(f"cannot send: {problem.strerror}") from None
@@ -162,14 +231,13 @@ class Channel:
         _close(descriptors)
         return kind, payload
 
-    def receive_code(self) -> tuple[int, bytes, int | None]:
-        """The answer to a NEED: what the program weighs in a runner, its bytes, or a descriptor with its native code."""
-        kind, payload, descriptors = self._receive(frozenset((Kind.MODULE, Kind.CODE)), 1, None)
+    def receive_code(self) -> tuple[Kind, bytes, int | None]:
+        """The answer to a NEED: its kind, its payload, and the descriptor that comes with CODE."""
+        kind, payload, descriptors = self._receive(_PROGRAMS, 1, None)
         if len(descriptors) != (kind is Kind.CODE):
-            raise Breach("a descriptor is missing")
-        if len(payload) < _SIZE.size:
-            raise Breach("a weight is missing")
-        return _SIZE.unpack_from(payload)[0], payload[_SIZE.size :], descriptors[0] if descriptors else None
+            _close(descriptors)
+            raise Breach("a descriptor too few or too many")
+        return kind, payload, descriptors[0] if descriptors else None
 
     def _receive(self, expected: frozenset[Kind], descriptors: int, deadline: float | None) -> tuple[Kind, bytes, list[int]]:
         first, passed = self._first(descriptors, deadline)
@@ -182,7 +250,7 @@ class Channel:
         if missing < 0:
             raise Breach("speaks out of turn")
         payload = first[_HEADER.size :] + self._rest(missing, deadline) if missing else first[_HEADER.size :]
-        return Kind(number), payload, passed
+        return _KINDS[number], payload, passed
 
     def _first(self, descriptors: int, deadline: float | None) -> tuple[bytes, list[int]]:
         if not descriptors:
@@ -203,9 +271,9 @@ class Channel:
 
     def _more(self, size: int, deadline: float | None) -> bytes:
         try:
-            self._bound(deadline)
+            self._bound(socket.SO_RCVTIMEO, deadline)
             part = self._end.recv(size)
-        except TimeoutError:
+        except BlockingIOError:
             raise Late from None
         except ConnectionResetError:  # Linux says so when an end is closed with bytes in it that were never read
             raise Unheard("the other side is gone") from None
@@ -215,13 +283,16 @@ class Channel:
             raise Breach("the other side is gone")
         return part
 
-    def _bound(self, deadline: float | None) -> None:
+    def _bound(self, option: int, deadline: float | None) -> None:
+        """Let the kernel keep the time: Python's own timeouts cost two system calls more each time."""
         if deadline is None:
             return
-        left = deadline - monotonic()
+        left = ceil((deadline - monotonic()) * 1000)
         if left <= 0:
             raise Late
-        self._end.settimeout(left)
+        if left != self._waits[option]:
+            self._waits[option] = left
+            self._end.setsockopt(socket.SOL_SOCKET, option, _TIMEVAL.pack(left // 1000, left % 1000 * 1000))
 
 
 def _close(descriptors: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Answers a guest's requests inside the runner: clock, random and log when granted, a clear refusal for everything else."""
+"""Answers a guest's requests inside the runner, or passes them on to the server: what is granted, and a clear refusal for the rest."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sigil.errors import one_line
-from sigil.sandbox.frames import LOG_CHARACTERS, LOG_LINES, Run
+from sigil.sandbox.frames import ASK_LIMIT, ASKS, LOG_CHARACTERS, LOG_LINES, OPERATIONS, Run, service_of
 
 _RANDOM_BYTES = 65_536
-_OWNED = {"http.fetch": "http", "kv.get": "kv", "kv.put": "kv", "kv.list": "kv", "kv.delete": "kv", "call": "call"}
-"""Operations that an owner grants, and the permission that each one needs."""
+
+Ask = Callable[[str, bytes], bytes]
+"""Asks the server: operation and argument as JSON → what the guest reads."""
 
 
 class Denied(Exception):
@@ -29,8 +30,10 @@ class Denied(Exception):
 class Host:
     """The host of one run. `lines`: what it logged, at most 100 clean lines."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, ask: Ask) -> None:
         self._run = run
+        self._ask = ask
+        self._asks = 0
         self.lines: list[str] = []
 
     def __call__(self, request: bytes) -> bytes | None:
@@ -38,23 +41,35 @@ class Host:
         parsed = _parse(request)
         if parsed is None:
             return None
+        operation, argument = parsed
         try:
-            return _encode({"ok": self._answer(*parsed)})
+            self._permit(operation)
+            own = _OWN.get(operation)
+            return _encode({"ok": own(self, argument)}) if own else self._passed_on(operation, argument)
         except Denied as denied:
             return _encode({"error": {"code": denied.code, "message": denied.message}})
 
-    def _answer(self, operation: str, argument: Any) -> Any:
-        own = _OWN.get(operation)
-        if own is not None:
-            if operation not in self._run.grants:
-                raise Denied("EPERM", f"{operation} is not granted: declare permissions.{operation}")
-            return own(self, argument)
-        permission = _OWNED.get(operation)
-        if permission is None:
+    def _permit(self, operation: str) -> None:
+        if operation not in _OWN and operation not in OPERATIONS:
             raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
+        permission = service_of(operation)
+        if permission in self._run.grants:
+            return
         if permission in self._run.pending:
-            raise Denied("EPERM", f"{operation} waits for an owner's grant")
-        raise Denied("EPERM", f"{operation} is not granted: declare permissions.{permission} and let an owner grant it")
+            raise Denied("EPERM", f"{operation} waits for an owner's grant: `sigil grant NAME`")
+        raise Denied("EPERM", f"{operation} is not declared: add permissions.{permission} to the manifest")
+
+    def _passed_on(self, operation: str, argument: Any) -> bytes:
+        try:
+            said = json.dumps(argument, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+        except (ValueError, RecursionError):
+            raise Denied("EINVAL", f"what {operation} was given is not JSON") from None
+        if len(said) > ASK_LIMIT:
+            raise Denied("ELIMIT", f"a request has at most {ASK_LIMIT} bytes")
+        if self._asks == ASKS:
+            raise Denied("ELIMIT", f"a run makes at most {ASKS} requests")
+        self._asks += 1
+        return self._ask(operation, said)
 
     def _clock(self, _argument: Any) -> float:
         return time.time() * 1000

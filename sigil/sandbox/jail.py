@@ -22,10 +22,7 @@ class Bounds(NamedTuple):
 
 
 def lock(server: int, bounds: Bounds) -> None:
-    """Give up privileges and bound resources, for good; die with the process `server`.
-
-    A filter of system calls belongs at the end of this function.
-    """
+    """Give up privileges and bound resources, for good; die with the process `server`. Its filter of system calls is `seccomp`'s."""
     os.umask(0o077)
     if sys.platform == "linux":
         _privileges(server)

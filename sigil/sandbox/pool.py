@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
-from typing import NoReturn
+from typing import Literal
 
 from sigil import strict
-from sigil.errors import BackendError, Refused, ToolError, UsageError, one_line
+from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
+from sigil.sandbox.abi import ABIS
 from sigil.sandbox.aot import Codes
-from sigil.sandbox.child import Supply
+from sigil.sandbox.child import Child, Sealed, Supply
 from sigil.sandbox.crew import Crew
+from sigil.sandbox.desk import Closed, answered
 from sigil.sandbox.features import MEMORY_BYTES
-from sigil.sandbox.frames import ENGINE, GRANTS, INPUT_LIMIT, LOG_CHARACTERS, OUTPUT_LIMIT, Breach, Kind, Late, Run, Unheard, unpack_answer
+from sigil.sandbox.frames import (
+    INPUT_LIMIT,
+    LOG_CHARACTERS,
+    OUTPUT_LIMIT,
+    OWN,
+    SERVICES,
+    Breach,
+    Kind,
+    Late,
+    Run,
+    Unheard,
+    unpack_answer,
+)
+from sigil.sandbox.means import Means, told, wanted
 from sigil.sandbox.press import Press
-from sigil.sandbox.program import DEFAULT_LIMITS, NO_GRANTS, Grants, Limits, Outcome, Program
-from sigil.sandbox.scan import Unfit, measure, scan
-from sigil.sandbox.sealed import Code
+from sigil.sandbox.program import DEFAULT_LIMITS, NO_GRANTS, Grants, Limits, Outcome, Program, Services
+from sigil.sandbox.scan import Unfit, scan
+from sigil.sandbox.supplies import Supplies
 
 TEXT_BYTES = 256 << 10
 TIMEOUT_LIMIT_MS = 60_000
-INLINE_BYTES = 4 << 10
-"""Modules with no more than this for a compiler to do are compiled by the runner itself, in a millisecond."""
-
-_NATIVE = 4
-"""Native code is about so many times as large as the module."""
-_IMAGE_BYTES = 16 << 20
-"""A runner keeps an image of a module's first memory, at most so large."""
-
 _GUEST_CODE = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 _NOT_THE_GUESTS = frozenset(
     ("ENOTRESIDENT", "ENOTOOL", "EDAMAGED", "EINTERRUPTED", "ESTOPPED", "EUNAVAILABLE", "EBUSY", "ETESTS", "ETIMEDOUT")
@@ -47,19 +53,28 @@ class Sandbox:
     """Runs programs, each call in a fresh instance, each instance in one of at most `children` child processes.
 
     Nothing is started before the first call. `engine`: the JavaScript engine's module. `cache`: a folder for compiled code; None,
-    or a folder that cannot be written, costs a compilation (about a second) at the first use. Thread-safe.
+    or a folder that cannot be written, costs a compilation (about a second) at the first use. `way`: `plain` does without pooled
+    memory, a filter of system calls and memory images; `auto` uses what the machine has of them, `fast` fails without. Thread-safe.
     """
 
-    def __init__(self, *, engine: Path, cache: Path | None, children: int = 2) -> None:
-        self._engine = engine
-        self._engine_code: Code | None = None
+    def __init__(self, *, engine: Path, cache: Path | None, children: int = 2, way: str = "auto") -> None:
+        self._way = way
+        self._wanted = wanted(way)
         self._press = Press()
         self._codes = Codes(cache, self._press)
-        self._crew = Crew(children)
+        self._supplies = Supplies(engine, self._codes)
+        self._crew = Crew(children, self._wanted, strict=way == "fast")
         self._finalizer = weakref.finalize(self, self._crew.close)
 
-    def run(self, program: Program, input: bytes, grants: Grants = NO_GRANTS, limits: Limits = DEFAULT_LIMITS) -> Outcome:
-        """The answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB).
+    def run(
+        self,
+        program: Program,
+        input: bytes,
+        grants: Grants = NO_GRANTS,
+        limits: Limits = DEFAULT_LIMITS,
+        services: Services | None = None,
+    ) -> Outcome:
+        """The answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB). `services` answers what `grants` allow of them.
 
         `ToolError`: what the guest says (its own code, or EGUEST), or what stopped it: ETIMEDOUT, ENOMEM, ESTACK, ETRAP, EOUTPUT,
         ELIMIT, EMODULE. `BackendError` EUNAVAILABLE: no child process, no engine, or the sandbox is closed.
@@ -67,18 +82,18 @@ class Sandbox:
         if len(input) > INPUT_LIMIT:
             raise ToolError("ELIMIT", f"the input is larger than {INPUT_LIMIT} bytes")
         order = _order(program, input, grants, limits)
-        started, kind, payload, cold = self._obeyed(program, order)
+        started, kind, payload, cold = self._obeyed(program, order, limits.patience_ms / 1000, services or Closed())
         if kind is Kind.FAILED:
-            _failed(payload, order)
+            raise _failure(payload, order)
         output, logs = _answer(payload, order)
         if kind is Kind.GUEST:
-            _guest_failed(output)
+            raise _with(logs, _guests(output))
         return Outcome(_strict(output), logs, (perf_counter() - started) * 1000, cold)
 
-    def check(self, wasm: bytes) -> None:
-        """Whether an upload keeps to the ABI `sigil/1` and compiles within the limits; `Refused` EMODULE says why not."""
+    def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil") -> None:
+        """Whether an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE says why not."""
         try:
-            scan(wasm)
+            scan(wasm, ABIS[abi])
             self._codes.code(wasm)
         except Unfit as unfit:
             raise Refused("EMODULE", str(unfit)) from None
@@ -93,52 +108,62 @@ class Sandbox:
             raise Refused("EMODULE", str(unfit)) from None
 
     def stats(self) -> Mapping[str, int]:
-        """`children` alive, `busy`, `waiting` callers, `started` and `killed` so far, `calls`."""
+        """`children` alive, `busy`, `waiting` callers, `started`, `killed` and `renewed` so far, `calls`.
+
+        Of what the children keep: `slots` in use, their `bytes`, `cold` starts and `evictions` so far.
+        """
         return MappingProxyType(self._crew.counts())
 
     def pids(self) -> frozenset[int]:
         """The process ids of the children that live."""
         return self._crew.pids()
 
+    def means(self) -> Means:
+        """What the children use, as far as one has been started."""
+        return self._crew.means
+
+    def told(self) -> str:
+        """Which path runs and why, in one line."""
+        return told(self._way, self._crew.means)
+
     def close(self) -> None:
         """End all children. Calls in progress and later ones fail with EUNAVAILABLE."""
         self._finalizer()
-        self._engine_code = None
+        self._supplies.clear()
         self._codes.close()
 
-    def _obeyed(self, program: Program, order: Run, *, again: bool = True) -> tuple[float, Kind, bytes, bool]:
+    def _obeyed(
+        self, program: Program, order: Run, patience: float, services: Services, *, again: bool = True
+    ) -> tuple[float, Kind, bytes, bool]:
         try:
-            with self._crew.runner() as child:
-                started = perf_counter()
-                return started, *child.obey(order, partial(self._fetch, program))
+            return self._obeyed_by_one(program, order, patience, services)
         except Late:
             raise _timed_out(order) from None
         except Breach as breach:
             if isinstance(breach, Unheard) and again:  # it died while it was idle: nothing has run
-                return self._obeyed(program, order, again=False)
+                return self._obeyed(program, order, patience, services, again=False)
             if not self._finalizer.alive:
                 raise BackendError("EUNAVAILABLE", "the sandbox was closed", source="sandbox") from None
             raise ToolError("ETRAP", "the sandbox process ended unexpectedly") from None
         except Unfit as unfit:
             raise ToolError("EMODULE", str(unfit)) from None
 
-    def _fetch(self, program: Program, name: str) -> Supply:
-        if name == ENGINE:
-            return Supply(self._the_engine(), 0)
-        wasm = program.load()
-        shape = scan(wasm) if program.kind == "sigil" else measure(wasm)
-        weight = _NATIVE * len(wasm) + min(shape.memory, _IMAGE_BYTES)
-        held = self._codes.held(sha256(wasm).hexdigest())
-        return Supply(held or (wasm if shape.bulk <= INLINE_BYTES else self._codes.code(wasm)), weight)
-
-    def _the_engine(self) -> Code:
-        if self._engine_code is None:
+    def _obeyed_by_one(self, program: Program, order: Run, patience: float, services: Services) -> tuple[float, Kind, bytes, bool]:
+        code = program.kind != "js" or not self._wanted.images
+        while True:
             try:
-                self._engine_code = self._codes.code(self._engine.read_bytes())
-            except (OSError, Unfit) as problem:
-                reason = f"no JavaScript engine: {one_line(str(problem))}"
-                raise BackendError("EUNAVAILABLE", reason, source="sandbox", suggestion="run scripts/build-engine") from None
-        return self._engine_code
+                with self._crew.runner(program.digest, patience, code=code) as child:
+                    started = perf_counter()
+                    return started, *child.obey(order, partial(self._fetch, program), partial(self._serve, child, services))
+            except Sealed:  # that runner has made room for one that takes code
+                code = True
+
+    def _serve(self, child: Child, services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
+        with self._crew.parked(child):
+            return answered(services, operation, argument, seconds)
+
+    def _fetch(self, program: Program, name: str) -> Supply:
+        return self._supplies.fetch(program, name, images=self._wanted.images)
 
 
 def _order(program: Program, input: bytes, grants: Grants, limits: Limits) -> Run:
@@ -147,7 +172,7 @@ def _order(program: Program, input: bytes, grants: Grants, limits: Limits) -> Ru
     return Run(
         digest=program.digest,
         linked=program.kind == "js",
-        grants=frozenset(name for name in GRANTS if getattr(grants, name)),
+        grants=frozenset(name for name in OWN if getattr(grants, name)) | (grants.services & SERVICES.keys()),
         pending=frozenset(grants.pending),
         timeout_ms=min(max(limits.timeout_ms, 1), TIMEOUT_LIMIT_MS),
         memory_bytes=min(max(limits.memory_bytes, 0), MEMORY_BYTES),
@@ -156,13 +181,21 @@ def _order(program: Program, input: bytes, grants: Grants, limits: Limits) -> Ru
     )
 
 
-def _failed(payload: bytes, order: Run) -> NoReturn:
-    code, _, message = payload.decode("utf-8", "replace").partition(" ")
-    if code == "ETIMEDOUT":
-        raise _timed_out(order)
+def _failure(payload: bytes, order: Run) -> SigilError:
+    try:
+        words, logs = unpack_answer(payload)
+    except Breach:  # the words alone
+        words, logs = payload, []
+    code, _, message = words.decode("utf-8", "replace").partition(" ")
     if code == "EUNAVAILABLE":
-        raise BackendError(code, one_line(message), source="sandbox")
-    raise ToolError(code if code in _OUR_CODES else "ETRAP", one_line(message))
+        return BackendError(code, one_line(message), source="sandbox")
+    known = ToolError(code if code in _OUR_CODES else "ETRAP", one_line(message))
+    return _with(map(_line, logs), _timed_out(order) if code == "ETIMEDOUT" else known)
+
+
+def _with(logs: Iterable[str], problem: SigilError) -> SigilError:
+    problem.logs = tuple(logs)
+    return problem
 
 
 def _timed_out(order: Run) -> ToolError:
@@ -176,10 +209,14 @@ def _answer(payload: bytes, order: Run) -> tuple[bytes, tuple[str, ...]]:
         raise ToolError("ETRAP", "the sandbox process answered nonsense") from None
     if len(output) > order.output_bytes:
         raise ToolError("ELIMIT", f"the output is larger than {order.output_bytes} bytes")
-    return output, tuple(one_line(line, LOG_CHARACTERS) for line in logs)
+    return output, tuple(map(_line, logs))
 
 
-def _guest_failed(output: bytes) -> NoReturn:
+def _line(said: str) -> str:
+    return one_line(said, LOG_CHARACTERS)
+
+
+def _guests(output: bytes) -> ToolError:
     try:
         failure = strict.loads(output)
     except UsageError:
@@ -187,7 +224,7 @@ def _guest_failed(output: bytes) -> NoReturn:
     said = failure if isinstance(failure, dict) else {}
     code, message = said.get("code"), said.get("message")
     known = code if isinstance(code, str) and _GUEST_CODE.fullmatch(code) and code not in _NOT_THE_GUESTS else "EGUEST"
-    raise ToolError(known, one_line(message) if isinstance(message, str) else "failed without a message")
+    return ToolError(known, one_line(message) if isinstance(message, str) else "failed without a message")
 
 
 def _strict(output: bytes) -> bytes:

@@ -22,6 +22,7 @@ _DEATHS = {
     -6: _TOO_MUCH,  # SIGABRT: the allocator gave up
     -9: _TOO_MUCH,  # SIGKILL: so did the kernel
     -24: _TOO_LONG,  # SIGXCPU
+    -31: _TOO_MUCH,  # SIGSYS: the allocator gave up, under the filter of system calls
 }
 _PLACE = re.compile(r"--> <anon>:(\d+):(\d+)", re.ASCII)
 

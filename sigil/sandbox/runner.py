@@ -1,96 +1,153 @@
-"""The child process that runs guests: takes an order, answers it, forgets everything but the modules."""
+"""The child process that runs guests: takes an order, answers it, forgets everything but the programs."""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
-from collections import OrderedDict
-from typing import NamedTuple
+from time import monotonic
 
-from sigil.sandbox import jail
-from sigil.sandbox.driver import Driver, Invalid, Loaded, Stopped
-from sigil.sandbox.frames import ENGINE, Breach, Channel, Kind, Run, pack_answer, unpack_run
+from sigil.sandbox import jail, seccomp
+from sigil.sandbox.driver import Driver, Invalid, Loaded
+from sigil.sandbox.frames import (
+    ENGINE,
+    POOLED,
+    SEALS,
+    Breach,
+    Channel,
+    Kind,
+    Run,
+    pack_answer,
+    pack_ask,
+    unpack_code,
+    unpack_run,
+    unpack_size,
+)
 from sigil.sandbox.host import Host
+from sigil.sandbox.images import Images, Script
+from sigil.sandbox.stops import Stopped
 from sigil.sandbox.ticker import Ticker
 
-_PROGRAMS = 64
-_PROGRAM_BYTES = 64 << 20
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 # wasmtime writes a module's first memory, up to 16 MiB of it, into an anonymous file.
-_BOUNDS = jail.Bounds(data=256 << 20, files=_PROGRAMS * 2 + 32, written=20 << 20)
+_BOUNDS = jail.Bounds(data=256 << 20, files=160, written=20 << 20)
+_ORDERS = frozenset((Kind.RUN,))
 
-
-class _Held(NamedTuple):
-    loaded: Loaded
-    weight: int
+_Held = Loaded | Script | bytes
+"""A module, a loaded source, or a source that was never loaded yet."""
 
 
 class Runner:
-    """Serves orders one after the other until the server is gone."""
+    """Serves orders one after the other until the server is gone. `sealing`: under a filter of system calls from the first guest on."""
 
-    def __init__(self, channel: Channel, driver: Driver, server: int) -> None:
+    def __init__(self, channel: Channel, driver: Driver, server: int, *, sealing: bool = False) -> None:
         self._channel = channel
         self._driver = driver
         self._ticker = Ticker(driver.bump, server)
-        self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._engine: Loaded | None = None
+        self._held: dict[str, _Held] = {}
+        self._images: Images | None = None
+        self._sealing = sealing
+        self._sealed = False
+        self._deadline = 0.0
 
-    def serve(self) -> None:
-        self._channel.send(Kind.READY)
+    def serve(self, means: int) -> None:
+        """`means`: what the server is told of this runner."""
+        self._channel.send(Kind.READY, bytes((means,)))
         while True:
-            _, payload = self._channel.receive(frozenset((Kind.RUN,)))
+            _, payload = self._channel.receive(_ORDERS)
             self._channel.send(*self._obey(unpack_run(payload)))
 
     def _obey(self, run: Run) -> tuple[Kind, bytes]:
-        host = Host(run)
+        host = Host(run, self._ask)
         try:
-            program, engine = self._program(run), self._engine if run.linked else None
-            succeeded, output = self._call(program, engine, run, host)
+            self._load(run)
+            self._seal()
+            succeeded, output = self._timed(run, host)
         except Stopped as stopped:
-            return Kind.FAILED, f"{stopped.code} {stopped.message}".encode("ascii")
+            return Kind.FAILED, pack_answer(f"{stopped.code} {stopped.message}".encode("ascii"), host.lines)
         except Invalid:
             return Kind.FAILED, b"EMODULE the module is not valid"
         return Kind.DONE if succeeded else Kind.GUEST, pack_answer(output, host.lines)
 
-    def _call(self, program: Loaded, engine: Loaded | None, run: Run, host: Host) -> tuple[bool, bytes]:
+    def _timed(self, run: Run, host: Host) -> tuple[bool, bytes]:
+        self._deadline = monotonic() + run.timeout_ms / 1000
         self._ticker.arm(run.timeout_ms / 1000)
         try:
-            return self._driver.call(program, engine, run.data, (run.memory_bytes, run.output_bytes), host)
+            return self._call(run, host)
         finally:
             self._ticker.disarm()
 
-    def _program(self, run: Run) -> Loaded:
-        if run.linked and self._engine is None:
-            self._engine = self._fetch(ENGINE).loaded
-        held = self._held.get(run.digest)
-        if held is None:
-            held = self._held[run.digest] = self._fetch(run.digest)
-            self._evict()
-        self._held.move_to_end(run.digest)
-        return held.loaded
+    def _call(self, run: Run, host: Host) -> tuple[bool, bytes]:
+        held = self._held[run.digest]
+        limits = (run.memory_bytes, run.output_bytes)
+        if isinstance(held, Loaded):
+            engine = self._held[ENGINE] if run.linked else None
+            return self._driver.call(held, engine if isinstance(engine, Loaded) else None, run.data, limits, host)
+        images = self._imaged()
+        if isinstance(held, bytes):
+            held = self._held[run.digest] = images.take(held, run.memory_bytes)
+        return images.call(held, run.data, limits, host)
 
-    def _fetch(self, digest: str) -> _Held:
-        self._channel.send(Kind.NEED, digest.encode("ascii"))
-        weight, wasm, descriptor = self._channel.receive_code()
-        if descriptor is None:
-            return _Held(self._driver.prepare(self._driver.compile(wasm)), weight)
+    def _imaged(self) -> Images:
+        if self._images is None:
+            engine = self._held[ENGINE]
+            if not isinstance(engine, Loaded):
+                raise Stopped("EMODULE", "the JavaScript engine is no module")
+            self._images = Images(self._driver, engine)
+        return self._images
+
+    def _ask(self, operation: str, argument: bytes) -> bytes:
+        """The server's answer. Time goes on: if it comes too late, the guest ends as soon as it goes on."""
+        left = max(0, int((self._deadline - monotonic()) * 1000))
         try:
-            return _Held(self._driver.prepare(self._driver.restore(f"{_DESCRIPTORS}/{descriptor}")), weight)
+            self._channel.send(Kind.ASK, pack_ask(operation, left, argument))
+            return self._channel.receive(frozenset((Kind.ANSWER,)))[1]
+        except Breach:  # the driver would take it for a request that is none
+            os._exit(0)
+
+    def _load(self, run: Run) -> None:
+        for name in (ENGINE, run.digest) if run.linked else (run.digest,):
+            if name not in self._held:
+                self._held[name] = self._fetch(name)
+
+    def _seal(self, *, executable: bool = False) -> None:
+        """Lock this process, once, before it touches a foreign byte: for good without new code, unless it begins with a foreign module."""
+        if self._sealing and not self._sealed:
+            self._sealed = True
+            seccomp.lock(executable=executable)
+
+    def _fetch(self, name: str) -> _Held:
+        self._channel.send(Kind.NEED, name.encode("ascii"))
+        kind, payload, descriptor = self._channel.receive_code()
+        gone, body = unpack_code(payload)
+        for old in gone:
+            self._forget(old)
+        if kind is Kind.SOURCE:
+            return body
+        if name != ENGINE:
+            self._seal(executable=True)
+        return self._driver.prepare(self._driver.compile(body) if descriptor is None else self._restored(descriptor, unpack_size(body)))
+
+    def _restored(self, descriptor: int, size: int) -> int:
+        """A module from native code, shared with other runners as long as files can be opened."""
+        try:
+            return self._driver.copied(descriptor, size) if self._sealed else self._driver.restore(f"{_DESCRIPTORS}/{descriptor}")
         finally:
             os.close(descriptor)
 
-    def _evict(self) -> None:
-        while len(self._held) > _PROGRAMS or (len(self._held) > 1 and sum(held.weight for held in self._held.values()) > _PROGRAM_BYTES):
-            self._driver.unload(self._held.popitem(last=False)[1].loaded)
+    def _forget(self, name: str) -> None:
+        held = self._held.pop(name, None)
+        if isinstance(held, Loaded):
+            self._driver.unload(held)
 
 
-def main(server: str, library: str, descriptor: str, pooling: str) -> None:
-    """Serve on the socket `descriptor`; `pooling` is `1` when the address space allows a pool."""
+def main(server: str, library: str, descriptor: str, sealing: str, pooling: str) -> None:
+    """Serve on the socket `descriptor`; `pooling` is `1` when the address space allows a pool, `sealing` when calls shall be filtered."""
+    seals = sealing == "1" and seccomp.available()
     driver = Driver(library, pooling=pooling == "1")
-    runner = Runner(Channel(socket.socket(fileno=int(descriptor))), driver, int(server))
+    runner = Runner(Channel(socket.socket(fileno=int(descriptor))), driver, int(server), sealing=seals)
     jail.lock(int(server), _BOUNDS)
     try:
-        runner.serve()
+        runner.serve((SEALS if seals else 0) | (POOLED if pooling == "1" else 0))
     except Breach:
         os._exit(0)

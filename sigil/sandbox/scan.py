@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sigil.errors import one_line
+from sigil.sandbox.abi import SIGIL, Abi, Signature
 from sigil.sandbox.features import MEMORY_BYTES, TABLE_ELEMENTS, TABLES
 
 MAGIC = b"\0asm\x01\0\0\0"
@@ -17,26 +18,11 @@ MEMORY_PAGES = MEMORY_BYTES >> 16
 ENTRIES = 20_000
 """Types, globals, exports, element and data segments: at most so many each."""
 
-I32 = 0x7F
+_IMPORTS_MOST = 64
 _VALUE_TYPES = frozenset({0x7F, 0x7E, 0x7D, 0x7C, 0x7B, 0x70, 0x6F})
 _ORDER = {section: place for place, section in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11))}
 _CUSTOM, _TYPE, _IMPORT, _FUNCTION, _TABLE, _MEMORY, _GLOBAL, _EXPORT, _START, _ELEMENT, _CODE, _DATA, _DATA_COUNT = range(13)
 _COUNTED = {_GLOBAL: "globals", _ELEMENT: "element segments", _DATA: "data segments"}
-
-Signature = tuple[tuple[int, ...], tuple[int, ...]]
-"""Parameter and result types of a function, as the bytes of the format."""
-
-IMPORTS: dict[tuple[bytes, bytes], Signature] = {
-    (b"sigil", b"call"): ((I32, I32), (I32,)),
-    (b"sigil", b"take"): ((I32,), ()),
-}
-EXPORTS: dict[bytes, tuple[Signature, ...]] = {
-    b"sigil_alloc": (((I32,), (I32,)),),
-    b"sigil_run": (((I32, I32), (I32,)),),
-    b"sigil_out_ptr": (((), (I32,)),),
-    b"sigil_out_len": (((), (I32,)),),
-}
-OPTIONAL_EXPORTS: dict[bytes, tuple[Signature, ...]] = {b"sigil_start": (((), ()), ((), (I32,)))}
 
 
 class Unfit(Exception):
@@ -109,9 +95,9 @@ class Reader:
         return kind
 
 
-def scan(wasm: bytes) -> Shape:
-    """The shape of an upload that keeps to the ABI `sigil/1` and the published limits; `Unfit` otherwise."""
-    module = _Module()
+def scan(wasm: bytes, abi: Abi = SIGIL) -> Shape:
+    """The shape of an upload that keeps to `abi` and the published limits; `Unfit` otherwise."""
+    module = _Module(abi)
     bulk = 0
     for section, reader in sections(wasm):
         module.read(section, reader)
@@ -155,7 +141,9 @@ def _bulk(section: int, reader: Reader) -> int:
 class _Module:
     """Collects what the checks need while the sections pass by."""
 
-    def __init__(self) -> None:
+    def __init__(self, abi: Abi) -> None:
+        self.abi = abi
+        self.needs = dict(abi.needs)
         self.types: list[Signature] = []
         self.functions: list[int] = []
         self.imported = 0
@@ -190,12 +178,14 @@ class _Module:
             self.types.append((reader.value_types(), reader.value_types()))
 
     def _imports(self, reader: Reader) -> None:
-        for _ in range(reader.count("imports", 16)):
+        for _ in range(reader.count("imports", _IMPORTS_MOST)):
             name = (reader.name(), reader.name())
-            if name not in IMPORTS:
-                raise Unfit(f"imports {_shown(name[0])}.{_shown(name[1])}: only sigil.call and sigil.take exist")
-            if reader.byte() != 0 or self._signature(reader.u32()) != IMPORTS[name]:
-                raise Unfit(f"imports sigil.{name[1].decode()} with a wrong type")
+            signature = self.abi.imports.get(name)
+            if signature is None:
+                raise Unfit(f"imports {_shown(name[0])}.{_shown(name[1])}: {self.abi.only}")
+            if reader.byte() != 0 or self._signature(reader.u32()) != signature:
+                raise Unfit(f"imports {_shown(name[0])}.{_shown(name[1])} with a wrong type")
+            self.needs.pop(name, None)
             self.functions.append(-1)
             self.imported += 1
 
@@ -240,11 +230,13 @@ class _Module:
             raise Unfit("the functions and their bodies differ in number")
         if self.exports.get(b"memory") != (2, 0) or not self.memories:
             raise Unfit("exports no memory")
-        for name, allowed in EXPORTS.items():
-            self._exported(name, allowed)
-        for name, allowed in OPTIONAL_EXPORTS.items():
+        for name, signature in self.abi.exports.items():
+            self._exported(name, (signature,))
+        for name, allowed in self.abi.optional.items():
             if name in self.exports:
                 self._exported(name, allowed)
+        for reason in self.needs.values():
+            raise Unfit(reason)
 
     def _exported(self, name: bytes, allowed: tuple[Signature, ...]) -> None:
         if name not in self.exports:

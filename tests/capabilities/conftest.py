@@ -9,10 +9,9 @@ import orjson
 import pytest
 
 import sigil
-from sigil import execution
 from sigil.compile import build
 from sigil.errors import SigilError
-from sigil.golden import Verdict, verdicts
+from sigil.golden import Bench, Verdict, rehearsed, verdicts
 from sigil.library import packages
 from sigil.manifest import Manifest, Package
 from sigil.protocol import Json
@@ -32,7 +31,7 @@ class Library:
     def __call__(self, name: str, **arguments: Json) -> Json:
         """What the capability answers; `SigilError` when it fails."""
         manifest, program = self.members[name]
-        return orjson.loads(execution.call(self.sandbox, manifest, program, arguments).output)
+        return orjson.loads(rehearsed(Bench(self.sandbox), manifest, program, arguments).output)
 
     def code_of(self, name: str, **arguments: Json) -> str:
         """The code of the failure; empty when the capability answers."""
@@ -43,7 +42,7 @@ class Library:
         return ""
 
     def verdicts_of(self, package: Package) -> list[Verdict]:
-        return verdicts(self.sandbox, package.manifest, _program(package, self.sandbox))
+        return verdicts(Bench(self.sandbox), package.manifest, _program(package, self.sandbox))
 
 
 @pytest.fixture(scope="session")

@@ -78,7 +78,7 @@ def test_an_unknown_parameter_is_named_rather_than_passed_over(library: Library,
 
 def test_the_example_of_the_manifest_page_works(library: Library) -> None:
     page = (FOLDER.parent / "docs" / "manifest.md").read_text(encoding="utf-8")
-    [toml], [source] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL), re.findall(r"```js\n(.*?)```", page, re.DOTALL)
+    toml, source = (re.findall(rf"```{lang}\n(.*?)```", page, re.DOTALL)[0] for lang in ("toml", "js"))
     manifest, _ = parse_toml(toml)
     assert len(manifest.tests) == 3
     assert [verdict for verdict in library.verdicts_of(Package(manifest, source.encode())) if verdict.problem] == []

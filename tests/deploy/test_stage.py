@@ -17,6 +17,7 @@ from scripts.staging import stage as staging
 from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage
 from scripts.staging.trouble import StagingError
 from sigil.engine import ENGINE
+from sigil.toolchain.c import BUILT
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack, unique
 
@@ -235,10 +236,11 @@ def test_the_engine_is_compiled_already_and_nothing_is_written_into_the_stage(st
 
 
 @pytest.mark.parametrize("name", SANDBOXED)
-def test_the_native_code_that_is_shipped_is_that_of_the_engine(name: str, staged: Path) -> None:
-    (code,) = (staged / name / "sigil" / "sandbox" / "shipped").iterdir()
+def test_the_native_code_that_is_shipped_is_that_of_the_engine_and_the_librarys_modules(name: str, staged: Path) -> None:
+    shipped = (staged / name / "sigil" / "sandbox" / "shipped").iterdir()
+    modules = (ENGINE, *BUILT.glob("*.wasm"))
 
-    assert code.name == f"{sha256(ENGINE.read_bytes()).hexdigest()}.code"
+    assert {code.name for code in shipped} == {f"{sha256(module.read_bytes()).hexdigest()}.code" for module in modules}
 
 
 def test_a_stage_names_what_stays_at_home(staged: Path) -> None:

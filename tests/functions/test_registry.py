@@ -15,8 +15,7 @@ from mangum import Mangum
 
 from functions import registry as door
 from sigil.errors import BackendError, UsageError
-from sigil.protocol import Caller
-from sigil.wire import Keeper
+from sigil.registry import LocalRegistry
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,14 +90,14 @@ def test_a_wrong_setting_of_the_server_is_not_the_callers_fault(handler: Mangum,
 def test_a_registry_that_could_not_be_opened_is_tried_again() -> None:
     tries = []
 
-    def opening() -> Keeper:
+    def opening() -> LocalRegistry:
         tries.append(1)
         raise UsageError("ESETTING", "not yet")
 
     later = door.Later(opening)
     for _ in range(2):
         with pytest.raises(BackendError):
-            later.inspect("x", Caller("main"))
+            later()
     assert len(tries) == 2
     later.close()
 

@@ -82,9 +82,11 @@ def test_every_field_of_a_manifest_is_documented(part: type[BaseModel]) -> None:
 def test_every_route_of_the_server_is_documented() -> None:
     from functions import local, webhook
     from sigil import http
+    from sigil.gate import Gate
 
-    chat = local.chat_routes(None, "")  # type: ignore[arg-type]
-    routes = [*webhook.router(lambda: None).routes, *http.router(None, "").routes, *chat.routes]  # type: ignore[arg-type,return-value]
+    chat = local.chat_routes(None, Gate(""))  # type: ignore[arg-type]
+    sigil_routes = http.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
+    routes = [*webhook.router(lambda: None).routes, *sigil_routes, *chat.routes]  # type: ignore[arg-type,return-value]
     paths = {route.path.partition("{")[0].rstrip("/") for route in routes if isinstance(route, APIRoute)}
 
     assert paths

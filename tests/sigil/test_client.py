@@ -18,12 +18,12 @@ from sigil import http as sigil_http
 from sigil.artifacts import MemoryArtifacts
 from sigil.client import RemoteRegistry
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
+from sigil.keeper import Keeper
 from sigil.kv.memory import MemoryKV
 from sigil.protocol import LIBRARY, Caller, Deployed
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.statuses import error_of, status_of
-from sigil.wire import Keeper
 from tests.fakes.server import Answer, RecordingServer, json_answer
 from tests.sigil.serving import served
 
@@ -106,9 +106,10 @@ class TestARegistryHereOrElsewhere:
         assert again == replace(first, created=False)
 
     def test_what_waits_for_an_owner_and_when_it_ends_is_said(self, registry: Keeper, person: Caller) -> None:
-        made = registry.deploy({"execute": "return 1;", "permissions": {"kv": True}, "type": "ephemeral", "ttl": 60}, person)
+        asked = {"http": ["GET example.com/"], "kv": True}
+        made = registry.deploy({"execute": "return 1;", "permissions": asked, "type": "ephemeral", "ttl": 60}, person)
         assert made.offer.name.startswith("t-")
-        assert made.pending == ("kv",)
+        assert made.pending == ("http:GET example.com/",)
         assert made.expires_at is not None
 
     def test_a_query_offers_what_a_deploy_made(self, registry: Keeper, person: Caller) -> None:
@@ -280,7 +281,7 @@ def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(token: str
 
 
 def test_a_wrong_token_is_refused_by_the_other_side(remote: RemoteRegistry, person: Caller, asking: Callable[..., RemoteRegistry]) -> None:
-    other = asking(remote._base, "another-token")
+    other = asking(remote._line._base, "another-token")
     assert failure(lambda: other.query("x", person)) == (Refused, "EAUTH", "http")
 
 

@@ -412,10 +412,11 @@ return [Date.now() > 1.6e12, new Date().getTime() > 1.6e12, Math.random() !== Ma
 
 
 def test_what_leaves_the_sandbox_waits_for_an_owner_and_says_so(registry: LocalRegistry) -> None:
-    asked = {"http": ["GET api.example.com/v1/"], "secrets": ["KEY@api.example.com"], "call": ["other"], "kv": True}
+    registry.deploy(spec("hash", "return 1"), PERSON)
+    asked = {"http": ["GET api.example.com/v1/"], "secrets": ["KEY@api.example.com"], "call": ["other", "bob/other"], "kv": True}
     done = registry.deploy(spec("far", "return await fetch('https://api.example.com/v1/x')", permissions=asked, requires=["hash"]), PERSON)
 
-    assert done.pending == ("http:GET api.example.com/v1/", "secret:KEY@api.example.com", "call:other", "call:hash", "kv")
+    assert done.pending == ("http:GET api.example.com/v1/", "secret:KEY@api.example.com", "call:bob/other")
     assert registry.inspect("far", PERSON)["pending"] == list(done.pending)
     with pytest.raises(ToolError) as caught:
         registry.run("far", {"text": ""}, PERSON)

@@ -4,11 +4,12 @@
 
 const { call: callHost, digest: digestOf, hmac: hmacOf, encode: encodeText, decode: decodeText, seed } = intrinsics;
 const { stringify, parse } = JSON;
-const { defineProperty, getOwnPropertyNames, getPrototypeOf } = Object;
+const { defineProperty, entries, getOwnPropertyNames, getPrototypeOf } = Object;
 const { apply, construct, ownKeys } = Reflect;
 const { isArray } = Array;
 const TheirError = InternalError;
 const { floor } = Math;
+const LARGE = 1000; // characters of a request that the host may find too much
 const wellFormed = String.prototype.toWellFormed;
 
 function define(name, value, owner = globalThis) {
@@ -20,18 +21,20 @@ function defineClass(kind) {
   define(kind.name, kind);
 }
 
-function failure(code, message) {
-  const error = new Error(message);
+function failure(code, message, Kind = Error) {
+  const error = new Kind(message);
   error.code = code;
   return error;
 }
 
 // Asks the host: { op, arg } goes out, `ok` comes back, or the failure that the host names. What was not granted is EPERM.
-function ask(op, arg) {
-  const text = callHost(stringify({ op, arg }));
-  if (text === null) throw failure("EHOST", `the host knows no ${op}`);
+function ask(op, arg, Kind) {
+  const request = stringify({ op, arg });
+  const text = callHost(request);
+  if (text === null && request.length > LARGE) throw failure("ELIMIT", `the request for ${op} is too large or nested too deep`, Kind);
+  if (text === null) throw failure("EHOST", `the host knows no ${op}`, Kind);
   const answer = parse(text);
-  if (answer.error) throw failure(answer.error.code, answer.error.message);
+  if (answer.error) throw failure(answer.error.code, answer.error.message, Kind);
   return answer.ok;
 }
 

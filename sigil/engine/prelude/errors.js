@@ -3,7 +3,8 @@
 const MESSAGE_LIMIT = 300;
 const AT_LOAD = 0, AT_OUTPUT = 2, AT_PENDING = 3, AT_INPUT = 4, AT_CLOSED = 5; // 1 is the run itself; shim.c counts the same
 const WRAPPER = 23; // characters that stand before the author's first line
-const MODULES = "import and export do not exist here: write the body of async (input, env) => { … } and return the result";
+const IMPORTS = "there is nothing to import here: one file holds all that it needs";
+const FORMS = "write the body of async (input, env) => { … }, or a module with export default { async fetch(request, env, ctx) { … } }";
 
 function isCode(code) {
   if (typeof code !== "string" || code.length < 3 || code.length > 16 || code[0] !== "E") return false;
@@ -31,19 +32,25 @@ function oneLine(text) {
 
 // [line, column] of the first frame in the author's source, counted from 1.
 function place(error) {
-  const stack = error.stack;
-  const at = typeof stack === "string" ? /capability:(\d+):(\d+)/.exec(stack) : null;
+  const stack = error?.stack;
+  const at = typeof stack === "string" ? /capability(\.mjs)?:(\d+):(\d+)/.exec(stack) : null;
   if (!at) return null;
-  return [+at[1], at[1] === "1" ? +at[2] - WRAPPER : +at[2]];
+  return [+at[2], !at[1] && at[2] === "1" ? +at[3] - WRAPPER : +at[3]];
 }
 
-function describeSyntax(error, source) {
-  const at = place(error), lines = source.split("\n");
-  if (!at) return ["ESYNTAX", error.message];
+function placed(reason, at, lines) {
+  if (!at) return ["ESYNTAX", reason];
   const [line, column] = at;
   if (line > lines.length) return ["ESYNTAX", `unexpected end of the source, or a brace too many (${lines.length}:${lines.at(-1).length + 1})`];
-  const reason = /^\s*(import|export)\b/.test(lines[line - 1]) ? MODULES : error.message;
   return ["ESYNTAX", `${reason} (${line}:${column < 1 ? 1 : column})`];
+}
+
+// `asModule` is what is wrong with the source as a module; that counts when import or export made the body fail.
+function describeSyntax(error, source, asModule) {
+  const at = place(error), lines = source.split("\n");
+  if (asModule instanceof ReferenceError) return placed(IMPORTS, at, lines);
+  if (!at || !/^\s*(import|export)\b/.test(lines[at[0] - 1])) return placed(error.message, at, lines);
+  return asModule?.message ? placed(asModule.message, place(asModule), lines) : placed(FORMS, at, lines);
 }
 
 function describeThrown(error) {
@@ -55,21 +62,21 @@ function describeThrown(error) {
   return ["ETHROWN", `${name}: ${message}${at ? ` (line ${at[0]})` : ""}`];
 }
 
-function explain(error, when, source) {
+function explain(error, when, source, asModule) {
   if (when === AT_PENDING) return ["EPENDING", "the promise never settles"];
   if (when === AT_CLOSED) return ["ESYNTAX", "the body closes more braces than it opens"];
-  if (when === AT_LOAD && error instanceof SyntaxError) return describeSyntax(error, source);
+  if (when === AT_LOAD && error instanceof SyntaxError) return describeSyntax(error, source, asModule);
   if (when === AT_INPUT && error instanceof SyntaxError) return ["EINPUT", "the input is no JSON"];
   if (when === AT_OUTPUT && error instanceof TypeError) return ["EOUTPUT", `the result is not JSON: ${error.message}`];
   return describeThrown(error);
 }
 
-// The hook of shim.c: the failure as JSON. `when` says where it was raised, `source` is the author's text at AT_LOAD.
-function describe(error, when, source) {
+// The hook of shim.c: the failure as JSON. `when` says where it was raised; at AT_LOAD `source` is the author's text.
+function describe(error, when, source, asModule) {
   let code = "ETHROWN", message = "what was thrown cannot be read";
   try {
     if (error instanceof TheirError && error.message === "out of memory") return '{"code":"ENOMEM","message":"out of memory"}';
-    [code, message] = explain(error, when, source);
+    [code, message] = explain(error, when, source, asModule);
   } catch {}
   return stringify({ code, message: oneLine(message) || code });
 }

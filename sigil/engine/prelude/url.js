@@ -4,9 +4,11 @@ function formDecode(text) {
   return percentDecode(text.replaceAll("+", " "));
 }
 
-function formEncode(text) {
+function formEncode(value) {
+  const text = unicode(value);
+  if (/^[*\-._0-9A-Za-z]*$/.test(text)) return text;
   let out = "";
-  for (const byte of encodeText(unicode(text))) {
+  for (const byte of encodeText(text)) {
     const c = String.fromCharCode(byte);
     out += byte === 0x20 ? "+" : /[*\-._0-9A-Za-z]/.test(c) ? c : hexByte(byte);
   }
@@ -23,7 +25,7 @@ function parseForm(text) {
 function formPairs(init) {
   if (init === undefined || init === null) return [];
   if (typeof init !== "object") return parseForm(`${init}`.replace(/^\?/, ""));
-  if (typeof init[Symbol.iterator] !== "function") return Object.entries(init).map(([name, value]) => [unicode(name), unicode(value)]);
+  if (typeof init[Symbol.iterator] !== "function") return entries(init).map(([name, value]) => [unicode(name), unicode(value)]);
   return Array.from(init, (pair) => {
     const both = [...pair];
     if (both.length !== 2) throw new TypeError("a parameter is a pair of name and value");

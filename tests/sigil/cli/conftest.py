@@ -46,6 +46,7 @@ def place(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     for name in ("UNCAGED_STORE", "UNCAGED_ARTIFACTS", "UNCAGED_AGENT", "SIGIL_URL", "SIGIL_TOKEN", "SIGIL_ENGINE", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UNCAGED_DATA", str(data))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("UNCAGED_LIBRARY", "none")
     monkeypatch.setenv("SIGIL_RUNNERS", "1")
     work = tmp_path / "work"

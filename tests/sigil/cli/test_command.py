@@ -28,6 +28,10 @@ from tests.sigil.serving import served
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = ("init", "check", "test", "deploy", "query", "inspect", "run", "list", "remove", "doctor", "version")
+COMMANDS += ("versions", "diff", "rollback", "yank", "publish", "export", "import")
+COMMANDS += ("grant", "grants", "revoke")
+COMMANDS += ("login", "logout", "whoami", "audit", "logs", "status")
+COMMANDS += ("grant", "grants", "revoke")
 
 
 def started(*words: str, **options: Any) -> subprocess.Popen[bytes]:

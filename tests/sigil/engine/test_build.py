@@ -19,6 +19,7 @@ ABI = {
     "memory": None,
     "sigil_alloc": (["i32"], ["i32"]),
     "sigil_load": (["i32", "i32"], ["i32"]),
+    "sigil_tidy": ([], ["i32"]),
     "sigil_run": (["i32", "i32"], ["i32"]),
     "sigil_out_ptr": ([], ["i32"]),
     "sigil_out_len": ([], ["i32"]),

@@ -16,8 +16,14 @@ SYNTAX = {
     "}, async (input, env) => {": "the body closes more braces than it opens",
     "}); globalThis.pwned = 1; (async () => {": "(1:2)",
     "} + async () => {": "(1:3)",
-    "import fs from 'fs'": "import and export do not exist here: write the body of async (input, env) => { … } and return the result",
-    "\nexport default { async fetch() {} }": "(2:1)",
+    "import fs from 'fs'": "there is nothing to import here: one file holds all that it needs (1:8)",
+    "const a = 1;\nimport fs from 'fs';\nexport default () => a": "there is nothing to import here: one file holds all that it needs (2:8)",
+    "export * from './other.js'": "there is nothing to import here: one file holds all that it needs (1:1)",
+    "\nexport const a = 1": "the module has no default export: export default { async fetch(request, env, ctx) { … } }",
+    "export default {\n  async fetch() { return 1 +* 2 }\n}": "unexpected token in expression: '*' (2:29)",
+    "export default 1;\nreturn 2": "return not in a function (2:1)",
+    "export default {\n": "(2:1)",
+    "return 'export default {}' +* 1": "unexpected token in expression: '*' (1:29)",
 }
 THROWN = {
     "null.x": ("ETHROWN", "TypeError: cannot read property 'x' of null (line 1)"),
@@ -117,4 +123,8 @@ def test_a_host_that_knows_no_such_operation_is_told_about() -> None:
     call = Deaf("return Date.now()")
     call.load()
     with pytest.raises(Failed, match="EHOST: the host knows no clock"):
+        call.run(b"null")
+    call = Deaf("return env.call('x', 'y'.repeat(2000))")
+    call.load()
+    with pytest.raises(Failed, match="ELIMIT: the request for call is too large or nested too deep"):
         call.run(b"null")

@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 from sigil.sandbox.frames import (
     FRAME_LIMIT,
     GRANTS,
-    PENDING,
+    OPERATIONS,
+    SERVICES,
     Breach,
     Channel,
     Kind,
     Late,
     Run,
     pack_answer,
+    pack_ask,
     pack_run,
     unpack_answer,
+    unpack_ask,
     unpack_run,
 )
 
@@ -29,7 +32,7 @@ ANY = frozenset(Kind)
 SIZES = st.integers(0, 2**32 - 1)
 RUNS = st.builds(
     Run, st.text("abc0:-", max_size=128), st.booleans(), st.frozensets(st.sampled_from(sorted(GRANTS))),
-    st.frozensets(st.sampled_from(sorted(PENDING))), SIZES, SIZES, SIZES, st.binary(max_size=100),
+    st.frozensets(st.sampled_from(sorted(SERVICES))), SIZES, SIZES, SIZES, st.binary(max_size=100),
 )  # fmt: skip
 
 
@@ -44,6 +47,20 @@ def test_any_bytes_are_an_order_or_a_breach(payload: bytes) -> None:
         unpack_run(payload)
     except Breach:
         return
+
+
+@given(st.sampled_from(OPERATIONS), SIZES, st.binary(max_size=100))
+def test_a_request_arrives_as_it_was_made(operation: str, milliseconds: int, argument: bytes) -> None:
+    assert unpack_ask(pack_ask(operation, milliseconds, argument)) == (operation, milliseconds, argument)
+
+
+@given(st.binary(max_size=20))
+def test_any_bytes_are_a_request_or_a_breach(payload: bytes) -> None:
+    try:
+        operation, _, argument = unpack_ask(payload)
+    except Breach:
+        return
+    assert (operation in OPERATIONS, argument) == (True, payload[5:])
 
 
 @given(st.binary(max_size=100), st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5))

@@ -59,7 +59,7 @@ def test_a_hundred_log_lines_are_kept(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("operation", ["clock", "random", "log"])
 def test_what_is_not_declared_is_refused_with_the_way_out(operation: str, sandbox: Sandbox) -> None:
     answer = ask(sandbox, f'{{"op":"{operation}","arg":{{"n":1,"text":"x"}}}}', Grants())
-    assert answer == {"error": {"code": "EPERM", "message": f"{operation} is not granted: declare permissions.{operation}"}}
+    assert answer == {"error": {"code": "EPERM", "message": f"{operation} is not declared: add permissions.{operation} to the manifest"}}
 
 
 @pytest.mark.parametrize(("operation", "permission"), [("http.fetch", "http"), ("kv.get", "kv"), ("kv.delete", "kv"), ("call", "call")])
@@ -68,10 +68,10 @@ def test_what_leaves_the_sandbox_waits_for_an_owner(operation: str, permission: 
     undeclared = ask(sandbox, request)["error"]
     assert undeclared == {
         "code": "EPERM",
-        "message": f"{operation} is not granted: declare permissions.{permission} and let an owner grant it",
+        "message": f"{operation} is not declared: add permissions.{permission} to the manifest",
     }
     waiting = ask(sandbox, request, Grants(pending=("secret", permission)))["error"]
-    assert waiting == {"code": "EPERM", "message": f"{operation} waits for an owner's grant"}
+    assert waiting == {"code": "EPERM", "message": f"{operation} waits for an owner's grant: `sigil grant NAME`"}
 
 
 def test_an_unknown_operation_is_refused_in_one_clean_line(sandbox: Sandbox) -> None:

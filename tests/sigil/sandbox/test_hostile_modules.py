@@ -183,7 +183,7 @@ def test_modules_with_large_first_memories_do_not_fill_the_child(sandbox: Sandbo
         images = [entry for entry in Path(f"/proc/{pid}/fd").iterdir() if "wasm-memory-image" in os.readlink(entry)]
     except PermissionError:  # not root: the child is not dumpable
         return
-    assert 1 <= len(images) <= 4
+    assert len(images) <= 4  # none under a filter of system calls
 
 
 def test_an_input_of_a_mebibyte_passes_and_a_larger_one_is_refused(sandbox: Sandbox) -> None:

@@ -35,13 +35,13 @@ RECURSIONS = (
 )
 MACHINE = ("process", "require", "Deno", "Bun", "std", "os", "WebAssembly", "__host", "scriptArgs", "print", "load")
 DENIED = {
-    "return Date.now()": "clock is not granted: declare permissions.clock",
-    "return new Date()": "clock is not granted: declare permissions.clock",
-    "return Math.random()": "random is not granted: declare permissions.random",
-    "console.log(1)": "log is not granted: declare permissions.log",
-    "return fetch('https://example.com/')": "http.fetch is not granted: declare permissions.http and let an owner grant it",
-    "return env.KV.get('a')": "kv.get is not granted: declare permissions.kv and let an owner grant it",
-    "return env.call('other', {})": "call is not granted: declare permissions.call and let an owner grant it",
+    "return Date.now()": "clock is not declared: add permissions.clock to the manifest",
+    "return new Date()": "clock is not declared: add permissions.clock to the manifest",
+    "return Math.random()": "random is not declared: add permissions.random to the manifest",
+    "console.log(1)": "log is not declared: add permissions.log to the manifest",
+    "return fetch('https://example.com/')": "http.fetch is not declared: add permissions.http to the manifest",
+    "return env.KV.get('a')": "kv.get is not declared: add permissions.kv to the manifest",
+    "return env.call('other', {})": "call is not declared: add permissions.call to the manifest",
 }
 
 

@@ -18,9 +18,10 @@ import pytest
 from sigil.errors import BackendError, ToolError
 from sigil.sandbox import spawn
 from sigil.sandbox.child import Child, Supply
-from sigil.sandbox.frames import Breach, Channel, Kind, Late, Run, pack_answer
+from sigil.sandbox.frames import Breach, Channel, Kind, Late, Run, pack_answer, pack_ask
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Limits
+from sigil.sandbox.shelf import Held, Shelf
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
 
@@ -69,7 +70,9 @@ def test_no_child_is_started_before_the_first_call(opened: Callable[..., Sandbox
     sandbox = opened(children=2)
     assert sandbox.stats()["children"] == 0
     sandbox.run(ECHO, b"1")
-    assert dict(sandbox.stats()) == {"children": 1, "busy": 0, "waiting": 0, "started": 1, "killed": 0, "calls": 1}
+    told = {name: value for name, value in sandbox.stats().items() if name != "bytes"}
+    once = dict.fromkeys(("children", "started", "calls", "slots", "cold"), 1)
+    assert told == once | dict.fromkeys(("busy", "waiting", "killed", "renewed", "evictions"), 0)
 
 
 def test_this_process_never_loads_the_runtime() -> None:
@@ -270,6 +273,10 @@ def test_a_missing_engine_is_no_fault_of_the_tool(opened: Callable[..., Sandbox]
     assert sandbox.run(ECHO, b"1").output == b"1"
 
 
+def nobody(operation: str, argument: bytes, seconds: float) -> bytes:
+    raise AssertionError("nothing was granted")
+
+
 HOSTILE = {
     "garbage": lambda end: end.sendall(b"\xff" * 64),
     "a huge length": lambda end: end.sendall(b"\x06\xff\xff\xff\xff"),
@@ -280,6 +287,9 @@ HOSTILE = {
     "two frames at once": lambda end: end.sendall(b"\x06\0\0\0\x00\x06\0\0\0\x00"),
     "a need of another program": lambda end: Channel(end).send(Kind.NEED, b"other"),
     "a need without end": lambda end: [Channel(end).send(Kind.NEED, b"x") for _ in range(3)],
+    "a request without a grant": lambda end: Channel(end).send(Kind.ASK, pack_ask("kv.get", 1000, b"{}")),
+    "an unknown request": lambda end: Channel(end).send(Kind.ASK, b"\x63\0\0\0\0{}"),
+    "half a request": lambda end: Channel(end).send(Kind.ASK, b"\0"),
     "nothing": lambda end: end.close(),
 }
 
@@ -289,21 +299,23 @@ def test_a_child_that_breaks_the_protocol_breaks_nothing_else(name: str) -> None
     ours, theirs = socket.socketpair()
     child = Child.__new__(Child)
     child._channel = Channel(ours)
+    child.shelf = Shelf()
     order = Run("x", False, frozenset(), frozenset(), 1000, 1 << 20, 100, b"1")
     with ours, theirs:
         HOSTILE[name](theirs)
         with pytest.raises(Breach):
-            child.obey(order, lambda _: Supply(b"wasm", 0))
+            child.obey(order, lambda _: Supply(b"wasm", Held(0)), nobody)
 
 
 def test_an_answer_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     child = Child.__new__(Child)
     child._channel = Channel(ours)
+    child.shelf = Shelf()
     with ours, theirs:
         theirs.sendall(b"\x06\0\0\0\x09abc")
         with pytest.raises(Late):
-            child.obey(Run("x", False, frozenset(), frozenset(), 1, 1 << 20, 100, b"1"), lambda _: Supply(b"wasm", 0))
+            child.obey(Run("x", False, frozenset(), frozenset(), 1, 1 << 20, 100, b"1"), lambda _: Supply(b"wasm", Held(0)), nobody)
 
 
 def test_lies_about_the_answer_are_not_believed(monkeypatch: pytest.MonkeyPatch, opened: Callable[..., Sandbox]) -> None:

@@ -1,0 +1,151 @@
+"""A fresh, isolated call beside the peers, in one run: workerd's Worker Loader, QuickJS, monty and Extism.
+
+The peers come from npm and PyPI into `build/peers` at the first run; nothing of the product needs them.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+import wasmtime
+
+from scripts.benchmarks.rows import Row
+from scripts.benchmarks.sandbox import ECHO, ENGINE, INPUT, JS, program, timed
+from sigil.compile.javascript import plugin
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Kind
+
+HERE: Final = Path(__file__).parent / "beside"
+FOLDER: Final = Path(__file__).parent.parent.parent / "build" / "peers"
+WORKERD: Final = "workerd@1.20261117.1"
+PYTHON: Final = ("quickjs==1.19.4", "pydantic-monty==1.4.0", "extism==1.1.1")
+CALLS: Final = 300
+LOADED: Final = 60
+WORKER: Final = "export default { async fetch(request) { const input = await request.json(); return Response.json(input); } };"
+EXTISM: Final = """(module
+    (import "extism:host/env" "input_length" (func $length (result i64)))
+    (import "extism:host/env" "input_load_u8" (func $load (param i64) (result i32)))
+    (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+    (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+    (import "extism:host/env" "output_set" (func $output (param i64 i64)))
+    (func (export "run") (result i32) (local $at i64) (local $room i64)
+        (local.set $room (call $alloc (call $length)))
+        (loop $next
+            (call $store (i64.add (local.get $room) (local.get $at)) (call $load (local.get $at)))
+            (local.set $at (i64.add (local.get $at) (i64.const 1)))
+            (br_if $next (i64.lt_u (local.get $at) (call $length))))
+        (call $output (local.get $room) (call $length))
+        (i32.const 0)))"""
+
+
+def run(data: Path | None) -> Iterator[Row]:
+    """Milliseconds; the floor of a row is ours, so the ratio says how many times as long the peer takes."""
+    install()
+    with tempfile.TemporaryDirectory() as folder, closing(Sandbox(engine=ENGINE, cache=Path(folder), children=1)) as sandbox:
+        js, module = _ours(sandbox, JS, "js"), _ours(sandbox, ECHO, "sigil")
+        per_script = _weight(sandbox)
+    yield Row("ours: a fresh JavaScript call through a child, p50", js, "ms", 0.13)
+    yield Row("ours: a fresh call of a module through a child, p50", module, "ms", 0.08)
+    found = _inside()
+    for name, what, floor in (("quickjs", "native, no boundary", js), ("monty", "Python subset", js), ("extism", "a module", module)):
+        if name in found:
+            yield Row(f"{name}: {what}, a fresh call, p50", found[name], "ms", floor=floor)
+    yield from _workerd(js, per_script)
+
+
+def install() -> None:
+    """Fetch what is missing."""
+    if not (FOLDER / "node_modules" / "workerd").is_dir():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(FOLDER), WORKERD], check=True, cwd=FOLDER)
+    if not _python().exists():
+        subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(FOLDER / "python")], check=True)
+        subprocess.run(["uv", "pip", "install", "--quiet", "--python", str(_python()), *PYTHON], check=True)
+
+
+def _python() -> Path:
+    return FOLDER / "python" / "bin" / "python"
+
+
+def _ours(sandbox: Sandbox, module: bytes, kind: Kind) -> float:
+    each = program(module, kind)
+    sandbox.run(each, INPUT)
+    return statistics.median(timed(lambda: sandbox.run(each, INPUT)) for _ in range(CALLS * 5))
+
+
+def _weight(sandbox: Sandbox) -> float:
+    """KiB that a loaded JavaScript capability adds to the child."""
+    (pid,) = sandbox.pids()
+    before = resident(pid)
+    for number in range(LOADED * 4):
+        sandbox.run(program(plugin(f"return [{number}, input]"), "js"), INPUT)
+    return (resident(pid) - before) / (LOADED * 4)
+
+
+def resident(pid: int) -> float:
+    """KiB of memory that a process has."""
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))
+    return float(found[1]) if found else 0.0
+
+
+def _inside() -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        module, answer = Path(folder) / "echo.wasm", Path(folder) / "answer.json"
+        module.write_bytes(bytes(wasmtime.wat2wasm(EXTISM)))
+        subprocess.run([str(_python()), str(HERE / "inside.py"), str(module), str(answer)], check=True)
+        found: dict[str, float] = json.loads(answer.read_bytes())
+        return found
+
+
+def _workerd(js: float, per_script: float) -> Iterator[Row]:
+    with _served() as (pid, ask):
+        ask("warm")
+        warm = statistics.median(timed(lambda: ask("warm")) for _ in range(CALLS))
+        before = resident(pid)
+        fresh = statistics.median(timed(lambda n=n: ask(f"fresh {n}")) for n in range(LOADED))  # type: ignore[misc]
+        weight = (resident(pid) - before) / LOADED
+    yield Row("workerd: a fresh isolate over HTTP, p50", fresh, "ms", floor=js)
+    yield Row("workerd: the same without HTTP's own share, p50", fresh - warm, "ms", floor=js)
+    yield Row("ours: memory of a loaded JavaScript capability", per_script, "KiB", floor=weight, ratio_target=1 / 8)
+
+
+@contextmanager
+def _served() -> Iterator[tuple[int, Callable[[str], None]]]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    binary = next(FOLDER.glob("node_modules/@cloudflare/workerd-*/bin/workerd"))
+    command = [str(binary), "serve", str(HERE / "workerd.capnp"), "--experimental", f"--socket-addr=http=127.0.0.1:{port}"]
+    with subprocess.Popen(command) as server:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port)
+
+            def ask(name: str) -> None:
+                connection.request("POST", "/", json.dumps({"id": name, "source": WORKER, "input": json.loads(INPUT)}))
+                answer = connection.getresponse().read()
+                assert json.loads(answer) == json.loads(INPUT), answer
+
+            _until_up(port)
+            yield server.pid, ask
+        finally:
+            server.kill()
+
+
+def _until_up(port: int) -> None:
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.05)

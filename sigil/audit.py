@@ -1,0 +1,212 @@
+"""The audit: what was done to capabilities, grants, secrets and keys, by whom; append-only, one hash chain a namespace."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from sigil.errors import Conflict, one_line
+from sigil.kv import ABSENT, KV, keys
+from sigil.protocol import Caller, Json
+
+ROOT = "0" * 64
+"""What the first entry of a chain follows."""
+RACES = 50
+PAGE = 200
+FACT_CHARACTERS = 500
+FACTS_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the audit. `body`: the canonical JSON that `hash` covers; it names the hash before it as `previous`."""
+
+    body: bytes
+    hash: str
+
+    @property
+    def fields(self) -> dict[str, Json]:
+        """`number`, `at`, `namespace`, `action`, `previous`, `mark`, and the facts."""
+        return dict(orjson.loads(self.body))
+
+    @property
+    def row(self) -> dict[str, Json]:
+        """What people see."""
+        shown = self.fields
+        shown.pop("mark", None)
+        return {**shown, "hash": self.hash}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a chain holds: `entries` read, the hash of the last one, and the first place where it does not hold."""
+
+    entries: int
+    tip: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tip:
+    number: int
+    hash: str
+    token: str
+
+
+class Audit:
+    """The audit of a store. Two writers cannot fork a chain: an entry is written only where none stands."""
+
+    def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
+        self._kv = kv
+        self._clock = clock
+
+    def note(self, namespace: str, action: str, *, caller: Caller | None = None, **facts: Json) -> str:
+        """Append `action` (`deploy`, `grant`, …) with its facts (`name=`, `digest=`, …) and return the entry's hash.
+
+        `caller` becomes `author`, `session`, `token` and `owner`. A fact is a JSON scalar or a list of them; texts are cut at 500
+        characters, and facts that are None are left out. A secret's value is no fact. `Conflict` after fifty lost races.
+        """
+        mark = secrets.token_hex(8)
+        told = {**_who(caller), **_clean(facts)}
+        for _ in range(RACES):
+            tip = self._tip(namespace)
+            entry = self._entry(namespace, action, told, mark, tip)
+            if self._append(namespace, tip.number + 1, entry, mark):
+                self._remember(namespace, tip, entry)
+                return entry.hash
+        raise Conflict(f"the audit of {namespace} is being written by too many at this moment")
+
+    def entries(self, namespace: str, *, after: int = 0, limit: int = PAGE) -> list[Entry]:
+        """At most `limit` entries with numbers above `after`, oldest first."""
+        rows = self._kv.scan(keys.audit(namespace, 0).partition, after=_sort(namespace, after), limit=limit)
+        return [_read(item.value) for _, item in rows]
+
+    def latest(self, namespace: str, limit: int = PAGE) -> list[Entry]:
+        """The last `limit` entries, oldest first."""
+        return self.entries(namespace, after=max(self._tip(namespace).number - limit, 0), limit=limit)
+
+    def verify(self, namespace: str) -> Verdict:
+        """Read the whole chain: every hash, every number, and that its end is not missing."""
+        number, tip = 0, ROOT
+        for entry in self._all(namespace):
+            fields, number = _fields(entry), number + 1
+            if _hash(entry.body) != entry.hash:
+                return Verdict(number - 1, tip, f"entry {number} was changed")
+            if fields.get("number") != number or fields.get("previous") != tip or fields.get("namespace") != namespace:
+                return Verdict(number - 1, tip, f"entry {number} is missing, or does not follow the one before it")
+            tip = entry.hash
+        known = self._known(namespace)
+        if known.number > number:
+            return Verdict(number, tip, f"the end is missing: there were {known.number} entries")
+        return Verdict(number, tip)
+
+    def namespaces(self) -> Iterator[str]:
+        """The namespaces that have an audit."""
+        after = ""
+        while page := self._kv.scan(keys.audit_tip("").partition, after=after, limit=PAGE):
+            for sort, _ in page:
+                yield keys.unescape(sort)
+                after = sort
+
+    def _entry(self, namespace: str, action: str, facts: Mapping[str, Json], mark: str, tip: _Tip) -> Entry:
+        body = orjson.dumps(
+            {
+                **facts,
+                "number": tip.number + 1,
+                "at": round(self._clock(), 3),
+                "namespace": namespace,
+                "action": action,
+                "previous": tip.hash,
+                "mark": mark,
+            },
+            option=orjson.OPT_SORT_KEYS,
+        )
+        return Entry(body, _hash(body))
+
+    def _append(self, namespace: str, number: int, entry: Entry, mark: str) -> bool:
+        """False when somebody else's entry stands there; our own, whose reply was lost, is ours."""
+        key = keys.audit(namespace, number)
+        try:
+            self._kv.put(key, orjson.dumps({"body": entry.body.decode(), "hash": entry.hash}), expect=ABSENT)
+        except Conflict:
+            item = self._kv.get(key)
+            return item is not None and _fields(_read(item.value)).get("mark") == mark
+        return True
+
+    def _tip(self, namespace: str) -> _Tip:
+        """The last entry: from where the last writer left word, forward to where nothing stands."""
+        tip = self._known(namespace)
+        partition = keys.audit(namespace, 0).partition
+        while page := self._kv.scan(partition, after=_sort(namespace, tip.number), limit=PAGE):
+            sort, item = page[-1]
+            tip = _Tip(int(sort), _read(item.value).hash, tip.token)
+        return tip
+
+    def _known(self, namespace: str) -> _Tip:
+        item = self._kv.get(keys.audit_tip(namespace))
+        try:
+            fields: dict[str, Json] = orjson.loads(item.value) if item else {"number": 0, "hash": ROOT}
+            return _Tip(int(fields["number"]), str(fields["hash"]), item.version if item else "")
+        except (ValueError, KeyError, TypeError):  # damaged: the entries themselves tell
+            return _Tip(0, ROOT, item.version if item else "")
+
+    def _remember(self, namespace: str, before: _Tip, entry: Entry) -> None:
+        word = orjson.dumps({"number": before.number + 1, "hash": entry.hash})
+        try:
+            self._kv.put(keys.audit_tip(namespace), word, expect=before.token or ABSENT)
+        except Conflict:
+            return  # a later writer left word already, and a reader goes on from there
+
+    def _all(self, namespace: str) -> Iterator[Entry]:
+        after = ""
+        while page := self._kv.scan(keys.audit(namespace, 0).partition, after=after, limit=PAGE):
+            for sort, item in page:
+                yield _read(item.value)
+                after = sort
+
+
+def _who(caller: Caller | None) -> dict[str, Json]:
+    if caller is None:
+        return {}
+    fields = {"author": caller.author, "session": caller.session, "token": caller.token, "owner": caller.owner}
+    return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def _clean(facts: Mapping[str, Json]) -> dict[str, Json]:
+    return {one_line(name, 40): _scalar(value) for name, value in list(facts.items())[:FACTS_MOST] if value is not None}
+
+
+def _scalar(value: Json) -> Json:
+    if isinstance(value, (list, tuple)):
+        return [_scalar(part) for part in value[:50] if not isinstance(part, (list, tuple))]
+    return value if isinstance(value, (bool, int, float)) else one_line(str(value), FACT_CHARACTERS)
+
+
+def _hash(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _sort(namespace: str, number: int) -> str:
+    return keys.audit(namespace, number).sort if number else ""
+
+
+def _read(value: bytes) -> Entry:
+    """An entry as it stands; one that somebody damaged reads as one whose hash does not fit."""
+    try:
+        fields = orjson.loads(value)
+        return Entry(str(fields["body"]).encode(), str(fields["hash"]))
+    except (ValueError, KeyError, TypeError):
+        return Entry(b"{}", "")
+
+
+def _fields(entry: Entry) -> dict[str, Json]:
+    try:
+        fields = entry.fields
+    except (ValueError, TypeError):
+        return {}
+    return fields

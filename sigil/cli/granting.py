@@ -1,0 +1,152 @@
+"""`grant`, `grants`, `revoke` and `secret`: what capabilities may do outside of the sandbox."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sigil.cli.shell import Shell, shell_of
+from sigil.errors import UsageError
+
+if TYPE_CHECKING:
+    from sigil.protocol import Caller, Json
+
+SECRET_BYTES = 64 << 10
+
+secret = typer.Typer(
+    help="Set, list and remove secrets: capabilities use them and never see them.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Namespace = Annotated[str, typer.Option("--namespace", metavar="NS", help="The namespace (default: the agent's).")]
+SecretName = Annotated[str, typer.Argument(metavar="NAME", help="The secret: capital letters, digits and _.")]
+
+
+def grant(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Grant a capability what it asks for.
+
+    Shows first what is new in it; the grant is for this one version, by its digest.
+    """
+    shell = shell_of(context)
+    with shell.registry() as opened:
+        row = opened.registry.granting.asked(name, opened.caller)
+        if not row["new"]:
+            _say(shell, row, "there is nothing to grant: all that it asks for stands" if row["asked"] else "it asks for nothing")
+            return
+        _show(shell, row)
+        if not yes and not sys.stdin.isatty():
+            raise UsageError("EUSAGE", "there is nobody to ask", source=name, suggestion="add --yes")
+        if not yes and not typer.confirm(f"Grant this to {row['capability']}@{row['version']}?", err=True):
+            return
+        granted = opened.registry.granting.grant(name, opened.caller, row["digest"])
+    _say(shell, granted, f"granted to {granted['capability']}@{granted['version']} {granted['digest']}")
+    for missing in granted["secrets_missing"]:
+        shell.printer.note(f"the secret {missing} is not set: sigil secret set {missing}")
+
+
+def grants(context: typer.Context) -> None:
+    """List what waits for a grant and what stands."""
+    shell = shell_of(context)
+    with shell.registry() as opened:
+        rows = [*opened.registry.granting.rows(opened.caller)]
+    if shell.printer.json:
+        shell.printer.document({"items": rows})
+    elif rows:
+        cells = [
+            (row["state"], row["capability"], row["version"] or "gone", row["namespace"], text)
+            for row in rows
+            for text in row["permissions"]
+        ]
+        shell.printer.table(("state", "capability", "version", "namespace", "permission"), cells)
+    else:
+        shell.printer.note("nothing waits, and nothing is granted")
+
+
+def revoke(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.")],
+    permission: Annotated[str, typer.Argument(metavar="PERMISSION", help="As `sigil grants` shows it (default: all).")] = "",
+) -> None:
+    """Take granted permissions back.
+
+    It holds at once, for every version and for whoever has the capability already.
+    """
+    shell = shell_of(context)
+    with shell.registry() as opened:
+        row = opened.registry.granting.revoke(name, opened.caller, permission)
+    _say(shell, row, f"revoked from {row['capability']}: {', '.join(row['revoked'])}")
+
+
+@secret.command("set", epilog="Example: sigil secret set API_KEY < key.txt")
+def set_secret(context: typer.Context, name: SecretName, namespace: Namespace = "") -> None:
+    """Keep a secret.
+
+    The value comes from a prompt or from stdin, never from the command line. `ssm:NAME` and `secretsmanager:NAME` name one that AWS keeps.
+    """
+    shell, value = shell_of(context), _value(name)
+    with shell.registry() as opened:
+        row = opened.registry.secrets.set(name, value, _in(namespace, opened.caller))
+    _say(shell, row, f"{name} is set")
+
+
+@secret.command("list", epilog="Example: sigil secret list --json")
+def list_secrets(context: typer.Context, namespace: Namespace = "") -> None:
+    """List the names of secrets and when they were set."""
+    from datetime import UTC, datetime
+
+    shell = shell_of(context)
+    with shell.registry() as opened:
+        rows = [*opened.registry.secrets.rows(_in(namespace, opened.caller))]
+    if shell.printer.json:
+        shell.printer.document({"items": rows})
+    elif rows:
+        cells = [(row["secret"], datetime.fromtimestamp(row["at"], UTC).strftime("%Y-%m-%d %H:%M UTC"), row["by"]) for row in rows]
+        shell.printer.table(("secret", "set", "by"), cells)
+    else:
+        shell.printer.note("there are no secrets")
+
+
+@secret.command("remove", epilog="Example: sigil secret remove API_KEY")
+def remove_secret(context: typer.Context, name: SecretName, namespace: Namespace = "") -> None:
+    """Forget a secret."""
+    shell = shell_of(context)
+    with shell.registry() as opened:
+        opened.registry.secrets.remove(name, _in(namespace, opened.caller))
+    _say(shell, {"removed": name}, f"removed {name}")
+
+
+def _show(shell: Shell, row: dict[str, Json]) -> None:
+    """What is asked for, against what stands: = stands, + is to be granted, ! is so too and more than the version before had."""
+    shell.printer.note(f"{row['capability']}@{row['version']} {row['digest']} ({row['namespace']}) asks for:")
+    for text in row["asked"]:
+        mark = "=" if text in row["granted"] else "!" if row["before"] and text in row["widened"] else "+"
+        shell.printer.note(f"{mark} {text}")
+    if row["before"]:
+        shell.printer.note(f"granted before: {row['before']}; lines with ! are more than it had")
+
+
+def _say(shell: Shell, row: dict[str, Json], line: str) -> None:
+    if shell.printer.json:
+        shell.printer.document(row)
+    else:
+        shell.printer.note(line)
+
+
+def _in(namespace: str, caller: Caller) -> Caller:
+    return replace(caller, namespace=namespace) if namespace else caller
+
+
+def _value(name: str) -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt(f"The value of {name}", hide_input=True, err=True))
+    body = sys.stdin.buffer.read(SECRET_BYTES)
+    try:
+        return body.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise UsageError("EUSAGE", "stdin is not UTF-8", source=name) from None

@@ -1,0 +1,81 @@
+"""The tokens that `sigil login` keeps: one for each address, in a file that its owner alone can read."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from sigil.errors import UsageError
+from sigil.line import base_of
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The file `path`: a table for each address, with its token."""
+
+    path: Path
+
+    def token(self, url: str) -> str:
+        """The token kept for exactly this address, empty when there is none."""
+        return self._read().get(place_of(url), "")
+
+    def keep(self, url: str, token: str) -> None:
+        """Keep the token for this address in the place of an older one."""
+        self._write({**self._read(), place_of(url): token})
+
+    def forget(self, url: str) -> bool:
+        """Whether a token was kept for this address; it is no more."""
+        place, kept = place_of(url), self._read()
+        if place in kept:
+            self._write({other: token for other, token in kept.items() if other != place})
+        return place in kept
+
+    def _read(self) -> dict[str, str]:
+        try:
+            with self.path.open("rb") as file:
+                _demand_private(self.path, os.fstat(file.fileno()))
+                tables = tomllib.load(file)
+        except FileNotFoundError:
+            return {}
+        except OSError as problem:
+            raise UsageError("ECREDENTIALS", f"cannot read {self.path}: {problem.strerror}") from None
+        except ValueError:
+            raise UsageError("ECREDENTIALS", f"{self.path} is no TOML", suggestion="remove it, and log in again") from None
+        return {url: str(table["token"]) for url, table in tables.items() if isinstance(table, dict) and "token" in table}
+
+    def _write(self, tokens: dict[str, str]) -> None:
+        text = "".join(f"[{json.dumps(url)}]\ntoken = {json.dumps(token)}\n\n" for url, token in sorted(tokens.items()))
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, made = tempfile.mkstemp(dir=self.path.parent)  # 0600
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(text)
+            Path(made).replace(self.path)
+        except OSError as problem:
+            raise UsageError("ECREDENTIALS", f"cannot write {self.path}: {problem.strerror}") from None
+
+
+def place_of(url: str) -> str:
+    """An address in the one way in which it is kept; another port, scheme, host or path is another address."""
+    parts = urlsplit(base_of(url))
+    try:
+        port = parts.port
+    except ValueError:
+        raise UsageError("ESETTING", "SIGIL_URL has no port that could be", suggestion="such as https://sigil.example.com") from None
+    host = (parts.hostname or "").lower()
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme.lower()}://{shown}{'' if port in (None, _PORTS[parts.scheme.lower()]) else f':{port}'}{parts.path.rstrip('/')}"
+
+
+def _demand_private(path: Path, found: os.stat_result) -> None:
+    """What others can read is no secret; what others own is not ours to believe."""
+    if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
+        raise UsageError("ECREDENTIALS", f"{path} can be read by others, or is somebody else's", suggestion=f"chmod 600 {path}")

@@ -1,0 +1,167 @@
+"""A deploy: what stands already, whose name it is, whether there is room, and only then what is stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from sigil import composition, golden, permissions, public, quotas
+from sigil.audit import Audit
+from sigil.catalog import Head, Record
+from sigil.compile import Built, build
+from sigil.cooldown import Cooldown
+from sigil.errors import Conflict, Refused
+from sigil.facilities import Standing
+from sigil.heads import Step
+from sigil.kv import KV
+from sigil.manifest import Package
+from sigil.protocol import LIBRARY, Caller
+from sigil.quotas import Quotas
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Program
+from sigil.services.part import Part
+
+RACES = 5
+ADMIN = ("", "admin")
+"""Callers without a pause between deploys: this process itself, and the admin token."""
+Action = Literal["deploy", "import"]
+
+
+class Deployer:
+    """Brings packages into the catalog. `pause`: seconds between two deploys of one token."""
+
+    def __init__(
+        self, kv: KV, sandbox: Sandbox, facilities: Standing, clock: Callable[[], float] = time.time, *, room: Quotas, pause: float
+    ) -> None:
+        self._catalog = facilities.catalog
+        self._artifacts = facilities.artifacts
+        self._facilities = facilities
+        self._sandbox = sandbox
+        self._clock = clock
+        self._room = room
+        self._audit = Audit(kv, clock)
+        self._cooldown = Cooldown(kv, clock, pause)
+
+    def standing(self, package: Package, caller: Caller) -> Record | None:
+        """The record that runs under this very digest already."""
+        namespaces = caller.sees if caller.author == "model" else (caller.target,)
+        found = (self._catalog.active(namespace, package.manifest.name) for namespace in namespaces)
+        return next((record for record in found if record and record.digest == package.digest), None)
+
+    def deploy(self, package: Package, caller: Caller) -> tuple[Record, int]:
+        """Check, test and activate; the record and how many of its tests passed. Nothing is stored unless all of it holds."""
+        self._demand(package, caller)
+        built = self._built(package, caller)
+        part = Part(caller.target, package.manifest, package.digest, _program(built))
+        composition.demand(part, self._facilities, later=caller.author == "library")
+        bench = golden.Bench(self._sandbox, caller.target, self._facilities)
+        passed = 0 if caller.author == "library" else golden.demand(bench, package.manifest, _program(built))
+        return self._activated(package, built, caller, "deploy"), passed
+
+    def admit(self, package: Package, caller: Caller) -> Record:
+        """Check and activate what somebody else made and tested: nothing of it runs, and no grant is carried over to it."""
+        self._demand(package, caller)
+        return self._activate(package, self._built(package, caller), caller, "import")
+
+    def _demand(self, package: Package, caller: Caller) -> None:
+        name = package.manifest.name
+        permissions.demand(package.manifest)
+        self.may_name(name, caller)
+        if package.manifest.public:
+            public.demand_name(caller.target, name)
+        if caller.author == "model" and package.manifest.lang != "js":
+            raise Refused(
+                "EPERM", "an agent deploys JavaScript alone", source=name, suggestion="write it in JavaScript, or let a person deploy it"
+            )
+        if caller.token not in ADMIN:
+            self._cooldown.demand(caller.token)
+
+    def may_name(self, name: str, caller: Caller) -> None:
+        """A model's deploy never replaces what the library, a person or another session's model deployed."""
+        if caller.author != "model":
+            return
+        for namespace in caller.sees:
+            record = self._catalog.holder(namespace, name)
+            if record and not (record.namespace == caller.target and record.author == "model" and record.session == caller.session):
+                owner = {"library": "the standard library", "person": "a person"}.get(record.author, "another chat")
+                raise Refused("EEXIST", f"{name} belongs to {owner}", source=name, suggestion="use it as it is, or choose another name")
+
+    def _built(self, package: Package, caller: Caller) -> Built:
+        built = build(package, self._sandbox)
+        self._demand_room(package, _size(package, built), caller)
+        return built
+
+    def _demand_room(self, package: Package, size: int, caller: Caller) -> None:
+        if caller.target == LIBRARY:
+            return
+        manifest, standing = package.manifest, 0
+        others: list[Head] = []
+        for head in self._catalog.heads(caller.target):
+            if head.record.name == manifest.name:
+                standing = head.standing.size
+            elif self._catalog.alive(head.record):
+                others.append(head)
+        quotas.demand(self._room, caller.target, others, standing + size, ephemeral=manifest.lifetime == "ephemeral")
+
+    def _activated(self, package: Package, built: Built, caller: Caller, action: Action) -> Record:
+        before = self._catalog.active(caller.target, package.manifest.name)
+        record = self._activate(package, built, caller, action)
+        self._facilities.grantbook.carry(before, record, caller)
+        return record
+
+    def _activate(self, package: Package, built: Built, caller: Caller, action: Action) -> Record:
+        wasm, source = self._artifacts.put(built.wasm), self._artifacts.put(package.code)
+        number, name = 0, package.manifest.name
+        for _ in range(RACES):
+            self.may_name(name, caller)  # again: somebody may have taken the name while the tests ran
+            head = self._catalog.head(caller.target, name)
+            again = self._again(head, package, caller)
+            number = max(number, head.latest if head else 0) + 1
+            record = again or self._record(package, caller, number, built, (wasm, source))
+            step = Step(record.version, self._clock(), caller.author, action)
+            try:
+                if head and again:
+                    self._catalog.stand(again, head.standing.active(step).again(again.version), head)
+                else:
+                    self._catalog.save(record, head, step)
+            except Conflict:
+                continue
+            self._audit.note(caller.target, action, caller=caller, name=name, version=record.version, digest=record.digest)
+            return record
+        raise Conflict(f"{name} is being deployed by somebody else at this moment")
+
+    def _again(self, head: Head | None, package: Package, caller: Caller) -> Record | None:
+        """The older version that has this very digest: it becomes active again, and no other number is given."""
+        known = self._catalog.known(caller.target, package.manifest.name, package.digest) if head else None
+        if known and head and known.version in head.standing.yanked and caller.author == "model":
+            message = "a person withdrew this very version"
+            raise Refused("EEXIST", message, source=known.name, suggestion="change what was wrong with it, or choose another name")
+        return known if known and known.expires_at is None else None
+
+    def _record(self, package: Package, caller: Caller, number: int, built: Built, artifacts: tuple[str, str]) -> Record:
+        manifest, now = package.manifest, self._clock()
+        alive = manifest.seconds_to_live
+        return Record(
+            namespace=caller.target,
+            name=manifest.name,
+            version=number,
+            digest=package.digest,
+            kind=built.kind,
+            wasm=artifacts[0],
+            source=artifacts[1],
+            manifest=manifest,
+            author=caller.author,
+            session=caller.session,
+            at=now,
+            expires_at=now + alive if alive else None,
+            size=_size(package, built),
+        )
+
+
+def _size(package: Package, built: Built) -> int:
+    return len(built.wasm) + (0 if built.wasm == package.code else len(package.code))
+
+
+def _program(built: Built) -> Program:
+    return Program(built.digest, built.kind, lambda: built.wasm)

@@ -1,0 +1,151 @@
+"""What Sigil's HTTP API answers to those who keep the registry: versions, bundles, grants, secrets, keys and the audit."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from fastapi import Response
+
+from sigil import bodies, wire
+from sigil.asks import PAGE_MOST, SEALED, Ask, answer
+from sigil.keeper import Keeper
+from sigil.protocol import Caller, Json
+from sigil.tokens import Wish
+
+HISTORY = 10**8
+
+
+def versions(ask: Ask) -> Response:
+    """The versions of a capability, newest first, and what was active when."""
+    ask.demand_reach(ask.ref)
+    return answer({"items": ask.registry.versions(ask.ref, ask.caller), "history": ask.registry.history(ask.ref, ask.caller)})
+
+
+def diff(ask: Ask) -> Response:
+    """What changed between `?from=` and `?to=`."""
+    ask.demand_reach(ask.ref)
+    older, newer = (ask.whole(name, 0, HISTORY) or None for name in ("from", "to"))
+    return answer(ask.registry.diff(ask.ref, ask.caller, older, newer))
+
+
+def rollback(ask: Ask) -> Response:
+    """Make an older version the active one."""
+    body = bodies.read(bodies.Rollback, ask.body)
+    return answer(ask.registry.rollback(body.name, ask.caller, body.version))
+
+
+def yank(ask: Ask) -> Response:
+    """Hide a version, or show it again."""
+    body = bodies.read(bodies.Yank, ask.body)
+    return answer(ask.registry.yank(body.ref, ask.caller, undo=body.undo))
+
+
+def publish(ask: Ask) -> Response:
+    """Bring a chat's capability into the namespace."""
+    body = bodies.read(bodies.Publish, ask.body)
+    deployed = ask.registry.publish(body.name, ask.caller, session=body.session, replace=body.replace)
+    return answer(wire.deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}"), 201 if deployed.created else 200)
+
+
+def export(ask: Ask) -> Response:
+    """Capabilities as one file."""
+    refs = bodies.read(bodies.Export, ask.body).refs
+    for ref in refs:
+        ask.demand_reach(ref)
+    return Response(ask.registry.export(refs, ask.caller), media_type="application/zip", headers=SEALED)
+
+
+def import_bundle(ask: Ask) -> Response:
+    """What such a file holds, checked and deployed."""
+    made = ask.registry.import_bundle(ask.body, ask.caller)
+    rows = [{**wire.deployed_row(each, f"{ask.base}run/{each.offer.name}"), "created": each.created} for each in made]
+    return answer({"items": rows}, 201 if any(each.created for each in made) else 200)
+
+
+def grants(ask: Ask) -> Response:
+    """What waits for an owner and what stands."""
+    return _page(ask, list(ask.registry.granting.rows(ask.caller)))
+
+
+def asked(ask: Ask) -> Response:
+    """What one capability asks for."""
+    return answer(ask.registry.granting.asked(ask.ref, ask.caller))
+
+
+def grant(ask: Ask) -> Response:
+    """Grant what a version asks for."""
+    body = bodies.read(bodies.Grant, ask.body)
+    return answer(ask.registry.granting.grant(body.ref, ask.caller, body.digest))
+
+
+def revoke(ask: Ask) -> Response:
+    """Take a permission back, or all of them."""
+    body = bodies.read(bodies.Revoke, ask.body)
+    return answer(ask.registry.granting.revoke(body.name, ask.caller, body.permission))
+
+
+def secrets(ask: Ask) -> Response:
+    """The names of the secrets, never a value."""
+    return _page(ask, list(ask.registry.secrets.rows(ask.caller)))
+
+
+def set_secret(ask: Ask) -> Response:
+    """Keep a secret's value."""
+    return answer(ask.registry.secrets.set(ask.ref, bodies.read(bodies.Secret, ask.body).value, ask.caller))
+
+
+def remove_secret(ask: Ask) -> Response:
+    """Forget a secret."""
+    ask.registry.secrets.remove(ask.ref, ask.caller)
+    return answer({"removed": ask.ref})
+
+
+def keys(ask: Ask) -> Response:
+    """The tokens, never a value."""
+    return _page(ask, list(ask.registry.keys.rows(ask.caller)))
+
+
+def create_key(ask: Ask) -> Response:
+    """A new token, told this once."""
+    body = bodies.read(bodies.Key, ask.body)
+    wish = Wish(body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds)
+    return answer(ask.registry.keys.create(wish, ask.caller), 201)
+
+
+def revoke_key(ask: Ask) -> Response:
+    """End the token `?id=`."""
+    return answer(ask.registry.keys.revoke(ask.last("id"), ask.caller))
+
+
+def audit(ask: Ask) -> Response:
+    """A namespace's audit; with `verify=1` whether its chain holds."""
+    namespace = ask.last("namespace")
+    if ask.last("verify") == "1":
+        return answer(ask.registry.log.verify(ask.caller, namespace=namespace))
+    after = ask.whole("after", 0, 10**12, 0) if ask.last("after") else None
+    limit = ask.whole("limit", 100, PAGE_MOST)
+    return answer({"items": ask.registry.log.rows(ask.caller, namespace=namespace, after=after, limit=limit)})
+
+
+def whoami(ask: Ask) -> Response:
+    """Whose token it is, and what it may do."""
+    return answer({**ask.holder.row(), "namespace": ask.caller.namespace})
+
+
+def status(ask: Ask) -> Response:
+    """How the caller's capabilities fare, and what the registry itself is doing."""
+    return answer(status_row(ask.registry, ask.caller))
+
+
+def status_row(registry: Keeper, caller: Caller) -> dict[str, Json]:
+    """The status, of the capabilities that the caller's token is about."""
+    row = registry.status(caller)
+    return {**row, "items": [item for item in row.get("items", []) if caller.reaches(item["namespace"], item["capability"])]}
+
+
+def _page(ask: Ask, rows: list[dict[str, Json]]) -> Response:
+    """The rows from number `after` (the `next` of the answer before)."""
+    limit = ask.whole("limit", PAGE_MOST, PAGE_MOST)
+    start = ask.whole("after", 0, 10**6, 0)
+    page = list(islice(rows, start, start + limit))
+    return answer({"items": page, **({"next": str(start + limit)} if len(rows) > start + limit else {})})

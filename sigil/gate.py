@@ -1,0 +1,108 @@
+"""The one check of bearer tokens, for every door: who shows a good one, how often they may, how often others may guess."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import time
+from collections.abc import Callable
+
+from sigil.errors import Refused
+from sigil.rates import Rates
+from sigil.tokens import ADMIN, PREFIX, Holder, Holders, is_well_typed, mistyped
+
+RATE, TRIES = 600, 60
+"""Requests a minute for each token but the admin's; wrong tokens a minute from each address."""
+GUESSABLE_CHARACTERS = 20
+"""An admin token shorter than this could be guessed, so an address that has used up its tries is not even compared with it."""
+
+
+class Gate:
+    """Tells who may enter. `admin`: the admin token; with an empty one nobody enters. `tokens`: opens the other tokens, None for none.
+
+    `agent`: the admin's namespace. `rate`: requests a minute for each other token. Counts are this process's own.
+    """
+
+    def __init__(
+        self,
+        admin: str,
+        tokens: Callable[[], Holders] | None = None,
+        agent: str = "main",
+        rate: float = RATE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._closed = not admin
+        self._guessable = len(admin) < GUESSABLE_CHARACTERS
+        self._admin = _hash(admin.encode())
+        self._holder = Holder(ADMIN, "admin", agent)
+        self._tokens = tokens
+        self._rates = Rates(rate, clock)
+        self._tries = Rates(TRIES, clock)
+
+    def admin(self, authorization: str, address: str) -> Holder | None:
+        """The admin, when this header shows the admin token; asks no store, so that it may be called anywhere."""
+        given = _bearer(authorization)
+        if self._closed or not given or (self._guessable and self._tries.exhausted(_place(address))):
+            return None
+        return self._holder if hmac.compare_digest(_hash(given), self._admin) else None
+
+    def admit(self, authorization: str, address: str) -> Holder:
+        """Whose token the header `Authorization` shows; `address` is the client's.
+
+        `Refused` EAUTH (missing, wrong, mistyped, revoked, expired) or ERATE with the seconds to wait.
+        """
+        admin = self.admin(authorization, address)
+        if admin:
+            return admin
+        given = _bearer(authorization)
+        if self._closed or not given:
+            raise self._missing()
+        holder = self._other(given.decode("latin-1"), _place(address))
+        wait = self._rates.take(holder.id)
+        if wait:
+            raise Refused("ERATE", "this token asks too often", source="http", suggestion="wait, and ask less often", retry_after=wait)
+        return holder
+
+    def _other(self, given: str, place: str) -> Holder:
+        try:
+            if is_well_typed(given) and self._tokens:
+                return self._tokens().holder(given)
+            raise mistyped() if given.startswith(PREFIX) and not is_well_typed(given) else self._missing()
+        except Refused:
+            wait = self._tries.take(place)
+            if wait:
+                message = "too many wrong tokens from this address"
+                raise Refused("ERATE", message, source="http", suggestion="check the token, and wait", retry_after=wait) from None
+            raise
+
+    def _missing(self) -> Refused:
+        if self._closed:
+            return Refused("EAUTH", "no token is set, so the API is closed", source="http", suggestion="set UNCAGED_TOKEN")
+        message = "the bearer token is missing or wrong"
+        return Refused("EAUTH", message, source="http", suggestion="send `Authorization: Bearer TOKEN`")
+
+
+def demand_admin(holder: Holder, what: str) -> None:
+    """`Refused` with EPERM unless it is the admin."""
+    if holder.kind != "admin":
+        raise Refused("EPERM", f"only the admin token {what}", source="http", suggestion="ask whoever keeps the registry")
+
+
+def _bearer(authorization: str) -> bytes:
+    """The token of the header, as the bytes that came: ASGI hands them over as Latin-1."""
+    scheme, _, given = authorization.partition(" ")
+    return given.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
+
+
+def _hash(value: bytes) -> bytes:
+    return hashlib.sha256(value).digest()
+
+
+def _place(address: str) -> str:
+    """Whose tries they are: an IPv4 address, or the /64 that one subscriber has of IPv6."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    return str(parsed) if parsed.version == 4 else str(ipaddress.ip_network(f"{parsed}/64", strict=False)) if not parsed.scope_id else ""

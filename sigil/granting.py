@@ -1,0 +1,105 @@
+"""An owner's acts on permissions: see what a capability asks for, grant it, take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sigil.catalog import Catalog, Record
+from sigil.errors import Conflict, Refused, UsageError
+from sigil.grants import Grantbook, home_of
+from sigil.permissions import SECRET, asked
+from sigil.protocol import LIBRARY, Caller, Json, Ref, is_name
+from sigil.secretbook import Note, Secretbook, by, demand_owner, unnoted
+from sigil.services.rules import secret_rule
+
+
+class Granting:
+    """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`; every one of them is an owner's."""
+
+    def __init__(self, catalog: Catalog, grantbook: Grantbook, secretbook: Secretbook, note: Note = unnoted) -> None:
+        self._catalog = catalog
+        self._book = grantbook
+        self._secrets = secretbook
+        self._note = note
+
+    def asked(self, ref: str, caller: Caller) -> dict[str, Json]:
+        """What a version asks for, beside what stands and what the version granted last had.
+
+        `{"capability", "namespace", "version", "digest", "asked", "granted", "new", "widened", "before", "secrets_missing"}`: `new` is
+        asked for but not granted to this version, `widened` neither to the one that had grants before it, whose digest is `before`.
+        """
+        return self._row(self._resolved(ref, caller), caller)
+
+    def grant(self, ref: str, caller: Caller, digest: str = "") -> dict[str, Json]:
+        """Grant all that a version asks for. `digest`: what the person was shown; `Conflict` when `ref` means another one by now."""
+        record = self._resolved(ref, caller)
+        if digest and record.digest != digest:
+            raise Conflict(f"{record.name} was changed while you looked at it")
+        wanted = asked(record.manifest)
+        if not wanted:
+            raise UsageError("EINVAL", "it asks for nothing that an owner has to grant", source=record.name)
+        self._book.grant(record, frozenset(wanted), by(caller), home_of(record.namespace, caller))
+        facts = {"name": record.name, "digest": record.digest, "permissions": list(wanted)}
+        self._note(caller.namespace, "grant", caller=caller, **facts)
+        return self._row(record, caller)
+
+    def revoke(self, name: str, caller: Caller, permission: str = "") -> dict[str, Json]:
+        """Take one permission, or all, from every version of a capability; `UsageError` ENOENT when nothing of it stands."""
+        demand_owner(caller)
+        if not is_name(name):
+            raise UsageError("ENAME", "not a capability's name", source=name[:60])
+        for namespace in (*caller.sees,):
+            taken = self._book.revoke(namespace, name, permission, home_of(namespace, caller))
+            if taken:
+                self._note(caller.namespace, "revoke", caller=caller, name=name, permissions=sorted(taken))
+                return {"capability": name, "namespace": namespace, "revoked": sorted(taken)}
+        what = f"{permission!r} is not granted" if permission else "nothing is granted"
+        raise UsageError("ENOENT", what, source=name, suggestion="`sigil grants` shows what stands and what waits")
+
+    def rows(self, caller: Caller) -> list[dict[str, Json]]:
+        """What waits for an owner, then what stands, in the caller's namespace and the library."""
+        demand_owner(caller)
+        return [*self._waiting(caller), *self._standing(caller)]
+
+    def _resolved(self, ref: str, caller: Caller) -> Record:
+        demand_owner(caller)
+        record = self._catalog.resolve(Ref.parse(ref), caller)
+        if record.namespace not in caller.sees:
+            raise Refused("EPERM", f"the owners of {record.namespace} grant what it may do", source=record.name)
+        return record
+
+    def _waiting(self, caller: Caller) -> Iterator[dict[str, Json]]:
+        for namespace in caller.sees:
+            for row in self._book.waiting(self._catalog, namespace, home_of(namespace, caller)):
+                yield {**_head(row.record), "state": "waits", "permissions": list(row.missing)}
+
+    def _standing(self, caller: Caller) -> Iterator[dict[str, Json]]:
+        for home in caller.sees:
+            for namespace, name in self._book.names(home) if home != LIBRARY else ():
+                for grant in self._book.grants(namespace, name, home):
+                    facts = {"permissions": list(grant.permissions), "at": grant.at, "by": grant.by}
+                    yield {**self._known(namespace, name, grant.digest), "state": "stands", **facts}
+
+    def _known(self, namespace: str, name: str, digest: str) -> dict[str, Json]:
+        record = self._catalog.find(Ref(name, digest=digest), Caller(namespace))
+        return _head(record) if record else {"capability": name, "namespace": namespace, "version": None, "digest": digest}
+
+    def _row(self, record: Record, caller: Caller) -> dict[str, Json]:
+        home = home_of(record.namespace, caller)
+        wanted, granted = asked(record.manifest), self._book.granted(record, home)
+        others = [grant for grant in self._book.grants(record.namespace, record.name, home) if grant.digest != record.digest]
+        known = {text for grant in others[:1] for text in grant.permissions}
+        names = [secret_rule(text.removeprefix(SECRET)).name for text in wanted if text.startswith(SECRET)]
+        return {
+            **_head(record),
+            "asked": list(wanted),
+            "granted": [text for text in wanted if text in granted],
+            "new": [text for text in wanted if text not in granted],
+            "widened": [text for text in wanted if text not in granted and text not in known],
+            "before": others[0].digest if others else None,
+            "secrets_missing": [name for name in dict.fromkeys(names) if not self._secrets.has(home.partition("~")[0], name)],
+        }
+
+
+def _head(record: Record) -> dict[str, Json]:
+    return {"capability": record.name, "namespace": record.namespace, "version": record.version, "digest": record.digest}

@@ -1,0 +1,90 @@
+"""How a name stands: which version runs, which are yanked, what happened to it; written and read without its manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import orjson
+
+HISTORY_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One activation: which version began to run, when, by whom (`person`, `model`, `library`, `sigil`), through which verb."""
+
+    version: int
+    at: float
+    by: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the store says of a name beside its active record.
+
+    `latest`: the highest number ever given. `floor`: versions below it were removed and do not run, whatever is still stored.
+    `size`: bytes of all its versions. `inactive`: unused for so long that a query does not show it. `history`: the last steps.
+    """
+
+    latest: int
+    removed: bool = False
+    floor: int = 1
+    size: int = 0
+    inactive: bool = False
+    yanked: tuple[int, ...] = ()
+    history: tuple[Step, ...] = ()
+
+    def active(self, step: Step) -> Self:
+        """The same after a version began to run."""
+        return replace(
+            self, latest=max(self.latest, step.version), removed=False, inactive=False, history=(*self.history, step)[-HISTORY_MOST:]
+        )
+
+    def without(self, version: int) -> Self:
+        """The same with a version yanked."""
+        return replace(self, yanked=(*(number for number in self.yanked if number != version), version))
+
+    def again(self, version: int) -> Self:
+        """The same with a version that is yanked no more."""
+        return replace(self, yanked=tuple(number for number in self.yanked if number != version))
+
+    def gone(self) -> Self:
+        """A tombstone: the numbers go on from here, nothing below them runs."""
+        return replace(self, removed=True, floor=self.latest + 1, size=0, inactive=False, yanked=(), history=())
+
+
+def join(standing: Standing, record: bytes) -> bytes:
+    """The head as it is stored; `record` is JSON."""
+    steps = [[step.version, step.at, step.by, step.action] for step in standing.history]
+    fields = {
+        "latest": standing.latest,
+        "removed": standing.removed,
+        "floor": standing.floor,
+        "size": standing.size,
+        "inactive": standing.inactive,
+        "yanked": standing.yanked,
+        "history": steps,
+    }
+    return orjson.dumps({**fields, "record": orjson.Fragment(record)})
+
+
+def split(data: bytes) -> tuple[Standing, dict[str, Any]]:
+    """What `join` wrote: how the name stands, and the fields of its active record."""
+    fields: Mapping[str, Any] = orjson.loads(data)
+    given = {name: fields[name] for name in ("latest", "removed", "floor", "size", "inactive") if name in fields}
+    steps = tuple(Step(*step) for step in fields.get("history", ()))
+    return Standing(**given, yanked=tuple(fields.get("yanked", ())), history=steps), dict(fields["record"])
+
+
+def expired(record: Mapping[str, Any], now: float) -> bool:
+    """Whether the time of a record's fields has run out."""
+    end = record.get("expires_at")
+    return end is not None and end <= now
+
+
+def dumps(record: Mapping[str, Any]) -> bytes:
+    """A record's fields as `join` takes them."""
+    return orjson.dumps(record)

@@ -1,0 +1,143 @@
+"""What a registry offers to those who keep it, beside its four verbs: the same in this process and over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from sigil.protocol import Caller, Deployed, Json, Registry
+from sigil.tokens import Holders, Wish
+
+Row = dict[str, Json]
+Rows = list[Row]
+"""A name for a type that a class with a method `list` could not write."""
+
+
+class Shelved(Protocol):
+    """What stands in the registry."""
+
+    def list(self, caller: Caller) -> Iterator[Row]:
+        """One row for each name that the caller sees, nearest namespace first, then by name."""
+
+    def remove(self, name: str, caller: Caller) -> None:
+        """Take a capability of the caller's own away; `UsageError` with ENOENT when there is none."""
+
+    def status(self, caller: Caller) -> Row:
+        """How the caller's capabilities fare, and what the registry itself is doing."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Versioned(Protocol):
+    """The versions of a capability."""
+
+    def versions(self, name: str, caller: Caller) -> Rows:
+        """Its versions, newest first."""
+
+    def history(self, name: str, caller: Caller) -> Rows:
+        """What was made active when, oldest first."""
+
+    def diff(self, name: str, caller: Caller, older: int | None = None, newer: int | None = None) -> Row:
+        """What changed between two versions; by default between the active one and the one before it."""
+
+    def rollback(self, name: str, caller: Caller, version: int | None = None) -> Row:
+        """Make an older version the active one; an owner's act."""
+
+    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> Row:
+        """Hide a version, or show it again; an owner's act."""
+
+
+class Moved(Protocol):
+    """Capabilities that go from one place to another."""
+
+    def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> Deployed:
+        """Bring a chat's capability into the agent's namespace; an owner's act."""
+
+    def export(self, refs: Sequence[str], caller: Caller) -> bytes:
+        """Capabilities as one file."""
+
+    def import_bundle(self, body: bytes, caller: Caller) -> Sequence[Deployed]:
+        """What `export` wrote, checked and deployed; an owner's act."""
+
+
+class Granting(Protocol):
+    """The grants of permissions; all but asking is an owner's act."""
+
+    def asked(self, ref: str, caller: Caller) -> Row:
+        """What a capability asks for, and what is new in it."""
+
+    def grant(self, ref: str, caller: Caller, digest: str = "") -> Row:
+        """Grant what it asks for; `Conflict` when `ref` no longer means `digest`."""
+
+    def revoke(self, name: str, caller: Caller, permission: str = "") -> Row:
+        """Take a permission back, or all of them."""
+
+    def rows(self, caller: Caller) -> Iterable[Row]:
+        """What waits and what stands."""
+
+
+class Secrets(Protocol):
+    """The secrets of a namespace; values go in and never come out."""
+
+    def set(self, name: str, value: str, caller: Caller) -> Row:
+        """Keep a secret's value."""
+
+    def remove(self, name: str, caller: Caller) -> None:
+        """Forget a secret."""
+
+    def rows(self, caller: Caller) -> Iterable[Row]:
+        """Their names, and since when."""
+
+
+class Keys(Protocol):
+    """The access tokens; an owner's matter."""
+
+    def create(self, wish: Wish, caller: Caller) -> Row:
+        """A new token: its row, with the token itself as `token`, this once."""
+
+    def rows(self, caller: Caller) -> Iterable[Row]:
+        """The tokens, without their values."""
+
+    def revoke(self, id: str, caller: Caller) -> Row:
+        """End a token at once; its row."""
+
+    def whoami(self, caller: Caller) -> Row:
+        """Who the caller is to the registry."""
+
+
+class Gatekeeping(Keys, Holders, Protocol):
+    """The access tokens as a server sees them."""
+
+
+class Log(Protocol):
+    """The audit of a namespace; an owner's to read."""
+
+    def rows(self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100) -> Rows:
+        """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
+
+    def verify(self, caller: Caller, *, namespace: str = "") -> Row:
+        """Whether the chain holds: `{"namespace", "entries", "tip", "ok", "problem"}`."""
+
+
+class Keeper(Registry, Shelved, Versioned, Moved, Protocol):
+    """A registry with everything that its keepers need."""
+
+    @property
+    def granting(self) -> Granting: ...
+
+    @property
+    def secrets(self) -> Secrets: ...
+
+    @property
+    def keys(self) -> Keys: ...
+
+    @property
+    def log(self) -> Log: ...
+
+
+class Served(Keeper, Protocol):
+    """A registry that a server can carry: it knows whose token is whose."""
+
+    @property
+    def keys(self) -> Gatekeeping: ...

@@ -1,0 +1,81 @@
+"""The keys of a registry in this process: its tokens and its audit, for owners alone, and told in the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sigil.audit import Audit
+from sigil.errors import Refused, UsageError
+from sigil.protocol import Caller, Json
+from sigil.tokens import ADMIN, Holder, Tokens, Wish
+
+NAMESPACE_CHARACTERS = 500
+LIMIT_MOST = 500
+
+
+class Keyring:
+    """See `sigil.keeper.Keys`."""
+
+    def __init__(self, tokens: Tokens, audit: Audit) -> None:
+        self._tokens = tokens
+        self._audit = audit
+
+    def holder(self, value: str) -> Holder:
+        """Whose token it is; `Refused` with EAUTH when it is nobody's."""
+        return self._tokens.holder(value)
+
+    def create(self, wish: Wish, caller: Caller) -> dict[str, Json]:
+        """A new token: its row, with the token itself as `token`, this once."""
+        demand_owner(caller, "makes keys")
+        value, holder = self._tokens.create(wish, caller.namespace)
+        facts = {"key": holder.id, "kind": holder.kind, "label": holder.name, "scopes": holder.scopes, "expires": holder.expires}
+        self._audit.note(holder.namespace, "key-create", caller=caller, **facts)
+        return {**holder.row(), "token": value}
+
+    def rows(self, caller: Caller) -> Iterator[dict[str, Json]]:
+        """The tokens, without their values."""
+        demand_owner(caller, "sees the keys")
+        return self._tokens.list()
+
+    def revoke(self, id: str, caller: Caller) -> dict[str, Json]:
+        """End a token at once; its row."""
+        demand_owner(caller, "revokes keys")
+        holder = self._tokens.revoke(id)
+        self._audit.note(holder.namespace, "key-revoke", caller=caller, key=holder.id, kind=holder.kind, label=holder.name)
+        return holder.row()
+
+    def whoami(self, caller: Caller) -> dict[str, Json]:
+        """In this process whoever may open the store is its owner."""
+        return Holder("", "admin", caller.namespace).row()
+
+
+class Logbook:
+    """See `sigil.keeper.Log`."""
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+
+    def rows(self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100) -> list[dict[str, Json]]:
+        """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
+        place, most = _place(caller, namespace), min(max(limit, 1), LIMIT_MOST)
+        entries = self._audit.latest(place, most) if after is None else self._audit.entries(place, after=max(after, 0), limit=most)
+        return [entry.row for entry in entries]
+
+    def verify(self, caller: Caller, *, namespace: str = "") -> dict[str, Json]:
+        """Whether the chain holds."""
+        place = _place(caller, namespace)
+        found = self._audit.verify(place)
+        return {"namespace": place, "entries": found.entries, "tip": found.tip, "ok": not found.problem, "problem": found.problem}
+
+
+def demand_owner(caller: Caller, what: str) -> None:
+    """`Refused` with EPERM unless an owner asks in person."""
+    if not caller.owner or caller.author != "person" or caller.token not in ("", ADMIN):
+        raise Refused("EPERM", f"only an owner {what}", source="keys", suggestion="ask whoever keeps the registry")
+
+
+def _place(caller: Caller, namespace: str) -> str:
+    demand_owner(caller, "reads the audit")
+    if len(namespace) > NAMESPACE_CHARACTERS:
+        raise UsageError("EINVAL", "no such namespace", source="audit")
+    return namespace or caller.namespace

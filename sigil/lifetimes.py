@@ -1,0 +1,146 @@
+"""What time does to capabilities: the expired are swept, the unused become inactive. Reads no manifest, so any door can do it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sigil import heads, statistics
+from sigil.audit import Audit
+from sigil.errors import Conflict
+from sigil.heads import Standing
+from sigil.kv import ABSENT, KV, Item, keys
+
+IDLE_SECONDS = 30 * 86_400.0
+DAY_SECONDS = 86_400.0
+AT_ONCE = 500
+"""At most so many expiries a tick; the next one goes on."""
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep did."""
+
+    expired: int = 0
+    inactive: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    namespace: str
+    name: str
+    standing: Standing
+    record: dict[str, Any]
+    token: str
+
+
+class Lifetimes:
+    """The sweeper over a store. Several may run: each step is a conditional write, and the daily one is begun by one of them."""
+
+    def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
+        self._kv = kv
+        self._clock = clock
+        self._audit = Audit(kv, clock)
+
+    def sweep(self) -> Swept:
+        """Remove what has expired; once a day, mark what is unused and sum up the statistics."""
+        return Swept(self.expire(), self.idle() if self._is_first_today() else 0)
+
+    def expire(self) -> int:
+        """Remove the capabilities whose time has run out; how many those were."""
+        gone = 0
+        partition, now = keys.expiry(0, "", "").partition, self._clock()
+        for sort, _ in self._kv.scan(partition, limit=AT_ONCE):
+            due, namespace, name = sort.split("#", 2)
+            if int(due) >= now:
+                break
+            gone += self._expire(keys.unescape(namespace), name)
+            self._kv.delete(keys.expiry(int(due), keys.unescape(namespace), name))
+        return gone
+
+    def idle(self) -> int:
+        """Mark the normal capabilities that nobody called for 30 days, and sum up the statistics; how many were marked."""
+        return sum(self._idle_in(namespace) for namespace in self._namespaces())
+
+    def _expire(self, namespace: str, name: str) -> int:
+        head = self._head(namespace, name)
+        if head is None or head.standing.removed or not heads.expired(head.record, self._clock()):
+            return 0  # it was removed, or another version runs
+        lasting = self._kv.scan(keys.version(namespace, name, 0).partition, f"{name}#", limit=1)
+        try:
+            if not lasting:  # else an older version may be brought back by hand
+                self._kv.delete(keys.capability(namespace, name), expect=head.token)
+        except Conflict:
+            return 0
+        self._hide(namespace, name)
+        self._kv.put(keys.generation(namespace), b"")
+        self._audit.note(namespace, "expire", name=name, version=head.record["version"], digest=head.record["digest"])
+        return 1
+
+    def _idle_in(self, namespace: str) -> int:
+        statistics.fold(self._kv, namespace, self._clock())
+        uses = statistics.last_uses(self._kv, namespace)
+        marked = 0
+        for head in self._heads(namespace):
+            if not head.standing.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
+                with suppress(Conflict):  # it was deployed or called at this moment
+                    self._rewrite(head, replace(head.standing, inactive=True))
+                    self._hide(namespace, head.name)
+                    self._audit.note(namespace, "inactive", name=head.name, version=head.record["version"])
+                    marked += 1
+        if marked:
+            self._kv.put(keys.generation(namespace), b"")
+        return marked
+
+    def _is_idle(self, head: _Head, last: float) -> bool:
+        lifetime = head.record["manifest"].get("lifetime", "normal")
+        steps = head.standing.history
+        touched = max(last, head.record["at"], steps[-1].at if steps else 0.0)
+        return not head.standing.removed and lifetime == "normal" and self._clock() - touched > IDLE_SECONDS
+
+    def _rewrite(self, head: _Head, standing: Standing) -> None:
+        body = heads.join(standing, heads.dumps(head.record))
+        self._kv.put(keys.capability(head.namespace, head.name), body, expect=head.token)
+
+    def _hide(self, namespace: str, name: str) -> None:
+        """Other namespaces do not find it any more, if it was public."""
+        if self._kv.get(keys.public(namespace, name)):
+            self._kv.delete(keys.public(namespace, name))
+            self._kv.put(keys.generation(keys.EVERYWHERE), b"")
+
+    def _head(self, namespace: str, name: str) -> _Head | None:
+        item = self._kv.get(keys.capability(namespace, name))
+        return _read(namespace, name, item) if item else None
+
+    def _heads(self, namespace: str) -> Iterator[_Head]:
+        for sort, item in self._pages(keys.capability(namespace, "").partition):
+            yield _read(namespace, sort, item)
+
+    def _namespaces(self) -> Iterator[str]:
+        for sort, _ in self._pages(keys.generation("").partition):
+            yield keys.unescape(sort)
+
+    def _pages(self, partition: str) -> Iterator[tuple[str, Item]]:
+        after = ""
+        while page := self._kv.scan(partition, after=after, limit=PAGE):
+            yield from page
+            after = page[-1][0]
+
+    def _is_first_today(self) -> bool:
+        key, now = keys.daily("lifetimes"), self._clock()
+        item = self._kv.get(key)
+        if item and 0 <= now - float(item.value) < DAY_SECONDS:
+            return False
+        with suppress(Conflict):  # somebody else begins at this moment
+            self._kv.put(key, b"%.3f" % now, expect=item.version if item else ABSENT)
+            return True
+        return False
+
+
+def _read(namespace: str, name: str, item: Item) -> _Head:
+    standing, record = heads.split(item.value)
+    return _Head(namespace, name, standing, record, item.version)

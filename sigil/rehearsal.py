@@ -1,0 +1,95 @@
+"""What services stand on in a golden test: the test's own fixtures for the web, an empty store, and everything declared granted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import orjson
+
+from sigil.errors import Refused, SigilError
+from sigil.kv import KV
+from sigil.kv.memory import MemoryKV
+from sigil.permissions import asked
+from sigil.protocol import Json
+from sigil.services.headers import Headers
+from sigil.services.hop import Answer, Hop
+from sigil.services.part import Facilities, Part
+from sigil.services.rules import CallRule
+from sigil.services.store import Store
+from sigil.services.urls import Target
+
+
+class Fixture(Protocol):
+    """What the web answers in a test."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> dict[str, str]: ...
+    @property
+    def body(self) -> Json: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fixtures:
+    """A web that knows these answers alone."""
+
+    known: Sequence[Fixture]
+    loopback: bool = False
+
+    def send(self, hop: Hop, seconds: float) -> Answer:
+        """The answer that the test states for this very method and address."""
+        for fixture in self.known:
+            if fixture.method.upper() == hop.method and _url(fixture.url) == hop.target.url:
+                return _answer(fixture)
+        what = f"{hop.method} {hop.target.url}"
+        raise Refused("ENET", f"a test reaches no network: state what {what} answers in the test's http", source="http")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The `Facilities` of one test. `others`: where the capabilities that it calls are; they are rehearsed with it."""
+
+    fixtures: Fixtures
+    others: Facilities | None = None
+    kv: KV = field(default_factory=MemoryKV)
+
+    def web(self) -> Fixtures:
+        return self.fixtures
+
+    def store(self, part: Part, home: str) -> Store:
+        return Store(self.kv, (home, *part.identity))
+
+    def granted(self, part: Part, home: str) -> frozenset[str]:
+        return frozenset(asked(part.manifest))
+
+    def secret(self, namespace: str, name: str) -> str | None:
+        """The placeholder stays what it is: tests know no secrets."""
+        return f"{{{{{name}}}}}"
+
+    def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
+        return self.others.find(rule, view, over) if self.others else None
+
+
+def _url(text: str) -> str:
+    try:
+        return Target.parse(text).url
+    except SigilError:
+        return text
+
+
+def _answer(fixture: Fixture) -> Answer:
+    headers: Headers = tuple((name.lower(), value) for name, value in fixture.headers.items())
+    if isinstance(fixture.body, str):
+        return Answer(fixture.status, "", headers, fixture.body.encode("utf-8", "replace"))
+    kind: Headers = () if "content-type" in dict(headers) else (("content-type", "application/json"),)
+    return Answer(fixture.status, "", (*headers, *kind), orjson.dumps(fixture.body))

@@ -1,0 +1,66 @@
+"""Errors and traps of the runtime in our own words: their own text never leaves, it may be the guest's."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_uint8, c_void_p
+
+from sigil.sandbox import capi
+from sigil.sandbox.stops import Stopped
+
+_TRAPS = {
+    capi.TRAP_STACK_OVERFLOW: ("ESTACK", "the stack overflowed: the recursion is too deep"),
+    capi.TRAP_MEMORY_OUT_OF_BOUNDS: ("ETRAP", "memory access out of bounds"),
+    capi.TRAP_UNREACHABLE: ("ETRAP", "unreachable code was reached"),
+    capi.TRAP_INTERRUPT: ("ETIMEDOUT", "timed out"),
+    3: ("ETRAP", "table access out of bounds"),
+    4: ("ETRAP", "an indirect call of nothing"),
+    5: ("ETRAP", "an indirect call with a wrong type"),
+    6: ("ETRAP", "integer overflow"),
+    7: ("ETRAP", "integer division by zero"),
+    8: ("ETRAP", "a number does not fit an integer"),
+}
+
+
+class Invalid(Exception):
+    """The module is not valid; the text is the compiler's and may quote the module."""
+
+
+class Faults:
+    """Takes what the library `c` gives as errors and traps, and frees it."""
+
+    def __init__(self, c: ctypes.CDLL) -> None:
+        self._c = c
+
+    def sound(self, error: int | None) -> None:
+        """`Invalid` when loading ended in an error."""
+        if error:
+            raise Invalid(self._message(error))
+
+    def check(self, error: int | None, trap: c_void_p) -> None:
+        """`Stopped` when a call ended in an error or a trap; `trap` is empty afterwards."""
+        if error:
+            text = self._message(error)
+            if "exceeds" in text and "limit" in text:
+                raise Stopped("ENOMEM", "the module starts with more memory or tables than it may have")
+            if "(os error " in text:
+                raise Stopped("EUNAVAILABLE", "there is no address space for a guest's memory")
+            raise Stopped("EMODULE", "the module does not keep to the ABI")
+        if trap:
+            code = c_uint8()
+            known = self._c.wasmtime_trap_code(trap, byref(code))
+            self._c.wasm_trap_delete(trap)
+            trap.value = None
+            raise Stopped(*_TRAPS.get(code.value if known else -1, ("ETRAP", "the module failed")))
+
+    def taken(self, vector: capi.Bytes) -> bytes:
+        """The bytes of a vector that the library made, which is freed."""
+        data = ctypes.string_at(vector.data, vector.size) if vector.data else b""
+        self._c.wasm_byte_vec_delete(byref(vector))
+        return data
+
+    def _message(self, error: int) -> str:
+        vector = capi.Bytes()
+        self._c.wasmtime_error_message(error, byref(vector))
+        self._c.wasmtime_error_delete(error)
+        return self.taken(vector).decode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""What runners are given when they need it: the engine, native code, or a JavaScript source."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from sigil.compile.javascript import plugin, source_of
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.sandbox.abi import ABIS
+from sigil.sandbox.aot import Codes
+from sigil.sandbox.child import Supply
+from sigil.sandbox.frames import ENGINE
+from sigil.sandbox.program import Program
+from sigil.sandbox.scan import Unfit, measure, scan
+from sigil.sandbox.sealed import Code
+from sigil.sandbox.shelf import Held
+
+INLINE_BYTES = 4 << 10
+"""Modules with no more than this for a compiler to do are compiled by the runner itself, in a millisecond."""
+
+_NATIVE = 4
+"""Native code is about so many times as large as the module."""
+_LOADED = 10
+"""So many times as large as its source is the image of a loaded source, at most; and the pages that every one of them changes:"""
+_CHANGED = 48 << 10
+_IMAGE_BYTES = 16 << 20
+"""A runner keeps an image of a module's first memory, at most so large."""
+_LEAST_BYTES = 1 << 20
+"""A module weighs at least this: it holds a file open, and a runner may have a hundred and a few."""
+
+
+class Supplies:
+    """Finds and remembers code. Thread-safe."""
+
+    def __init__(self, engine: Path, codes: Codes) -> None:
+        self._engine = engine
+        self._codes = codes
+        self._engine_code: Code | None = None
+
+    def fetch(self, program: Program, name: str, *, images: bool) -> Supply:
+        """What `name` (the program or the engine) is to a runner, which can make `images` or not.
+
+        `Unfit` when the module cannot be taken, `BackendError` when there is no engine.
+        """
+        if name == ENGINE:
+            return Supply(self._the_engine(), Held(0))
+        wasm = program.load()
+        source = _source(wasm) if images and program.kind == "js" else None
+        if source is not None:
+            return Supply(source, Held(_CHANGED + _LOADED * len(source), program.rank, program.expires))
+        shape = scan(wasm, ABIS[program.kind]) if program.kind in ABIS else measure(wasm)
+        held = Held(max(_LEAST_BYTES, _NATIVE * len(wasm) + min(shape.memory, _IMAGE_BYTES)), program.rank, program.expires)
+        code = self._codes.held(sha256(wasm).hexdigest())
+        return Supply(code or (wasm if shape.bulk <= INLINE_BYTES else self._codes.code(wasm)), held)
+
+    def clear(self) -> None:
+        self._engine_code = None
+
+    def _the_engine(self) -> Code:
+        if self._engine_code is None:
+            try:
+                self._engine_code = self._codes.code(self._engine.read_bytes())
+            except (OSError, Unfit) as problem:
+                reason = f"no JavaScript engine: {one_line(str(problem))}"
+                raise BackendError("EUNAVAILABLE", reason, source="sandbox", suggestion="run scripts/build-engine") from None
+        return self._engine_code
+
+
+def _source(wasm: bytes) -> str | None:
+    """The source in a JavaScript capability's module; None for a module of another making, which is code to us."""
+    try:
+        source = source_of(wasm)
+        return source if plugin(source) == wasm else None
+    except UsageError:
+        return None

@@ -1,0 +1,218 @@
+"""A command's world, WASI preview 1 without files: stdin is the input, stdout the output, stderr the log, and nothing else is there.
+
+Clock and random bytes come from the run's host, which refuses what is not granted; a refusal ends the run, since a program
+can do nothing sensible with it. No function here waits: `poll_oneoff` is not served. Errors are the numbers of `errno` in
+`wasi_snapshot_preview1.witx`; a pointer outside the memory traps.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from sigil.sandbox.stops import Stopped
+
+SUCCESS, BADF, INVAL, NOSYS, SPIPE = 0, 8, 28, 52, 70
+
+_STDIN, _STDOUT, _STDERR = range(3)
+_PIECES = 1024
+_RANDOM_BYTES = 64 << 10
+_LOG_LINES = 100
+_LINE_BYTES = 4 << 10
+_RIGHT_READ, _RIGHT_WRITE = 1 << 1, 1 << 6
+_REALTIME, _MONOTONIC = 0, 1
+_CLOCK_STEP_NS = 1_000_000
+
+
+class Exit(Exception):
+    """The program is over, by its own will (`refusal` is empty) or because the host refused something: `{"code", "message"}`."""
+
+    def __init__(self, status: int, refusal: dict[str, Any] | None = None) -> None:
+        super().__init__(status)
+        self.status = status
+        self.refusal = refusal
+
+
+class Memory(Protocol):
+    """The guest's memory; both raise `Stopped` when the place lies outside of it."""
+
+    def read(self, at: int, size: int) -> bytes:
+        """`size` bytes at the address `at`."""
+
+    def write(self, at: int, data: bytes) -> None:
+        """Put `data` at the address `at`."""
+
+
+class World:
+    """One run of one command."""
+
+    def __init__(self, memory: Memory, data: bytes, limit: int, host: Callable[[bytes], bytes | None]) -> None:
+        self._memory = memory
+        self._data = data
+        self._at = 0
+        self._limit = limit
+        self._host = host
+        self._open = [True, True, True]
+        self._line = bytearray()
+        self._lines = 0
+        self._ticks = 0.0
+        self.stdout = bytearray()
+        self.last = b""
+
+    # -- the three streams -------------------------------------------------------------------------------------------------
+
+    def fd_read(self, fd: int, vectors: int, count: int, size_at: int) -> int:
+        if fd != _STDIN or not self._open[fd]:
+            return BADF
+        if count > _PIECES:
+            return INVAL
+        got = 0
+        for at, size in self._vectors(vectors, count):
+            piece = self._data[self._at : self._at + size]
+            if not piece:
+                break
+            self._memory.write(at, piece)
+            self._at += len(piece)
+            got += len(piece)
+        self._memory.write(size_at, _u32(got))
+        return SUCCESS
+
+    def fd_write(self, fd: int, vectors: int, count: int, size_at: int) -> int:
+        if fd not in (_STDOUT, _STDERR) or not self._open[fd]:
+            return BADF
+        if count > _PIECES:
+            return INVAL
+        pieces = self._vectors(vectors, count)
+        for at, size in pieces:
+            self._say(fd, at, size)
+        self._memory.write(size_at, _u32(sum(size for _, size in pieces) & 0xFFFFFFFF))
+        return SUCCESS
+
+    def fd_close(self, fd: int) -> int:
+        if not self._is_open(fd):
+            return BADF
+        self._open[fd] = False
+        return SUCCESS
+
+    def fd_seek(self, fd: int, _offset: int, _whence: int, _at: int) -> int:
+        return SPIPE if self._is_open(fd) else BADF
+
+    def fd_tell(self, fd: int, _at: int) -> int:
+        return SPIPE if self._is_open(fd) else BADF
+
+    def fd_fdstat_get(self, fd: int, at: int) -> int:
+        if not self._is_open(fd):
+            return BADF
+        self._memory.write(at, struct.pack("<BxHxxxxQQ", 0, 0, _RIGHT_WRITE if fd else _RIGHT_READ, 0))
+        return SUCCESS
+
+    def fd_filestat_get(self, fd: int, at: int) -> int:
+        if not self._is_open(fd):
+            return BADF
+        self._memory.write(at, bytes(64))
+        return SUCCESS
+
+    # -- what is empty -----------------------------------------------------------------------------------------------------
+
+    def args_sizes_get(self, count_at: int, size_at: int) -> int:
+        self._memory.write(count_at, _u32(0))
+        self._memory.write(size_at, _u32(0))
+        return SUCCESS
+
+    def args_get(self, _table: int, _text: int) -> int:
+        return SUCCESS
+
+    environ_sizes_get = args_sizes_get
+    environ_get = args_get
+
+    def sched_yield(self) -> int:
+        return SUCCESS
+
+    # -- what has to be granted --------------------------------------------------------------------------------------------
+
+    def clock_time_get(self, clock: int, _precision: int, at: int) -> int:
+        if clock not in (_REALTIME, _MONOTONIC):
+            return INVAL
+        now = float(self._ask("clock"))
+        self._ticks = max(self._ticks, now)  # the host's clock may be set back, a monotonic one may not
+        self._memory.write(at, struct.pack("<Q", int((self._ticks if clock else now) * 1e6)))
+        return SUCCESS
+
+    def clock_res_get(self, clock: int, at: int) -> int:
+        if clock not in (_REALTIME, _MONOTONIC):
+            return INVAL
+        self._ask("clock")
+        self._memory.write(at, struct.pack("<Q", _CLOCK_STEP_NS))
+        return SUCCESS
+
+    def random_get(self, at: int, size: int) -> int:
+        if size > _RANDOM_BYTES:
+            return INVAL
+        self._memory.write(at, base64.b64decode(self._ask("random", {"n": size})) if size else b"")
+        return SUCCESS
+
+    # -- the end -----------------------------------------------------------------------------------------------------------
+
+    def proc_exit(self, status: int) -> int:
+        raise Exit(status)
+
+    def close(self) -> None:
+        """Log what stands on stderr without an end of line."""
+        if self._line:
+            self._log(bytes(self._line))
+            self._line.clear()
+
+    def refuse(self, name: bytes, arguments: tuple[int, ...]) -> int:
+        """The answer of every function that is not served."""
+        takes_file = name.startswith((b"fd_", b"path_", b"sock_"))
+        return BADF if takes_file and not self._is_open(arguments[0]) else NOSYS
+
+    # -- within ------------------------------------------------------------------------------------------------------------
+
+    def _is_open(self, fd: int) -> bool:
+        return fd < len(self._open) and self._open[fd]
+
+    def _vectors(self, at: int, count: int) -> list[tuple[int, int]]:
+        return list(struct.iter_unpack("<II", self._memory.read(at, 8 * count)))
+
+    def _say(self, fd: int, at: int, size: int) -> None:
+        if fd == _STDERR:
+            self._memory.read(at + size, 0)  # all of it has to be there, though only its beginning is kept
+            self._note(self._memory.read(at, min(size, _LINE_BYTES * 16)))
+            return
+        if len(self.stdout) + size > self._limit:
+            raise Stopped("ELIMIT", f"the output is larger than {self._limit} bytes")
+        self.stdout += self._memory.read(at, size)
+
+    def _note(self, text: bytes) -> None:
+        *whole, rest = text.split(b"\n", 2 * _LOG_LINES)
+        for piece in whole:
+            self._line += piece[:_LINE_BYTES]
+            self._log(bytes(self._line[:_LINE_BYTES]))
+            self._line.clear()
+        self._line += rest[: _LINE_BYTES - len(self._line)]
+
+    def _log(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        self.last = line
+        if self._lines < _LOG_LINES:
+            self._lines += 1
+            self._host(_request("log", {"text": line.decode("utf-8", "replace")}))  # refused where logs are not granted: dropped
+
+    def _ask(self, operation: str, argument: Any = None) -> Any:
+        answer = json.loads(self._host(_request(operation, argument)) or b"{}")
+        if "ok" not in answer:
+            raise Exit(1, answer.get("error") or {"code": "EPERM", "message": f"{operation} is not granted"})
+        return answer["ok"]
+
+
+def _request(operation: str, argument: Any) -> bytes:
+    return json.dumps({"op": operation, "arg": argument}).encode("ascii")
+
+
+def _u32(number: int) -> bytes:
+    return struct.pack("<I", number)

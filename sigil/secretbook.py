@@ -1,0 +1,96 @@
+"""The secrets of a namespace: set and removed by owners, used by the host alone, shown to nobody."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import orjson
+
+from sigil.errors import Refused, UsageError
+from sigil.kv import KV, keys
+from sigil.protocol import Caller, Json
+from sigil.secrets import reveal
+from sigil.services.placeholders import SHORTEST
+
+LONGEST = 8_192
+PAGE = 200
+ELSEWHERE = ("ssm:", "secretsmanager:")
+
+_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,62}", re.ASCII)
+_VALUE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+
+Note = Callable[..., object]
+
+
+def unnoted(*_facts: object, **_more: object) -> None:
+    """An audit that nobody keeps."""
+
+
+class Secretbook:
+    """The secrets of a store. A value is kept as it is, or is a place in AWS (`ssm:NAME`, `secretsmanager:NAME[#KEY]`) read when needed."""
+
+    def __init__(self, kv: KV, clock: Callable[[], float] = time.time, note: Note = unnoted) -> None:
+        self._kv = kv
+        self._clock = clock
+        self._note = note
+
+    def set(self, name: str, value: str, caller: Caller) -> dict[str, Json]:
+        """Keep `value` (8 to 8,192 characters, none of them a control character) under `name` (`API_KEY`); an owner's act."""
+        demand_owner(caller)
+        if not _NAME.fullmatch(name):
+            raise UsageError("ENAME", "not a secret's name", suggestion="capital letters, digits and _, such as API_KEY")
+        if not SHORTEST <= len(value) <= LONGEST or not _VALUE.fullmatch(value):
+            message = f"a secret has {SHORTEST} to {LONGEST:,} characters on one line"
+            raise UsageError("EINVAL", message, source=name, suggestion="a shorter one could not be told from other text in an answer")
+        at = self._clock()
+        self._kv.put(keys.secret(caller.namespace, name), orjson.dumps({"value": value, "at": at, "by": by(caller)}))
+        self._note(caller.namespace, "secret-set", caller=caller, name=name)
+        return {"secret": name, "at": at}
+
+    def remove(self, name: str, caller: Caller) -> None:
+        """Forget a secret; `UsageError` ENOENT when there is none."""
+        demand_owner(caller)
+        key = keys.secret(caller.namespace, name)
+        if not _NAME.fullmatch(name) or self._kv.get(key) is None:
+            raise UsageError("ENOENT", "no such secret", source=name[:63], suggestion="`sigil secret list` shows their names")
+        self._kv.delete(key)
+        self._note(caller.namespace, "secret-remove", caller=caller, name=name)
+
+    def rows(self, caller: Caller) -> list[dict[str, Json]]:
+        """Every secret's name, when it was set and by whom; never its value."""
+        demand_owner(caller)
+        rows: list[dict[str, Json]] = []
+        after = ""
+        while page := self._kv.scan(keys.secret(caller.namespace, "").partition, after=after, limit=PAGE):
+            for sort, item in page:
+                fields = orjson.loads(item.value)
+                rows.append({"secret": sort, "at": fields["at"], "by": fields["by"]})
+                after = sort
+        return rows
+
+    def has(self, namespace: str, name: str) -> bool:
+        """Whether it is set."""
+        return self._kv.get(keys.secret(namespace, name)) is not None
+
+    def value(self, namespace: str, name: str) -> str | None:
+        """What the host puts into a request; None when it is not set, `BackendError` when it cannot be read."""
+        item = self._kv.get(keys.secret(namespace, name))
+        if item is None:
+            return None
+        value = reveal(str(orjson.loads(item.value)["value"]))
+        if len(value) < SHORTEST or not _VALUE.fullmatch(value):
+            raise Refused("EPERM", f"the secret {name} has fewer than {SHORTEST} characters, or more than one line")
+        return value
+
+
+def demand_owner(caller: Caller) -> None:
+    """`Refused` EPERM unless a person who owns the namespace asks."""
+    if not caller.owner or caller.author != "person":
+        raise Refused("EPERM", "only an owner may do this", suggestion="ask an owner of the agent")
+
+
+def by(caller: Caller) -> str:
+    """Who did it, as the rows show it."""
+    return caller.session or "an owner"

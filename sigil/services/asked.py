@@ -1,0 +1,78 @@
+"""A guest's request for the web and the answer that it gets, as they travel between the two."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+from sigil.errors import ToolError, one_line
+from sigil.protocol import Json
+from sigil.services.headers import Headers, outgoing
+from sigil.services.hop import Answer
+from sigil.services.rules import METHODS
+from sigil.services.urls import Target
+
+BODY_BYTES = 512 * 1024
+_FIELDS = {"url", "method", "headers", "body", "redirect"}
+
+Mode = Literal["follow", "manual", "error"]
+_MODES: dict[str, Mode] = {"follow": "follow", "manual": "manual", "error": "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the guest wrote it, placeholders and all."""
+
+    method: str
+    target: Target
+    headers: Headers
+    body: bytes
+    redirect: Mode
+
+
+def asked(argument: Json) -> Asked:
+    """The request that a guest's argument describes; `ToolError` EINVAL, or `Refused` EPERM for a header that is not the guest's to set."""
+    if not isinstance(argument, dict) or not argument.keys() <= _FIELDS or not isinstance(argument.get("url"), str):
+        _wrong("a request has a url, and may have method, headers, body and redirect")
+    method, mode = argument.get("method") or "GET", argument.get("redirect") or "follow"
+    if not isinstance(method, str) or method.upper() not in METHODS:
+        _wrong(f"methods are {', '.join(METHODS)}, not {one_line(str(method), 20)!r}")
+    body = _body(argument.get("body"))
+    if body and method.upper() in ("GET", "HEAD"):
+        _wrong(f"a {method.upper()} request has no body")
+    return Asked(method.upper(), Target.parse(argument["url"]), outgoing(argument.get("headers") or []), body, _mode(mode))
+
+
+def reply(answer: Answer, url: str, *, redirected: bool) -> Json:
+    """What the guest reads."""
+    return {
+        "status": answer.status,
+        "statusText": one_line(answer.reason, 100),
+        "headers": [[name, value] for name, value in answer.headers],
+        "body": base64.b64encode(answer.body).decode("ascii"),
+        "url": url,
+        "redirected": redirected,
+    }
+
+
+def _mode(text: Json) -> Mode:
+    mode = _MODES.get(text) if isinstance(text, str) else None
+    return mode or _wrong("redirect is follow, manual or error")
+
+
+def _body(text: Json) -> bytes:
+    if text is None:
+        return b""
+    try:
+        body = base64.b64decode(text, validate=True) if isinstance(text, str) else _wrong("a body is base64")
+    except (binascii.Error, ValueError):
+        _wrong("a body is base64")
+    if len(body) > BODY_BYTES:
+        raise ToolError("ETOOBIG", f"a request's body has at most {BODY_BYTES:,} bytes", source="http")
+    return body
+
+
+def _wrong(why: str) -> NoReturn:
+    raise ToolError("EINVAL", why, source="http")

@@ -1,0 +1,43 @@
+"""Where one run's requests are answered: each operation goes to its service, which looks at what is granted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sigil.errors import ToolError, one_line
+from sigil.protocol import Json
+from sigil.services.fetch import Rights, fetch
+from sigil.services.hop import Web
+from sigil.services.store import Store
+
+Compose = Callable[[str, Json, float], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The services of one run. `web` opens the way to the network when it is needed; `compose(name, input, seconds)` runs another."""
+
+    rights: Rights
+    web: Callable[[], Web]
+    store: Store
+    compose: Compose
+
+    def answer(self, operation: str, argument: Json, seconds: float) -> Json:
+        """The answer to one request of the guest; `SigilError` when there is none."""
+        if operation == "http.fetch":
+            return fetch(self.web(), self.rights, argument, seconds)
+        if operation.startswith("kv."):
+            return self.store.answer(operation, argument)
+        if operation == "call":
+            return self.compose(*_call(argument), seconds)
+        raise ToolError("EINVAL", f"no such operation: {one_line(operation, 40)}")
+
+
+def _call(argument: Json) -> tuple[str, Json]:
+    if not isinstance(argument, dict) or not argument.keys() <= {"name", "input"} or not isinstance(argument.get("name"), str):
+        raise ToolError("EINVAL", "a call has a name and an input", source="call")
+    given = argument.get("input")
+    if given is not None and not isinstance(given, dict):
+        raise ToolError("EINVAL", "the input of a call is an object", source="call")
+    return argument["name"], given or {}

@@ -1,0 +1,139 @@
+"""`http.fetch`: a request within its grants, redirects followed under the same rules, secrets put in and taken out again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from sigil.errors import Refused, ToolError
+from sigil.protocol import Json
+from sigil.services import placeholders
+from sigil.services.asked import Asked, asked, reply
+from sigil.services.headers import CREDENTIALS, bodiless
+from sigil.services.hop import Answer, Hop, Web
+from sigil.services.placeholders import Values
+from sigil.services.rules import HttpRule, SecretRule
+from sigil.services.urls import Target
+
+REDIRECTS_MOST = 5
+_MOVED = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What one capability may fetch, and which of it waits for an owner. `values`: its granted secrets, read when they are needed."""
+
+    name: str
+    http: tuple[HttpRule, ...]
+    http_waiting: tuple[HttpRule, ...]
+    secrets: tuple[SecretRule, ...]
+    secrets_waiting: tuple[SecretRule, ...]
+    values: Callable[[], Values]
+
+    def demand(self, method: str, target: Target) -> None:
+        """`Refused` EPERM that says what is missing unless the request is granted."""
+        if any(rule.allows(method, target) for rule in self.http):
+            return
+        what = f"{method} {target.scheme}://{target.authority}{target.path}"
+        if any(rule.allows(method, target) for rule in self.http_waiting):
+            raise Refused("EPERM", f"{what} waits for an owner's grant: `sigil grant {self.name}`")
+        raise Refused("EPERM", f"{what} is not declared: add permissions.http to the manifest")
+
+    def secret(self, name: str, target: Target) -> bool:
+        """Whether `name` is a secret of this capability; `Refused` EPERM when it is, but must not go to `target`."""
+        if any(rule.name == name and rule.fits(target) for rule in self.secrets):
+            if name not in self.values():
+                raise Refused("EPERM", f"the secret {name} is not set: `sigil secret set {name}`")
+            return True
+        if any(rule.name == name and rule.fits(target) for rule in self.secrets_waiting):
+            raise Refused("EPERM", f"the secret {name} waits for an owner's grant: `sigil grant {self.name}`")
+        if any(rule.name == name for rule in (*self.secrets, *self.secrets_waiting)):
+            raise Refused("EPERM", f"the secret {name} is not for {target.scheme}://{target.authority}")
+        return False
+
+
+def fetch(web: Web, rights: Rights, argument: Json, seconds: float) -> Json:
+    """The answer to a guest's request; `Refused` EPERM, `ToolError` EINVAL or ENET. Shapes: `asked` and `reply`."""
+    end = time.monotonic() + seconds
+    wanted, written = asked(argument), True
+    for count in range(REDIRECTS_MOST + 1):
+        rights.demand(wanted.method, wanted.target)
+        _demand_scheme(web, wanted.target)
+        answer = web.send(_filled(wanted, rights, written=written), end - time.monotonic())
+        location = _location(answer)
+        if location is None or wanted.redirect == "manual":
+            return reply(_scrubbed(answer, rights), _shown(wanted.target, rights), redirected=count > 0)
+        if wanted.redirect == "error":
+            raise ToolError("ENET", f"{wanted.target.host} redirects", source="http")
+        wanted, written = _moved(wanted, answer.status, location, rights), False
+    raise ToolError("ENET", f"more than {REDIRECTS_MOST} redirects", source="http")
+
+
+def _demand_scheme(web: Web, target: Target) -> None:
+    if target.scheme != "https" and not (web.loopback and target.here):
+        raise Refused("EPERM", "only https is allowed", source="http")
+
+
+def _filled(wanted: Asked, rights: Rights, *, written: bool) -> Hop:
+    """The request with its secrets in place. `written`: the address is the capability's own, not one that a server sent."""
+    target = wanted.target
+    if written and any(rights.secret(name, target) for name in placeholders.named(target.path)):
+        raise Refused("EPERM", "a secret goes into headers, the query or the body, not into the path", source="http")
+    query, values = target.query if written else "", [value for _, value in wanted.headers]
+    used = {name for name in placeholders.named(query, *values, wanted.body) if rights.secret(name, target)}
+    _demand_credentials(wanted, rights, used)
+    if not used:
+        return Hop(wanted.method, target, wanted.headers, wanted.body)
+    known = {name: rights.values()[name] for name in used}
+    headers = tuple((name, placeholders.in_header(value, known)) for name, value in wanted.headers)
+    if not all(value.isascii() for _, value in headers):
+        raise Refused("EPERM", "a secret that is not plain ASCII does not go into a header", source="http")
+    body = placeholders.in_body(wanted.body, dict(wanted.headers).get("content-type", ""), known)
+    return Hop(wanted.method, target.asking(placeholders.in_query(query, known)) if written else target, headers, body)
+
+
+def _demand_credentials(wanted: Asked, rights: Rights, used: set[str]) -> None:
+    for name, value in wanted.headers:
+        if name == "authorization" and not placeholders.named(value) & used:
+            _refuse("authorization is set from a secret alone: declare it, and write {{NAME}}")
+        if name in ("range", "if-range") and rights.secrets:
+            _refuse(f"the header {name} could cut a secret in two")
+
+
+def _location(answer: Answer) -> str | None:
+    return next((value for name, value in answer.headers if name == "location"), None) if answer.status in _MOVED else None
+
+
+def _moved(wanted: Asked, status: int, location: str, rights: Rights) -> Asked:
+    """The next request, as the fetch standard makes it; what is secret stays behind when it goes to another place."""
+    target = wanted.target.join(location)
+    if target.scheme not in (wanted.target.scheme, "https"):
+        _refuse("a redirect leads from https to http")
+    moved = replace(wanted, target=target)
+    if (status == 303 and wanted.method != "HEAD") or (status in (301, 302) and wanted.method == "POST"):
+        moved = replace(moved, method="GET", headers=bodiless(moved.headers), body=b"")
+    if target.origin == wanted.target.origin:
+        return moved
+    own = {rule.name for rule in rights.secrets}
+    if placeholders.named(moved.body) & own or placeholders.scrubbed_text(target.url, rights.values()) != target.url:
+        _refuse("a redirect would carry a secret to another host")
+    kept = tuple((name, value) for name, value in moved.headers if name not in CREDENTIALS and not placeholders.named(value) & own)
+    return replace(moved, headers=kept)
+
+
+def _scrubbed(answer: Answer, rights: Rights) -> Answer:
+    if not rights.secrets:
+        return answer
+    values = rights.values()
+    headers = tuple((placeholders.scrubbed_text(name, values), placeholders.scrubbed_text(value, values)) for name, value in answer.headers)
+    return Answer(answer.status, placeholders.scrubbed_text(answer.reason, values), headers, placeholders.scrubbed(answer.body, values))
+
+
+def _shown(target: Target, rights: Rights) -> str:
+    return placeholders.scrubbed_text(target.url, rights.values()) if rights.secrets else target.url
+
+
+def _refuse(why: str) -> NoReturn:
+    raise Refused("EPERM", why, source="http")

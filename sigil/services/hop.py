@@ -1,0 +1,45 @@
+"""One request and one answer of the web, and who carries them: the network, or a test's fixtures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sigil.services.headers import Headers
+from sigil.services.urls import Target
+
+REPLY_BYTES = 700 * 1024
+"""Of an answer's body: in base64 and with its headers it fits into the 1 MiB that a run is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A request as it goes out, secrets in place."""
+
+    method: str
+    target: Target
+    headers: Headers
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: `headers` without cookies and connection fields, `body` decoded."""
+
+    status: int
+    reason: str
+    headers: Headers
+    body: bytes
+
+
+class Web(Protocol):
+    """Who carries requests. `loopback`: this machine may be asked too, without TLS; for tests."""
+
+    @property
+    def loopback(self) -> bool: ...
+
+    def send(self, hop: Hop, seconds: float) -> Answer:
+        """The answer to one request within `seconds`, no redirect followed; `SigilError` when there is none."""
+
+    def close(self) -> None:
+        """Give back what it holds."""

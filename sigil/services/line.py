@@ -1,0 +1,108 @@
+"""One request over the network: a bounded pool of guarded connections, an answer read up to its limit and in plain."""
+
+from __future__ import annotations
+
+import ssl
+import time
+import zlib
+from collections.abc import Iterator
+
+import httpcore
+
+from sigil.errors import Refused, ToolError
+from sigil.services.guard import Guarded, Resolve, look_up
+from sigil.services.headers import Headers, incoming
+from sigil.services.hop import REPLY_BYTES, Answer, Hop
+
+CONNECTIONS, KEPT, KEPT_SECONDS = 20, 10, 30.0
+
+
+class Line:
+    """The web. `context`: which certificates are trusted (default: the public authorities). `loopback`: for tests, see `Hop`."""
+
+    def __init__(
+        self,
+        *,
+        loopback: bool = False,
+        resolve: Resolve = look_up,
+        context: ssl.SSLContext | None = None,
+        inner: httpcore.NetworkBackend | None = None,
+    ) -> None:
+        self.loopback = loopback
+        self._guard = Guarded(resolve, loopback=loopback, inner=inner)
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=context,
+            max_connections=CONNECTIONS,
+            max_keepalive_connections=KEPT,
+            keepalive_expiry=KEPT_SECONDS,
+            network_backend=self._guard,
+        )
+
+    def send(self, hop: Hop, seconds: float) -> Answer:
+        """The answer to one request, no redirect followed; `ToolError` ENET when there is none in time."""
+        self._guard.deadlines.end = time.monotonic() + seconds
+        try:
+            return self._sent(hop, seconds)
+        except httpcore.TimeoutException:
+            raise ToolError("ENET", f"{hop.target.host} did not answer in time", source="http") from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, ssl.SSLError, OSError) as problem:
+            why = "its certificate does not hold" if "CERTIFICATE_VERIFY" in str(problem) else "the connection failed"
+            raise ToolError("ENET", f"{hop.target.host}: {why}", source="http") from None
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()
+        self._guard.close()
+
+    def _sent(self, hop: Hop, seconds: float) -> Answer:
+        target = hop.target
+        request = httpcore.Request(
+            method=hop.method,
+            url=httpcore.URL(
+                scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=f"{target.path}{target.query}".encode()
+            ),
+            headers=_fields(hop),
+            content=hop.body,
+            extensions={"timeout": {"pool": seconds, "connect": seconds, "read": seconds, "write": seconds}},
+        )
+        response = self._pool.handle_request(request)
+        try:
+            body = b"" if hop.method == "HEAD" else b"".join(_plain(response))
+            reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
+            return Answer(response.status, reason, incoming(response.headers), body)
+        finally:
+            response.close()
+
+
+def open_line(*, loopback: bool = False) -> Line:
+    """A line to the web."""
+    return Line(loopback=loopback)
+
+
+def _fields(hop: Hop) -> list[tuple[bytes, bytes]]:
+    ours: Headers = (("host", hop.target.authority), ("accept-encoding", "identity"))
+    if hop.body or hop.method in ("POST", "PUT", "PATCH"):
+        ours += (("content-length", str(len(hop.body))),)
+    return [(name.encode("ascii"), value.encode("ascii")) for name, value in (*ours, *hop.headers)]
+
+
+def _plain(response: httpcore.Response) -> Iterator[bytes]:
+    """The body in pieces, decoded when the server compressed it unasked, and never more than the limit."""
+    coding = next((value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"), b"identity")
+    if coding not in (b"", b"identity", b"gzip", b"x-gzip", b"deflate"):
+        raise ToolError("ENET", "the answer is encoded in a way that nobody asked for", source="http")
+    decoder = None if coding in (b"", b"identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
+    room = REPLY_BYTES
+    for piece in response.iter_stream():
+        data = _inflated(decoder, piece, room) if decoder else piece
+        room -= len(data)
+        if room < 0:
+            raise Refused("ETOOBIG", f"the answer has more than {REPLY_BYTES:,} bytes", source="http")
+        yield data
+
+
+def _inflated(decoder: zlib._Decompress, piece: bytes, room: int) -> bytes:
+    try:
+        return decoder.decompress(piece, room + 1)
+    except zlib.error:
+        raise ToolError("ENET", "the answer's encoding is damaged", source="http") from None

@@ -1,0 +1,51 @@
+"""One capability in a run, and what stands behind its services: the world, or a rehearsal of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sigil.manifest import Manifest
+from sigil.sandbox.program import Program
+from sigil.services.hop import Web
+from sigil.services.rules import CallRule
+from sigil.services.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A version of a capability that is about to run. `expires_at`: seconds since the epoch, None for never."""
+
+    namespace: str
+    manifest: Manifest
+    digest: str
+    program: Program
+    expires_at: float | None = None
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What makes two parts the same capability, whatever their versions."""
+        return self.namespace, self.name
+
+
+class Facilities(Protocol):
+    """What services stand on. `home`: for whom a capability of the library runs."""
+
+    def web(self) -> Web:
+        """The way to the network."""
+
+    def store(self, part: Part, home: str) -> Store:
+        """The capability's own store."""
+
+    def granted(self, part: Part, home: str) -> frozenset[str]:
+        """Those of the permissions it asks for that it has."""
+
+    def secret(self, namespace: str, name: str) -> str | None:
+        """A secret's value, None when it is not set."""
+
+    def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
+        """What `rule` means in the namespace `view`, where `over` is thought to stand already."""

@@ -1,0 +1,223 @@
+"""How often capabilities are called, how often they fail, how long they take: counted in memory, written as absolute values.
+
+Each process writes under a name of its own, so a write that is repeated changes nothing, and two processes never meet. What a
+process counted since its last write is lost when it is killed. Names of processes that are done are summed up under `all`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import orjson
+
+from sigil.errors import BackendError, Conflict
+from sigil.kv import ABSENT, KV, Item, keys
+
+EDGES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 2_048.0, 4_096.0, 8_192.0, 16_384.0, 32_768.0)
+"""Upper ends of the classes of durations in milliseconds; one more class is open."""
+FLUSH_SECONDS = 10.0
+EPOCH_SECONDS = 43_200.0
+"""A name that was not written for so long is written no more: the process goes on under another one."""
+DONE_SECONDS = 86_400.0
+"""A name that was not written for so long may be summed up; well above `EPOCH_SECONDS`, so that nobody writes it at that moment."""
+COUNTED_MOST = 2_000
+"""Capabilities that a process counts at a time; beyond that it writes what it has and begins anew under other names."""
+ALL = "all"
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Counts of one capability. `total_ms` and `classes` cover every call; `last` is when it was last called."""
+
+    calls: int = 0
+    errors: int = 0
+    total_ms: float = 0.0
+    last: float = 0.0
+    classes: tuple[int, ...] = (0,) * (len(EDGES) + 1)
+
+    def plus(self, other: Self) -> Self:
+        """Both together."""
+        classes = tuple(map(sum, zip(self.classes, other.classes, strict=True)))
+        total = self.total_ms + other.total_ms
+        return replace(
+            self,
+            calls=self.calls + other.calls,
+            errors=self.errors + other.errors,
+            total_ms=total,
+            last=max(self.last, other.last),
+            classes=classes,
+        )
+
+    @property
+    def mean_ms(self) -> float | None:
+        return round(self.total_ms / self.calls, 3) if self.calls else None
+
+    @property
+    def p95_ms(self) -> float | None:
+        """The upper end of the class in which the 95th percentile lies: at most twice too large."""
+        left = 0.95 * self.calls
+        for edge, count in zip((*EDGES, EDGES[-1]), self.classes, strict=True):
+            left -= count
+            if left <= 0 and self.calls:
+                return edge
+        return None
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What this process counted under `writer`, kept in plain numbers: a call costs microseconds."""
+
+    writer: str
+    calls: int = 0
+    errors: int = 0
+    total_ms: float = 0.0
+    last: float = 0.0
+    classes: list[int] = field(default_factory=lambda: [0] * (len(EDGES) + 1))
+    written_at: float = 0.0
+    dirty: bool = False
+
+    def count(self, milliseconds: float, failed: bool, now: float) -> None:
+        self.calls += 1
+        self.errors += failed
+        self.total_ms += milliseconds
+        self.last = now
+        self.classes[bisect_left(EDGES, milliseconds)] += 1
+        self.dirty = True
+
+    @property
+    def use(self) -> Use:
+        return Use(self.calls, self.errors, self.total_ms, self.last, tuple(self.classes))
+
+
+class Statistics:
+    """The counts of this process and of all others. A failing store never fails a call. Thread-safe."""
+
+    def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
+        self._kv = kv
+        self._clock = clock
+        self._counted: dict[tuple[str, str], _Counted] = {}
+        self._lock = threading.Lock()
+
+    def note(self, namespace: str, name: str, milliseconds: float, *, failed: bool) -> bool:
+        """Count one call. At most one small write in ten seconds for each capability; True when this was one."""
+        now = self._clock()
+        with self._lock:
+            counted = self._counted.get((namespace, name))
+            if counted is None or now - counted.written_at > EPOCH_SECONDS:
+                self._write([(namespace, name)])
+                self._make_room()
+                counted = self._counted[namespace, name] = _Counted(secrets.token_hex(8))
+            counted.count(milliseconds, failed, now)
+            due = not 0 <= now - counted.written_at < FLUSH_SECONDS
+            if due:
+                self._write([(namespace, name)])
+            return due
+
+    def flush(self) -> None:
+        """Write what is not written yet."""
+        with self._lock:
+            self._write(self._counted)
+
+    def of(self, namespace: str, name: str) -> Use:
+        """The counts of one capability, all processes together."""
+        return self._sum(namespace, f"{name}#").get(name, Use())
+
+    def all_of(self, namespace: str) -> dict[str, Use]:
+        """The counts of a namespace's capabilities by name."""
+        return self._sum(namespace, "")
+
+    def _sum(self, namespace: str, prefix: str) -> dict[str, Use]:
+        parts = _parts(self._kv, namespace, prefix)
+        with self._lock:
+            for (where, name), counted in self._counted.items():
+                if where == namespace and f"{name}#".startswith(prefix):
+                    parts.setdefault(name, {})[counted.writer] = _Part(counted.use)
+        return {name: _total(of_name) for name, of_name in parts.items()}
+
+    def _make_room(self) -> None:
+        if len(self._counted) >= COUNTED_MOST:
+            self._write(self._counted)
+            self._counted = {place: counted for place, counted in self._counted.items() if counted.dirty}
+
+    def _write(self, which: Iterable[tuple[str, str]]) -> None:
+        for namespace, name in list(which):
+            counted = self._counted.get((namespace, name))
+            if counted is None or not counted.dirty:
+                continue
+            counted.written_at = self._clock()  # also when it fails: a store that is away is not asked at every call
+            with suppress(BackendError):
+                self._kv.put(keys.use(namespace, name, counted.writer), _encode(_Part(counted.use)))
+                counted.dirty = False
+
+
+def last_uses(kv: KV, namespace: str) -> dict[str, float]:
+    """When each capability of a namespace was last called."""
+    return {name: _total(parts).last for name, parts in _parts(kv, namespace).items()}
+
+
+def fold(kv: KV, namespace: str, now: float) -> int:
+    """Sum up under `all` the names that are done; how many. A crash in between loses nothing and counts nothing twice."""
+    return sum(_fold(kv, (namespace, name), parts, now) for name, parts in _parts(kv, namespace).items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What stands under one writer's name; under `all`, also the names that it sums up, which count no more. `token`: its version."""
+
+    use: Use
+    within: tuple[str, ...] = ()
+    token: str = ""
+
+
+_Parts = dict[str, _Part]
+
+
+def _total(parts: _Parts) -> Use:
+    within = parts[ALL].within if ALL in parts else ()
+    whole = Use()
+    for writer, part in parts.items():
+        whole = whole if writer in within else whole.plus(part.use)
+    return whole
+
+
+def _fold(kv: KV, place: tuple[str, str], parts: _Parts, now: float) -> int:
+    before = parts.get(ALL, _Part(Use()))
+    left = [writer for writer in before.within if writer in parts]
+    done = [writer for writer, part in parts.items() if writer not in (ALL, *left) and now - part.use.last > DONE_SECONDS]
+    if not done and not left:
+        return 0
+    use = _total({ALL: before, **{writer: parts[writer] for writer in done}})
+    with suppress(Conflict):  # or somebody else sums up at this moment
+        kv.put(keys.use(*place, ALL), _encode(_Part(use, (*left, *done))), expect=before.token or ABSENT)
+        for writer in (*left, *done):
+            kv.delete(keys.use(*place, writer))
+    return len(done)
+
+
+def _parts(kv: KV, namespace: str, prefix: str = "") -> dict[str, _Parts]:
+    parts: dict[str, _Parts] = {}
+    after = ""
+    while page := kv.scan(keys.use(namespace, "", "").partition, prefix, after=after, limit=PAGE):
+        for sort, item in page:
+            name, _, writer = sort.rpartition("#")
+            parts.setdefault(name, {})[writer] = _decode(item)
+            after = sort
+    return parts
+
+
+def _encode(part: _Part) -> bytes:
+    use = part.use
+    return orjson.dumps([use.calls, use.errors, round(use.total_ms, 3), use.last, use.classes, part.within])
+
+
+def _decode(item: Item) -> _Part:
+    calls, errors, total_ms, last, classes, within = orjson.loads(item.value)
+    return _Part(Use(calls, errors, total_ms, last, tuple(classes)), tuple(within), item.version)

@@ -1,0 +1,210 @@
+"""Access tokens: made once and shown once, kept as a hash, with a kind, scopes, an end and a last use."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import string
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Literal, Protocol
+
+import orjson
+
+from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.kv import ABSENT, KV, Item, keys
+from sigil.protocol import LIBRARY, Caller, Json
+from sigil.scopes import Scope, defaults, namespace_of
+
+PREFIX = "sgl_"
+SECRET_CHARACTERS, CHECK_CHARACTERS = 32, 6
+"""190 bits of a token are random; the rest tells a mistyped one."""
+USE_SECONDS = 60.0
+KEEP_SECONDS = 30 * 86_400.0
+"""How long a token that ended is still listed."""
+LIFE_SECONDS = 10 * 365 * 86_400.0
+NAME_CHARACTERS = 80
+MOST = 1_000
+PAGE = 200
+ADMIN = "admin"
+
+Kind = Literal["admin", "deploy", "invoke"]
+_LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whoever shows a good token. `scopes` as they were given; the admin's reach everything."""
+
+    id: str
+    kind: Kind
+    namespace: str
+    name: str = ""
+    scopes: tuple[str, ...] = ()
+    created: float = 0.0
+    expires: float | None = None
+
+    def may_deploy(self, name: str) -> bool:
+        """Whether it may change the capability `name` of its own namespace; `*` asks about all of them."""
+        reach = [Scope.parse(scope) for scope in self.scopes]
+        return self.kind == ADMIN or any(scope.verb == "deploy" and scope.covers(self.namespace, name) for scope in reach)
+
+    def caller(self) -> Caller:
+        """Its holder as a registry sees them: a person without an owner's rights, in the token's own namespace."""
+        only = tuple(dict.fromkeys(Scope.parse(scope).target for scope in self.scopes))
+        return Caller(self.namespace, token=self.id, only=None if "*" in only else only)
+
+    def row(self) -> dict[str, Json]:
+        """What a list of tokens says of it."""
+        return {**asdict(self), "scopes": list(self.scopes)}
+
+
+class Holders(Protocol):
+    """Knows whose token is whose."""
+
+    def holder(self, value: str) -> Holder:
+        """Whose token it is; `Refused` with EAUTH when it is nobody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A token that somebody asks for. `seconds`: until it ends, None for never."""
+
+    kind: str
+    name: str = ""
+    scopes: tuple[str, ...] = ()
+    namespace: str = ""
+    seconds: float | None = None
+
+
+class Tokens:
+    """The tokens of a store. A plain SHA-256 keeps them: they are random, so there is nothing that a slow hash would protect."""
+
+    def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
+        self._kv = kv
+        self._clock = clock
+
+    def create(self, wish: Wish, agent: str) -> tuple[str, Holder]:
+        """A new token, told this once, and its record. `agent`: the namespace when neither the wish nor its scopes name one."""
+        holder, value = self._wanted(wish, agent), made()
+        if sum(1 for _ in self._rows()) >= MOST:
+            raise Refused("EQUOTA", f"there are {MOST:,} tokens already", source="keys", suggestion="`sigil keys revoke ID`")
+        ttl = None if holder.expires is None else holder.expires - self._clock() + KEEP_SECONDS
+        digest = _digest(value)
+        self._kv.put(keys.token(digest), orjson.dumps(asdict(holder) | {"id": digest[:12]}), expect=ABSENT, ttl=ttl)
+        return value, _holder(digest, self._kv.get(keys.token(digest)))
+
+    def holder(self, value: str) -> Holder:
+        """Whose token it is; `Refused` with EAUTH when it is unknown, revoked or has ended. Its use is noted at most once a minute."""
+        digest = _digest(value)
+        item = self._kv.get(keys.token(digest))
+        if item is None:
+            raise Refused("EAUTH", "the token is unknown or was revoked", source="keys", suggestion=HELP)
+        holder = _holder(digest, item)
+        if holder.expires is not None and holder.expires <= self._clock():
+            raise Refused("EAUTH", "the token has expired", source="keys", suggestion=HELP)
+        self._used(digest)
+        return holder
+
+    def list(self) -> Iterator[dict[str, Json]]:
+        """A row for each token: its id, never its value."""
+        for digest, holder in self._rows():
+            used = self._kv.get(keys.token_use(digest))
+            ended = holder.expires is not None and holder.expires <= self._clock()
+            yield {**holder.row(), "last_use": float(used.value) if used else None, "expired": ended}
+
+    def revoke(self, id: str) -> Holder:
+        """End a token at once; `UsageError` with ENOENT when there is none of this id (or name, when only one has it)."""
+        rows = [*self._rows()]
+        found = [row for row in rows if row[1].id == id] or [row for row in rows if id and row[1].name == id]
+        if len(found) != 1:
+            what = f"{len(found)} tokens are called {one_line(id, 40)!r}: say which by its id" if found else "no such token"
+            raise UsageError("EINVAL" if found else "ENOENT", what, source="keys", suggestion="`sigil keys list` shows the ids")
+        digest, holder = found[0]
+        self._kv.delete(keys.token(digest))
+        self._kv.delete(keys.token_use(digest))
+        return holder
+
+    def _wanted(self, wish: Wish, agent: str) -> Holder:
+        if wish.kind not in ("deploy", "invoke"):
+            raise _wrong("kind is deploy or invoke; the admin token is UNCAGED_TOKEN")
+        if wish.seconds is not None and not 0 < wish.seconds <= LIFE_SECONDS:
+            raise _wrong("a token ends within ten years, or never")
+        if len(wish.name) > NAME_CHARACTERS or one_line(wish.name) != wish.name:
+            raise _wrong(f"a token's name is one line of at most {NAME_CHARACTERS} characters")
+        kind: Kind = "deploy" if wish.kind == "deploy" else "invoke"
+        namespace = namespace_of(wish.scopes, wish.namespace, agent)
+        if namespace == LIBRARY:
+            raise _wrong("nobody deploys to the library or asks in its name")
+        scopes = wish.scopes or defaults(kind, namespace)
+        _fitting(kind, namespace, [Scope.parse(scope) for scope in scopes])
+        now = self._clock()
+        return Holder("", kind, namespace, wish.name, tuple(dict.fromkeys(scopes)), now, now + wish.seconds if wish.seconds else None)
+
+    def _rows(self) -> Iterator[tuple[str, Holder]]:
+        after = ""
+        while page := self._kv.scan(keys.token("").partition, after=after, limit=PAGE):
+            for digest, item in page:
+                yield digest, _holder(digest, item)
+                after = digest
+
+    def _used(self, digest: str) -> None:
+        now = self._clock()
+        last = self._kv.get(keys.token_use(digest))
+        if last is None or now - float(last.value) >= USE_SECONDS:
+            self._kv.put(keys.token_use(digest), b"%.3f" % now, ttl=LIFE_SECONDS)
+
+
+def made() -> str:
+    """A token that nobody has yet."""
+    secret = "".join(secrets.choice(_LETTERS) for _ in range(SECRET_CHARACTERS))
+    return f"{PREFIX}{secret}{_check(secret)}"
+
+
+def is_well_typed(value: str) -> bool:
+    """Whether `value` has the form of a token of ours, its checksum included."""
+    secret, check = value[len(PREFIX) : -CHECK_CHARACTERS], value[-CHECK_CHARACTERS:]
+    good = value.startswith(PREFIX) and len(secret) == SECRET_CHARACTERS and not set(secret) - set(_LETTERS)
+    return good and check == _check(secret)
+
+
+def mistyped() -> Refused:
+    """For a token that begins like ours and cannot be one."""
+    return Refused("EAUTH", "the token is mistyped: its checksum does not fit", source="keys", suggestion="copy it again, in full")
+
+
+HELP = "ask whoever keeps the registry for a new one (`sigil keys create`)"
+
+
+def _check(secret: str) -> str:
+    number, text = zlib.crc32(secret.encode()), ""
+    for _ in range(CHECK_CHARACTERS):
+        number, rest = divmod(number, len(_LETTERS))
+        text = _LETTERS[rest] + text
+    return text
+
+
+def _digest(value: str) -> str:
+    return hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
+
+
+def _holder(digest: str, item: Item | None) -> Holder:
+    try:
+        fields = orjson.loads(item.value) if item else {}
+        return Holder(**{**fields, "id": digest[:12], "scopes": tuple(fields["scopes"])})
+    except (ValueError, KeyError, TypeError):
+        raise BackendError("EDAMAGED", "a token's record cannot be read", source="keys") from None
+
+
+def _fitting(kind: Kind, namespace: str, scopes: list[Scope]) -> None:
+    for scope in scopes:
+        if scope.verb == "deploy" and kind != "deploy":
+            raise _wrong(f"an invoke token cannot have {scope.text}: make a deploy token")
+        if scope.verb == "deploy" and scope.namespace != namespace:
+            raise _wrong(f"{scope.text} is not about the token's own namespace, {namespace}")
+
+
+def _wrong(message: str) -> UsageError:
+    return UsageError("EINVAL", message, source="keys", suggestion="`sigil keys create --help`")

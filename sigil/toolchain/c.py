@@ -1,0 +1,191 @@
+"""C becomes WebAssembly, with the clang in the ziglang wheel: a `sigil/1` module when the source includes `sigil.h`, else a command.
+
+The compiler runs in a child with bounds on time and memory, shut into its own folder and a cache by the kernel where that can
+(Linux's Landlock). Where it cannot, the rules in `headers` still keep a source from naming any other file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from sigil.errors import Refused, one_line
+from sigil.sandbox import spawn
+
+HEADER = Path(__file__).with_name("sigil.h")
+BUILT = Path(__file__).with_name("built")
+"""Modules that came with the package, each named by its source's sha256: what is found here needs no compiler."""
+NOTE = "made-of.json"
+"""Beside them: `{"made_of"}`, what else they were made of."""
+
+SECONDS = 10
+MEMORY_BYTES = 768 << 20
+_WALL_SECONDS = 20
+_FIRST_SECONDS = 240
+"""The C library itself is compiled once for each cache: about twenty seconds of a processor."""
+
+_FLAGS = (
+    *("-target", "wasm32-wasi", "-std=gnu17", "-Os", "-w", "-fno-gnu-inline-asm", "-DNDEBUG"),
+    *("-Wl,--strip-all", "-Wl,-z,stack-size=65536", "-I."),
+)
+_REACTOR = "-mexec-model=reactor"
+_COMPILER = "pip install ziglang==0.17.1"
+
+_SPLICE = re.compile(rb"\\[ \t\v\f]*(?:\r\n?|\n)")
+_INCLUDE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*(?:<([a-z0-9_]+(?:/[a-z0-9_]+)?\.h)>|\"(sigil\.h)\")[ \t]*(?://.*|/\*[^*]*\*/[ \t]*)?")
+_ALWAYS = re.compile(rb"##|%:%:|\b_Pragma\b|\b__has_(?:include|embed)\w*|\b__include_macros\b")
+_MARK = re.compile(rb"#|%:|\*/")
+_DIRECTIVE = re.compile(rb"\b(?:include|include_next|import|embed|pragma)\b")
+_ERROR = re.compile(r"^main\.c:(\d+):(\d+): (?:fatal )?error: (.*)$", re.MULTILINE)
+_CRASH = "frontend command failed"
+_LINK = re.compile(r"error: (?:wasm-ld: )?(?:\S+\.o: )?(.*)")
+
+
+class Compiled(NamedTuple):
+    """A module that was made of C, and its kind."""
+
+    kind: Literal["sigil", "wasi"]
+    wasm: bytes
+
+
+def compiled(source: bytes, name: str, cache: Path | None = None) -> Compiled:
+    """The module of a C source. `cache`: where the C library lies compiled (default: this user's cache folder).
+
+    `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
+    """
+    kind: Literal["sigil", "wasi"] = "sigil" if HEADER.name in headers(source, name) else "wasi"
+    ready = BUILT / f"{sha256(source).hexdigest()}.wasm"
+    return Compiled(kind, ready.read_bytes() if ready.is_file() and _fits() else _made(source, kind, name, cache))
+
+
+def note() -> str:
+    """What modules are made of beside their source: the same note and source, the same bytes."""
+    parts = (HEADER.read_bytes(), " ".join((*_FLAGS, _COMPILER)).encode())
+    return json.dumps({"made_of": sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()})
+
+
+def _fits() -> bool:
+    """Whether what came is what would be made now; where the header stayed at home there is nothing to make."""
+    try:
+        return not HEADER.is_file() or (BUILT / NOTE).read_text("utf-8") == note()
+    except OSError:
+        return False
+
+
+def headers(source: bytes, name: str) -> set[str]:
+    """The headers that a source includes; `Refused` when it could name any file but `sigil.h` and the C library's headers.
+
+    Lines are read as a compiler does, after its splices. A directive that reads a file stands alone on its line, a plain `#include`;
+    what could make one of other words (`##`, `_Pragma`) is not there at all. A line that a directive may begin on, or go on after a
+    comment, has a `#` or the end of a comment in it; the other lines are free.
+    """
+    if b"\0" in source:
+        raise _refused("the source holds a zero byte", name)
+    included: set[str] = set()
+    for number, line in enumerate(re.split(rb"\r\n?|\n", _SPLICE.sub(b"", source)), 1):
+        found = _ALWAYS.search(line) or (_MARK.search(line) and _DIRECTIVE.search(line))
+        include = _INCLUDE.fullmatch(line)
+        if include:
+            included.add((include[1] or include[2]).decode("ascii"))
+        elif found:
+            word = found.group()[:20].decode("ascii", "replace")
+            raise _refused(f'line {number}: no {word} here: all there is is #include <HEADER> or "sigil.h" on a line of its own', name)
+    return included
+
+
+def _made(source: bytes, kind: str, name: str, cache: Path | None) -> bytes:
+    zig = _zig(name)
+    with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
+        work = Path(temporary) / "work"
+        work.mkdir()
+        cache = _kept(cache or _users()) or Path(temporary)
+        (work / "main.c").write_bytes(source)
+        shutil.copy(HEADER, work / "sigil.h")
+        mode = (_REACTOR,) if kind == "sigil" else ()
+        with _alone(cache):
+            if not (cache / "warm").is_file():
+                _warm(zig, cache)
+            words, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), SECONDS)
+        module = work / "main.wasm"
+        if ending == 0 and module.is_file():
+            return module.read_bytes()
+    raise _refused(_reason(words, ending), name)
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """One compiler at a time in a cache, whoever else uses it."""
+    with open(cache / "lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _warm(zig: Path, cache: Path) -> None:
+    """Let the compiler make the C library, in its two forms, of a source of our own."""
+    with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
+        work = Path(temporary)
+        (work / "main.c").write_text("#include <stdlib.h>\nint main(void) { return malloc(1) == 0; }\n")
+        for mode in ((), (_REACTOR,)):
+            _, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), _FIRST_SECONDS)
+            if ending:
+                return
+    (cache / "warm").touch()
+
+
+def _compile(zig: Path, work: Path, cache: Path, arguments: tuple[str, ...], seconds: int) -> tuple[str, int]:
+    child = spawn.start("builder", str(MEMORY_BYTES), str(seconds), str(zig), str(work), str(cache), "cc", *arguments, pipes=True)
+    try:
+        words, _ = child.communicate(b"", timeout=max(_WALL_SECONDS, seconds * 2))
+        return words.decode("utf-8", "replace"), child.returncode
+    except subprocess.TimeoutExpired:
+        return "", -9
+    finally:
+        spawn.kill(child)
+
+
+def _users() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("sigil") / "c"
+
+
+def _kept(folder: Path) -> Path | None:
+    """`folder`, made when it is not there; None where nothing can be kept."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder.resolve()
+    except OSError:
+        return None
+
+
+def _zig(name: str) -> Path:
+    spec = find_spec("ziglang")
+    if spec is None or spec.origin is None:
+        way_out = f'{_COMPILER}, or deploy the finished module (lang = "wasm")'
+        raise _refused("C is compiled with ziglang, which is missing here", name, way_out)
+    return Path(spec.origin).with_name("zig")
+
+
+def _reason(words: str, ending: int) -> str:
+    found = _ERROR.search(words)
+    if found:
+        return f"line {found[1]}, column {found[2]}: {one_line(found[3], 200)}"
+    if ending < 0 or _CRASH in words:
+        return "the source takes too long or too much memory to compile"
+    linker = _LINK.search(words)
+    return one_line(linker[1], 200) if linker else "the source does not compile"
+
+
+def _refused(message: str, name: str, suggestion: str = "mend the source and deploy again") -> Refused:
+    return Refused("EMODULE", message, source=name, suggestion=suggestion)

@@ -1,0 +1,57 @@
+"""What is wrong with a manifest, in words for people: the field, the line on which it is written, the name that was meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+
+from pydantic import BaseModel, ValidationError
+
+from sigil.errors import UsageError, one_line
+
+Where = tuple[str | int, ...]
+"""Names from the outside in; the number of an item in a list, from 0."""
+
+_SAID = {"missing": "is missing", "extra_forbidden": "no such field", "tuple_type": "has to be a list", "string_type": "has to be a string"}
+_SAID |= {"bool_type": "has to be true or false", "int_type": "has to be a whole number", "dict_type": "has to be {table}"}
+_SAID |= {"model_type": _SAID["dict_type"]}
+
+
+def first(problem: ValidationError, table: str, parts: Mapping[str | int, type[BaseModel]]) -> tuple[Where, str, str]:
+    """Where and what is wrong, and the field that was meant: a misspelt name goes first, since another is then missing for it.
+
+    `parts`: the models of the named sections, under "" the whole one's. `table`: what the form calls a table.
+    """
+    error = min(problem.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
+    where: Where = tuple("test" if part == "tests" and not at else part for at, part in enumerate(error["loc"]))
+    said = _SAID.get(error["type"], error["msg"]).replace("{table}", table).removeprefix("Value error, ")
+    fields = parts.get(where[0] if where[1:] else "", parts[""]).model_fields
+    hint = meant(str(where[-1]), fields) if error["type"] == "extra_forbidden" else ""
+    return where, one_line(re.sub("^(Input|String|Tuple|Dictionary) should", "has to", said)), hint
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A question after the known name that is nearest, empty when none is near."""
+    return "".join(f"did you mean {near}?" for near in difflib.get_close_matches(name, [*known], 1))
+
+
+def shown(where: Where) -> str:
+    """`test[2].input`, counted from 1."""
+    return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")
+
+
+def wrong(place: str, text: str, where: Where, what: str, hint: str = "") -> UsageError:
+    """The refusal of a manifest's text: `sigil.toml:3: description: is missing`."""
+    line, field = _line_of(text, where[:2] if where[:1] == ("test",) else where), shown(where) or "manifest"
+    return UsageError("EMANIFEST", f"{place}:{line}: {field}: {what}", suggestion=hint or "docs/manifest.md lists every field")
+
+
+def _line_of(text: str, where: Where) -> int:
+    """The line on which the innermost named part of `where` is written, 1 when none is."""
+    ordinal = next((part for part in where if isinstance(part, int)), 0)
+    for name in reversed([part for part in where if isinstance(part, str)]):
+        pattern = re.compile(rf"\s*(?:\[+\s*)?(?:[\w.-]+\.)?\"?{re.escape(name)}\"?\s*(?:[=\].]|$)")
+        if found := [number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)]:
+            return found[min(ordinal, len(found) - 1)] if name == "test" else found[0]
+    return 1

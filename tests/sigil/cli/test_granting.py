@@ -1,0 +1,92 @@
+"""`sigil grant`, `grants`, `revoke` and `secret`, from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sigil.cli.commands import main
+from tests.fakes.server import RecordingServer
+from tests.sigil.cli.conftest import Sigil
+
+HTTP = ["GET api.example.com/v1/"]
+FETCH = "return (await fetch('https://api.example.com/v1/x')).status"
+
+
+@pytest.fixture
+def weather(run_sigil: Sigil) -> Sigil:
+    """Like `run_sigil`, with a capability `weather` that asks for the web and a secret."""
+    deploy(run_sigil, FETCH, HTTP)
+    return run_sigil
+
+
+def deploy(run_sigil: Sigil, execute: str, http: list[str]) -> None:
+    folder = Path("weather")
+    folder.mkdir(exist_ok=True)
+    text = '[capability]\nname = "weather"\ndescription = "The weather."\n[permissions]\n'
+    (folder / "sigil.toml").write_text(f'{text}http = {json.dumps(http)}\nsecrets = ["API_KEY@api.example.com"]\n')
+    (folder / "main.js").write_text(execute)
+    ended = run_sigil("deploy", "weather")
+    assert ended.code == 0, ended.err
+
+
+def test_a_grant_is_shown_before_it_is_given(weather: Sigil) -> None:
+    nobody = weather("grant", "weather")
+    assert (nobody.code, "add --yes" in nobody.err) == (2, True)
+    assert "+ http:GET api.example.com/v1/" in nobody.err
+
+    given = weather("grant", "weather", "--yes")
+    assert given.code == 0
+    assert "+ secret:API_KEY@api.example.com" in given.err
+    assert "the secret API_KEY is not set: sigil secret set API_KEY" in given.err
+    assert "nothing to grant" in weather("grant", "weather").err
+
+
+def test_what_is_more_than_before_is_marked(weather: Sigil) -> None:
+    weather("grant", "weather", "--yes")
+    deploy(weather, FETCH, [*HTTP, "POST api.example.com/v1/"])
+    shown = weather("grant", "weather").err
+    assert "+ http:GET api.example.com/v1/" in shown
+    assert "! http:POST api.example.com/v1/" in shown
+    assert "granted before: sha256:" in shown
+
+
+def test_what_waits_and_what_stands_is_listed_and_taken_back(weather: Sigil) -> None:
+    assert "waits" in weather("grants").out
+    assert weather("--json", "grants").document["items"][0]["state"] == "waits"
+    assert weather("--json", "grant", "weather", "--yes").document["new"] == []
+    assert "stands" in weather("grants").out
+    assert weather("--json", "revoke", "weather", "http:GET api.example.com/v1/").document["revoked"] == ["http:GET api.example.com/v1/"]
+    assert {row["state"] for row in weather("--json", "grants").document["items"]} == {"waits", "stands"}
+    assert weather("revoke", "weather").code == 0
+    assert weather("revoke", "weather").code == 3
+    assert weather("grant", "unknown", "--yes").code == 3
+
+
+def test_a_secret_comes_from_stdin_and_is_never_shown(run_sigil: Sigil) -> None:
+    assert run_sigil("secret", "set", "API_KEY", stdin=b"a value of some length\n").code == 0
+    for words in (("secret", "list"), ("--json", "secret", "list")):
+        shown = run_sigil(*words)
+        assert "API_KEY" in shown.out
+        assert "some length" not in shown.out + shown.err
+    assert run_sigil("secret", "set", "API_KEY", stdin=b"short").code == 2
+    assert run_sigil("secret", "set", "api-key", stdin=b"a value of some length").code == 2
+    assert run_sigil("secret", "set", "API_KEY", stdin=b"\xff" * 20).code == 2
+    assert run_sigil("--json", "secret", "list", "--namespace", "other").document == {"items": []}
+    assert run_sigil("secret", "remove", "API_KEY").code == 0
+    assert run_sigil("secret", "remove", "API_KEY").code == 3
+    assert main(["secret", "set", "API_KEY", "value on the line"]) == 2
+
+
+def test_a_granted_request_is_made(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RecordingServer() as server:
+        place = server.url.removeprefix("http://")
+        deploy(run_sigil, f"return await (await fetch('{server.url}/x')).json()", [f"GET {place}/"])
+        assert "waits for an owner's grant: `sigil grant weather`" in run_sigil("run", "weather").err
+        run_sigil("grant", "weather", "--yes")
+        assert "only https is allowed" in run_sigil("run", "weather").err
+        monkeypatch.setenv("SIGIL_LOOPBACK", "yes")
+        assert run_sigil("run", "weather").document == {"ok": True}
+        assert len(server.requests) == 1

@@ -1,0 +1,1 @@
+"""Seeded hostility: modules, sources and frames that nobody would write, and what must hold whatever they are."""

@@ -1,0 +1,216 @@
+"""Runs random modules, sources and frames against a real sandbox, and says what must hold and did not.
+
+    python -m tests.sigil.sandbox.fuzz.campaign SECONDS [SEED]
+
+Held against each try: it ends in an answer or in one clean line of ours, within its time, and the next good call is answered
+rightly. At the end there are as many open descriptors as at the start, and memory has not grown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+import sigil
+from sigil import strict
+from sigil.compile.javascript import plugin
+from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
+from sigil.sandbox.abi import ABIS
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Grants, Limits, Program
+from sigil.sandbox.scan import Unfit, scan
+from sigil.toolchain.c import headers
+from tests.sigil.sandbox.fuzz import sources
+from tests.sigil.sandbox.fuzz.generator import any_abi, module, mutated, reordered
+from tests.sigil.sandbox.modules import guest
+
+ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+LIMITS = Limits(timeout_ms=40, memory_bytes=16 << 20, output_bytes=64 << 10)
+ALL = Grants(clock=True, random=True, log=True)
+GOOD = guest()
+SLACK_SECONDS = 15.0
+"""A busy machine's share: a try that takes longer hangs."""
+
+
+@dataclass
+class Found:
+    """What a campaign saw: `outcomes` by their code, and everything that should not have been."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    longest: float = 0.0
+
+
+class Campaign:
+    """Tries against one sandbox; the same seed makes the same tries."""
+
+    def __init__(self, sandbox: Sandbox, seed: int) -> None:
+        self._sandbox = sandbox
+        self.seed = seed
+        self.found = Found()
+
+    def tries(self, first: int, count: int, way: Callable[[Campaign, Random], str]) -> None:
+        for number in range(first, first + count):
+            self._try(f"{way.__name__} {self.seed}/{number}", Random(f"{self.seed}/{number}"), way)
+
+    def _try(self, name: str, random: Random, way: Callable[[Campaign, Random], str]) -> None:
+        since = monotonic()
+        try:
+            outcome = way(self, random)
+        except SigilError as problem:
+            outcome = problem.code
+            if problem.message != one_line(problem.message):
+                self.found.wrong.append(f"{name}: not one clean line: {problem.message!r}")
+            if not isinstance(problem, ToolError | Refused | UsageError):
+                self.found.wrong.append(f"{name}: blames the machine: {problem}")
+        except Exception as problem:  # a door: whatever else comes is what is looked for
+            outcome = type(problem).__name__
+            self.found.wrong.append(f"{name}: {outcome}: {one_line(str(problem))}")
+        took = monotonic() - since
+        self.found.longest = max(self.found.longest, took)
+        if took > SLACK_SECONDS:
+            self.found.wrong.append(f"{name}: took {took:.1f} s")
+        self.found.outcomes[f"{way.__name__} {outcome}"] += 1
+        if not outcome.startswith("Unfit") and way is not c_source:
+            self._still_well(name)
+
+    def _still_well(self, name: str) -> None:
+        try:
+            answer = self._sandbox.run(_program(GOOD, "sigil"), b'{"good":1}').output
+        except SigilError as problem:
+            self.found.wrong.append(f"{name}: the next call fails: {problem}")
+            return
+        if answer != b'{"good":1}':
+            self.found.wrong.append(f"{name}: the next call answers {answer!r}")
+
+    # -- ways --------------------------------------------------------------------------------------------------------------
+
+    def run(self, wasm: bytes, kind: str) -> str:
+        output = self._sandbox.run(_program(wasm, kind), b'{"a":[1,"x"]}', ALL, LIMITS).output
+        strict.loads(output)
+        return "ok"
+
+    def check(self, wasm: bytes, abi: str) -> str:
+        self._sandbox.check(wasm, abi)  # type: ignore[arg-type]
+        return "ok"
+
+    def assemble(self, text: bytes) -> str:
+        wasm = self._sandbox.assemble(text)
+        try:
+            scan(wasm)
+        except Unfit as unfit:
+            return "Unfit" if str(unfit) == one_line(str(unfit)) else _odd(str(unfit))
+        return self.run(wasm, "sigil")
+
+
+def valid_module(campaign: Campaign, random: Random) -> str:
+    """A generated module, which the scan and the validator have to accept."""
+    kind, abi = any_abi(random)
+    wasm = module(random, abi)
+    scan(wasm, abi)
+    try:
+        return campaign.run(wasm, kind)
+    except ToolError as problem:
+        return _odd("refused what is valid") if problem.code == "EMODULE" else problem.code
+
+
+def broken_module(campaign: Campaign, random: Random) -> str:
+    """A module near a valid one."""
+    kind, abi = any_abi(random)
+    wasm, other = module(random, abi), module(random, any_abi(random)[1])
+    changed = mutated(random, wasm, other) if random.random() < 0.85 else reordered(random, wasm)
+    try:
+        scan(changed, abi)
+    except Unfit as unfit:
+        if random.random() < 0.97:
+            return "Unfit" if str(unfit) == one_line(str(unfit)) else _odd(str(unfit))
+    return campaign.run(changed, kind)
+
+
+def broken_plugin(campaign: Campaign, random: Random) -> str:
+    """A module near a JavaScript capability's, which the scan never sees."""
+    wasm = plugin("return {sum: input.a}")
+    return campaign.run(mutated(random, wasm, module(random, ABIS["sigil"])), "js")
+
+
+def checked_module(campaign: Campaign, random: Random) -> str:
+    """A deploy's check: scan and compiler."""
+    kind, abi = any_abi(random)
+    wasm = module(random, abi)
+    return campaign.check(wasm if random.random() < 0.3 else mutated(random, wasm, wasm), kind)
+
+
+def script(campaign: Campaign, random: Random) -> str:
+    """JavaScript of random pieces."""
+    text = sources.script(random) if random.random() < 0.6 else sources.text(random, sources.JS)
+    return campaign.run(plugin(text), "js")
+
+
+def assembled(campaign: Campaign, random: Random) -> str:
+    """WAT of random pieces."""
+    return campaign.assemble(sources.text(random, sources.WAT).encode("utf-8", "replace"))
+
+
+def c_source(_campaign: Campaign, random: Random) -> str:
+    """C of random pieces, up to the compiler."""
+    headers(sources.text(random, sources.C).encode("utf-8", "replace"), "fuzz")
+    return "ok"
+
+
+WAYS = ((valid_module, 40), (broken_module, 400), (broken_plugin, 20), (script, 40), (c_source, 40), (checked_module, 2), (assembled, 2))
+"""How often each way is gone in a round."""
+
+
+def _program(wasm: bytes, kind: str) -> Program:
+    return Program(sha256(wasm).hexdigest(), kind, lambda: wasm)  # type: ignore[arg-type]
+
+
+def _odd(text: str) -> str:
+    raise AssertionError(text)
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+
+
+def resident() -> int:
+    """This process's memory in KiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4 if sys.platform == "linux" else 0
+
+
+def main(seconds: str = "60", seed: str = "1") -> int:
+    """Rounds of every way until the time is over; a line each minute, 1 when something was wrong."""
+    end, cache = monotonic() + float(seconds), Path(os.path.expanduser("~/.cache/sigil/fuzz"))
+    sandbox = Sandbox(engine=ENGINE, cache=cache, children=1)
+    campaign, told, rounds = Campaign(sandbox, int(seed)), monotonic(), 0
+    campaign.tries(0, 1, script)
+    open_before, memory_before = descriptors(), resident()
+    while monotonic() < end:
+        for way, count in WAYS:
+            campaign.tries(rounds * 1000, count, way)
+        rounds += 1
+        if monotonic() - told > 60 or monotonic() >= end:
+            told = monotonic()
+            _tell(campaign, sandbox, open_before, memory_before)
+    sandbox.close()
+    print(*(f"{count:8} {name}" for name, count in sorted(campaign.found.outcomes.items())), sep="\n")
+    return 1 if campaign.found.wrong else 0
+
+
+def _tell(campaign: Campaign, sandbox: Sandbox, open_before: int, memory_before: int) -> None:
+    found = campaign.found
+    stats = dict(sandbox.stats())
+    print(f"{sum(found.outcomes.values())} tries, {len(found.wrong)} wrong, longest {found.longest:.2f} s, ", end="")
+    print(f"descriptors {open_before} → {descriptors()}, memory {memory_before} → {resident()} KiB, {stats}", flush=True)
+    print(*found.wrong[:20], sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

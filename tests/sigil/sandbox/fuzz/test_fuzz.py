@@ -1,0 +1,99 @@
+"""A few hundred tries of each kind with a seed of their own; `scripts/fuzz` makes as many as there is time for."""
+
+from __future__ import annotations
+
+import gc
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import NoReturn
+
+import pytest
+
+from sigil.errors import SigilError, one_line
+from sigil.sandbox import spawn
+from sigil.sandbox.frames import Breach, Channel, Kind, Late
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Limits
+from tests.sigil.sandbox.fuzz import evil
+from tests.sigil.sandbox.fuzz.campaign import (
+    Campaign,
+    assembled,
+    broken_module,
+    broken_plugin,
+    c_source,
+    checked_module,
+    descriptors,
+    script,
+    valid_module,
+)
+from tests.sigil.sandbox.modules import guest, program
+
+SEED = 20
+
+
+@pytest.fixture(scope="module")
+def fuzzed(compiled: Path) -> Iterator[Sandbox]:
+    made = Sandbox(engine=Path(spawn.__file__).parents[1] / "engine" / "engine.wasm", cache=compiled, children=1)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("way", "count"),
+    [(valid_module, 60), (broken_module, 600), (broken_plugin, 12), (script, 80), (c_source, 300), (checked_module, 3), (assembled, 3)],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_nothing_that_is_fed_to_the_sandbox_breaks_it(way: Callable[[Campaign, Random], str], count: int, fuzzed: Sandbox) -> None:
+    campaign = Campaign(fuzzed, SEED)
+    campaign.tries(0, 1, way)
+    gc.collect()
+    before = descriptors()
+    campaign.tries(1, count, way)
+    assert campaign.found.wrong == []
+    assert fuzzed.stats()["children"] <= 1
+    gc.collect()
+    assert descriptors() <= before + 40  # code that is held
+
+
+def _hear(end: socket.socket, expected: frozenset[Kind]) -> NoReturn:
+    while True:
+        kind, _ = Channel(end).receive(expected, deadline=monotonic() + 5)
+        assert kind in expected
+
+
+def test_any_words_of_a_runner_are_frames_or_a_breach() -> None:
+    random = Random(SEED)
+    for _ in range(2_000):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            theirs.sendall(evil.words(random))
+            theirs.shutdown(socket.SHUT_WR)
+            expected = frozenset(random.sample(list(Kind), 3))
+            with pytest.raises((Breach, Late)):
+                _hear(ours, expected)
+
+
+def test_a_runner_that_was_taken_over_ends_in_a_clean_error_and_is_replaced(monkeypatch: pytest.MonkeyPatch, compiled: Path) -> None:
+    random, good = Random(SEED), program(guest())
+    before = descriptors()
+    sandbox = Sandbox(engine=Path("/nowhere"), cache=compiled, children=1)
+    with evil.runners(lambda: evil.words(random), evil.frame(Kind.READY, b"\0")) as start, monkeypatch.context() as patch:
+        patch.setattr(spawn, "start", start)
+        for _ in range(150):
+            since = monotonic()
+            said = ""
+            try:
+                sandbox.run(good, b"1", limits=Limits(timeout_ms=20))
+            except SigilError as problem:
+                said = problem.message
+            assert said == one_line(said)
+            assert monotonic() - since < 10
+    sandbox._crew.close()
+    sandbox = Sandbox(engine=Path("/nowhere"), cache=compiled, children=1)
+    assert sandbox.run(good, b"[1]").output == b"[1]"
+    sandbox.close()
+    gc.collect()
+    assert descriptors() <= before + 10

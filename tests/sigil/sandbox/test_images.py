@@ -1,0 +1,157 @@
+"""Memory images: the same answers as a fresh load, and no trace of any call, on every path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from sigil.errors import ToolError, UsageError
+from sigil.sandbox import images, spawn
+from sigil.sandbox.driver import Driver
+from sigil.sandbox.images import Images
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Grants, Limits
+from tests.sigil.sandbox.conftest import ENGINE
+from tests.sigil.sandbox.modules import program, script, wasm
+
+LIMITS = (64 << 20, 256 << 10)
+PROBE = script("""
+    const seen = [globalThis.n ?? 0, [].trace ?? 0, {}.trace ?? 0, typeof Object.prototype.leak, JSON.stringify([1]), Math.max(1, 2)];
+    globalThis.n = 1; Array.prototype.trace = 1; Object.prototype.leak = 1; return seen;
+""")
+CLEAN = b'[0,0,0,"undefined","[1]",2]'
+MISCHIEF = {
+    "counts": "globalThis.n = (globalThis.n ?? 0) + 1; return globalThis.n",
+    "pollutes": "Object.prototype.trace = Array.prototype.trace = 1; JSON.stringify = () => 'x'; Math.max = () => 9; return 0",
+    "freezes": "Object.freeze(Array.prototype); Object.freeze(globalThis); return 0",
+    "grows": "globalThis.n = new Uint8Array(40 << 20).fill(255); return n.length",
+    "throws": "globalThis.n = 7; throw new Error('no')",
+    "loops": "globalThis.n = 7; for (;;);",
+    "recurses": "globalThis.n = 7; const f = () => f() + 1; return f()",
+    "bombs": "let a = ['x'.repeat(1024)]; for (;;) a = a.concat(a); ",
+    "says too much": "return 'x'.repeat(1 << 20)",
+    "waits for ever": "await new Promise(() => 0)",
+}
+
+
+@pytest.fixture(scope="module")
+def driven() -> tuple[Driver, Images]:
+    driver = Driver(spawn.library())
+    return driver, Images(driver, driver.prepare(driver.compile(ENGINE.read_bytes())))
+
+
+def nobody(_request: bytes) -> bytes | None:
+    return None
+
+
+@pytest.mark.parametrize("way", ["plain", "auto"])
+def test_no_call_leaves_a_trace(way: str, opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened(way=way)
+    for body in MISCHIEF.values():
+        mischief = script(body)
+        for _ in range(2):
+            with suppress(ToolError):
+                assert sandbox.run(mischief, b"{}", limits=Limits(timeout_ms=100)).output in (b"1", b"0", b"41943040")
+            assert sandbox.run(PROBE, b"{}").output == CLEAN
+    assert {sandbox.run(PROBE, b"{}").output for _ in range(2_000)} == {CLEAN}
+    assert sandbox.stats()["killed"] == 0
+
+
+def test_memory_is_as_new_after_a_guest_has_filled_it(driven: tuple[Driver, Images]) -> None:
+    driver, engine = driven
+    filler = engine.take(b"globalThis.n = new Uint8Array(30 << 20).fill(165); return n.length", LIMITS[0])
+    probe = engine.take(b"return 1", LIMITS[0])
+    for _ in range(3):
+        assert engine.call(filler, b"{}", LIMITS, nobody) == (True, b"31457280")
+        assert engine._pristine() == engine._base
+        store = driver.open(LIMITS[0], nobody)
+        driver.enter(engine._engine)
+        assert probe.image
+        driver.grow(32 << 20)  # what was never given to this instance must be zero as well
+        engine._write(probe.image)
+        expected = bytearray(engine._base) + bytes((32 << 20) - len(engine._base))
+        for address, content in probe.image.pages:
+            expected[address : address + len(content)] = content
+        assert engine._memory() == expected
+        driver.close(store)
+
+
+def test_an_image_holds_what_loading_changed_and_nothing_dead(driven: tuple[Driver, Images]) -> None:
+    _, engine = driven
+    small = engine.take(b"return input", LIMITS[0]).image
+    assert small
+    assert small.weight <= 64 << 10
+    source = "".join(f"function f{n}(a) {{ /* {'x' * 400} */ return a + {n}; }}\n" for n in range(100)).encode() + b"return f7(1)"
+    large = engine.take(source, LIMITS[0]).image
+    assert large
+    assert len(source) > 40_000
+    assert large.weight <= 10 * len(source) + (48 << 10)
+
+
+def test_an_image_that_is_too_large_is_not_kept(driven: tuple[Driver, Images], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, engine = driven
+    monkeypatch.setattr(images, "IMAGE_BYTES", 4096)
+    loaded = engine.take(b"return 5", LIMITS[0])
+    assert loaded.image is None
+    assert engine.call(loaded, b"{}", LIMITS, nobody) == (True, b"5")
+
+
+def test_a_source_that_does_not_load_says_so_each_time(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened()
+    said = set()
+    for _ in range(3):
+        with pytest.raises(ToolError) as caught:
+            sandbox.run(script("return ("), b"{}")
+        said.add(caught.value.message)
+    assert len(said) == 1
+    assert "(1:9)" in said.pop()
+
+
+def test_random_numbers_are_not_frozen_in_an_image(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened()
+    drawn = {sandbox.run(script("return Math.random()"), b"{}", Grants(random=True)).output for _ in range(20)}
+    assert len(drawn) == 20
+
+
+def test_what_a_module_asks_while_it_is_loaded_is_not_frozen(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened()
+    module = script("const drawn = Math.random(); let calls = 0; export default { fetch() { return Response.json([drawn, ++calls]) } }")
+    answers = {sandbox.run(module, b"{}", Grants(random=True)).output for _ in range(5)}
+    assert len(answers) == 5
+    assert all(answer.endswith(b",1]") for answer in answers)
+
+
+def test_an_image_larger_than_the_memory_of_a_run_is_loaded_anew(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened()
+    source = "".join(f"function f{n}(a) {{ return [a, {n}].map((x) => x + {n}); }}\n" for n in range(500)) + "return f7(1).length"
+    assert sandbox.run(script(source), b"{}").output == b"2"
+    with pytest.raises(ToolError, match="ENOMEM"):
+        sandbox.run(script(source), b"{}", limits=Limits(memory_bytes=1 << 20))
+    assert sandbox.run(script(source), b"{}").output == b"2"
+
+
+def test_a_source_that_needs_too_long_to_load_ends_at_the_deadline(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened()
+    slow = script("/* */" * 50_000 + "return 1")
+    with suppress(ToolError):
+        assert sandbox.run(slow, b"{}", limits=Limits(timeout_ms=1)).output == b"1"
+    assert sandbox.run(slow, b"{}").output == b"1"
+
+
+def test_a_linked_module_of_another_making_runs_as_code(opened: Callable[..., Sandbox]) -> None:
+    ours = wasm("""(module (import "sigil_js_v1" "memory" (memory 0))
+        (import "sigil_js_v1" "sigil_alloc" (func $alloc (param i32) (result i32)))
+        (func (export "sigil_alloc") (param i32) (result i32) (call $alloc (local.get 0)))
+        (func (export "sigil_run") (param i32 i32) (result i32) (i32.const 0)) (export "memory" (memory 0))
+        (func (export "sigil_out_ptr") (result i32) (i32.const 0)) (func (export "sigil_out_len") (result i32) (i32.const 0)))""")
+    sandbox = opened()
+    with pytest.raises(ToolError, match="EOUTPUT"):
+        sandbox.run(program(ours, "js"), b"1")
+    assert sandbox.run(script("return 1"), b"1").output == b"1"
+
+
+def test_an_unknown_way_is_refused(opened: Callable[..., Sandbox]) -> None:
+    with pytest.raises(UsageError, match="ESETTING"):
+        opened(way="quick")

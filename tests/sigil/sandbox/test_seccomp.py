@@ -1,0 +1,142 @@
+"""The filter of system calls: what it lets pass on every processor, and that a runner is under it."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sigil.errors import BackendError
+from sigil.sandbox import seccomp, spawn
+from sigil.sandbox.pool import Sandbox
+from tests.sigil.sandbox.modules import guest, program, script
+
+ALLOW, KILL, ENOSYS = 0x7FFF_0000, 0x8000_0000, 0x0005_0026
+OPEN = {"x86_64": 2, "aarch64": 56}
+filtered = pytest.mark.skipif(not seccomp.available(), reason="this kernel has no filter")
+
+
+def verdict(code: bytes, audit: int, number: int, protection: int = 0) -> int:
+    """What the kernel would say: its own machine, as far as the filter uses it."""
+    data = struct.pack("=IIQ6Q", number, audit, 0, 0, 0, protection, 0, 0, 0)
+    at, value = 0, 0
+    while True:
+        operation, yes, no, constant = struct.unpack_from("=HBBI", code, at * 8)
+        at += 1
+        if operation == 0x20:
+            (value,) = struct.unpack_from("=I", data, constant)
+        elif operation == 0x06:
+            return int(constant)
+        else:
+            at += yes if (value == constant if operation == 0x15 else value & constant) else no
+
+
+@pytest.mark.parametrize("name", seccomp.MACHINES)
+@pytest.mark.parametrize("executable", [False, True])
+def test_only_what_is_on_the_list_passes(name: str, executable: bool) -> None:
+    machine = seccomp.MACHINES[name]
+    code = seccomp.program(machine, executable=executable)
+    passing = {number for number in range(600) if verdict(code, machine.audit, number) == ALLOW}
+    assert passing == {machine.numbers[each] for each in (*seccomp.CALLS, *seccomp.MAPPING)}
+    assert verdict(code, machine.audit, OPEN[name]) == KILL
+    assert verdict(code, machine.audit, machine.numbers["memfd_create"]) == ENOSYS
+    assert verdict(code, machine.audit ^ 1, machine.numbers["read"]) == KILL
+    assert verdict(code, machine.audit, machine.numbers["read"] | 0x4000_0000) == KILL  # the numbers of x32
+    for mapping in seccomp.MAPPING:
+        assert verdict(code, machine.audit, machine.numbers[mapping], 3) == ALLOW
+        assert verdict(code, machine.audit, machine.numbers[mapping], 5) == (ALLOW if executable else KILL)
+
+
+DEEDS = {
+    "opens a file": "open('/etc/passwd')",
+    "makes a socket": "socket.socket()",
+    "starts a process": "os.fork()",
+    "runs a program": "os.execv('/bin/true', ['true'])",
+    "ends another": "os.kill(os.getppid(), 0)",
+    "asks who it is": "os.getuid()",
+}
+
+
+def ending(deed: str, executable: bool = False) -> int:
+    code = "import mmap, os, socket; from sigil.sandbox import seccomp; "
+    code += f"seccomp.lock(executable={executable}); {deed}; os._exit(0)"
+    return subprocess.run([sys.executable, "-c", code], cwd=Path(spawn._ROOT), check=False).returncode
+
+
+@filtered
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_locked_process_ends_when_it(deed: str) -> None:
+    assert ending(DEEDS[deed]) == -31
+    assert ending(DEEDS[deed], executable=True) == -31
+
+
+@filtered
+def test_memory_becomes_executable_only_where_code_is_to_come() -> None:
+    assert ending("mmap.mmap(-1, 4096, prot=3)") == 0
+    assert ending("mmap.mmap(-1, 4096, prot=5)") == -31
+    assert ending("mmap.mmap(-1, 4096, prot=5)", executable=True) == 0
+
+
+@filtered
+def test_every_thread_of_a_runner_is_locked_once_it_has_run_a_guest(opened: Callable[..., Sandbox]) -> None:
+    for first in (script("return 1"), program(guest())):
+        sandbox = opened()
+        sandbox.run(first, b"1")
+        (pid,) = sandbox.pids()
+        threads = [(task / "status").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+        assert len(threads) > 1
+        assert all("Seccomp:\t2" in status and "NoNewPrivs:\t1" in status for status in threads)
+
+
+@filtered
+def test_a_runner_of_scripts_is_renewed_for_its_first_module_and_then_runs_both(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened()
+    for number in range(3):
+        assert sandbox.run(script(f"return [{number}, input]"), b"1").output == b"[%d,1]" % number
+        assert sandbox.run(program(guest(more=f"(func (result i32) (i32.const {number}))")), b"1").output == b"1"
+    stats = sandbox.stats()
+    assert (stats["renewed"], stats["killed"], stats["children"]) == (1, 0, 1)
+
+
+@filtered
+def test_large_modules_are_loaded_after_the_lock(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened()
+    for number in range(3):
+        module = guest(more=f"(func (result i32) (i32.const {number}))" * 2000)
+        assert sandbox.run(program(module), b"%d" % number).output == b"%d" % number
+    assert sandbox.stats()["started"] == 1
+
+
+def without_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children believe that they run on a processor without a table."""
+    boot = "from sigil.sandbox import seccomp; seccomp.MACHINES.clear(); from sigil.sandbox.{} import"
+    monkeypatch.setattr(spawn, "_BOOT", spawn._BOOT.replace("from sigil.sandbox.{} import", boot))
+
+
+def test_without_a_filter_everything_runs_and_the_doctor_says_so(opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
+    without_filter(monkeypatch)
+    sandbox = opened()
+    assert sandbox.run(script("return 1"), b"1").output == b"1"
+    assert sandbox.run(program(guest()), b"1").output == b"1"
+    assert sandbox.stats()["renewed"] == 0
+    assert sandbox.told().endswith("; no seccomp: this kernel or processor has no filter for it")
+
+
+def test_who_wants_all_or_nothing_gets_nothing_without_a_filter(opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
+    without_filter(monkeypatch)
+    with pytest.raises(BackendError, match=r"EUNAVAILABLE: SIGIL_SANDBOX=fast: .*no seccomp"):
+        opened(way="fast").run(script("return 1"), b"1")
+
+
+@filtered
+def test_scripts_and_modules_take_a_runner_each_when_there_are_two(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened(children=2)
+    for _ in range(3):
+        assert sandbox.run(script("return 1"), b"1").output == b"1"
+        assert sandbox.run(program(guest()), b"1").output == b"1"
+    stats = sandbox.stats()
+    assert (stats["renewed"], stats["started"], stats["cold"]) == (0, 2, 2)

@@ -1,0 +1,81 @@
+"""Servers for a capability's requests: on loopback, with and without TLS."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from sigil.services.line import Line
+from tests.fakes.server import Answer, Recorded, RecordingServer
+from tests.servers.certificates import Authority, authority
+
+
+class Scripted(RecordingServer):
+    """Answers each path with what `says` maps it to; everything else is an empty 200. With a `context` it speaks TLS."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        super().__init__()
+        self.says: dict[str, Answer | Callable[[Recorded], Answer]] = {}
+        self._tls = context is not None
+        if context:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+
+    def answer(self, request: Recorded) -> Answer:
+        said = self.says.get(request.path.partition("?")[0], Answer())
+        return said if isinstance(said, Answer) else said(request)
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    """A plain server."""
+    with Scripted() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def trust(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """An authority that the lines of these tests trust."""
+    return authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def secure(trust: Authority) -> Iterator[Callable[..., Scripted]]:
+    """Starts servers with TLS: `secure("api.example.test")`."""
+    with ExitStack() as stack:
+        yield lambda *names: stack.enter_context(Scripted(trust.server(*names)))
+
+
+@pytest.fixture
+def lines(trust: Authority) -> Iterator[Callable[..., Line]]:
+    """Opens lines that trust the authority and find `*.example.test` here: `lines(resolve=…, loopback=…)`."""
+    context = ssl.create_default_context(cafile=str(trust.certificate))
+    with ExitStack() as stack:
+
+        def opened(**given: object) -> Line:
+            made = Line(**{"loopback": True, "context": context, "resolve": here, **given})  # type: ignore[arg-type]
+            stack.callback(made.close)
+            return made
+
+        yield opened
+
+
+def here(host: str, port: int) -> list[str]:
+    """Every name is this machine's."""
+    return [host] if host[0].isdigit() else ["127.0.0.1"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path

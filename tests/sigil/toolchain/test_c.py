@@ -1,0 +1,210 @@
+"""C sources: what becomes a module, what is refused and how, and that no source reads a file of the machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sigil
+from sigil.cli.templates import files_for
+from sigil.compile import build
+from sigil.errors import Refused, ToolError, one_line
+from sigil.manifest import Manifest, Package, parse_toml, read_folder
+from sigil.sandbox import landlock
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Program
+from sigil.toolchain import c
+from sigil.toolchain.prebuild import prebuild
+
+ROOT = Path(sigil.__file__).parents[1]
+CACHE = ROOT / "build" / "c"
+SAYING = b'#include "sigil.h"\nint answer(void) { %s }\n'
+
+
+@pytest.fixture(scope="module")
+def sandbox(compiled: Path) -> Iterator[Sandbox]:
+    made = Sandbox(engine=ROOT / "sigil" / "engine" / "engine.wasm", cache=compiled, children=1)
+    yield made
+    made.close()
+
+
+def made(body: bytes) -> bytes:
+    return c.compiled(SAYING % body, "test", CACHE).wasm
+
+
+def run(sandbox: Sandbox, wasm: bytes, value: object) -> object:
+    sandbox.check(wasm)
+    program = Program(c.sha256(wasm).hexdigest(), "sigil", lambda: wasm)
+    return json.loads(sandbox.run(program, json.dumps(value, ensure_ascii=False).encode()).output)
+
+
+def refusal(source: bytes) -> str:
+    with pytest.raises(Refused) as caught:
+        c.compiled(source, "test", CACHE)
+    assert caught.value.code == "EMODULE"
+    assert caught.value.message == one_line(caught.value.message)
+    return caught.value.message
+
+
+def test_the_header_reads_texts_numbers_and_truth_from_the_input(sandbox: Sandbox) -> None:
+    wasm = made(
+        b"""sigil_text t = sigil_get_text("t"), o = sigil_get("o");
+        sigil_put("["); sigil_put_text(t.at, t.size); sigil_put(","); sigil_put_integer(sigil_get_integer("n", 7));
+        sigil_put(","); sigil_put_bytes(o.at, o.size); sigil_put(sigil_get_boolean("b") ? ",true," : ",false,");
+        sigil_put(sigil_get("none").at ? "1]" : "0]"); return 0;"""
+    )
+    odd = 'a"\\\n\t\x00\x1f é 编 👍 </'
+    value = {"o": {"x": [1, "}]", {"y": None}]}, "t": odd, "n": -(2**63), "b": True}
+    assert run(sandbox, wasm, value) == [odd, -(2**63), value["o"], True, 0]
+    assert run(sandbox, wasm, {"b": False, "n": 2**63, "t": "", "o": -1.5e3}) == ["", 7, -1500.0, False, 0]
+    assert run(sandbox, wasm, {"n": "1", "t": 5, "o": []}) == ["", 7, [], False, 0]
+
+
+def test_escapes_of_json_are_undone(sandbox: Sandbox) -> None:
+    wasm = made(b'sigil_text t = sigil_get_text("t"); sigil_put_text(t.at, t.size); return 0;')
+    program = Program(c.sha256(wasm).hexdigest(), "sigil", lambda: wasm)
+    written = b' { "a" : "t" , "t" : "\\u0041\\u00e9\\u7f16\\ud83d\\udc4d\\/\\b\\f\\n\\r\\t\\"\\\\" } '
+    assert json.loads(sandbox.run(program, written).output) == 'Aé编👍/\b\f\n\r\t"\\'
+
+
+def test_a_failure_replaces_what_was_put(sandbox: Sandbox) -> None:
+    with pytest.raises(ToolError, match='EINVAL: no "name"'):
+        run(sandbox, made(b'sigil_put("[1,"); return sigil_fail("EINVAL", "no \\"name\\"");'), {})
+
+
+def test_the_same_source_makes_the_same_bytes_wherever_it_is_compiled(tmp_path: Path) -> None:
+    body = b'sigil_put_integer(sigil_get_integer("n", 0)); return 0;'
+    assert made(body) == made(body)
+
+
+def test_a_capability_in_c_is_built_from_its_folder(sandbox: Sandbox) -> None:
+    built = build(read_folder(ROOT / "capabilities" / "levenshtein"), sandbox)
+    assert built.kind == "sigil"
+    assert len(built.wasm) < 8_000
+
+
+def test_a_source_that_came_compiled_needs_no_compiler(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "capabilities" / "seven"
+    folder.mkdir(parents=True)
+    (folder / "sigil.toml").write_text('[build]\nlang = "c"\n')
+    (folder / "main.c").write_bytes(SAYING % b'sigil_put("7"); return 0;')
+    [path] = prebuild(folder.parent, tmp_path / "built", CACHE)
+    (old := path.with_name("old.wasm")).touch()
+    assert prebuild(folder.parent, tmp_path / "built", CACHE) == [path]
+    assert not old.exists()
+    monkeypatch.setattr(c, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(c, "find_spec", lambda name: None)
+    package = Package(Manifest(name="seven", description="Seven.", lang="c"), (folder / "main.c").read_bytes())
+    assert run(sandbox, build(package, sandbox).wasm, {}) == 7
+
+
+def test_without_the_compiler_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c, "find_spec", lambda name: None)
+    with pytest.raises(Refused) as caught:
+        c.compiled(b"int main(void) { return 0; }", "test", CACHE)
+    assert "pip install ziglang" in caught.value.suggestion
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (b"int main(void) { return x; }", "line 1, column 25: use of undeclared identifier 'x'"),
+        (b"int f(void);\nint main(void) { return f(); }", "undefined symbol: f"),
+        (b'#include "sigil.h"\n', "undefined symbol: answer"),
+        (b"#include <no.h>\nint main(void) { return 0; }", "line 1, column 10: 'no.h' file not found"),
+        (b'int main(void) { __asm__(".incbin \\"/etc/passwd\\""); return 0; }', "line 1, column 25: GNU-style inline assembly is disabled"),
+        (b"int main(void) {" + b"(" * 5000, "bracket nesting level exceeded maximum of 2048"),
+        (b"int x[1000000000] = {1}; int main(void) { return x[0]; }", "takes too long or too much memory"),
+        (b"#define A(x) x x x x x x x x\nint main(void) {" + b"A(" * 9 + b"0;" + b")" * 9 + b"}", "takes too long or too much memory"),
+        (b"int main(void) { return 0; }\0", "the source holds a zero byte"),
+    ],
+    ids=range(9),
+)
+def test_what_does_not_compile_is_refused_in_one_line(source: bytes, reason: str) -> None:
+    assert reason in refusal(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b'#include "/etc/passwd"',
+        b"#include </etc/passwd>",
+        b'#include "../../etc/passwd"',
+        b"#include <../x.h>",
+        b"#include <sys/../../x.h>",
+        b"#include HEADER",
+        b'#include "main.c"',
+        b'# /* */ include "/etc/passwd"',
+        b'/* */ #include "/etc/passwd"',
+        b'#/*\n*/ include "/etc/passwd"',
+        b'#inc\\\nlude "/etc/passwd"',
+        b'#inc\\  \r\nlude "/etc/passwd"',
+        b'x\r#include "/etc/passwd"',
+        b'%:include "/etc/passwd"',
+        b'#include_next "/etc/passwd"',
+        b'#import "/etc/passwd"',
+        b'#embed "/etc/passwd"',
+        b'char x[] = {\n#embed "/etc/passwd"\n};',
+        b'#if __has_include("/etc/passwd")\n#endif',
+        b"#define J(a, b) a##b",
+        b"#define J(a, b) a%:%:b",
+        b'_Pragma("GCC dependency \\"/etc/passwd\\"")',
+        b'#pragma GCC dependency "/etc/passwd"',
+        b'#include <stdio.h> /* */ \n#__include_macros "/etc/passwd"',
+    ],
+)
+def test_a_source_cannot_name_a_file(source: bytes) -> None:
+    assert refusal(source).startswith("line ")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"#include <stdio.h> // include what is needed\n",
+        b'#  include   "sigil.h"  /* the ABI */\n',
+        b"#include <sys/types.h>\r\n#include <string.h>\r\n",
+        b"/* What we include\n * or import: nothing\n */\n",
+        b'static const char *said = "must include a name"; // embed, import\n',
+    ],
+)
+def test_ordinary_sources_are_let_through(source: bytes) -> None:
+    c.headers(source, "test")
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not landlock.version(), reason="the kernel has no such lock")
+def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "secret.c").write_text("secret")
+    (work / "main.c").write_text("open")
+
+    def seen(path: str) -> str:
+        return c._compile(c._zig("test"), work, CACHE, ("-E", "-xc", path), 5)[0]
+
+    assert "open" in seen("main.c")
+    for path in ("/etc/passwd", str(tmp_path / "secret.c"), "../secret.c", str(ROOT / "README.md")):
+        words = seen(path)
+        assert "error: " in words
+        assert "root:" not in words
+        assert "\nsecret" not in words
+
+
+def test_the_example_of_the_manifest_page_works(sandbox: Sandbox) -> None:
+    [source] = re.findall(r"```c\n(.*?)```", (ROOT / "docs" / "manifest.md").read_text("utf-8"), re.DOTALL)
+    wasm = c.compiled(source.encode(), "test", CACHE).wasm
+    assert run(sandbox, wasm, {"name": "Ada"}) == {"hello": "Ada"}
+
+
+def test_what_init_writes_passes_its_own_tests(sandbox: Sandbox) -> None:
+    files = files_for("greet", "c")
+    manifest, source = parse_toml(files["sigil.toml"])
+    assert (manifest.lang, source) == ("c", "main.c")
+    wasm = c.compiled(files["main.c"].encode(), "test", CACHE).wasm
+    assert run(sandbox, wasm, manifest.tests[0].input) == manifest.tests[0].output
+    with pytest.raises(ToolError, match="EINVAL"):
+        run(sandbox, wasm, manifest.tests[1].input)

@@ -1,0 +1,53 @@
+"""The index over the catalog: bounded, and rid of what the library no longer has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sigil import finder
+from sigil.library import stock
+from sigil.protocol import LIBRARY, Caller
+from sigil.registry import LocalRegistry
+from tests.sigil.versions.conftest import PERSON, spec, text
+
+SHELF = Caller(LIBRARY, author="library")
+
+
+def test_the_index_keeps_those_chats_that_asked_last(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finder, "NAMESPACES", 4)
+    chats = [Caller("main", f"telegram:{number}", author="model") for number in range(8)]
+    for chat in chats:
+        registry.deploy(spec(f"shout-{chat.session[-1]}"), chat)
+        assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [f"shout-{chat.session[-1]}"]
+
+    assert len(registry._finder._records) <= 4
+    assert len(registry._finder._index) <= 4
+    for chat in chats:
+        assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [f"shout-{chat.session[-1]}"]
+
+
+def test_chats_without_capabilities_leave_nothing_behind(registry: LocalRegistry) -> None:
+    registry.deploy(spec(), PERSON)
+    for number in range(50):
+        registry.query("shout a text", Caller("main", f"telegram:{number}", author="model"))
+    assert list(registry._finder._generations) == ["main"]
+
+
+def test_what_leaves_the_librarys_folder_leaves_the_store(registry: LocalRegistry, tmp_path: Path) -> None:
+    said: list[str] = []
+    for name in ("one", "two"):
+        (tmp_path / "shelf" / name).mkdir(parents=True)
+        (tmp_path / "shelf" / name / "sigil.toml").write_text(f'[capability]\nname = "{name}"\ndescription = "Shout {name}."\n')
+        (tmp_path / "shelf" / name / "main.js").write_text(f"return '{name}'")
+    stock(registry, tmp_path / "shelf", SHELF, said.append)
+    registry.deploy(spec("three"), PERSON)
+    (tmp_path / "shelf" / "two" / "sigil.toml").unlink()
+
+    stock(registry, None, SHELF, said.append)
+    assert text(registry, "two") == "two"
+    stock(registry, tmp_path / "shelf", SHELF, said.append)
+
+    assert sorted(row["capability"] for row in registry.list(PERSON)) == ["one", "three"]
+    assert said == ["library: one", "library: two", "library: two is gone"]

@@ -1,0 +1,202 @@
+"""The breaker: closed, open, half-open; counted for the capability's own failures alone, and shared by all processes."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from sigil.errors import Refused, SigilError
+from sigil.health import FAILURES, REST_SECONDS
+from sigil.kv import KV
+from sigil.kv.redis import RedisKV
+from sigil.kv.sqlite import SqliteKV
+from sigil.registry import LocalRegistry
+from tests.servers.valkey import shared
+from tests.sigil.versions.conftest import PERSON, WAYS, Clock, Open, spec, text
+
+
+@pytest.fixture
+def ways(registry: LocalRegistry) -> LocalRegistry:
+    registry.deploy(spec("ways", WAYS, limits={"timeout_ms": 60}), PERSON)
+    return registry
+
+
+def fails(registry: LocalRegistry, way: str, ref: str = "ways", times: int = 1) -> str:
+    """The code of the last of these failures."""
+    code = ""
+    for _ in range(times):
+        with pytest.raises(SigilError) as caught:
+            registry.run(ref, {"way": way}, PERSON)
+        code = caught.value.code
+    return code
+
+
+@pytest.mark.parametrize(("way", "code"), [("throw", "ETHROWN"), ("type", "ETHROWN"), ("spin", "ETIMEDOUT"), ("deep", "ETHROWN")])
+def test_five_failures_of_its_own_in_a_row_degrade_it(ways: LocalRegistry, way: str, code: str) -> None:
+    assert fails(ways, way, times=FAILURES).startswith(code[:4])
+
+    with pytest.raises(Refused) as caught:
+        text(ways, "ways")
+    problem = caught.value
+    assert (problem.code, problem.source) == ("EDEGRADED", "ways")
+    assert 0 < problem.retry_after <= REST_SECONDS
+    assert "sigil rollback ways" in problem.suggestion
+    assert [row["state"] for row in ways.list(PERSON)] == ["degraded"]
+
+
+@pytest.mark.parametrize("way", ["input", "own"])
+def test_codes_that_its_code_chose_are_answers(ways: LocalRegistry, way: str) -> None:
+    fails(ways, way, times=FAILURES + 2)
+    assert text(ways, "ways") == "well"
+
+
+def test_inputs_that_do_not_fit_count_for_nobody(registry: LocalRegistry) -> None:
+    schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    registry.deploy({**spec("count"), "schema": schema}, PERSON)
+    for _ in range(FAILURES + 1):
+        with pytest.raises(SigilError, match="EINVAL"):
+            registry.run("count", {"n": "many"}, PERSON)
+    assert registry.run("count", {"n": 1}, PERSON).output == b'"one"'
+
+
+def test_a_success_in_between_ends_the_row(ways: LocalRegistry) -> None:
+    fails(ways, "throw", times=FAILURES - 1)
+    text(ways, "ways")
+    fails(ways, "throw", times=FAILURES - 1)
+    assert text(ways, "ways") == "well"
+
+
+def test_failures_far_apart_are_no_row(ways: LocalRegistry, clock: Clock) -> None:
+    for _ in range(FAILURES + 1):
+        fails(ways, "throw")
+        clock.now += 601
+    assert text(ways, "ways") == "well"
+
+
+def test_after_its_rest_one_call_tries_and_a_success_mends_it(ways: LocalRegistry, clock: Clock) -> None:
+    fails(ways, "throw", times=FAILURES)
+    clock.now += REST_SECONDS + 1
+
+    assert text(ways, "ways") == "well"
+    assert [text(ways, "ways") for _ in range(3)] == ["well"] * 3
+    assert [row["state"] for row in ways.list(PERSON)] == ["ok"]
+
+
+def test_a_trial_that_fails_sends_it_back_to_rest(ways: LocalRegistry, clock: Clock) -> None:
+    fails(ways, "throw", times=FAILURES)
+    clock.now += REST_SECONDS + 1
+
+    assert fails(ways, "throw") == "ETHROWN"
+    assert fails(ways, "none") == "EDEGRADED"
+    clock.now += REST_SECONDS - 1
+    assert fails(ways, "none") == "EDEGRADED"
+    clock.now += 2
+    assert text(ways, "ways") == "well"
+
+
+def test_a_trial_with_a_bad_input_leaves_the_place_to_the_next(ways: LocalRegistry, clock: Clock) -> None:
+    fails(ways, "throw", times=FAILURES)
+    clock.now += REST_SECONDS + 1
+
+    assert fails(ways, "input") == "EINVAL"
+    assert text(ways, "ways") == "well"
+
+
+def test_only_one_process_tries(ways: LocalRegistry, opened: Open, clock: Clock) -> None:
+    from sigil.catalog import Catalog
+    from sigil.health import Breaker
+
+    fails(ways, "throw", times=FAILURES)
+    clock.now += REST_SECONDS + 1
+    store = opened()._catalog._kv  # another process's own connection
+    record = Catalog(store, clock).active("main", "ways")
+    assert record is not None
+    Breaker(store, clock).admit(record)  # it is trying at this moment
+
+    assert fails(ways, "none") == "EDEGRADED"
+
+
+def shared_by_two(first: LocalRegistry, second: LocalRegistry, clock: Clock) -> None:
+    fails(first, "throw", times=3)
+    clock.now += 2
+    fails(second, "throw", times=2)
+    clock.now += 2
+    assert fails(first, "none") == fails(second, "none") == "EDEGRADED"
+    clock.now += REST_SECONDS
+    assert text(first, "ways") == "well"
+    clock.now += 2
+    assert text(second, "ways") == "well"
+
+
+def test_processes_count_together_and_a_cold_start_knows(ways: LocalRegistry, opened: Open, clock: Clock) -> None:
+    shared_by_two(ways, opened(), clock)
+    fails(ways, "throw", times=FAILURES)
+    assert fails(opened(), "none") == "EDEGRADED"
+
+
+def test_processes_agree_on_redis_too(opened: Open, clock: Clock) -> None:
+    server = shared()
+    server.do("FLUSHALL")
+    stores: list[KV] = [RedisKV(server.url, clock), RedisKV(server.url, clock)]
+    first, second = (opened(store) for store in stores)
+    first.deploy(spec("ways", WAYS), PERSON)
+    shared_by_two(first, second, clock)
+    assert second.inspect("ways", PERSON)["calls"] == 7
+
+
+def test_another_version_is_not_degraded_with_it(ways: LocalRegistry) -> None:
+    digest = ways.inspect("ways", PERSON)["digest"]
+    fails(ways, "throw", times=FAILURES)
+    ways.deploy(spec("ways", "return 'mended'"), PERSON)
+
+    assert text(ways, "ways") == "mended"
+    assert fails(ways, "none", f"ways@{digest}") == "EDEGRADED"
+
+
+def test_it_falls_back_to_the_last_good_version_when_its_manifest_says_so(registry: LocalRegistry, kv: SqliteKV) -> None:
+    for execute in ("return 'first'", "return 'second'", WAYS):
+        registry.deploy(spec("ways", execute, on_degraded="rollback"), PERSON)
+    registry.yank("ways@2", PERSON)
+    fails(registry, "throw", times=FAILURES)
+
+    assert text(registry, "ways") == "first"
+    last = registry.history("ways", PERSON)[-1]
+    assert (last["version"], last["by"], last["action"]) == (1, "sigil", "degraded")
+    assert fails(registry, "none", "ways@3") == "EDEGRADED"
+
+
+def test_a_rollback_goes_further_back_when_the_older_one_fails_too(registry: LocalRegistry) -> None:
+    for execute in ("return 'first'", WAYS, f"{WAYS} // again"):
+        registry.deploy(spec("ways", execute), PERSON)
+    fails(registry, "throw", times=FAILURES)
+    assert registry.rollback("ways", PERSON)["version"] == 2
+    assert registry.rollback("ways", PERSON)["changed"] is False
+    fails(registry, "throw", times=FAILURES)
+    assert registry.rollback("ways", PERSON)["version"] == 1
+    assert text(registry, "ways") == "first"
+
+
+def test_it_waits_when_there_is_nothing_to_fall_back_to(registry: LocalRegistry) -> None:
+    registry.deploy(spec("ways", WAYS, on_degraded="rollback"), PERSON)
+    assert fails(registry, "throw", times=FAILURES + 1) == "EDEGRADED"
+
+
+def test_healthy_calls_write_nothing_for_it(ways: LocalRegistry, tmp_path: Path) -> None:
+    for _ in range(5):
+        text(ways, "ways")
+    with sqlite3.connect(tmp_path / "store.db") as connection:
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = [str(row) for table in tables for row in connection.execute(f"SELECT * FROM {table}")]
+    connection.close()
+    assert not [row for row in rows if "health#" in row]
+
+
+@pytest.mark.parametrize("end", ["throw new Error('a mistake')", "for (;;);"])
+def test_a_failed_run_keeps_what_it_said(registry: LocalRegistry, end: str) -> None:
+    registry.deploy(spec("talks", f"console.log('so far'); {end}", permissions={"log": True}, limits={"timeout_ms": 60}), PERSON)
+    with pytest.raises(SigilError) as caught:
+        text(registry, "talks")
+    assert [line for line in caught.value.logs if "so far" in line]
+    assert "so far" not in str(caught.value.as_dict())

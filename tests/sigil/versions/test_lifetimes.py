@@ -1,0 +1,174 @@
+"""What time does: the expired are invisible at once and swept later, the unused become inactive, the persistent stay."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from functions import scheduler
+from sigil.audit import Audit
+from sigil.errors import UsageError
+from sigil.kv import KV, keys
+from sigil.kv.redis import RedisKV
+from sigil.kv.sqlite import SqliteKV
+from sigil.lifetimes import IDLE_SECONDS, Lifetimes
+from sigil.registry import LocalRegistry
+from tests.servers.valkey import shared
+from tests.sigil.versions.conftest import GUEST, PERSON, Clock, Open, spec, text
+
+DAY = 86_400.0
+
+
+def shown(registry: LocalRegistry) -> list[str]:
+    return [hit.offer.name for hit in registry.query("shout a text", PERSON).hits]
+
+
+def state(registry: LocalRegistry, name: str = "shout") -> str:
+    return str(registry.inspect(name, PERSON)["state"])
+
+
+def actions(kv: KV, namespace: str = "main") -> list[str]:
+    return [entry.fields["action"] for entry in Audit(kv).latest(namespace)]
+
+
+def test_an_ephemeral_capability_lives_an_hour_unless_it_says_otherwise(registry: LocalRegistry, clock: Clock) -> None:
+    assert registry.deploy(spec(type="ephemeral"), PERSON).expires_at == clock.now + 3_600
+    assert registry.deploy(spec("other", type="ephemeral", ttl=86_400), PERSON).expires_at == clock.now + DAY
+    with pytest.raises(UsageError):
+        registry.deploy(spec("third", type="ephemeral", ttl=86_401), PERSON)
+
+
+def expires(registry: LocalRegistry, kv: KV, clock: Clock) -> None:
+    digest = registry.deploy(spec(type="ephemeral", ttl=60), PERSON).offer.digest
+    assert Lifetimes(kv, clock).expire() == 0
+    clock.now += 60
+
+    assert shown(registry) == []
+    for ref in ("shout", "shout@1", f"shout@{digest}"):
+        with pytest.raises(UsageError, match="ENOENT"):
+            text(registry, ref)
+    clock.now += 1
+    assert scheduler.tick(kv, clock) >= 1
+    assert actions(kv) == ["deploy", "expire"]
+    assert kv.get(keys.capability("main", "shout")) is None
+    assert Lifetimes(kv, clock).expire() == 0
+    assert registry.deploy(spec(type="ephemeral", ttl=60), PERSON).created
+
+
+def test_the_expired_is_invisible_at_once_and_swept_by_the_scheduler(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    expires(registry, kv, clock)
+
+
+def test_expiry_works_on_redis_too(opened: Open, clock: Clock) -> None:
+    shared().do("FLUSHALL")
+    store = RedisKV(shared().url, clock)
+    registry = opened(store)
+    digest = registry.deploy(spec(type="ephemeral", ttl=60), PERSON).offer.digest
+    clock.now += 61
+    with pytest.raises(UsageError, match="ENOENT"):
+        text(registry, f"shout@{digest}")
+    assert Lifetimes(store, clock).expire() == 1
+    assert actions(store)[-1] == "expire"
+
+
+def test_what_was_deployed_again_in_the_meantime_is_not_swept(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
+    registry.deploy(spec(execute="return 'lasting'"), PERSON)
+    clock.now += 61
+    assert Lifetimes(kv, clock).expire() == 0
+    assert text(registry) == "lasting"
+    assert [row["version"] for row in registry.versions("shout", PERSON)] == [2]
+
+
+def test_a_lasting_version_under_an_expired_one_can_be_brought_back(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    registry.deploy(spec(execute="return 'lasting'"), PERSON)
+    registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
+    clock.now += 61
+    assert Lifetimes(kv, clock).expire() == 1
+    with pytest.raises(UsageError, match="ENOENT"):
+        text(registry)
+    registry.rollback("shout", PERSON, 1)
+    assert text(registry) == "lasting"
+
+
+def test_a_chats_ephemeral_capability_is_swept_from_its_own_namespace(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    registry.deploy(spec(type="ephemeral", ttl=60), GUEST)
+    clock.now += 61
+    assert Lifetimes(kv, clock).expire() == 1
+    assert actions(kv, "main~telegram:9")[-1] == "expire"
+
+
+@pytest.mark.parametrize(("lifetime", "ends"), [("normal", "inactive"), ("persistent", "ok")])
+def test_what_is_unused_for_thirty_days_is_inactive_unless_it_is_persistent(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock, lifetime: str, ends: str
+) -> None:
+    registry.deploy(spec(type=lifetime), PERSON)
+    clock.now += IDLE_SECONDS - DAY
+    Lifetimes(kv, clock).sweep()
+    assert state(registry) == "ok"
+    clock.now += DAY + 1
+    Lifetimes(kv, clock).sweep()
+
+    assert state(registry) == ends
+    assert shown(registry) == ([] if ends == "inactive" else ["shout"])
+    assert [row["capability"] for row in registry.list(PERSON)] == ["shout"]
+
+
+def test_a_call_wakes_it_by_name_and_by_digest(registry: LocalRegistry, opened: Open, kv: SqliteKV, clock: Clock) -> None:
+    digest = registry.deploy(spec(), PERSON).offer.digest
+    for ref in ("shout", f"shout@{digest}"):
+        clock.now += IDLE_SECONDS + 1
+        Lifetimes(kv, clock).sweep()
+        assert shown(opened()) == []
+        assert text(registry, ref) == "one"
+        assert shown(opened()) == ["shout"]
+
+
+def test_a_deploy_wakes_it_too(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    registry.deploy(spec(), PERSON)
+    clock.now += IDLE_SECONDS + 1
+    Lifetimes(kv, clock).sweep()
+    assert registry.deploy(spec(), PERSON).created is False
+    assert shown(registry) == ["shout"]
+
+
+def test_what_is_in_use_stays(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    registry.deploy(spec(), PERSON)
+    clock.now += IDLE_SECONDS
+    text(registry)
+    clock.now += IDLE_SECONDS - DAY
+    Lifetimes(kv, clock).sweep()
+    assert state(registry) == "ok"
+
+
+def test_the_daily_part_runs_once_a_day(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    registry.deploy(spec(), PERSON)
+    Lifetimes(kv, clock).sweep()
+    clock.now += IDLE_SECONDS + 1
+    assert Lifetimes(kv, clock).sweep().inactive == 1
+    registry.deploy(spec("other"), PERSON)
+    assert Lifetimes(kv, clock).sweep().inactive == 0
+
+
+def test_what_is_public_is_hidden_from_others_too_and_found_again(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    stranger = dataclasses.replace(PERSON, namespace="elsewhere")
+    registry.deploy(spec(public=True), PERSON)
+    registry.deploy(spec("brief", public=True, type="ephemeral", ttl=60), PERSON)
+    assert len(registry.query("shout a text", stranger, limit=9).hits) == 2
+    clock.now += IDLE_SECONDS + 1
+    Lifetimes(kv, clock).sweep()
+
+    assert registry.query("shout a text", stranger).hits == ()
+    assert text(registry, "main/shout", stranger) == "one"
+    assert [hit.offer.name for hit in registry.query("shout a text", stranger).hits] == ["main/shout"]
+
+
+def test_a_namespace_of_many_is_swept_whole(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    for number in range(12):
+        registry.deploy(spec(f"n{number}", type="ephemeral", ttl=60 + number), PERSON)
+    clock.now += 66
+    assert Lifetimes(kv, clock).expire() == 6
+    clock.now += 66
+    assert Lifetimes(kv, clock).expire() == 6
+    assert list(registry.list(PERSON)) == []

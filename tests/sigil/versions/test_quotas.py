@@ -1,0 +1,101 @@
+"""How much a namespace may hold, and how fast it may be filled."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from sigil.cooldown import Cooldown
+from sigil.errors import Refused
+from sigil.kv.redis import RedisKV
+from sigil.kv.sqlite import SqliteKV
+from tests.servers.valkey import shared
+from tests.sigil.versions.conftest import GUEST, MODEL, PERSON, Clock, Open, small, spec, text
+
+KEY = dataclasses.replace(PERSON, token="k1")
+
+
+def test_a_namespace_has_room_for_so_many(opened: Open, kv: SqliteKV) -> None:
+    registry = opened(kv, room=small(capabilities=2))
+    for name in ("one", "two"):
+        registry.deploy(spec(name), PERSON)
+    with pytest.raises(Refused, match="EQUOTA") as caught:
+        registry.deploy(spec("three"), MODEL)
+    assert "2 capabilities" in caught.value.message
+    assert "sigil remove" in caught.value.suggestion
+    assert registry.deploy(spec("two", "return 'newer'"), PERSON).offer.version == 2
+    registry.remove("one", PERSON)
+    assert registry.deploy(spec("three"), PERSON).created
+
+
+def test_a_chat_has_a_small_room_of_its_own(opened: Open, kv: SqliteKV) -> None:
+    registry = opened(kv, room=small(session=1))
+    registry.deploy(spec("one"), GUEST)
+    with pytest.raises(Refused, match="EQUOTA"):
+        registry.deploy(spec("two"), GUEST)
+    assert registry.deploy(spec("two"), PERSON).created
+
+
+def test_only_so_many_ephemeral_ones_live_at_a_time(opened: Open, kv: SqliteKV, clock: Clock) -> None:
+    registry = opened(kv, room=small(ephemeral=2))
+    for name in ("one", "two"):
+        registry.deploy(spec(name, type="ephemeral", ttl=60), PERSON)
+    with pytest.raises(Refused, match="EQUOTA"):
+        registry.deploy(spec("three", type="ephemeral"), PERSON)
+    assert registry.deploy(spec("lasting"), PERSON).created
+    clock.now += 61
+    assert registry.deploy(spec("three", type="ephemeral"), PERSON).created
+
+
+def test_the_code_of_all_versions_counts(opened: Open, kv: SqliteKV) -> None:
+    registry = opened(kv, room=small(bytes=100_000))
+    body = "return '" + "x" * 30_000
+    registry.deploy(spec(execute=f"{body}1'"), PERSON)
+    with pytest.raises(Refused, match="EQUOTA") as caught:
+        registry.deploy(spec(execute=f"{body}{'x' * 10_000}2'"), PERSON)
+    assert "100,000" in caught.value.message
+    held = registry.status(PERSON)
+    assert 0 < held["bytes"] <= 100_000
+    assert held["limits"]["bytes"] == 100_000
+    assert text(registry).endswith(str(len(registry.versions("shout", PERSON))))
+    registry.remove("shout", PERSON)
+    assert registry.status(PERSON)["bytes"] == 0
+    assert registry.deploy(spec(execute=f"{body}9'"), PERSON).created
+
+
+def test_a_publication_needs_room_too(opened: Open, kv: SqliteKV) -> None:
+    registry = opened(kv, room=small(capabilities=1))
+    registry.deploy(spec("one"), PERSON)
+    registry.deploy(spec("two"), GUEST)
+    with pytest.raises(Refused, match="EQUOTA"):
+        registry.publish("two", PERSON)
+    assert text(registry, "two", GUEST) == "one"
+
+
+@pytest.mark.parametrize("where", ["sqlite", "redis"])
+def test_a_token_deploys_once_in_five_seconds(where: str, kv: SqliteKV, clock: Clock) -> None:
+    shared().do("FLUSHALL")
+    store = kv if where == "sqlite" else RedisKV(shared().url, clock)
+    Cooldown(store, clock).demand("k1")
+    clock.now += 2
+    with pytest.raises(Refused) as caught:
+        Cooldown(store, clock).demand("k1")
+    assert (caught.value.code, caught.value.retry_after) == ("ERATE", 3)
+    Cooldown(store, clock).demand("k2")
+    clock.now += 3
+    Cooldown(store, clock).demand("k1")
+    clock.now -= 1_000  # somebody set the clock
+    Cooldown(store, clock).demand("k1")
+
+
+def test_a_deploy_under_a_token_waits_but_for_an_identical_digest(opened: Open, kv: SqliteKV, clock: Clock) -> None:
+    registry = opened(kv, pause=5.0)
+    registry.deploy(spec(), KEY)
+    assert registry.deploy(spec(), KEY).created is False
+    with pytest.raises(Refused, match="ERATE"):
+        registry.deploy(spec(execute="return 'two'"), KEY)
+    for caller in (PERSON, dataclasses.replace(PERSON, token="admin"), dataclasses.replace(PERSON, token="k2")):
+        assert registry.deploy(spec(f"by-{caller.token or 'hand'}"), caller).created
+    clock.now += 5
+    assert registry.deploy(spec(execute="return 'two'"), KEY).created

@@ -1,0 +1,157 @@
+"""Calls, errors and durations: kept by each process, summed up by whoever asks, doubled by nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from sigil.errors import BackendError, SigilError
+from sigil.kv.memory import MemoryKV
+from sigil.kv.redis import RedisKV
+from sigil.kv.sqlite import SqliteKV
+from sigil.registry import LocalRegistry
+from sigil.statistics import DONE_SECONDS, EPOCH_SECONDS, FLUSH_SECONDS, Statistics, fold
+from tests.servers.valkey import shared
+from tests.sigil.versions.conftest import PERSON, WAYS, Clock, Open, spec, text
+
+
+class Counting(MemoryKV):
+    """A store that counts its writes, and fails when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes, self.away = 0, False
+
+    def put(self, *given: object, **more: object) -> str:
+        if self.away:
+            raise BackendError("EUNAVAILABLE", "the store is away")
+        self.writes += 1
+        return super().put(*given, **more)  # type: ignore[arg-type]
+
+
+def note(statistics: Statistics, times: int = 1, ms: float = 1.0, failed: bool = False) -> None:
+    for _ in range(times):
+        statistics.note("main", "shout", ms, failed=failed)
+
+
+def test_an_inspection_tells_how_it_was_used(registry: LocalRegistry, clock: Clock) -> None:
+    registry.deploy(spec("ways", WAYS), PERSON)
+    never = registry.inspect("ways", PERSON)
+    assert (never["calls"], never["errors"], never["mean_ms"], never["p95_ms"], never["last"]) == (0, 0, None, None, None)
+
+    text(registry, "ways")
+    for way in ("throw", "input"):
+        with pytest.raises(SigilError):
+            registry.run("ways", {"way": way}, PERSON)
+
+    told = registry.inspect("ways", PERSON)
+    assert (told["calls"], told["errors"], told["last"]) == (3, 2, clock.now)
+    assert 0 < told["mean_ms"] <= told["p95_ms"] * 3
+    (row,) = registry.list(PERSON)
+    assert (row["calls"], row["errors"]) == (3, 2)
+    (item,) = registry.status(PERSON)["items"]
+    assert (item["capability"], item["state"], item["calls"]) == ("ways", "ok", 3)
+
+
+def test_processes_are_summed_up_and_their_ends_lose_nothing(registry: LocalRegistry, opened: Open) -> None:
+    registry.deploy(spec(), PERSON)
+    others = [opened(), opened()]
+    for one in (registry, *others):
+        for _ in range(3):
+            text(one)
+    assert opened().inspect("shout", PERSON)["calls"] == 3  # what each wrote at once; the rest follows within ten seconds
+    for other in (registry, *others):
+        other._statistics.flush()  # as `close` does; the sandbox is shared here
+    assert registry.inspect("shout", PERSON)["calls"] == 9
+    assert opened().inspect("shout", PERSON)["calls"] == 9
+
+
+def test_there_is_one_write_in_ten_seconds(clock: Clock) -> None:
+    kv = Counting()
+    statistics = Statistics(kv, clock)
+    note(statistics, 1_000)
+    assert kv.writes == 1
+    clock.now += FLUSH_SECONDS
+    note(statistics, 1_000)
+    assert kv.writes == 2
+    assert statistics.of("main", "shout").calls == 2_000
+    assert kv.writes == 2
+    statistics.flush()
+    statistics.flush()
+    assert kv.writes == 3
+    assert Statistics(kv, clock).of("main", "shout").calls == 2_000
+
+
+def test_a_store_that_is_away_fails_no_call_and_loses_no_count(clock: Clock) -> None:
+    kv = Counting()
+    statistics = Statistics(kv, clock)
+    kv.away = True
+    note(statistics, 5)
+    kv.away = False
+    clock.now += FLUSH_SECONDS
+    note(statistics)
+    assert Statistics(kv, clock).of("main", "shout").calls == 6
+
+
+def test_the_percentile_is_at_most_twice_too_large(clock: Clock) -> None:
+    statistics = Statistics(MemoryKV(), clock)
+    note(statistics, 90, 1.0)
+    note(statistics, 10, 100.0)
+    use = statistics.of("main", "shout")
+    assert use.mean_ms == pytest.approx(10.9)
+    assert use.p95_ms is not None
+    assert 100 <= use.p95_ms <= 200
+
+
+@pytest.mark.parametrize("where", ["sqlite", "redis"])
+def test_processes_that_are_done_are_folded_once(where: str, kv: SqliteKV, clock: Clock) -> None:
+    shared().do("FLUSHALL")
+    store = kv if where == "sqlite" else RedisKV(shared().url, clock)
+    for _ in range(3):
+        note(Statistics(store, clock), 2, failed=True)  # killed: only what was written stands
+        one = Statistics(store, clock)
+        note(one, 2)
+        one.flush()
+    whole = Statistics(store, clock).of("main", "shout")
+    assert (whole.calls, whole.errors) == (9, 3)
+
+    clock.now += DONE_SECONDS + 1
+    assert fold(store, "main", clock.now) == 6
+    assert fold(store, "main", clock.now) == 0
+    assert Statistics(store, clock).of("main", "shout") == whole
+
+
+def test_a_fold_that_was_interrupted_counts_nothing_twice(kv: SqliteKV, clock: Clock) -> None:
+    from sigil.kv import keys
+
+    for _ in range(3):
+        note(Statistics(kv, clock))
+    clock.now += DONE_SECONDS + 1
+    before = kv.scan(keys.use("main", "", "").partition)
+    fold(kv, "main", clock.now)
+    for sort, item in before:  # killed before it deleted them
+        kv.put(keys.use("main", *sort.split("#")), item.value)
+
+    assert Statistics(kv, clock).of("main", "shout").calls == 3
+    assert fold(kv, "main", clock.now) == 0
+    assert len(kv.scan(keys.use("main", "", "").partition)) == 1
+    assert Statistics(kv, clock).of("main", "shout").calls == 3
+
+
+def test_a_process_that_slept_for_long_goes_on_under_another_name(kv: SqliteKV, clock: Clock) -> None:
+    statistics = Statistics(kv, clock)
+    note(statistics, 2)
+    statistics.flush()
+    clock.now += max(EPOCH_SECONDS, DONE_SECONDS) + 1
+    assert fold(kv, "main", clock.now) == 1
+    note(statistics)
+    assert statistics.of("main", "shout").calls == 3
+
+
+def test_a_process_counts_so_many_at_a_time_and_loses_none(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sigil.statistics.COUNTED_MOST", 5)
+    kv = MemoryKV()
+    statistics = Statistics(kv, clock)
+    for number in range(40):
+        statistics.note("main", f"n{number % 8}", 1.0, failed=False)
+    assert len(statistics._counted) <= 5
+    assert {use.calls for use in statistics.all_of("main").values()} == {5}
