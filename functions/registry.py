@@ -2,74 +2,38 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mangum import Mangum
 
+from functions import log
 from sigil.errors import BackendError, UsageError
-from sigil.protocol import Caller, Deployed, Found, Json, Ran
+from sigil.later import Later
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import Receive, Scope, Send
 
-    from sigil.wire import Keeper
-
-
-class Later:
-    """A registry that is opened by its first verb, so that a start waits for nothing."""
-
-    def __init__(self, open: Callable[[], Keeper]) -> None:
-        self._open = open
-        self._lock = threading.Lock()
-        self._registry: Keeper | None = None
-
-    def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
-        return self._opened().query(text, caller, limit=limit)
-
-    def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
-        return self._opened().inspect(ref, caller)
-
-    def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
-        return self._opened().deploy(spec, caller)
-
-    def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
-        return self._opened().run(ref, arguments, caller)
-
-    def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
-        return self._opened().list(caller)
-
-    def remove(self, name: str, caller: Caller) -> None:
-        self._opened().remove(name, caller)
-
-    def close(self) -> None:
-        with self._lock:
-            if self._registry:
-                self._registry.close()
-            self._registry = None
-
-    def _opened(self) -> Keeper:
-        with self._lock:
-            try:
-                self._registry = self._registry or self._open()
-            except UsageError as problem:
-                # A wrong setting is the server's mistake, not that of whoever asks.
-                raise BackendError("EUNAVAILABLE", problem.message, source="registry", suggestion=problem.suggestion) from None
-            return self._registry
-
 
 class Door:
-    """An ASGI app that `build` makes at the first request, with the registry to be closed at the end."""
+    """An ASGI app that `build` makes at the first request, with the registry to be closed at the end.
+
+    While it cannot be made (a secret that is kept elsewhere does not come), requests are answered 503.
+    """
 
     def __init__(self, build: Callable[[], tuple[FastAPI, Later]]) -> None:
         self._build = build
         self._built: tuple[FastAPI, Later] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._built = self._built or self._build()
-        await self._built[0](scope, receive, send)
+        try:
+            self._built = self._built or self._build()
+        except BackendError as problem:
+            from sigil.http import failure
+
+            return await failure(problem)(scope, receive, send)
+        return await self._built[0](scope, receive, send)
 
     def close(self) -> None:
         """End what the requests started."""
@@ -83,6 +47,7 @@ def build() -> tuple[FastAPI, Later]:
     from sigil.http import app
     from sigil.settings import Settings
 
+    log.start()
     settings = Settings.read()
     try:
         token = wiring.admin_token(settings)

@@ -240,7 +240,7 @@ def _typing(channel: Channel | None, session: str) -> Iterator[None]:
 @lru_cache(maxsize=1)
 def _house() -> House:
     log.start()
-    return open_house(Settings.read())
+    return open_house(Settings.read(), later=True)
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:

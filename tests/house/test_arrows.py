@@ -10,7 +10,7 @@ from tests.house.tree import arrows, modules
 SIGIL = (
     ("http", "mcp", "cli", "verbs"),
     ("wiring",),
-    ("library", "registry", "client"),
+    ("library", "registry", "client", "later"),
     ("finder", "golden", "execution"),
     ("compile", "sandbox", "search", "permissions"),
     ("catalog", "schema", "manifest", "wire"),

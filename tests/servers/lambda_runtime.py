@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (ROOT, ROOT / ".venv" / "lib" / "python3.11" / "site-packages")
-"""The checkout as it is: where a function's code and its packages lie when it is not staged."""
 NOWHERE = "/dev/null"
 """A home that nobody can make, whoever runs the tests."""
 _PATIENCE = 20.0
@@ -73,7 +71,7 @@ class LambdaFunction:
         *,
         timeout: int = 30,
         memory: int = 512,
-        sources: tuple[Path, ...] = SOURCES,
+        sources: tuple[Path, ...],
     ) -> None:
         self.log = folder / f"{handler}.log"
         self._lock = threading.Lock()
