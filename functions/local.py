@@ -84,10 +84,10 @@ class Crew:
                 if delivery:
                     worker.process(delivery, house)
             except BackendError as problem:
-                log.note("the queue cannot be read", code=problem.code, message=problem.message)
-                self._over.wait(1.0)
+                log.note("unread", code=problem.code, message=problem.message)
+                self._over.wait(5.0)
             except Exception:  # noqa: BLE001  a door: what nobody expected must not end the worker
-                log.failure("the queue cannot be read")
+                log.failure("unread")
                 self._over.wait(1.0)
 
 
@@ -137,6 +137,8 @@ def chat_routes(house: House, token: str) -> APIRouter:
             return webhook.refusal(401, problem)
         try:
             reply = house.replies.get(_key(house, f"http:admin:{session}"), f"http:{event}")
+        except UsageError:  # no key is that long: nothing can be known of it
+            reply = None
         except BackendError as problem:
             return webhook.away(problem)
         return _answer(reply, session, event)

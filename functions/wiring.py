@@ -60,7 +60,7 @@ def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
         from functions.queues.inbox import Inbox
 
         hold = settings.turn_seconds + HOLD_SECONDS
-        ordinary, control = (Inbox(stores.kv, lease=settings.lease, hold=hold, control=apart) for apart in (False, True))
+        ordinary, control = (Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, control=apart) for apart in (False, True))
         return ordinary, control
     from functions.queues.sqs import SqsQueue
 

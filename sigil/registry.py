@@ -115,6 +115,9 @@ class LocalRegistry:
             try:
                 self._catalog.save(record, absent(head))
             except Conflict:
+                standing = self._standing(package, caller)
+                if standing:  # somebody else has just deployed the very same
+                    return standing
                 continue
             return record
         raise Conflict(f"{package.manifest.name} is being deployed by somebody else at this moment")

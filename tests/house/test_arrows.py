@@ -25,7 +25,8 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(DOORS, (*DOORS, "wiring", *ROOMS, *COMMON)),
     "wiring": (*ROOMS, *COMMON),
     **dict.fromkeys(ROOMS, COMMON),
-    **dict.fromkeys(("letters", "log"), ("events",)),
+    "letters": ("events", "log"),
+    "log": ("events",),
     **dict.fromkeys(("events", "settings", "clock", "transport"), ()),
 }
 """The agent's rooms, and which rooms each may import: `channels`, `agent` and `queues` do not know each other."""
