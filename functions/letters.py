@@ -6,9 +6,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 import orjson
 
+from functions import log
 from functions.events import Event, decode, encode
 from sigil.errors import Conflict, UsageError
 from sigil.kv import ABSENT, KV, keys
@@ -31,6 +33,7 @@ def give_up(kv: KV, event: Event, reason: str, at: float, *, told: bool = False)
     record = {"reason": reason, "at": at, "told": told, "event": orjson.Fragment(encode(event))}
     with suppress(Conflict):
         kv.put(keys.dead(event.id), orjson.dumps(record), expect=ABSENT)
+        log.trouble("dead", event)
         return None if told else at
     item = kv.get(keys.dead(event.id))
     fields = orjson.loads(item.value) if item else {}
@@ -50,10 +53,18 @@ def letters(kv: KV) -> Iterator[Letter]:
     after = ""
     while page := kv.scan(keys.dead("").partition, after=after, limit=PAGE):
         for sort, item in page:
-            fields = orjson.loads(item.value)
-            event = decode(orjson.dumps(fields["event"])) if fields.get("event") else None
-            yield Letter(event.id if event else sort, fields["reason"], fields.get("at", 0.0), event)
+            yield _letter(sort, item.value)
         after = page[-1][0]
+
+
+def _letter(name: str, data: bytes) -> Letter:
+    """The letter in a record; one that cannot be read says so, so that it can be dropped."""
+    try:
+        fields = orjson.loads(data)
+        event = decode(orjson.dumps(fields["event"])) if fields.get("event") else None
+        return Letter(event.id if event else unquote(name), str(fields["reason"]), float(fields.get("at") or 0.0), event)
+    except (ValueError, TypeError, KeyError, AttributeError, UsageError):
+        return Letter(unquote(name), "its record is damaged", 0.0, None)
 
 
 def find(kv: KV, name: str) -> Letter:

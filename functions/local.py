@@ -84,10 +84,10 @@ class Crew:
                 if delivery:
                     worker.process(delivery, house)
             except BackendError as problem:
-                log.note("the queue cannot be read", code=problem.code, message=problem.message)
-                self._over.wait(1.0)
+                log.note("unread", code=problem.code, message=problem.message)
+                self._over.wait(5.0)
             except Exception:  # noqa: BLE001  a door: what nobody expected must not end the worker
-                log.failure("the queue cannot be read")
+                log.failure("unread")
                 self._over.wait(1.0)
 
 
@@ -135,6 +135,8 @@ def chat_routes(house: House, gate: Gate) -> APIRouter:
         try:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
             reply = await run_in_threadpool(house.replies.get, _key(house, f"http:admin:{session}"), f"http:{event}")
+        except UsageError:  # no key is that long: nothing can be known of it
+            reply = None
         except (Refused, BackendError) as problem:
             return sigil_http.failure(problem)
         return _answer(reply, session, event)

@@ -20,12 +20,15 @@ DEPLOY = ("members", "owners", "none")
 class Settings(SigilSettings):
     """What an agent needs: its model, its people, its platforms."""
 
-    queue: str = setting("UNCAGED_QUEUE", "", "where events wait: sqs://QUEUE_URL of a FIFO queue (default: in the store itself)")
+    queue: str = setting(
+        "UNCAGED_QUEUE", "", "where events wait: sqs://QUEUE_URL of a FIFO queue (default: in the store itself)", rules=True
+    )
     llm_url: str = setting(
         "UNCAGED_LLM_URL",
         "",
         "an OpenAI-compatible endpoint (default with a key: DashScope; without: the offline model)",
         keeps="UNCAGED_LLM_KEY",
+        rules=True,
     )
     llm_key: str = setting("UNCAGED_LLM_KEY", "", "the endpoint's key", secret=True)
     llm_model: str = setting("UNCAGED_LLM_MODEL", "qwen-plus", "the model's name at the endpoint")
@@ -43,9 +46,9 @@ class Settings(SigilSettings):
     telegram_token: str = setting("TELEGRAM_TOKEN", "", "the bot's token", secret=True)
     telegram_bot: str = setting("TELEGRAM_BOT", "", "the bot's id, for a webhook that does not get the token (default: its first part)")
     telegram_secret: str = setting(
-        "TELEGRAM_SECRET", "", "the webhook's secret token (without it the webhook refuses everything)", secret=True
+        "TELEGRAM_SECRET", "", "the webhook's secret token (without it the webhook refuses everything)", secret=True, rules=True
     )
-    telegram_api: str = setting("TELEGRAM_API", "https://api.telegram.org", "the Bot API's address", keeps="TELEGRAM_TOKEN")
+    telegram_api: str = setting("TELEGRAM_API", "https://api.telegram.org", "the Bot API's address", keeps="TELEGRAM_TOKEN TELEGRAM_SECRET")
     telegram_username: str = setting("TELEGRAM_USERNAME", "", "the bot's user name without @ (default: the Bot API is asked once)")
 
     def __post_init__(self) -> None:

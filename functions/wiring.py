@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from functions.channels.base import Channel
@@ -11,8 +12,9 @@ from functions.channels.replies import Replies
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import UsageError
+from sigil.later import LaterRegistry
 from sigil.secrets import reveal
-from sigil.wiring import Stores, open_registry, open_stores, unheard
+from sigil.wiring import Stores, local_registry, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
     from functions.agent.app import App
@@ -58,7 +60,7 @@ def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
         from functions.queues.inbox import Inbox
 
         hold = settings.turn_seconds + HOLD_SECONDS
-        ordinary, control = (Inbox(stores.kv, lease=settings.lease, hold=hold, control=apart) for apart in (False, True))
+        ordinary, control = (Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, control=apart) for apart in (False, True))
         return ordinary, control
     from functions.queues.sqs import SqsQueue
 
@@ -125,25 +127,26 @@ def open_model(settings: Settings) -> Model:
     return ChatCompletions(settings.endpoint, reveal(settings.llm_key), settings.llm_model, settings.llm_window)
 
 
-def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> App:
-    """The agent of the settings over a store."""
+def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard, *, later: bool = False) -> App:
+    """The agent of the settings over a store. `later`: its registry is opened by the first turn that needs it."""
     from functions.agent.app import App
     from functions.agent.roles import Rules
     from functions.agent.session import Sessions
 
+    opened = partial(open_registry, settings, stores, progress)
     return App(
         name=settings.agent,
         kv=stores.kv,
         sessions=Sessions(stores.kv, stores.artifacts),
         model=open_model(settings),
-        registry=open_registry(settings, stores, progress),
+        registry=LaterRegistry(partial(local_registry, settings, stores)) if later and not settings.registry_url else opened(),
         rules=Rules(frozenset(settings.owners), settings.access, settings.deploy),  # type: ignore[arg-type]
         turn_seconds=settings.turn_seconds,
     )
 
 
-def open_house(settings: Settings, progress: Callable[[str], None] = unheard) -> House:
-    """All of it, for a process that works on events."""
+def open_house(settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False) -> House:
+    """All of it, for a process that works on events. `later`: see `open_app`."""
     stores = open_stores(settings)
     queue, control = open_queue(settings, stores)
     return House(
@@ -153,5 +156,5 @@ def open_house(settings: Settings, progress: Callable[[str], None] = unheard) ->
         control=control,
         channels=open_channels(settings),
         replies=Replies(stores.kv),
-        app=open_app(settings, stores, progress),
+        app=open_app(settings, stores, progress, later=later),
     )

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 from typing import Any
 
@@ -54,10 +54,10 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
         _later(delivery, house, CONFLICT_SECONDS, problem)
     except (Refused, _Unreadable) as problem:
         _give_up(delivery, house, problem)
-    except SigilError as problem:
+    except BackendError as problem:
         _later(delivery, house, RETRY_SECONDS, problem)
     except Exception as problem:  # noqa: BLE001  a door: one event's failure must not end the worker
-        log.failure("failed", event=event.id)
+        log.failure("failed", event=event.id)  # a SigilError among them: what is no trouble of a back-end will not pass by waiting
         if delivery.tries >= TRIES_MOST:
             _give_up(delivery, house, Refused("EPOISON", f"it was handed out {delivery.tries} times and came to nothing"))
         else:
@@ -77,6 +77,11 @@ class _HandedOn(BackendError):
 
 def work(event: events.Event, house: House, until: float = inf, *, spent: bool = False) -> None:
     """Run the event's turn and send what it says. `spent`: it was handed out too often; it is not run, its sender is told."""
+    if event.agent != house.app.name:
+        give_up(
+            house.stores.kv, event, f"it is for the agent {event.agent!r}: each needs a queue of its own", house.app.clock.now(), told=True
+        )
+        return
     channel = house.channels.get(event.platform)
     if channel and not channel.for_us(event):
         return
@@ -86,7 +91,8 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
         return
     with _typing(channel, event.session):
         try:
-            opened = abandon(event, house.app) if spent else handle(event, house.app, lambda step: _logged(event, step), until)
+            between = partial(flush, house=house)
+            opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), until, between)
         except BackendError as problem:
             if problem.code == "EDAMAGED":
                 raise _Unreadable(problem.code, problem.message) from None
@@ -106,11 +112,12 @@ def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, ho
         raise _HandedOn("EBUSY", "an earlier turn goes on first")
 
 
-def flush(opened: Opened, house: House) -> None:
+def flush(opened: Opened, house: House) -> Opened:
     """Send what waits in the outbox. Each part that left is marked, and each reply is gone from the store before the next is sent."""
     while opened.document.outbox:
         opened = _send(opened, house)
         opened = house.app.sessions.left(opened)
+    return opened
 
 
 def _send(opened: Opened, house: House) -> Opened:
@@ -180,7 +187,7 @@ def _surely(action: Callable[[], None], house: House) -> None:
 def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
     """The event becomes a dead letter, its sender is told once, the chat goes on."""
     event, now = delivery.event, house.app.clock.now()
-    log.trouble("dead", event, code=problem.code)
+    log.trouble("given up", event, code=problem.code)
     try:
         since = give_up(house.stores.kv, event, problem.message, now)
         if since is not None:
@@ -240,7 +247,7 @@ def _typing(channel: Channel | None, session: str) -> Iterator[None]:
 @lru_cache(maxsize=1)
 def _house() -> House:
     log.start()
-    return open_house(Settings.read())
+    return open_house(Settings.read(), later=True)
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, Self
 from sigil.errors import UsageError, one_line
 
 FILE = "uncaged.toml"
+_AWS_QUEUE = re.compile(r"sqs://https://sqs\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/")
 ELSEWHERE = ("ssm:", "secretsmanager:")
 """How the value of a secret begins that is kept by AWS."""
 
@@ -20,8 +21,8 @@ ELSEWHERE = ("ssm:", "secretsmanager:")
 def setting(name: str, default: Any, meaning: str, *, secret: bool = False, keeps: str = "", rules: bool = False) -> Any:
     """A field of a settings class: its name outside, its default, and what it means to a person.
 
-    `keeps` names the secret that is sent to the address in this setting: both have to come from the same place. `rules`: it decides
-    who may do what, or what runs, so a file may set it only for a store of its own.
+    `keeps` names the secrets that are sent to the address in this setting: they have to come from the same place. `rules`: it decides
+    who may do what, what runs, or who reads along, so a file may set it only for a store of its own.
     """
     return field(default=default, metadata={"name": name, "meaning": meaning, "secret": secret, "keeps": keeps, "rules": rules})
 
@@ -30,7 +31,8 @@ def setting(name: str, default: Any, meaning: str, *, secret: bool = False, keep
 class Settings:
     """What both houses share: where things are stored, what the registry starts with, who may enter."""
 
-    data: str = setting("UNCAGED_DATA", "", "the data folder (default: the user's own, such as ~/.local/share/uncaged)")
+    data: str = setting("UNCAGED_DATA", "", "the data folder (default: the user's own, such as ~/.local/share/uncaged)", rules=True)
+    cache: str = setting("UNCAGED_CACHE", "", "the folder for compiled code (default: compiled/ in the data folder)")
     store: str = setting(
         "UNCAGED_STORE",
         "",
@@ -40,6 +42,7 @@ class Settings:
         "UNCAGED_ARTIFACTS",
         "",
         "where large bodies are: a folder, s3://BUCKET/prefix, or store: (in the store; the default but for SQLite: a folder beside it)",
+        rules=True,
     )
     library: str = setting(
         "UNCAGED_LIBRARY", "builtin", "what an empty registry starts with: builtin, none, or a folder of capabilities", rules=True
@@ -48,7 +51,7 @@ class Settings:
         "UNCAGED_TOKEN", "", "the admin bearer token (default: made at the first start, kept in the data folder)", secret=True, rules=True
     )
     agent: str = setting("UNCAGED_AGENT", "main", "the agent's name, which is also the namespace of its capabilities", rules=True)
-    registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)", keeps="SIGIL_TOKEN")
+    registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)", keeps="SIGIL_TOKEN", rules=True)
     registry_token: str = setting("SIGIL_TOKEN", "", "the bearer token for the remote registry", secret=True)
     runners: int = setting("SIGIL_RUNNERS", 2, "how many child processes run capabilities")
     rate: int = setting("SIGIL_RATE", 600, "requests a minute for each access token but the admin's; each process counts for itself")
@@ -71,10 +74,14 @@ class Settings:
         """The settings of the environment, over those of `uncaged.toml` in `folder` (default: the current one), over the defaults."""
         outer, inner = (os.environ if environment is None else environment), _file(folder or Path())
         for part in fields(cls):
-            _refuse_to_leak(part.metadata["name"], part.metadata["keeps"], outer, inner)
+            for secret in part.metadata["keeps"].split():
+                _refuse_to_leak(part.metadata["name"], secret, outer, inner)
         _refuse_to_fetch([part.metadata["name"] for part in fields(cls) if part.metadata["secret"]], inner)
-        _refuse_to_take_over([part.metadata["name"] for part in fields(cls) if part.metadata["rules"]], inner)
-        given = {**inner, **outer}
+        _refuse_to_call(inner)
+        _refuse_to_take_over([part.metadata["name"] for part in fields(cls) if part.metadata["rules"]], outer, inner)
+        given = {**inner, **{name: value for name, value in outer.items() if value}}
+        if inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA"):
+            given["UNCAGED_CACHE"] = outer.get("UNCAGED_CACHE") or _own_cache()
         values: dict[str, Any] = {}
         for part in fields(cls):
             name = part.metadata["name"]
@@ -113,12 +120,31 @@ def _refuse_to_fetch(secrets: list[str], inner: Mapping[str, str]) -> None:
         raise UsageError("ESETTING", f"{FILE} names a secret of AWS as {fetched}", suggestion=f"set {fetched} in the environment")
 
 
-def _refuse_to_take_over(rules: list[str], inner: Mapping[str, str]) -> None:
+def _refuse_to_call(inner: Mapping[str, str]) -> None:
+    """A file in a folder that somebody else filled must not have the person's requests to AWS, signed as they are, sent elsewhere."""
+    for name, value in inner.items():
+        queue = name == "UNCAGED_QUEUE" and not _AWS_QUEUE.match(value)
+        if name.startswith("UNCAGED_") and ("endpoint=" in value or queue):
+            message = f"{FILE} sends requests to AWS elsewhere with {name}"
+            raise UsageError("ESETTING", message, suggestion=f"set {name} in the environment")
+    if inner.get("UNCAGED_CACHE"):
+        raise UsageError("ESETTING", f"{FILE} names UNCAGED_CACHE, whose code would run", suggestion="set it in the environment")
+
+
+def _refuse_to_take_over(rules: list[str], outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
     """A file in a folder that somebody else filled must not change who may do what in the person's own store."""
-    taken = next((name for name in rules if inner.get(name)), None)
-    if taken and not (inner.get("UNCAGED_STORE") or inner.get("UNCAGED_DATA")):
-        message = f"{FILE} sets {taken} but not where its store is: set UNCAGED_DATA or UNCAGED_STORE there too"
+    taken = next((name for name in rules if inner.get(name) and not outer.get(name)), None)
+    own = not outer.get("UNCAGED_STORE") and (inner.get("UNCAGED_STORE") or (inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA")))
+    if taken and not own:
+        message = f"{FILE} sets {taken} but not where its store is: set UNCAGED_DATA or UNCAGED_STORE there too, and there alone"
         raise UsageError("ESETTING", message, suggestion="or set it in the environment")
+
+
+def _own_cache() -> str:
+    """Where compiled code is kept that no file may bring along: it runs as it is."""
+    from platformdirs import user_cache_path
+
+    return str(user_cache_path("uncaged", appauthor=False) / "compiled")
 
 
 def _file(folder: Path) -> dict[str, str]:
@@ -151,8 +177,8 @@ def _typed(name: str, text: str, default: object) -> object:
 
 
 def without_userinfo(text: str) -> str:
-    """`text` without the user names and passwords in its addresses."""
-    return re.sub(r"(\w://)[^/@\s]+@", r"\1…@", text)
+    """`text` without the user name and password of its address, up to the last @, whatever characters they hold."""
+    return re.sub(r"(\w://).*@", r"\1…@", text, flags=re.DOTALL)
 
 
 def described(settings: Settings) -> list[tuple[str, str, str]]:

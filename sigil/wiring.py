@@ -146,6 +146,8 @@ def open_sandbox(settings: Settings) -> Sandbox:
 
 
 def _cache(settings: Settings) -> Path | None:
+    if settings.cache:
+        return Path(settings.cache).expanduser()
     try:
         return data_folder(settings) / "compiled"
     except UsageError:

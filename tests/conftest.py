@@ -7,12 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from functions.settings import Settings
 from functions.wiring import House, open_house
 from tests.fakes.model import ScriptedModel
 from tests.servers.ministack import aws_here, ministack
 
+settings.register_profile("patient", settings.default, deadline=None)  # how long an example takes depends on what else this machine does
+settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -17,8 +18,7 @@ from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Ou
 from functions.agent.toolset import in_scope
 from functions.agent.trace import keep
 from functions.events import Event
-from functions.letters import give_up
-from sigil.errors import Conflict
+from functions.letters import give_up, tell
 from sigil.kv import keys
 from sigil.protocol import Caller
 
@@ -30,11 +30,17 @@ TOO_LONG = "Your message does not fit into the model's window of {window:,} toke
 NOT_YOURS = "I only talk to people whom my owner has let in. Your id here is `{id}`: with it, the owner can add you to UNCAGED_OWNERS."
 
 
-def handle(event: Event, app: App, watch: Watch = unwatched, until: float = inf) -> Opened:
+def unsent(opened: Opened) -> Opened:
+    """Replies wait until the event is handled."""
+    return opened
+
+
+def handle(event: Event, app: App, watch: Watch = unwatched, until: float = inf, between: Callable[[Opened], Opened] = unsent) -> Opened:
     """Take `event` to its end and return the closed session, its outbox still full.
 
     An event whose turn is closed changes nothing. A turn that somebody left in progress is finished first. A worker whose own time is
     up at `until` (monotonic) hands the turn on: the session comes back with the turn in progress and the event that continues it.
+    `between` may send the replies of a turn that was finished for somebody else, before this event's own begins.
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
@@ -44,20 +50,31 @@ def handle(event: Event, app: App, watch: Watch = unwatched, until: float = inf)
         opened = _resume(opened, app, watch, until)
         if opened.next or event.kind == "continue" or unfinished.id == event.id:
             return opened
+        opened = between(opened)
     return _begin(opened, event, app, watch, until)
 
 
 def abandon(event: Event, app: App) -> Opened:
-    """Give an event up for good without running anything: its turn, begun or not, is closed with an apology."""
+    """Give an event up for good without running anything: its turn, begun or not, is closed with an apology.
+
+    A turn in progress that it only found, or was to continue, is given up with it: nothing else would ever get past.
+    """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
-    turn = opened.document.turn
-    if app.sessions.was_seen(opened, event.id):
+    if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
         return _taken_over(opened, app)
-    begun = turn is not None and turn.event.id == event.id
-    if turn and not begun:
-        raise Conflict("another turn is in progress")
-    give_up(app.kv, event, "it was handed out again and again and came to nothing", app.clock.now(), told=True)
-    return _close(opened, app, turn or Turn(event, began=app.clock.now()), GAVE_UP, said=begun)
+    turn = opened.document.turn
+    if turn:
+        opened = _given_up(opened, app, turn)
+    if event.kind == "continue" or (turn and turn.event.id == event.id):
+        return opened
+    return _given_up(opened, app, Turn(event, began=app.clock.now()), begun=False)
+
+
+def _given_up(opened: Opened, app: App, turn: Turn, *, begun: bool = True) -> Opened:
+    give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
+    closed = _close(opened, app, turn, GAVE_UP, said=begun)
+    tell(app.kv, turn.event)  # its outbox does
+    return closed
 
 
 def _continuation(document: Document, turn: Turn) -> Event:
@@ -120,8 +137,7 @@ def _resume(opened: Opened, app: App, watch: Watch, until: float) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
     if turn.attempts + 1 >= ATTEMPTS:
-        give_up(app.kv, turn.event, "its turn failed at every try", app.clock.now(), told=True)
-        return _close(opened, app, turn, GAVE_UP)
+        return _given_up(opened, app, turn)
     watch(Step("note", text="going on with a turn that was interrupted"))
     document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume"))
     return _rounds(_open(opened, document, app, watch), app, watch, until)

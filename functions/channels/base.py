@@ -20,11 +20,11 @@ class Request:
 
 
 class Busy(BackendError):
-    """The platform asks us to slow down: try again after `retry_after` seconds (None: it did not say when)."""
+    """The platform asks us to slow down: try again after `retry_after` seconds (0: it did not say when)."""
 
     def __init__(self, message: str, *, source: str = "", retry_after: float | None = None) -> None:
         super().__init__("ERATE", message, source=source)
-        self.retry_after = retry_after
+        self.retry_after = retry_after or 0.0
 
 
 class Channel(Protocol):

@@ -15,7 +15,7 @@ from functions.settings import Settings
 from functions.wiring import open_channels, open_model
 from sigil.errors import BackendError, SigilError
 from sigil.kv import keys
-from sigil.settings import described
+from sigil.settings import described, without_userinfo
 from sigil.wiring import open_sandbox, open_stores
 
 MODEL_SECONDS = 20.0
@@ -27,6 +27,14 @@ class Known(Protocol):
 
     def known(self) -> str:
         """Our name there; `BackendError` when the platform does not answer or does not know us."""
+
+
+@runtime_checkable
+class Warns(Protocol):
+    """A store whose server can be set up in a way that loses data."""
+
+    def warnings(self) -> list[str]:
+        """What is unwise about it, a line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,10 @@ def _platforms(settings: Settings) -> str:
 def _store(settings: Settings) -> str:
     kv = open_stores(settings).kv
     kv.put(keys.probe(), b"", ttl=1.0)
-    return settings.store or f"sqlite in {settings.data_folder}"
+    unwise = kv.warnings() if isinstance(kv, Warns) else []
+    if unwise:
+        raise BackendError("EUNWISE", f"it answers, but {'; '.join(unwise)}", suggestion="docs/deploy.md tells the settings that matter")
+    return without_userinfo(settings.store) or f"sqlite in {settings.data_folder}"
 
 
 def _engine(settings: Settings) -> str:

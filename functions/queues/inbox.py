@@ -48,16 +48,26 @@ class Inbox:
     renewed for longer than `hold` seconds. A new event wakes a waiting worker of this process at once, those of others look every `poll`
     seconds.
 
-    With `control` it hands out control events and nothing else, so that those wait behind no turn; `put` takes both.
+    With `agent` it hands out the events of that agent alone: agents may share a store. With `control` it hands out control events and
+    nothing else, so that those wait behind no turn; `put` takes both.
 
     Nothing is forgotten because `put` writes the event and then, always, a new version of the session's ready mark, and
     the mark is deleted only at a version that was read before the inbox was found empty.
     """
 
     def __init__(
-        self, kv: KV, *, clock: Clock = SYSTEM, lease: float = 30.0, hold: float = 300.0, poll: float = 0.25, control: bool = False
+        self,
+        kv: KV,
+        agent: str = "",
+        *,
+        clock: Clock = SYSTEM,
+        lease: float = 30.0,
+        hold: float = 300.0,
+        poll: float = 0.25,
+        control: bool = False,
     ) -> None:
         self._kv = kv
+        self._mine = keys.session_of(agent, "") if agent else ""
         self._index = keys.READY_CONTROL if control else keys.READY
         self._clock = clock
         self._claims = Claims(kv, clock, lease, hold)
@@ -137,7 +147,7 @@ class Inbox:
 
     def _marks(self, after: str) -> Iterator[tuple[str, Item]]:
         partition, limit = self._index, FIRST_PAGE
-        while page := self._kv.scan(partition, after=after, limit=limit):
+        while page := self._kv.scan(partition, self._mine, after=after, limit=limit):
             yield from page
             if len(page) < limit:
                 return

@@ -19,6 +19,7 @@ from functions.queues.sqs_holds import Holds
 from functions.queues.sqs_message import Message, unpack
 from functions.queues.sqs_receiver import Receiver
 from functions.queues.sqs_tries import Tries
+from functions.queues.waiting import RAW_MOST
 from sigil.errors import UsageError
 from sigil.kv import KV, keys
 
@@ -137,7 +138,7 @@ class SqsQueue:
     def _bury(self, message: Message, reason: str) -> None:
         raw = message.body.encode(errors="replace")
         name = sha256(message.id.encode() + b"\0" + raw).hexdigest()[:32]
-        place = {"partition": f"sqs#{message.group}", "sort": message.id, "raw": b64encode(raw).decode()}
+        place = {"partition": f"sqs#{message.group}", "sort": message.id, "raw": b64encode(raw[:RAW_MOST]).decode()}
         record = {"reason": reason, "at": self._clock.now(), **place, "event": None}
         self._store().put(keys.dead(f"undecodable:{name}"), orjson.dumps(record))
         log.note("undecodable", message=message.id, letter=name)

@@ -12,6 +12,9 @@ from functions.events import Event, decode, encode
 from sigil.errors import UsageError
 from sigil.kv import KV, Item, Key, keys
 
+RAW_MOST = 64 * 1024
+"""Bytes that a dead letter keeps of what was no event: any store takes that."""
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -66,6 +69,12 @@ def decode_due(data: bytes) -> float:
 def bury(kv: KV, key: Key, item: Item, reason: str) -> None:
     """Move bytes that are no event to the dead letters, under a name of their own that a repeat does not change."""
     name = sha256(b"\0".join((key.partition.encode(), key.sort.encode(), item.value))).hexdigest()[:32]
-    record = {"reason": reason, "partition": key.partition, "sort": key.sort, "raw": b64encode(item.value).decode(), "event": None}
+    record = {
+        "reason": reason,
+        "partition": key.partition,
+        "sort": key.sort,
+        "raw": b64encode(item.value[:RAW_MOST]).decode(),
+        "event": None,
+    }
     kv.put(keys.dead(f"undecodable:{name}"), orjson.dumps(record))
     kv.delete(key)

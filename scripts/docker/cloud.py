@@ -61,6 +61,7 @@ def cloud(folder: Path) -> Iterator[Cloud]:
     """An emulated AWS with what the template would make."""
     programs = tool("ministack")
     own = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(folder), "BIND_HOST": GATEWAY, "GATEWAY_PORT": str(PORT)}
+    own["STATE_DIR"] = str(folder / "state")
     off = {"IOT_MTLS_ENABLED": "0", "SFTP_ENABLED": "0", "DOCKER_HOST": "unix:///nowhere", "LOG_LEVEL": "WARNING"}
     with daemon([programs / "ministack"], {**own, **off, **KEY}, folder / "ministack.log"):
         made = Cloud(f"http://{GATEWAY}:{PORT}", f"000000000000/{QUEUE}")

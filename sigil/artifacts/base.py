@@ -23,7 +23,7 @@ class Artifacts(Protocol):
         """Store the body and return its name; storing it again changes nothing."""
 
     def get(self, name: str) -> bytes:
-        """The body; `BackendError` when it is missing or not what its name says."""
+        """The body; `BackendError` with EDAMAGED when it is missing or not what its name says."""
 
 
 def asked(name: str) -> str:
@@ -43,4 +43,4 @@ def checked(name: str, body: bytes | None) -> bytes:
 
 
 def _lost(name: str, how: str) -> BackendError:
-    return BackendError("EUNAVAILABLE", f"artifact {name[:12]} is {how}", suggestion="restore the artifacts, or deploy again")
+    return BackendError("EDAMAGED", f"artifact {name[:12]} is {how}", suggestion="restore the artifacts, or deploy again")

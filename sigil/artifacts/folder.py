@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from sigil.artifacts.base import asked, checked, name_of
@@ -20,13 +21,13 @@ class FolderArtifacts:
         """Store the body and return its name."""
         name = name_of(body)
         path = self._path(name)
-        if not path.exists():
-            try:
+        try:
+            if not _holds(path, body):
                 _write(path, body)
-            except OSError as problem:
-                raise BackendError(
-                    "EUNAVAILABLE", f"cannot write {path.parent}: {problem.strerror}", suggestion="free or mend the disk"
-                ) from None
+        except OSError as problem:
+            raise BackendError(
+                "EUNAVAILABLE", f"cannot write {path.parent}: {problem.strerror}", suggestion="free or mend the disk"
+            ) from None
         return name
 
     def get(self, name: str) -> bytes:
@@ -41,13 +42,35 @@ class FolderArtifacts:
         return self._folder / name[:2] / name
 
 
+def _holds(path: Path, body: bytes) -> bool:
+    """Whether the file is what it should be: one that a power loss or a bad disk left otherwise is written again."""
+    try:
+        return path.stat().st_size == len(body) and path.read_bytes() == body
+    except FileNotFoundError:
+        return False
+
+
 def _write(path: Path, body: bytes) -> None:
+    """The file has its name only once its bytes are on the disk."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
         Path(temporary).replace(path)
+        _settle(path.parent)
     except OSError:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _settle(folder: Path) -> None:
+    """The folder's new entry is on the disk, where folders can be asked for that."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -94,6 +94,7 @@ def _engine(shell: Shell) -> str:
 def _store(shell: Shell) -> str:
     from sigil.kv import ABSENT
     from sigil.kv.base import Key
+    from sigil.settings import without_userinfo
     from sigil.wiring import open_stores
 
     settings = shell.settings()
@@ -102,7 +103,7 @@ def _store(shell: Shell) -> str:
     kv.delete(probe)
     written = kv.put(probe, b"probe", expect=ABSENT, ttl=60)
     kv.delete(probe, expect=written)
-    return f"{settings.store or settings.data_folder / 'uncaged.db'} reads and writes"
+    return f"{without_userinfo(settings.store) or settings.data_folder / 'uncaged.db'} reads and writes"
 
 
 def _sandbox(shell: Shell) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,10 +15,11 @@ from sigil.kv.encoding import PARTITION_LIMIT, SORT_LIMIT, encoded, expiry, new_
 
 ITEM_BYTES = 400 * 1024
 """An item's limit, its attributes' names counted: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html"""
+UNIT_BYTES = 1024
 PAGE = 100
 """Items that a scan looks at with a request once the first request, which asks for what is wanted, met expired ones."""
 
-_OVERHEAD = len("pkskvalueversion") + 32
+_OVERHEAD = len("pkskversion") + 32
 _LIFETIME = len("untilexpires") + 2 * 21  # a number takes at most 21 bytes
 _LATEST = 1e15  # seconds; a table's numbers end before Python's do
 
@@ -34,7 +36,8 @@ class DynamoKV:
     lost succeeds when it is the one that stands there; when another write has replaced it meanwhile, it is a `Conflict`. A repeated
     delete of a version that finds nothing is done: should somebody else have deleted it between, both are told so.
     An item expires by `until` (exact, by `clock`, seconds since the epoch); the table's TTL drops it later by `expires` (whole
-    seconds). A value that passes 400 KB with its key is `UsageError` ETOOBIG; AWS that cannot be used is `BackendError`.
+    seconds). A value that passes 400 KB with its key, compressed if that
+    helps, is `UsageError` ETOOBIG; AWS that cannot be used is `BackendError`.
     """
 
     def __init__(self, table: str, *, endpoint: str = "", clock: Callable[[], float] = time.time) -> None:
@@ -50,8 +53,9 @@ class DynamoKV:
         """Write the whole item and return its new version; `Conflict` when `expect` does not hold."""
         now, version = self._clock(), new_version()
         until = expiry(ttl, now)
-        _check_size(key, value, until)
-        item = {**_key(key), "value": {"B": bytes(value)}, "version": {"S": version}, **_lifetime(until)}
+        body = _packed(value)
+        _check_size(key, body, until)
+        item = {**_key(key), **body, "version": {"S": version}, **_lifetime(until)}
         self._ask("put_item", Item=item, **_condition(expect, now, mine=version))
         return version
 
@@ -91,9 +95,9 @@ class DynamoKV:
         if not row:
             return None
         try:
-            item = Item(row["value"]["B"], row["version"]["S"])
+            item = Item(zlib.decompress(row["packed"]["B"]) if "packed" in row else row["value"]["B"], row["version"]["S"])
             until = float(row["until"]["N"]) if "until" in row else math.inf
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, zlib.error):
             raise BackendError("EUNAVAILABLE", f"table {self._table}: it holds an item of somebody else", source="aws") from None
         return item if until > self._clock() else None
 
@@ -134,8 +138,15 @@ def _lifetime(until: float | None) -> dict[str, Any]:
     return {"until": {"N": repr(until)}, "expires": {"N": str(math.ceil(until))}}
 
 
-def _check_size(key: Key, value: bytes, until: float | None) -> None:
-    size = sum(map(len, encoded(key))) + len(value) + _OVERHEAD + (0 if until is None else _LIFETIME)
+def _packed(value: bytes) -> dict[str, Any]:
+    """The attribute that holds a value: compressed where that saves write units, of which AWS counts one a KiB begun."""
+    small = zlib.compress(value, 1) if len(value) > UNIT_BYTES else value
+    return {"packed": {"B": small}} if len(small) + UNIT_BYTES // 2 < len(value) else {"value": {"B": bytes(value)}}
+
+
+def _check_size(key: Key, body: Mapping[str, Any], until: float | None) -> None:
+    stored = sum(len(name) + len(attribute["B"]) for name, attribute in body.items())
+    size = sum(map(len, encoded(key))) + stored + _OVERHEAD + (0 if until is None else _LIFETIME)
     if size > ITEM_BYTES:
         raise UsageError("ETOOBIG", f"the item has {size:,} bytes with its key, a DynamoDB item takes {ITEM_BYTES:,}")
 

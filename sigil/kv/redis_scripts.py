@@ -79,8 +79,8 @@ end
 """
 
 
-def _script(source: str) -> Script:
-    return Script((_COMMON + source).encode())
+def _script(source: str, flags: str = "") -> Script:
+    return Script((f"#!lua flags={flags}\n" * bool(flags) + _COMMON + source).encode())
 
 
 PUT = _script(f"""
@@ -101,7 +101,8 @@ return 1
 """)
 """→ 1 stored (also when it was before), 0 `expect` does not hold. Where nothing has a lifetime, nothing is to prune or settle."""
 
-DELETE = _script(f"""
+DELETE = _script(
+    f"""
 local sort, expect, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
 if redis.call('EXISTS', mark) == 1 then return 1 end
 local old = redis.call('HGET', items, sort)
@@ -111,8 +112,11 @@ redis.call('SET', mark, '', 'PX', {MARK_MS})
 forget({{sort}})
 if redis.call('ZCARD', ends) > 0 then settle(now) end
 return 1
-""")
-"""→ 1 gone, 0 `expect` does not hold. A mark is left only where something was removed: else a repeat is as good as the first."""
+""",
+    flags="allow-oom",
+)
+"""→ 1 gone, 0 `expect` does not hold. A mark is left only where something was removed: else a repeat is as good as the first.
+A full server takes it too: the mark is small, and what goes makes room."""
 
 SCAN = _script(f"""
 local from, to, limit, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])

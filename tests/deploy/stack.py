@@ -12,7 +12,9 @@ from typing import Any
 from sigil import aws
 from tests.deploy.requests import BOT, SECRET, TOKEN
 from tests.servers.lambda_runtime import ROOT, tool
-from tests.servers.ministack import Ministack, unique
+from tests.servers.ministack import REGION, Ministack, unique
+
+_ACCOUNT = "000000000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,20 @@ class Stack:
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         asked = aws.client("sqs").get_queue_attributes(QueueUrl=self.outputs["QueueUrl"], AttributeNames=names)
         return not any(int(asked["Attributes"][name]) for name in names)
+
+    def may(self, function: str, action: str, name: str) -> bool:
+        """Whether the role of a function allows an action on the queue, table or bucket of this logical name."""
+        role, path = resource(self.name, f"{function}Role"), f"{REGION}:{_ACCOUNT}"
+        known = {
+            "Events": f"arn:aws:sqs:{path}:{{}}",
+            "Store": f"arn:aws:dynamodb:{path}:table/{{}}",
+            "Artifacts": "arn:aws:s3:::{}/artifacts/x",
+        }
+        target = known[name].format(resource(self.name, name).rpartition("/")[2])
+        asked = aws.client("iam").simulate_principal_policy(
+            PolicySourceArn=f"arn:aws:iam::{_ACCOUNT}:role/{role}", ActionNames=[action], ResourceArns=[target]
+        )
+        return str(asked["EvaluationResults"][0]["EvalDecision"]) == "allowed"
 
 
 def deploy(server: Ministack, folder: Path, **parameters: str) -> Stack:

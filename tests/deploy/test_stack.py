@@ -20,6 +20,8 @@ from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack
 
 PATIENCE = 30.0
+ALLOWED = (("sqs:SendMessage", "Events"), ("sqs:ReceiveMessage", "Events"), ("dynamodb:PutItem", "Store"), ("s3:PutObject", "Artifacts"))
+"""What not everybody may do, and to what."""
 
 
 @pytest.fixture
@@ -42,8 +44,9 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
 ) -> None:
     """Telegram → HTTP API → webhook → SQS FIFO → worker → DynamoDB and S3 → Telegram, the registry behind the same API.
 
-    What ministack does not do as AWS does: it reads no routes from an OpenAPI body (`stack._routed` makes them), runs functions as
-    processes of its own Python, without Lambda's file system (`stack._built`), and does not check the policies of the roles.
+    Every request of a function is checked against the policies of its role. What ministack does not do as AWS does: it reads no routes
+    from an OpenAPI body (`stack._routed` makes them), runs functions as processes of its own Python without Lambda's file system, knows
+    no TLS here and not every function of a condition (`stack._built`).
     """
     shout = ("--name", "shout", "--description", "Writes in capital letters.", "--execute", "return input.text.toUpperCase() + '!'")
     schema = '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
@@ -61,6 +64,9 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
     assert [message["text"] for message in platform.messages] == ["Here it is: HELLO!"]
     assert sigil(stack, "run", "shout", "-a", "text=hello") == "HELLO!\n"
     until(stack.idle, "the queue is empty")
+    assert [stack.may("Webhook", *what) for what in ALLOWED] == [True, False, False, False]
+    assert [stack.may("Worker", *what) for what in ALLOWED] == [True, True, True, True]
+    assert [stack.may("Registry", *what) for what in ALLOWED] == [False, False, True, True]
 
 
 def knock(stack: Stack, happened: dict[str, object], secret: str = SECRET) -> int:

@@ -160,7 +160,7 @@ def test_the_webhook_can_send_and_read_its_secret_and_nothing_else() -> None:
     [
         ("Webhook", {"logs", "sqs", "ssm", "secretsmanager", "kms"}),
         ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
-        ("Scheduler", {"logs", "sqs", "dynamodb"}),
+        ("Scheduler", {"logs", "dynamodb"}),
         ("Registry", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
     ],
 )

@@ -15,6 +15,7 @@ from sigil.kv.dynamodb_table import create_table
 from tests.e2e.ground import DATABASES, Ground, furnish, on_dynamodb, on_redis, on_sqlite
 from tests.e2e.servers import AWS, Nursery
 from tests.e2e.stage import Stage, staged
+from tests.functions.queues.invoked import make_queue
 from tests.servers.ministack import Ministack
 from tests.servers.valkey import Valkey
 
@@ -43,11 +44,17 @@ def grounds(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Iterato
             server = stack.enter_context(Valkey(databases=str(DATABASES)))
             return on_redis(server.address, server.pid)
 
-        def dynamodb() -> Ground:
-            server = stack.enter_context(Ministack())
-            return on_dynamodb(server.url, server.pid, create_table)
+        @cache
+        def emulator() -> Ministack:
+            return stack.enter_context(Ministack())
 
-        yield cache(lambda kind: {"sqlite": sqlite, "redis": redis, "dynamodb": dynamodb}[kind]())
+        def dynamodb() -> Ground:
+            return on_dynamodb(emulator().url, emulator().pid, create_table)
+
+        def sqs() -> Ground:
+            return on_dynamodb(emulator().url, emulator().pid, create_table, queue=lambda: make_queue(emulator(), visibility=2))
+
+        yield cache(lambda kind: {"sqlite": sqlite, "redis": redis, "dynamodb": dynamodb, "sqs": sqs}[kind]())
 
 
 @pytest.fixture
@@ -56,7 +63,7 @@ def staged_on(nursery: Nursery, compiled: Path, tmp_path: Path) -> Callable[...,
     numbers = itertools.count()
 
     def opened(ground: Ground, **settings: Any) -> AbstractContextManager[Stage]:
-        return staged(nursery, ground.lay, compiled, tmp_path / f"stage-{next(numbers)}", **settings)
+        return staged(nursery, ground, compiled, tmp_path / f"stage-{next(numbers)}", **settings)
 
     return opened
 

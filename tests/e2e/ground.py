@@ -12,6 +12,7 @@ from typing import Any
 
 from functions.settings import Settings
 from functions.wiring import open_house
+from sigil import aws
 from sigil.protocol import Caller
 
 SCHEMA = {"type": "object", "properties": {"spin": {"type": "integer", "description": "how long to work, in milliseconds or so"}}}
@@ -21,6 +22,7 @@ _NUMBERS = itertools.count()
 
 
 STORES = ("sqlite", "redis", "dynamodb")
+"""Each with its own inbox; `sqs` is DynamoDB with its events in a FIFO queue of SQS, as on AWS."""
 
 
 Lay = Callable[[Path], AbstractContextManager[Mapping[str, Any]]]
@@ -34,6 +36,15 @@ class Ground:
     lay: Lay
     address: str = ""
     pid: int = 0
+
+    def rests(self, settings: Mapping[str, Any]) -> bool:
+        """Whether nothing waits in a queue beside the store, and nobody works on what was in it."""
+        if not settings.get("queue"):
+            return True
+        url = settings["queue"].removeprefix("sqs://")
+        asked = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        client = aws.client("sqs", endpoint=f"http://{self.address}")
+        return not any(map(int, client.get_queue_attributes(QueueUrl=url, AttributeNames=asked)["Attributes"].values()))
 
 
 def furnish(settings: Mapping[str, Any]) -> None:
@@ -68,8 +79,8 @@ def on_redis(address: str, pid: int) -> Ground:
     return Ground(lay, address, pid)
 
 
-def on_dynamodb(url: str, pid: int, make: Callable[[str, str], None]) -> Ground:
-    """A table of its own at the endpoint `url`; `make` makes one."""
+def on_dynamodb(url: str, pid: int, make: Callable[[str, str], None], *, queue: Callable[[], str] | None = None) -> Ground:
+    """A table of its own at the endpoint `url`; `make` makes one. With `queue`, which makes one too, events wait in SQS."""
 
     @contextmanager
     def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
@@ -77,6 +88,6 @@ def on_dynamodb(url: str, pid: int, make: Callable[[str, str], None]) -> Ground:
         make(table, url)
         settings = {"store": f"dynamodb://{table}?endpoint={url}", "data": str(folder)}
         furnish(settings)
-        yield settings
+        yield {**settings, "queue": f"sqs://{queue()}"} if queue else settings
 
     return Ground(lay, url.partition("://")[2], pid)

@@ -18,7 +18,7 @@ from functions.settings import Settings
 from functions.wiring import Closes
 from sigil.kv import KV, keys
 from sigil.wiring import open_stores
-from tests.e2e.ground import Lay
+from tests.e2e.ground import Ground
 from tests.e2e.servers import PATIENCE, SECRET, Nursery, Server
 from tests.e2e.switch import Order
 from tests.fakes.bot_api import TOKEN, BotApi
@@ -162,6 +162,7 @@ class Stage:
     model: Planner
     settings: dict[str, Any]
     store: KV
+    ground: Ground
     servers: list[Server] = field(default_factory=list)
 
     def start(self, at: str = "", number: int = signal.SIGKILL, once: str = "fired") -> Server:
@@ -198,7 +199,8 @@ class Stage:
     def rests(self, chat: int = OWNER) -> bool:
         """Whether nothing waits and nobody works."""
         inbox = keys.inbox(keys.session_of("main", f"telegram:{chat}"), "").partition
-        return not any(self.store.scan(partition) for partition in (inbox, "ready", "ready!", "claim"))
+        waits = any(self.store.scan(partition) for partition in (inbox, "ready", "ready!", "claim"))
+        return not waits and self.ground.rests(self.settings)
 
 
 def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
@@ -210,11 +212,11 @@ def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> N
 
 
 @contextmanager
-def staged(nursery: Nursery, lay: Lay, compiled: Path, folder: Path, **settings: Any) -> Iterator[Stage]:
+def staged(nursery: Nursery, ground: Ground, compiled: Path, folder: Path, **settings: Any) -> Iterator[Stage]:
     """A stage in the new `folder`, on fresh ground."""
     folder.mkdir()
     (folder / "compiled").symlink_to(compiled, target_is_directory=True)
-    with lay(folder) as ground, Platform() as platform, Planner() as model:
+    with ground.lay(folder) as laid, Platform() as platform, Planner() as model:
         given = {
             "data": str(folder),
             "library": "none",
@@ -227,11 +229,11 @@ def staged(nursery: Nursery, lay: Lay, compiled: Path, folder: Path, **settings:
             "telegram_token": TOKEN,
             "telegram_secret": SECRET,
             "telegram_api": platform.url,
-            **ground,
+            **laid,
             **settings,
         }
-        store = open_stores(Settings(**ground)).kv
-        stage = Stage(nursery, folder, platform, model, given, store)
+        store = open_stores(Settings(**laid)).kv
+        stage = Stage(nursery, folder, platform, model, given, store, ground)
         try:
             yield stage
         finally:

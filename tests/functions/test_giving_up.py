@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,11 +11,15 @@ from typing import Any
 import pytest
 
 from functions import letters
-from functions.agent.turn import GAVE_UP
+from functions.agent.messages import Message
+from functions.agent.session import Document, Sessions
+from functions.agent.turn import GAVE_UP, handle
 from functions.events import Event
 from functions.queues.base import Delivery
 from functions.wiring import House
 from functions.worker import LOST, TRIES_MOST, process
+from sigil.artifacts import MemoryArtifacts
+from sigil.errors import UsageError
 from sigil.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -117,3 +123,87 @@ def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(home: House, bot
 
     assert texts(bot) == [LOST]
     assert home.queue.take(0.0) is None
+
+
+def test_agents_that_share_a_store_take_their_own_events_alone(house: Callable[..., House], model: ScriptedModel) -> None:
+    model.then(say("from alpha"), say("from beta"))
+    alpha, beta = house(llm_url=model.url, agent="alpha"), house(llm_url=model.url, agent="beta")
+    for name in ("beta", "alpha"):
+        alpha.queue.put(replace(event("hi", session="http:admin:main"), agent=name))
+
+    for home in (alpha, beta):
+        process(taken(home), home)
+        assert home.queue.take(0.0) is None
+
+    for home, said in ((alpha, "from alpha"), (beta, "from beta")):
+        key = keys.session_of(home.app.name, "http:admin:main")
+        assert [message.content for message in home.app.sessions.open(key).document.messages] == ["hi", said]
+
+
+def test_an_event_of_another_agent_becomes_a_dead_letter_and_is_not_answered(home: House, bot: BotApi, model: ScriptedModel) -> None:
+    stray = replace(event("hi"), agent="somebody-else")
+
+    process(Delivery(stray, taken_receipt(home)), home)
+
+    assert texts(bot) == []
+    assert model.bodies == []
+    assert [letter.id for letter in letters.letters(home.stores.kv)] == [stray.id]
+
+
+def taken_receipt(home: House) -> str:
+    home.queue.put(event("another"))
+    return taken(home).receipt
+
+
+def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(home: House, bot: BotApi) -> None:
+    sessions = replace(home.app, sessions=Sessions(home.stores.kv, MemoryArtifacts())).sessions
+    large = Document().add(*[Message("user", os.urandom(20_000).hex()) for _ in range(30)])
+    sessions.save(sessions.open(KEY), large)
+    delivery = put(home, event("hi"))
+
+    process(delivery, home)
+
+    assert texts(bot) == [LOST]
+    assert [letter.id for letter in letters.letters(home.stores.kv)] == [delivery.event.id]
+
+
+def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_big(*given: Any) -> None:
+        raise UsageError("ETOOBIG", "the item has 500,000 bytes")
+
+    monkeypatch.setattr(Sessions, "save", too_big)
+    delivery = put(home, event("hi"))
+    retried: list[Delivery] = []
+    monkeypatch.setattr(type(home.queue), "retry", lambda queue, delivery, delay: retried.append(delivery))
+
+    process(delivery, home)
+    process(replace(delivery, tries=TRIES_MOST), home)
+
+    assert [again.tries for again in retried] == [1]
+    assert texts(bot) == [GAVE_UP]
+
+
+def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(home: House, bot: BotApi, model: ScriptedModel) -> None:
+    model.then(say("well"))
+    left = handle(event("hi"), home.app, until=time.monotonic())
+    assert left.next is not None
+
+    process(put(home, left.next, TRIES_MOST), home)
+    process(put(home, event("and now?")), home)
+
+    assert texts(bot) == [GAVE_UP, "well"]
+
+
+def test_the_reply_of_a_turn_that_was_finished_for_another_leaves_before_the_next_turn_begins(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
+    handle(event("first"), home.app, until=time.monotonic())
+
+    def second(body: dict[str, Any]) -> dict[str, Any]:
+        assert texts(bot) == ["one"]
+        return say("two")
+
+    model.then(say("one"), second)
+    process(put(home, event("second")), home)
+
+    assert texts(bot) == ["one", "two"]

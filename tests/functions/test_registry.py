@@ -15,6 +15,7 @@ from mangum import Mangum
 
 from functions import registry as door
 from sigil.errors import BackendError, UsageError
+from sigil.later import Later
 from sigil.registry import LocalRegistry
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +95,7 @@ def test_a_registry_that_could_not_be_opened_is_tried_again() -> None:
         tries.append(1)
         raise UsageError("ESETTING", "not yet")
 
-    later = door.Later(opening)
+    later = Later(opening)
     for _ in range(2):
         with pytest.raises(BackendError):
             later()
@@ -107,3 +108,13 @@ def test_importing_the_door_is_cheap() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True)
     assert not set(done.stdout.split()) & {"fastapi", "pydantic", "wasmtime", "redis", "httpx", "sqlite3", "sigil.registry", "sigil.http"}
+
+
+def test_while_a_secret_that_is_kept_elsewhere_does_not_come_requests_are_told_to_come_again() -> None:
+    def closed() -> None:
+        raise BackendError("EUNAVAILABLE", "parameter /token: it cannot be reached")
+
+    answer = Mangum(door.Door(closed), lifespan="off")(event("GET", "/_api/query"), None)  # type: ignore[arg-type]
+
+    assert answer["statusCode"] == 503
+    assert json.loads(answer["body"])["error"]["code"] == "EUNAVAILABLE"

@@ -22,10 +22,16 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("address", "secret"), [("SIGIL_URL", "SIGIL_TOKEN"), ("UNCAGED_LLM_URL", "UNCAGED_LLM_KEY"), ("TELEGRAM_API", "TELEGRAM_TOKEN")]
+    ("address", "secret"),
+    [
+        ("SIGIL_URL", "SIGIL_TOKEN"),
+        ("UNCAGED_LLM_URL", "UNCAGED_LLM_KEY"),
+        ("TELEGRAM_API", "TELEGRAM_TOKEN"),
+        ("TELEGRAM_API", "TELEGRAM_SECRET"),
+    ],
 )
 def test_a_file_cannot_name_the_address_that_a_secret_of_the_environment_is_sent_to(tmp_path: Path, address: str, secret: str) -> None:
-    (tmp_path / "uncaged.toml").write_text(f'{address} = "http://127.0.0.1:9"\n')
+    (tmp_path / "uncaged.toml").write_text(f'{address} = "http://127.0.0.1:9"\nUNCAGED_DATA = "here"\n')
 
     with pytest.raises(UsageError, match="set both in the same place") as caught:
         Settings.read({secret: "4:secret"}, tmp_path)
@@ -34,16 +40,71 @@ def test_a_file_cannot_name_the_address_that_a_secret_of_the_environment_is_sent
     assert Settings.read({secret: "4:secret", address: "http://127.0.0.1:8"}, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "rule", ["UNCAGED_LIBRARY", "UNCAGED_TOKEN", "UNCAGED_OWNERS", "UNCAGED_ACCESS", "UNCAGED_DEPLOY", "UNCAGED_AGENT", "SIGIL_ENGINE"]
-)
+RULES = {
+    "UNCAGED_LIBRARY": "x",
+    "UNCAGED_TOKEN": "x",
+    "UNCAGED_AGENT": "x",
+    "UNCAGED_OWNERS": "telegram:1",
+    "UNCAGED_ACCESS": "open",
+    "UNCAGED_DEPLOY": "none",
+    "UNCAGED_QUEUE": "sqs://https://sqs.eu-central-1.amazonaws.com/1/q.fifo",
+    "UNCAGED_ARTIFACTS": "x",
+    "UNCAGED_LLM_URL": "http://127.0.0.1:9",
+    "TELEGRAM_SECRET": "x",
+    "SIGIL_ENGINE": "x",
+    "SIGIL_URL": "http://127.0.0.1:9",
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_a_file_changes_who_may_do_what_only_in_a_store_of_its_own(tmp_path: Path, rule: str) -> None:
-    value = {"UNCAGED_ACCESS": "open", "UNCAGED_DEPLOY": "none", "UNCAGED_OWNERS": "telegram:1"}.get(rule, "x")
-    (tmp_path / "uncaged.toml").write_text(f'{rule} = "{value}"\n')
+    def file(text: str) -> None:
+        (tmp_path / "uncaged.toml").write_text(f'{rule} = "{RULES[rule]}"\n{text}')
+
+    file("")
     with pytest.raises(UsageError, match=rule):
         Settings.read({}, tmp_path)
-    (tmp_path / "uncaged.toml").write_text(f'{rule} = "{value}"\nUNCAGED_DATA = "here"\n')
+    file('UNCAGED_DATA = "here"\n')
     assert Settings.read({}, tmp_path)
+    file('UNCAGED_STORE = "sqlite:///here/there.db"\n')
+    assert Settings.read({}, tmp_path)
+
+
+@pytest.mark.parametrize("outer", [{"UNCAGED_STORE": "dynamodb://prod"}, {"UNCAGED_STORE": "dynamodb://prod", "UNCAGED_DATA": "mine"}])
+def test_a_folder_in_the_file_is_no_store_of_its_own_where_the_environment_names_the_store(tmp_path: Path, outer: dict[str, str]) -> None:
+    for text in ('UNCAGED_DATA = "here"\n', 'UNCAGED_STORE = "sqlite:///here/there.db"\n'):
+        (tmp_path / "uncaged.toml").write_text(f'UNCAGED_OWNERS = "telegram:666"\n{text}')
+        with pytest.raises(UsageError, match="UNCAGED_"):
+            Settings.read(outer, tmp_path)
+    (tmp_path / "uncaged.toml").write_text('UNCAGED_DATA = "here"\n')
+    if "UNCAGED_DATA" not in outer:
+        with pytest.raises(UsageError, match="UNCAGED_DATA"):
+            Settings.read(outer, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'UNCAGED_STORE = "dynamodb://t?endpoint=http://127.0.0.1:9"',
+        'UNCAGED_ARTIFACTS = "s3://b/p?endpoint=http://127.0.0.1:9"',
+        'UNCAGED_QUEUE = "sqs://http://127.0.0.1:9/1/q.fifo"',
+        'UNCAGED_QUEUE = "sqs://https://sqs.eu-central-1.amazonaws.com.example.org/1/q.fifo"',
+        'UNCAGED_CACHE = "here"',
+    ],
+)
+def test_a_file_sends_no_signed_request_elsewhere_and_brings_no_code(tmp_path: Path, line: str) -> None:
+    (tmp_path / "uncaged.toml").write_text(f'UNCAGED_DATA = "here"\n{line}\n')
+
+    with pytest.raises(UsageError, match=line.partition(" ")[0]):
+        Settings.read({}, tmp_path)
+
+
+def test_code_that_came_along_with_a_folder_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "uncaged.toml").write_text('UNCAGED_DATA = "here"\n')
+
+    assert "here" not in Settings.read({}, tmp_path).cache
+    assert Settings.read({"UNCAGED_CACHE": "mine"}, tmp_path).cache == "mine"
+    assert Settings.read({"UNCAGED_DATA": "mine"}, tmp_path).cache == ""
 
 
 @pytest.mark.parametrize(
@@ -62,8 +123,9 @@ def test_a_value_that_cannot_be_meant_is_refused(tmp_path: Path, name: str, valu
 
 
 def test_a_password_in_an_address_is_not_shown() -> None:
-    rows = {name: value for name, value, _ in described(Settings(llm_url="https://user:pw@127.0.0.1/v1"))}
-    assert "pw" not in rows["UNCAGED_LLM_URL"]
+    for odd in ("pw", "p/w", "p w", "p@w", "p:w"):
+        rows = {name: value for name, value, _ in described(Settings(store=f"redis://:{odd}@127.0.0.1/0"))}
+        assert "p" not in rows["UNCAGED_STORE"].partition("://")[2]
 
 
 @pytest.mark.parametrize("value", ["ssm:/prod/password", "secretsmanager:prod#password"])

@@ -10,7 +10,7 @@ from tests.house.tree import arrows, modules
 SIGIL = (
     ("http", "mcp", "cli", "verbs", "desk", "asks", "bodies"),
     ("wiring",),
-    ("library", "registry", "client", "remote", "line", "credentials"),
+    ("library", "registry", "client", "later", "remote", "line", "credentials"),
     (
         "finder",
         "commons",
@@ -61,7 +61,8 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(DOORS, (*DOORS, "wiring", *ROOMS, *COMMON)),
     "wiring": (*ROOMS, *COMMON),
     **dict.fromkeys(ROOMS, COMMON),
-    **dict.fromkeys(("letters", "log"), ("events",)),
+    "letters": ("events", "log"),
+    "log": ("events",),
     **dict.fromkeys(("events", "settings", "clock", "transport"), ()),
 }
 """The agent's rooms, and which rooms each may import: `channels`, `agent` and `queues` do not know each other."""

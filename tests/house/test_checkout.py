@@ -12,7 +12,7 @@ import pytest
 from scripts.benchmarks.__main__ import HELPERS
 from tests.house.tree import ROOT, files
 
-SCRIPTS = ("install", "chat", "serve", "lint", "check", "test", "package", "build-engine", "bench")
+SCRIPTS = ("install", "chat", "serve", "lint", "check", "test", "package", "build-engine", "bench", "check-docker", "tool")
 REGISTRIES = re.compile("|".join(("py" + r"pi\.org", r"pythonhosted\.org", r"npmjs\.", "crates" + r"\.io", r"deb\.debian\.org")))
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:root|work|Users|home)/[A-Za-z.]")
 LOCKED = "uv.lock"

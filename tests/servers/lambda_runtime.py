@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (ROOT, ROOT / ".venv" / "lib" / "python3.11" / "site-packages")
-"""The checkout as it is: where a function's code and its packages lie when it is not staged."""
 NOWHERE = "/dev/null"
 """A home that nobody can make, whoever runs the tests."""
 _PATIENCE = 20.0
+_STARTS = 3
 _PATH = "/2015-03-31/functions/function/invocations"
 _WARDEN = Path(__file__).with_name("warden.py")
 
@@ -73,7 +72,7 @@ class LambdaFunction:
         *,
         timeout: int = 30,
         memory: int = 512,
-        sources: tuple[Path, ...] = SOURCES,
+        sources: tuple[Path, ...],
     ) -> None:
         self.log = folder / f"{handler}.log"
         self._lock = threading.Lock()
@@ -119,6 +118,14 @@ class LambdaFunction:
             connection.close()
 
     def __enter__(self) -> Self:
+        for _ in range(_STARTS):
+            self._start()
+            if self._listens():
+                return self
+            self.stop()
+        raise AssertionError(f"the emulator does not listen: {self.said()}")
+
+    def _start(self) -> None:
         self._port, runtime = free_ports(2)
         addresses = (
             f"--runtime-interface-emulator-address=127.0.0.1:{self._port}",
@@ -134,10 +141,9 @@ class LambdaFunction:
                 env=self._environment,
                 cwd=self._sources[0],
             )
-        self._await()
-        return self
 
-    def _await(self) -> None:
+    def _listens(self) -> bool:
+        """Whether the emulator got its port: somebody else may have been faster."""
         assert self._process is not None
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end and self._process.poll() is None:
@@ -146,8 +152,8 @@ class LambdaFunction:
             except OSError:
                 time.sleep(0.01)
             else:
-                return
-        raise AssertionError(f"the emulator does not listen: {self.said()}")
+                return True
+        return False
 
     def __exit__(self, *_: object) -> None:
         self.stop()

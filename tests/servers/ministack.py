@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import sys
 import tempfile
@@ -37,6 +37,8 @@ class Ministack:
             "PATH": f"{programs()}:/usr/bin:/bin",
             "HOME": str(self.folder),
             "TMPDIR": str(self.folder),
+            "STATE_DIR": str(self.folder / "state"),
+            "S3_DATA_DIR": str(self.folder / "s3"),
             "BIND_HOST": "127.0.0.1",
             "GATEWAY_PORT": str(self.port),
             "IOT_MTLS_ENABLED": "0",  # these two would listen on every interface
@@ -61,19 +63,19 @@ class Ministack:
     @property
     def output(self) -> str:
         """What the server has logged."""
-        return (self.folder / "output").read_text(errors="replace")
+        return os.pread(self._output.fileno(), 1 << 20, 0).decode(errors="replace")
 
     @property
     def pid(self) -> int:
         """The server's own process, which a warden started."""
-        return int(Path(f"/proc/{self._warden.pid}/task/{self._warden.pid}/children").read_text().split()[0])
+        return int(Path(f"/proc/{self._shell.pid}/task/{self._shell.pid}/children").read_text().split()[0])
 
     def stop(self) -> None:
         """End the server and everything that it runs, at once."""
-        if self._warden.stdin:
-            self._warden.stdin.close()
-        self._warden.wait(10)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._shell.stdin:
+            self._shell.stdin.close()
+        self._shell.wait(10)
+        self._output.close()
 
     def __enter__(self) -> Self:
         return self
@@ -82,20 +84,21 @@ class Ministack:
         self.stop()
 
     def _start(self, environment: Mapping[str, str]) -> None:
-        command = [sys.executable, "-I", "-S", str(_WARDEN), str(programs() / "ministack")]
-        with (self.folder / "output").open("wb") as output:
-            self._warden = subprocess.Popen(
-                command,
-                env=environment,
-                cwd=self.folder,
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,  # Ctrl-C is for the test run, which then ends this
-            )
+        warden = [sys.executable, "-I", "-S", str(_WARDEN), str(programs() / "ministack")]
+        command = ["sh", "-c", 'folder=$1; shift; "$@"; rm -rf -- "$folder"', "sh", str(self.folder), *warden]
+        self._output = (self.folder / "output").open("w+b")
+        self._shell = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=self.folder,
+            stdin=subprocess.PIPE,
+            stdout=self._output,
+            stderr=self._output,
+            start_new_session=True,  # Ctrl-C is for the test run, which then ends this
+        )
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
-            if self._warden.poll() is not None or time.monotonic() > deadline:
+            if self._shell.poll() is not None or time.monotonic() > deadline:
                 said = self.output
                 self.stop()
                 raise AssertionError(f"ministack did not start: {said[-4000:]}")

@@ -26,7 +26,7 @@ def main(command: list[str]) -> None:
     started = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)])
     while not _ended(started) and not _abandoned():
         pass
-    while children := _children(os.getpid()):
+    while children := _children(os.getpid()):  # whoever is killed leaves its own children to this process
         for child in children:
             _kill(child)
         _bury()
@@ -59,7 +59,6 @@ def _children(pid: int) -> list[int]:
 
 
 def _kill(pid: int) -> None:
-    """The youngest last: who is dead starts nobody."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 

@@ -248,7 +248,9 @@ def test_the_platforms_are_listed_with_what_is_missing(telegram: BotApi, tmp_pat
     ready = document(uncaged(telegram, "channel", "list", "--json"))
     half = uncaged(telegram, "channel", "list", TELEGRAM_SECRET="")
     none = document(uncaged(None, "channel", "list", "--json"))
-    (tmp_path / "uncaged.toml").write_text(f'TELEGRAM_TOKEN = "{TOKEN}"\nTELEGRAM_SECRET = "{SECRET}"\n', encoding="ascii")
+    (tmp_path / "uncaged.toml").write_text(
+        f'UNCAGED_DATA = "here"\nTELEGRAM_TOKEN = "{TOKEN}"\nTELEGRAM_SECRET = "{SECRET}"\n', encoding="ascii"
+    )
     written = document(uncaged(None, "channel", "list", "--json", folder=tmp_path))
 
     assert [(row["platform"], row["state"], row["missing"]) for row in ready] == [("telegram", "ready", [])]

@@ -70,7 +70,7 @@ class QueueContract:
 
     def test_two_events_of_the_same_order_are_both_handed_out(self, queue: Queue) -> None:
         first = event(1)
-        second = Event("another id", "mail", "agent", first.session, first.sender, "mail", first.at, first.order)
+        second = Event("another id", "mail", "main", first.session, first.sender, "mail", first.at, first.order)
         queue.put(first)
         queue.put(second)
         assert {handled.id for handled in handle_all(queue)} == {first.id, second.id}
@@ -79,7 +79,7 @@ class QueueContract:
         first = event(1)
         queue.put(first)
         queue.put(Event(first.id, "message", "somebody", first.session, first.sender, "hello", first.at, first.order))
-        assert {taken(queue).event.agent, taken(queue).event.agent} == {"agent", "somebody"}
+        assert {taken(queue).event.agent, taken(queue).event.agent} == {"main", "somebody"}
 
     @pytest.mark.parametrize("session", ["telegram:-100:7", "a#b", "a/b%2F", "ready", "\n", "語\U0001f98a", "x" * 300])
     def test_odd_session_names_are_sessions_like_any_other(self, queue: Queue, session: str) -> None:

@@ -25,6 +25,7 @@ from functions.queues.sqs_holds import Holds
 from functions.queues.sqs_message import Message, group_id
 from functions.queues.sqs_receiver import AHEAD
 from functions.queues.sqs_tries import Tries
+from functions.queues.waiting import RAW_MOST
 from functions.worker import TRIES_MOST
 from sigil import aws
 from sigil.errors import BackendError, UsageError
@@ -227,7 +228,9 @@ def test_a_body_that_is_no_event_becomes_a_dead_letter_and_its_session_goes_on(q
     assert handle_all(queue) == [event(1)]
     found = list(letters.letters(kv))
     assert [letter.event for letter in found] == [None, None]
-    assert {b64decode(orjson.loads(item.value)["raw"]).decode() for _, item in kv.scan("dead")} == {body}
+    assert {b64decode(orjson.loads(item.value)["raw"]).decode() for _, item in kv.scan("dead")} == {
+        body.encode(errors="replace")[:RAW_MOST].decode(errors="replace")
+    }
 
 
 def test_a_body_that_is_no_event_stays_until_its_dead_letter_stands(opens: Opens, url: str, kv: KV, clock: Passing) -> None:

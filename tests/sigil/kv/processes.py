@@ -33,7 +33,7 @@ def finish(processes: list[subprocess.Popen[str]]) -> list[str]:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    outputs = [process.communicate(timeout=30)[0] for process in processes]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes)
     return outputs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -232,13 +233,26 @@ def test_a_lifetime_beyond_all_numbers_of_the_table_is_as_long_as_they_go(ttl: f
 def test_a_value_too_large_for_an_item_is_refused_before_it_is_sent(key: Key, table: str) -> None:
     kv = DynamoKV(table)
     room = 409_600 - len(key.partition.encode()) - len(key.sort.encode()) - 48
-    kv.put(key, bytes(room))
-    for value, ttl in ((bytes(room + 1), None), (bytes(room), 5.0)):
+    kv.put(key, os.urandom(room))
+    for value, ttl in ((os.urandom(room + 1), None), (os.urandom(room), 5.0)):
         with requests(kv) as sent, pytest.raises(UsageError) as caught:
             kv.put(key, value, ttl=ttl)
         assert caught.value.code == "ETOOBIG"
         assert not sent
-    kv.put(key, bytes(room - 60), ttl=5.0)
+    kv.put(key, os.urandom(room - 60), ttl=5.0)
+
+
+def test_what_compresses_well_is_stored_small_and_read_back_whole(table: str) -> None:
+    kv, value = DynamoKV(table), b"one sentence after the other. " * 30_000
+    kv.put(KEY, value)
+    stored = aws.client("dynamodb").get_item(TableName=table, Key={"pk": {"S": KEY.partition}, "sk": {"S": KEY.sort}})["Item"]
+
+    item = kv.get(KEY)
+
+    assert len(stored["packed"]["B"]) < 10_000
+    assert item is not None
+    assert item.value == value
+    assert kv.scan(KEY.partition)[0][1].value == value
 
 
 @contextmanager
@@ -270,7 +284,7 @@ def test_every_read_asks_for_what_was_written_last(table: str) -> None:
     events = aws.client("dynamodb").meta.events
     events.register("before-send.dynamodb", lambda request, **_: bodies.append(json.loads(request.body)), "note")
     for number in range(3):
-        kv.put(Key("p", str(number)), bytes(390_000))
+        kv.put(Key("p", str(number)), os.urandom(390_000))
     kv.get(KEY)
     kv.scan("p")
     kv.delete(KEY, expect=ABSENT)
@@ -281,7 +295,7 @@ def test_every_read_asks_for_what_was_written_last(table: str) -> None:
 def test_a_scan_goes_on_where_a_page_of_one_megabyte_ends(table: str) -> None:
     kv = DynamoKV(table)
     for number in range(5):
-        kv.put(Key("p", f"a{number}"), bytes(300_000))
+        kv.put(Key("p", f"a{number}"), os.urandom(300_000))
     assert [sort for sort, _ in kv.scan("p")] == ["a0", "a1", "a2", "a3", "a4"]
     assert [sort for sort, _ in kv.scan("p", prefix="a", after="a0", limit=4)] == ["a1", "a2", "a3", "a4"]
 
