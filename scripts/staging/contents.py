@@ -12,6 +12,13 @@ TASK_ROOT = "/var/task"
 SERVICES = ("dynamodb", "s3", "secretsmanager", "sqs", "ssm", "sts")
 """What botocore keeps its descriptions of."""
 
+USED = {
+    "s3": frozenset({"GetObject", "PutObject", "HeadObject", "HeadBucket", "CreateSession"}),
+    "secretsmanager": frozenset({"GetSecretValue"}),
+    "ssm": frozenset({"GetParameter"}),
+}
+"""Of these services, which offer hundreds, the operations that are asked for."""
+
 _EVERY = ("botocore", "orjson", "platformdirs")
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")

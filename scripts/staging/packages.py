@@ -12,7 +12,7 @@ from gzip import open as unzipped
 from pathlib import Path
 from typing import Any
 
-from scripts.staging.contents import PLATFORM, PYTHON, SERVICES, Stage
+from scripts.staging.contents import PLATFORM, PYTHON, SERVICES, USED, Stage
 from scripts.staging.trouble import StagingError
 
 _UV = ".venv/uv/bin/uv"
@@ -76,6 +76,9 @@ def _prune_botocore(data: Path) -> None:
             path.unlink()
         else:
             _write(path, _without_prose(json.loads(path.read_bytes())))
+    for service, operations in USED.items():
+        for path in (data / service).rglob("service-2.json"):
+            _write(path, _with_operations(json.loads(path.read_bytes()), operations))
     endpoints = data / "endpoints.json"
     _write(endpoints, _known_services(json.loads(endpoints.read_bytes())))
 
@@ -89,6 +92,29 @@ def _without_prose(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: "" if name == "documentation" and isinstance(inner, str) else _without_prose(inner) for name, inner in value.items()}
     return [_without_prose(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _with_operations(service: dict[str, Any], operations: frozenset[str]) -> dict[str, Any]:
+    """The description of a service with these operations alone, and the shapes that they speak of."""
+    service["operations"] = {name: inner for name, inner in service["operations"].items() if name in operations}
+    wanted, found = set(_shapes(service["operations"])), set[str]()
+    while wanted:
+        found |= wanted
+        wanted = {name for shape in wanted for name in _shapes(service["shapes"][shape])} - found
+    service["shapes"] = {name: inner for name, inner in service["shapes"].items() if name in found}
+    return service
+
+
+def _shapes(value: Any) -> Iterator[str]:
+    """The names of the shapes that a description refers to."""
+    if isinstance(value, dict):
+        if isinstance(value.get("shape"), str):
+            yield value["shape"]
+        for inner in value.values():
+            yield from _shapes(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _shapes(inner)
 
 
 def _known_services(endpoints: dict[str, Any]) -> dict[str, Any]:
