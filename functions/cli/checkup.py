@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import orjson
 
 from functions.agent.model import Request
+from functions.cli.inbox import Counts
 from functions.settings import Settings
-from functions.wiring import open_channels, open_model
+from functions.wiring import open_channels, open_inlet, open_model
 from sigil.errors import BackendError, SigilError
 from sigil.kv import keys
+from sigil.secrets import reveal
 from sigil.settings import described, without_userinfo
-from sigil.wiring import open_sandbox, open_stores
+from sigil.wiring import admin_token, library_folder, open_sandbox, open_stores
 
 MODEL_SECONDS = 20.0
 
@@ -70,6 +73,9 @@ def run(*, as_json: bool) -> int:
 def _checks(settings: Settings) -> dict[str, Callable[[], str]]:
     return {
         "store": lambda: _store(settings),
+        "artifacts": lambda: _artifacts(settings),
+        "queue": lambda: _queue(settings),
+        "registry": lambda: _registry(settings),
         "engine": lambda: _engine(settings),
         "model": lambda: _model(settings),
         "platforms": lambda: _platforms(settings),
@@ -109,6 +115,30 @@ def _store(settings: Settings) -> str:
     if unwise:
         raise BackendError("EUNWISE", f"it answers, but {'; '.join(unwise)}", suggestion="docs/deploy.md tells the settings that matter")
     return without_userinfo(settings.store) or f"sqlite in {settings.data_folder}"
+
+
+def _artifacts(settings: Settings) -> str:
+    artifacts = open_stores(settings).artifacts
+    artifacts.get(artifacts.put(b"doctor"))
+    return f"{settings.artifacts or 'beside or in the store'}: writes and reads"
+
+
+def _queue(settings: Settings) -> str:
+    queue = open_inlet(settings)
+    return f"{queue.waiting()} events in SQS" if isinstance(queue, Counts) else "in the store itself"
+
+
+def _registry(settings: Settings) -> str:
+    """The library and the admin token of the registry in this process, or that another answers."""
+    if settings.registry_url:
+        from sigil.client import RemoteRegistry
+
+        with closing(RemoteRegistry(settings.registry_url, reveal(settings.registry_token))) as registry:
+            registry.health()
+        return f"{settings.registry_url} answers"
+    admin_token(settings)
+    folder = library_folder(settings)
+    return f"in this process, its library {folder}" if folder else "in this process, without a library"
 
 
 def _engine(settings: Settings) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import orjson
 import typer
@@ -15,7 +15,7 @@ from functions.agent import trace
 from functions.events import Event
 from functions.queues.waiting import decode_waiting
 from functions.settings import Settings
-from functions.wiring import open_queue
+from functions.wiring import open_inlet, open_queue
 from sigil.errors import UsageError, one_line
 from sigil.kv import KV, keys
 from sigil.wiring import Stores, open_stores
@@ -26,12 +26,26 @@ SHOWN = 60
 PAGE = 100
 
 
+@runtime_checkable
+class Counts(Protocol):
+    """A queue that knows how much it holds, if not what."""
+
+    def waiting(self) -> int:
+        """How many events are in it, more or less."""
+
+
 @cli.command("list")
 def waiting(json: Json = False) -> None:
     """Show the events that wait, session by session, in their order.
 
     Example: uncaged inbox list
     """
+    settings = Settings.read()
+    if settings.queue:
+        queue = open_inlet(settings)
+        held = queue.waiting() if isinstance(queue, Counts) else 0
+        message = f"SQS lists no events; about {held} are in the queue"
+        raise UsageError("ENOLIST", message, source="queue", suggestion="`uncaged inbox dead` shows the dead letters")
     rows = [_row(event, due) for event, due in _waiting(_stores().kv)]
     _print(rows, json, "nothing waits")
 

@@ -101,6 +101,10 @@ class SqsQueue:
         """Keep what this side has taken hidden from others."""
         self._side.holds.renew()
 
+    def waiting(self) -> int:
+        """How many events are in the queue, more or less."""
+        return self._calls.waiting()
+
     def adopt(self, message: Message) -> Delivery | None:
         """A message that Lambda received for us; None when its bytes were no event: a dead letter keeps them.
 

@@ -78,6 +78,13 @@ class Calls:
             answer = self._client().change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
         return {handles[int(failed["Id"])] for failed in answer.get("Failed", []) if _is_stale(failed["Code"])}
 
+    def waiting(self) -> int:
+        """How many messages the queue holds, more or less: those that somebody works on among them."""
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        with aws.plainly(self._what):
+            answer = self._client().get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
+        return sum(int(answer["Attributes"][name]) for name in names)
+
     def _unless_stale(self, verb: str, **fields: Any) -> bool:
         from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 

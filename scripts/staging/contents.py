@@ -13,11 +13,11 @@ SERVICES = ("dynamodb", "s3", "secretsmanager", "sqs", "ssm", "sts")
 """What botocore keeps its descriptions of."""
 
 USED = {
-    "s3": frozenset({"GetObject", "PutObject", "HeadObject", "HeadBucket", "CreateSession"}),
-    "secretsmanager": frozenset({"GetSecretValue"}),
-    "ssm": frozenset({"GetParameter"}),
+    "s3": frozenset({"GetObject", "PutObject", "HeadObject", "HeadBucket", "CreateBucket", "CreateSession"}),
+    "secretsmanager": frozenset({"GetSecretValue", "CreateSecret"}),
+    "ssm": frozenset({"GetParameter", "PutParameter"}),
 }
-"""Of these services, which offer hundreds, the operations that are asked for."""
+"""Of these services, which offer hundreds, the operations that are asked for, by us or by whoever sets things up with the same package."""
 
 _EVERY = ("botocore", "orjson", "platformdirs")
 _HTTP = ("fastapi", "mangum")

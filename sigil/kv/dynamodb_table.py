@@ -48,7 +48,7 @@ def _enable_expiry(client: Any, table: str) -> None:
 
 def main() -> None:
     """The command."""
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         raise SystemExit("usage: python -m sigil.kv.dynamodb_table TABLE [ENDPOINT]")
     try:
         create_table(*sys.argv[1:])
