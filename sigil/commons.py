@@ -25,6 +25,8 @@ class Commons:
     def find(self, text: str, caller: Caller) -> list[tuple[Record, Hit]]:
         """What `text` asks for among the public capabilities of other namespaces, best first."""
         self._follow()
+        if not self._records:
+            return []
         hits = ((self._records.get(hit.ref), hit) for hit in self._index.search(text, WIDE, within=(EVERYWHERE,)))
         return [(record, Hit(foreign(record), hit.score)) for record, hit in hits if record and record.namespace not in caller.sees]
 

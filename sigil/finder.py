@@ -35,14 +35,15 @@ class Finder:
         """
         for namespace in caller.sees:
             self._follow(namespace)
-        best: dict[str, Hit] = {}
+        best: dict[str, tuple[Record, float]] = {}
         for hit in self._index.search(text, WIDE, within=caller.sees):
             record = self._records.get(hit.ref)
             if record and self._shown(record, caller) and self._nearest(record, caller):
-                best[record.name] = Hit(record.offer, hit.score)
+                best[record.name] = record, hit.score
+        ours = tuple(Hit(record.offer, score) for record, score in list(best.values())[:limit])
         others = self._commons.find(text, caller) if self._commons else []
-        hits = (*best.values(), *(hit for record, hit in others if self._shown(record, caller)))
-        return Found(hits[:limit], len(hits))
+        theirs = tuple(hit for record, hit in others if self._shown(record, caller))
+        return Found((*ours, *theirs)[:limit], len(best) + len(theirs))
 
     def _shown(self, record: Record, caller: Caller) -> bool:
         return self._catalog.alive(record) and caller.reaches(record.namespace, record.name)
@@ -55,7 +56,7 @@ class Finder:
     def _follow(self, namespace: str) -> None:
         generation = self._catalog.generation(namespace)
         with self._lock:
-            if self._generations.get(namespace) != generation:
+            if self._generations.get(namespace, "") != generation:
                 self._reload(namespace, self._catalog.names(namespace))
                 self._generations[namespace] = generation
             if generation:
