@@ -75,9 +75,10 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
     loaded: dict[str, None] = {}
     for message in messages:
         for offer in message.loads:
-            scope[offer.tool] = offer
-            loaded.pop(offer.tool, None)
-            loaded[offer.tool] = None
+            tool = offer.tool
+            scope[tool] = offer
+            loaded.pop(tool, None)
+            loaded[tool] = None
     newest = set(list(loaded)[-RESIDENT_MOST:])
     return tuple(offer for tool, offer in scope.items() if tool in newest)
 

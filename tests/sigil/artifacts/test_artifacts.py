@@ -173,3 +173,15 @@ def test_the_second_of_two_uploads_is_spared_its_bytes_reaching_the_bucket_twice
     first = client.head_object(Bucket=bucket, Key=f"{name[:2]}/{name}")["LastModified"]
     artifacts.put(b"body")
     assert client.head_object(Bucket=bucket, Key=f"{name[:2]}/{name}")["LastModified"] == first
+
+
+@pytest.mark.parametrize("left", [b"", b"another body", b"x"], ids=["empty", "other", "same size"])
+def test_a_file_that_a_power_loss_left_otherwise_is_written_again(tmp_path: Path, left: bytes) -> None:
+    artifacts = FolderArtifacts(tmp_path)
+    name = artifacts.put(b"y")
+    (tmp_path / name[:2] / name).write_bytes(left)
+    with pytest.raises(BackendError, match="EDAMAGED"):
+        artifacts.get(name)
+
+    assert artifacts.put(b"y") == name
+    assert artifacts.get(name) == b"y"

@@ -352,3 +352,13 @@ def test_a_server_that_still_loads_its_data_is_waited_for_or_named() -> None:
             told = in_parallel(1, lambda _: kv.get(KEY))[0]
             assert told == Item(b"1", version) or "still loading" in told.message
         assert kv.get(KEY) == Item(b"1", version)
+
+
+def test_a_full_server_lets_go_of_what_is_deleted() -> None:
+    with Valkey() as server, closing(RedisKV(server.url)) as kv:
+        version = kv.put(KEY, b"1")
+        server.do("CONFIG", "SET", "maxmemory", "1mb")
+        with pytest.raises(BackendError, match="memory"):
+            kv.put(Key("p", "another"), b"2")
+        kv.delete(KEY, expect=version)
+        assert kv.get(KEY) is None
