@@ -113,7 +113,7 @@ def _made(source: bytes, kind: str, name: str, cache: Path | None) -> bytes:
         shutil.copy(HEADER, work / "sigil.h")
         mode = (_REACTOR,) if kind == "sigil" else ()
         with _alone(cache):
-            if not (cache / "warm").is_file():
+            if not _mark(zig, cache).is_file():
                 _warm(zig, cache)
             words, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), SECONDS)
         module = work / "main.wasm"
@@ -130,6 +130,12 @@ def _alone(cache: Path) -> Iterator[None]:
         yield
 
 
+def _mark(zig: Path, cache: Path) -> Path:
+    """The file that says that the C library lies in `cache` as this compiler looks for it: by its own place and by the flags."""
+    known = zig.stat()
+    return cache / f"warm-{sha256(repr((str(zig), known.st_size, known.st_mtime_ns, _FLAGS)).encode()).hexdigest()[:16]}"
+
+
 def _warm(zig: Path, cache: Path) -> None:
     """Let the compiler make the C library, in its two forms, of a source of our own."""
     with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
@@ -139,7 +145,7 @@ def _warm(zig: Path, cache: Path) -> None:
             _, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), _FIRST_SECONDS)
             if ending:
                 return
-    (cache / "warm").touch()
+    _mark(zig, cache).touch()
 
 
 def _compile(zig: Path, work: Path, cache: Path, arguments: tuple[str, ...], seconds: int) -> tuple[str, int]:

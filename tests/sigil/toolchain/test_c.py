@@ -110,6 +110,14 @@ def test_without_the_compiler_the_error_says_how_to_get_it(monkeypatch: pytest.M
     assert "pip install ziglang" in caught.value.suggestion
 
 
+def test_another_compiler_makes_the_c_library_again_before_a_source_has_to_hurry(tmp_path: Path) -> None:
+    zig = c._zig("test")
+    (moved := tmp_path / "zig").symlink_to(zig)
+    assert c._mark(zig, CACHE) == c._mark(zig, CACHE) != c._mark(moved, CACHE)
+    made(b"return 0;")
+    assert c._mark(zig, CACHE).is_file()
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
