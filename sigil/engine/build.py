@@ -37,7 +37,7 @@ _THEIRS = ("libregexp.c", "libunicode.c", "dtoa.c")  # quickjs.c is part of shim
 _FLAGS = (
     *("-target", "wasm32-wasi", "-mexec-model=reactor", "-Os", "-Wno-everything"),
     *("-DNDEBUG", "-D_GNU_SOURCE", "-DQUICKJS_NG_BUILD", "-D_WASI_EMULATED_SIGNAL", f"-DHOST_STACK={HOST_STACK}"),
-    *("-Wl,--strip-all", f"-Wl,-z,stack-size={HOST_STACK // 2}", "-Wl,--export=__stack_pointer"),
+    *("-Wl,--strip-all", f"-Wl,-z,stack-size={HOST_STACK // 8 * 3}", "-Wl,--export=__stack_pointer"),
 )
 
 

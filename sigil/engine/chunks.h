@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define PAGE (64 * 1024)
-#define GROWTH (4 * PAGE)
+#define GROWTH (4 * PAGE) /* of a call's memory */
 #define TRIES 8
 #define SMALLEST 1024 /* rest that is worth a chunk */
 
@@ -23,6 +23,7 @@ static struct chunk *bins[32]; /* free chunks of 2^n bytes and more */
 static char *top, *memory_end; /* what was never cut, behind the last chunk */
 static uint32_t last_size;     /* of the chunk before `top` */
 static bool exhausted;         /* memory did not grow when it had to */
+static uint32_t growth = PAGE; /* at least so much at once: an image has no page that it does not need */
 
 static uint32_t chunk_size(const struct chunk *chunk) { return chunk->tag & ~USED; }
 static struct chunk *chunk_after(struct chunk *chunk) { return (struct chunk *)((char *)chunk + chunk_size(chunk)); }
@@ -59,7 +60,7 @@ static struct chunk *bin_take(uint32_t size) {
 }
 
 static bool grow(uint32_t size) {
-    uint32_t wanted = size < GROWTH ? GROWTH : (size + PAGE - 1) / PAGE * PAGE;
+    uint32_t wanted = size < growth ? growth : (size + PAGE - 1) / PAGE * PAGE;
     if (__builtin_wasm_memory_grow(0, wanted / PAGE) == (size_t)-1) {
         wanted = (size + PAGE - 1) / PAGE * PAGE;
         if (__builtin_wasm_memory_grow(0, wanted / PAGE) == (size_t)-1)

@@ -8,7 +8,8 @@
 
 #define SMALL 1024         /* the largest small block */
 #define REGION (32 * 1024) /* cut into small blocks */
-#define ROOM (128 * 1024)  /* that an image has for its calls before memory must grow */
+#define ROOM (64 * 1024)   /* that an image has for its calls before memory must grow */
+#define LEFT (40 * 1024)   /* that a loaded source has at least */
 #define LARGEST (1u << 30)
 
 struct small {
@@ -138,6 +139,7 @@ static void clear_free(void) {
 /* What is free after a source was loaded is cleared and not used again: an image of the memory then holds nothing dead. */
 static void heap_tidy(void) {
     clear_free();
+    top_has(LEFT);
     memset(top, 0, memory_end - top);
 }
 
@@ -149,4 +151,5 @@ static void heap_seal(void) {
     next_page();
     if (top_has(ROOM))
         memset(top, 0, ROOM);
+    growth = GROWTH;
 }

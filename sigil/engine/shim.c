@@ -36,6 +36,7 @@ static const char NO_MEMORY[] = "{\"code\":\"ENOMEM\",\"message\":\"out of memor
  * runs out of, with a trap that nobody can catch. The hungriest frames of calls take three bytes of it to one of this stack
  * (measured: 2.9, a generator in a generator), so this limit is met first, and is a RangeError. */
 #define STACK_LIMIT (HOST_STACK / 16 * 5)
+#define INPUT_ROOM 2047
 /* A call's instance dies with it: collecting cycles pays only when a call uses much memory. */
 #define COLLECT_AT (24 * 1024 * 1024)
 
@@ -44,20 +45,26 @@ static const JSMallocFunctions heap_functions = {heap_calloc, heap_malloc, heap_
 static JSRuntime *runtime;
 static JSContext *context;
 static JSValue describe, serve, environment, body, module;
-static const char *output;
-static uint32_t output_length;
 static bool output_owned;
+
+/* Where a host that keeps images finds, without asking, room for a call's input (with a zero behind it) and its output. */
+static struct {
+    char *input;
+    uint32_t room;
+    const char *output;
+    uint32_t output_length;
+} door;
 
 #include "intrinsics.h"
 
 static void forget_output(void) {
     if (output_owned)
-        JS_FreeCString(context, output);
-    output = "", output_length = 0, output_owned = false;
+        JS_FreeCString(context, door.output);
+    door.output = "", door.output_length = 0, output_owned = false;
 }
 
 static int fail_without_memory(void) {
-    output = NO_MEMORY, output_length = sizeof(NO_MEMORY) - 1, output_owned = false;
+    door.output = NO_MEMORY, door.output_length = sizeof(NO_MEMORY) - 1, output_owned = false;
     return 1;
 }
 
@@ -68,7 +75,7 @@ static int finish(JSValue text, int status) {
     JS_FreeValue(context, text);
     if (!bytes)
         return fail_without_memory();
-    output = bytes, output_length = length, output_owned = true;
+    door.output = bytes, door.output_length = length, output_owned = true;
     return status;
 }
 
@@ -134,7 +141,7 @@ EXPORT(sigil_alloc) void *sigil_alloc(uint32_t size) {
 }
 
 /* A source is a body, and where that cannot be, because it exports, a module: no text is both. */
-EXPORT(sigil_load) int32_t sigil_load(const char *source, uint32_t length) {
+static int32_t load(const char *source, uint32_t length) {
     bool closed = false;
     JS_UpdateStackTop(runtime);
     forget_output();
@@ -157,11 +164,19 @@ EXPORT(sigil_load) int32_t sigil_load(const char *source, uint32_t length) {
     return fail_at(error, AT_LOAD, JS_NewStringLen(context, source, length), as_module);
 }
 
-/* For a host that keeps an image of the memory of a loaded source. */
-EXPORT(sigil_tidy) int32_t sigil_tidy(void) {
+EXPORT(sigil_load) int32_t sigil_load(const char *source, uint32_t length) {
+    growth = PAGE; /* an image may be taken of what is loaded */
+    int32_t failed = load(source, length);
+    growth = GROWTH;
+    return failed;
+}
+
+/* For a host that keeps an image of the memory of a loaded source: the door. Its input is sigil_run's to take, once. */
+EXPORT(sigil_tidy) const void *sigil_tidy(void) {
     forget_output();
+    door.input = heap_calloc(NULL, 1, INPUT_ROOM + 1), door.room = door.input ? INPUT_ROOM : 0;
     heap_tidy();
-    return 0;
+    return &door;
 }
 
 /* Takes `input`, which sigil_alloc gave. */
@@ -178,8 +193,8 @@ EXPORT(sigil_run) int32_t sigil_run(char *input, uint32_t length) {
     return settle(promise);
 }
 
-EXPORT(sigil_out_ptr) const char *sigil_out_ptr(void) { return output; }
-EXPORT(sigil_out_len) uint32_t sigil_out_len(void) { return output_length; }
+EXPORT(sigil_out_ptr) const char *sigil_out_ptr(void) { return door.output; }
+EXPORT(sigil_out_len) uint32_t sigil_out_len(void) { return door.output_length; }
 
 static JSContext *new_context(void) {
     JSContext *made = JS_NewContextRaw(runtime);
@@ -213,7 +228,7 @@ EXPORT(sigil_compile) int32_t sigil_compile(char *prelude, uint32_t length) {
     uint8_t *code = JS_IsException(program) ? NULL : JS_WriteObject(context, &size, program, JS_WRITE_OBJ_BYTECODE | JS_WRITE_OBJ_STRIP_DEBUG);
     if (!code)
         return stopped_at(2);
-    output = (char *)code, output_length = size;
+    door.output = (char *)code, door.output_length = size;
     return 0;
 }
 

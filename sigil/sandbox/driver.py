@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sigil.sandbox import capi, features, preview1
+from sigil.sandbox.door import TWO, Door
 from sigil.sandbox.faults import Faults, Invalid
 from sigil.sandbox.mapped import mapped
 from sigil.sandbox.stops import Stopped
@@ -197,8 +198,17 @@ class Driver:
         failed = self.invoke(b"sigil_run", self.give(data), len(data))
         return not failed, self.output(limit)
 
+    def pass_through(self, door: Door, data: bytes, limit: int) -> tuple[bool, bytes]:
+        """As `answer`, on an instance that has a door wide enough: three calls into the guest less."""
+        ctypes.memmove(self.place(door.input, len(data)), data, len(data))
+        failed = self.invoke(b"sigil_run", door.input, len(data))
+        pointer, length = TWO.unpack(ctypes.string_at(self.place(door.output, TWO.size), TWO.size))
+        return not failed, self._copied(pointer, length, limit)
+
     def output(self, limit: int) -> bytes:
-        pointer, length = self.invoke(b"sigil_out_ptr"), self.invoke(b"sigil_out_len")
+        return self._copied(self.invoke(b"sigil_out_ptr"), self.invoke(b"sigil_out_len"), limit)
+
+    def _copied(self, pointer: int, length: int, limit: int) -> bytes:
         if length > limit:
             raise Stopped("ELIMIT", f"the output is larger than {limit} bytes")
         return ctypes.string_at(self.place(pointer, length), length)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from typing import NamedTuple
 
+from sigil.sandbox.door import Door
 from sigil.sandbox.driver import Driver, Host, Loaded
 
 IMAGE_BYTES = 4 << 20
@@ -19,10 +20,11 @@ _PAGE = 4096
 
 
 class Image(NamedTuple):
-    """`size`: of the memory; `pages`: (address, bytes) of what loading changed."""
+    """`size`: of the memory; `pages`: (address, bytes) of what loading changed; `door`: where it takes input and puts output."""
 
     size: int
     pages: tuple[tuple[int, bytes], ...]
+    door: Door
 
     @property
     def weight(self) -> int:
@@ -63,6 +65,8 @@ class Images:
             self._driver.enter(self._engine)
             if script.image and script.image.size <= limits[0]:
                 self._write(script.image)
+                if len(data) <= script.image.door.room:
+                    return self._driver.pass_through(script.image.door, data, limits[1])
             elif self._load(script.source):
                 return False, self._driver.output(limits[1])
             return self._driver.answer(data, limits[1])
@@ -91,9 +95,9 @@ class Images:
         size = self._driver.size()
         return ctypes.string_at(self._driver.place(0, size), size)
 
-    def _changed(self, _tidied: int) -> Image:
+    def _changed(self, door: int) -> Image:
         memory = self._memory()
-        return Image(len(memory), tuple(_differences(self._base, memory)))
+        return Image(len(memory), tuple(_differences(self._base, memory)), Door.at(door, memory))
 
 
 def _differences(before: bytes, after: bytes) -> list[tuple[int, bytes]]:

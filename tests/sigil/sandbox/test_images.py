@@ -155,3 +155,14 @@ def test_a_linked_module_of_another_making_runs_as_code(opened: Callable[..., Sa
 def test_an_unknown_way_is_refused(opened: Callable[..., Sandbox]) -> None:
     with pytest.raises(UsageError, match="ESETTING"):
         opened(way="quick")
+
+
+@pytest.mark.parametrize("length", [2, 2046, 2047, 2048, 2049, 100_000])
+def test_an_input_goes_in_whole_whether_the_door_has_room_for_it_or_not(length: int, driven: tuple[Driver, Images]) -> None:
+    _, images = driven
+    echo = images.take(b"return input", LIMITS[0])
+    text = b'"' + b"x" * (length - 2) + b'"'
+    for _ in range(2):
+        assert images.call(echo, text, LIMITS, nobody) == (True, text)
+    assert echo.image
+    assert echo.image.door.room == 2047

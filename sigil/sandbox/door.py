@@ -1,0 +1,23 @@
+"""Where the JavaScript engine takes a call's input and puts its output, once an image of it was taken: no call is needed to ask."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+TWO = struct.Struct("<2I")
+"""Two of a guest's pointers or sizes."""
+
+
+class Door(NamedTuple):
+    """Addresses in the guest's memory: of the `room` bytes for an input, and of the output's place and length."""
+
+    input: int
+    room: int
+    output: int
+
+    @classmethod
+    def at(cls, address: int, memory: bytes) -> Door:
+        """The door at `address`, as shim.c lays it out: input, its room, output, its length."""
+        pointer, room = TWO.unpack_from(memory, address)
+        return cls(pointer, room, address + TWO.size)
