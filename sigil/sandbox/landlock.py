@@ -1,4 +1,4 @@
-"""Shuts this process out of every file but those of a few folders, and out of TCP, for good (Linux's Landlock).
+"""Shuts this process out of every file but those of a few folders, out of TCP and of signals to others, for good (Linux's Landlock).
 
 Source: `linux/landlock.h`. Version 2 is the first with which a folder's files can be moved within it; older kernels, and other
 systems, have no such lock.
@@ -20,6 +20,7 @@ _FILE_RIGHTS = {1: (1 << 13) - 1, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}
 """The rights that each version of the interface added."""
 _ON_A_FILE = _EXECUTE | _WRITE | _READ | 1 << 14 | 1 << 15
 _TCP = 3
+_SCOPES = 3  # abstract sockets and signals stay among those that are shut in together
 
 
 def version() -> int:
@@ -40,7 +41,8 @@ def shut(read: tuple[str, ...], write: tuple[str, ...]) -> bool:
         return False
     rights = sum(bits for since, bits in _FILE_RIGHTS.items() if since <= known)
     # A kernel takes the structure of its own version or a shorter one.
-    attributes = struct.pack("<QQ", rights, _TCP) if known >= 4 else struct.pack("<Q", rights)
+    words = (rights, _TCP, _SCOPES)[: 3 if known >= 6 else 2 if known >= 4 else 1]
+    attributes = struct.pack(f"<{len(words)}Q", *words)
     rules = _call(_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
     try:
         for path in read:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from sigil.errors import BackendError, one_line
@@ -15,6 +17,7 @@ from sigil.sandbox.sealed import Code, Draft
 
 PROCESSOR_SECONDS = 10
 WALL_SECONDS = 20
+PATIENCE_SECONDS = 30.0
 _CHILDREN = 2
 _TOO_LONG = "the module takes too long to compile"
 _TOO_MUCH = "the module takes too much memory to compile"
@@ -38,8 +41,8 @@ class Press:
         self._children = threading.BoundedSemaphore(_CHILDREN)
 
     def work(self, task: Literal["compile", "assemble"], data: bytes) -> Code:
-        """What the task made of `data`; `Unfit` says why it did not work."""
-        with self._children, _draft() as draft:
+        """What the task made of `data`; `Unfit` says why it did not work. `BackendError` EBUSY after 30 s without a turn."""
+        with _turn(self._children), _draft() as draft:
             words, ending = self._child(task, data, draft)
             if words == b"ok" and ending == 0:
                 return draft.seal()
@@ -59,6 +62,16 @@ class Press:
         finally:
             ending = spawn.kill(child)
         return words, ending
+
+
+@contextmanager
+def _turn(children: threading.Semaphore) -> Iterator[None]:
+    if not children.acquire(timeout=PATIENCE_SECONDS):
+        raise BackendError("EBUSY", "every compiler is busy", source="sandbox", suggestion="try again in a moment")
+    try:
+        yield
+    finally:
+        children.release()
 
 
 def _draft() -> Draft:

@@ -16,11 +16,9 @@ from sigil.sandbox.scan import Unfit, measure, scan
 from sigil.sandbox.sealed import Code
 from sigil.sandbox.shelf import Held
 
-INLINE_BYTES = 4 << 10
-"""Modules with no more than this for a compiler to do are compiled by the runner itself, in a millisecond."""
+INLINE_BYTES = 512
+"""Modules with no more than this for a compiler to do are compiled by the runner itself, in a millisecond or a few."""
 
-_NATIVE = 4
-"""Native code is about so many times as large as the module."""
 _LOADED = 10
 """So many times as large as its source is the image of a loaded source, at most; and the pages that every one of them changes:"""
 _CHANGED = 48 << 10
@@ -50,9 +48,16 @@ class Supplies:
         if source is not None:
             return Supply(source, Held(_CHANGED + _LOADED * len(source), program.rank, program.expires))
         shape = scan(wasm, ABIS[program.kind]) if program.kind in ABIS else measure(wasm)
-        held = Held(max(_LEAST_BYTES, _NATIVE * len(wasm) + min(shape.memory, _IMAGE_BYTES)), program.rank, program.expires)
-        code = self._codes.held(sha256(wasm).hexdigest())
-        return Supply(code or (wasm if shape.bulk <= INLINE_BYTES else self._codes.code(wasm)), held)
+        code = self._codes.held(sha256(wasm).hexdigest()) or (None if shape.bulk <= INLINE_BYTES else self._codes.code(wasm))
+        weight = (code.size if code else 0) + min(shape.memory, _IMAGE_BYTES)
+        return Supply(code or wasm, Held(max(_LEAST_BYTES, weight), program.rank, program.expires))
+
+    def at_hand(self, program: Program, *, images: bool) -> bool:
+        """Whether `fetch` would give the program at once, without a compiler."""
+        wasm = program.load()
+        if images and program.kind == "js" and _source(wasm) is not None:
+            return True
+        return self._codes.held(sha256(wasm).hexdigest()) is not None or measure(wasm).bulk <= INLINE_BYTES
 
     def clear(self) -> None:
         self._engine_code = None

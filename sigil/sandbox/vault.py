@@ -17,6 +17,7 @@ from sigil.sandbox.sealed import CHUNK, Code, Draft
 _KEY_BYTES = 32
 _FILES = 128
 _FILE_BYTES = 64 << 20
+_FOLDER_BYTES = 512 << 20
 _ABANDONED_SECONDS = 3600
 _SUFFIX = ".code"
 _PART = ".part"
@@ -39,15 +40,20 @@ class Vault:
         if self._key is None:
             return None
         try:
-            with Draft() as draft, open(self._path(digest), "rb", buffering=0) as file:
-                if os.fstat(file.fileno()).st_size > _FILE_BYTES:
+            with Draft() as draft, open(self._path(digest), "rb", buffering=0, opener=_plain) as file:
+                facts = os.fstat(file.fileno())
+                if not stat.S_ISREG(facts.st_mode) or facts.st_size > _FILE_BYTES:
                     return None
                 mac = self._mac(digest)
                 stated = file.read(mac.digest_size)
                 while piece := file.read(CHUNK):
                     mac.update(piece)
                     draft.write(piece)
-                return draft.seal() if hmac.compare_digest(stated, mac.digest()) else None
+                if not hmac.compare_digest(stated, mac.digest()):
+                    return None
+                with suppress(OSError):  # used now: not the first to go
+                    os.utime(file.fileno())
+                return draft.seal()
         except OSError:
             return None
 
@@ -69,9 +75,12 @@ class Vault:
         return hmac.new(self._key or b"", self._context + bytes.fromhex(digest), "sha256")
 
     def _prune(self) -> None:
-        files = sorted(self._folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime)
-        for path in files[:-_FILES]:
-            path.unlink(missing_ok=True)
+        files = sorted(((path.stat(), path) for path in self._folder.glob(f"*{_SUFFIX}")), key=lambda each: -each[0].st_mtime)
+        total = 0
+        for number, (facts, path) in enumerate(files):
+            total += facts.st_size
+            if number >= _FILES or (total > _FOLDER_BYTES and number):
+                path.unlink(missing_ok=True)
         for path in self._folder.glob(f".*{_PART}"):
             if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
                 path.unlink(missing_ok=True)
@@ -90,10 +99,15 @@ def _key(folder: Path) -> bytes | None:
     return None
 
 
+def _plain(path: str, flags: int) -> int:
+    """Opens without following a link at the end, and without waiting at a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
 def _private(path: Path) -> bytes | None:
     """The key in `path` if it is a whole one, ours, and readable by nobody else."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = _plain(str(path), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:

@@ -17,10 +17,12 @@ from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NamedTuple
+from time import monotonic, sleep
+from typing import BinaryIO, Literal, NamedTuple
 
-from sigil.errors import Refused, one_line
+from sigil.errors import BackendError, Refused, one_line
 from sigil.sandbox import spawn
+from sigil.sandbox.scan import MODULE_BYTES
 
 HEADER = Path(__file__).with_name("sigil.h")
 BUILT = Path(__file__).with_name("built")
@@ -29,6 +31,7 @@ NOTE = "made-of.json"
 """Beside them: `{"made_of"}`, what else they were made of."""
 
 SECONDS = 10
+PATIENCE_SECONDS = 60.0
 MEMORY_BYTES = 768 << 20
 _WALL_SECONDS = 20
 _FIRST_SECONDS = 240
@@ -41,7 +44,9 @@ _FLAGS = (
 _REACTOR = "-mexec-model=reactor"
 _COMPILER = "pip install ziglang==0.17.1"
 
-_SPLICE = re.compile(rb"\\[ \t\v\f]*(?:\r\n?|\n)")
+# A compiler knows `\n\r` as well, and joins lines at it: it is given the line ends that `headers` saw, and no others.
+_LINE_END = re.compile(rb"\r\n?")
+_SPLICE = re.compile(rb"\\[ \t\v\f]*\n")
 _INCLUDE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*(?:<([a-z0-9_]+(?:/[a-z0-9_]+)?\.h)>|\"(sigil\.h)\")[ \t]*(?://.*|/\*[^*]*\*/[ \t]*)?")
 _ALWAYS = re.compile(rb"##|%:%:|\b_Pragma\b|\b__has_(?:include|embed)\w*|\b__include_macros\b")
 _MARK = re.compile(rb"#|%:|\*/")
@@ -63,8 +68,8 @@ def compiled(source: bytes, name: str, cache: Path | None = None) -> Compiled:
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
     """
-    kind: Literal["sigil", "wasi"] = "sigil" if HEADER.name in headers(source, name) else "wasi"
     ready = BUILT / f"{sha256(source).hexdigest()}.wasm"
+    kind: Literal["sigil", "wasi"] = "sigil" if HEADER.name in headers(source, name) else "wasi"
     return Compiled(kind, ready.read_bytes() if ready.is_file() and _fits() else _made(source, kind, name, cache))
 
 
@@ -92,7 +97,7 @@ def headers(source: bytes, name: str) -> set[str]:
     if b"\0" in source:
         raise _refused("the source holds a zero byte", name)
     included: set[str] = set()
-    for number, line in enumerate(re.split(rb"\r\n?|\n", _SPLICE.sub(b"", source)), 1):
+    for number, line in enumerate(_SPLICE.sub(b"", _LINE_END.sub(b"\n", source)).split(b"\n"), 1):
         found = _ALWAYS.search(line) or (_MARK.search(line) and _DIRECTIVE.search(line))
         include = _INCLUDE.fullmatch(line)
         if include:
@@ -109,25 +114,45 @@ def _made(source: bytes, kind: str, name: str, cache: Path | None) -> bytes:
         work = Path(temporary) / "work"
         work.mkdir()
         cache = _kept(cache or _users()) or Path(temporary)
-        (work / "main.c").write_bytes(source)
+        (work / "main.c").write_bytes(_LINE_END.sub(b"\n", source))
         shutil.copy(HEADER, work / "sigil.h")
         mode = (_REACTOR,) if kind == "sigil" else ()
-        with _alone(cache):
+        with _alone(zig, cache, name):
             if not _mark(zig, cache).is_file():
                 _warm(zig, cache)
             words, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), SECONDS)
         module = work / "main.wasm"
         if ending == 0 and module.is_file():
+            if module.stat().st_size > MODULE_BYTES:
+                raise _refused(f"the module is larger than {MODULE_BYTES} bytes", name, "let it hold less data")
             return module.read_bytes()
     raise _refused(_reason(words, ending), name)
 
 
 @contextmanager
-def _alone(cache: Path) -> Iterator[None]:
-    """One compiler at a time in a cache, whoever else uses it."""
+def _alone(zig: Path, cache: Path, name: str) -> Iterator[None]:
+    """One compiler at a time in a cache, whoever else uses it. `BackendError` EBUSY when others have it for too long."""
+    begin = monotonic()
     with open(cache / "lock", "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        while not _locked(lock):
+            if monotonic() - begin > (PATIENCE_SECONDS if _mark(zig, cache).is_file() else _FIRST_SECONDS):
+                raise BackendError("EBUSY", "the C compiler is busy with others", source=name, suggestion="try again in a minute")
+            sleep(0.02)
         yield
+
+
+def _locked(lock: BinaryIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def cold(cache: Path | None = None) -> bool:
+    """Whether the next source waits until the C library is compiled, once for each cache: half a minute."""
+    zig, kept = find_spec("ziglang"), cache or _users()
+    return zig is not None and zig.origin is not None and not _mark(Path(zig.origin).with_name("zig"), kept).is_file()
 
 
 def _mark(zig: Path, cache: Path) -> Path:

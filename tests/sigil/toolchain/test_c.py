@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 import sigil
 from sigil.cli.templates import files_for
 from sigil.compile import build
-from sigil.errors import Refused, ToolError, one_line
+from sigil.errors import BackendError, Refused, ToolError, one_line
 from sigil.manifest import Manifest, Package, parse_toml, read_folder
 from sigil.sandbox import landlock
 from sigil.sandbox.pool import Sandbox
@@ -130,8 +132,9 @@ def test_another_compiler_makes_the_c_library_again_before_a_source_has_to_hurry
         (b"int x[1000000000] = {1}; int main(void) { return x[0]; }", "takes too long or too much memory"),
         (b"#define A(x) x x x x x x x x\nint main(void) {" + b"A(" * 9 + b"0;" + b")" * 9 + b"}", "takes too long or too much memory"),
         (b"int main(void) { return 0; }\0", "the source holds a zero byte"),
+        (b"char x[62 << 20] = {1}; int main(void) { return x[0]; }", "the module is larger than 2097152 bytes"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_what_does_not_compile_is_refused_in_one_line(source: bytes, reason: str) -> None:
     assert reason in refusal(source)
@@ -153,6 +156,8 @@ def test_what_does_not_compile_is_refused_in_one_line(source: bytes, reason: str
         b'#inc\\\nlude "/etc/passwd"',
         b'#inc\\  \r\nlude "/etc/passwd"',
         b'x\r#include "/etc/passwd"',
+        b'char x[] = {\n#em\\\n\rbed "main.c"\n};',
+        b'#pra\\\n\rgma GCC dependency "main.c"',
         b'%:include "/etc/passwd"',
         b'#include_next "/etc/passwd"',
         b'#import "/etc/passwd"',
@@ -184,6 +189,20 @@ def test_ordinary_sources_are_let_through(source: bytes) -> None:
     c.headers(source, "test")
 
 
+def test_a_file_does_not_come_in_by_a_joint_of_lines_that_the_compiler_alone_sees(sandbox: Sandbox) -> None:
+    for joint in (b"\\\n\r", b"\\\r\n", b"\\\r", b"\\ \n\r", b"\\\n\r\n"):
+        assert "main.c" not in refusal(b"char x[] = {\n#em" + joint + b'bed "main.c"\n}; int main(void) { return x[0]; }')
+
+
+def test_who_waits_too_long_for_the_compiler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    made(b"return 0;")
+    monkeypatch.setattr(c, "PATIENCE_SECONDS", 0.0)
+    with open(CACHE / "lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BackendError, match="EBUSY: the C compiler is busy"):
+            made(b"return 1;")
+
+
 @pytest.mark.skipif(sys.platform != "linux" or not landlock.version(), reason="the kernel has no such lock")
 def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path) -> None:
     work = tmp_path / "work"
@@ -200,6 +219,13 @@ def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path)
         assert "error: " in words
         assert "root:" not in words
         assert "\nsecret" not in words
+
+
+@pytest.mark.skipif(landlock.version() < 6, reason="the kernel has no such lock")
+def test_what_is_shut_in_sends_no_signal_out() -> None:
+    tries = "import os; from sigil.sandbox import landlock; landlock.shut((), ()); os.kill(os.getppid(), 0)"
+    ended = subprocess.run([sys.executable, "-c", tries], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "PermissionError" in ended.stderr
 
 
 def test_the_example_of_the_manifest_page_works(sandbox: Sandbox) -> None:
