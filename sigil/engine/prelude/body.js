@@ -74,6 +74,14 @@ class Body {
     return parse(decodeBody(takeBytes(this)));
   }
 
+  async blob() {
+    throw failure("ENOSYS", "there are no blobs here: read bytes() or arrayBuffer()");
+  }
+
+  async formData() {
+    throw failure("ENOSYS", "there is no FormData here: read text(), and where it is a query new URLSearchParams(text)");
+  }
+
   static take(body) {
     if (body.#used) throw new TypeError("the body was read already");
     body.#used = body.#bytes !== null;

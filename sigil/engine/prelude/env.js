@@ -22,6 +22,9 @@ const KV = {
   async get(key, as = "text") {
     return kvValue(ask("kv.get", { key: `${key}` }).value, as);
   },
+  async getWithMetadata(key, as = "text") {
+    return { value: await KV.get(key, as), metadata: null };
+  },
   async put(key, value, options) {
     ask("kv.put", { key: `${key}`, value: textOf(value), ...ttlOf(options) });
   },

@@ -26,6 +26,10 @@ class Response extends Body {
     return new Response(new Typed(encodeText(unicode(text)), "application/json"), init);
   }
 
+  static error() {
+    throw failure("ENOSYS", "there is no Response.error here: throw an error, or return one with a status of 400 or more");
+  }
+
   static redirect(url, status = 302) {
     return new Response(null, { status, headers: { location: new URL(url).href } });
   }
@@ -41,10 +45,22 @@ class Response extends Body {
 
   // A response that a capability returns is its body: JSON when it says so, else text. That of an error is the failure.
   toJSON() {
-    const none = shareBytes(this) === null, text = decodeBody(takeBytes(this));
+    const none = shareBytes(this) === null, text = textBody(takeBytes(this), this.status < 300);
     if (this.status >= 300) throw responseFailure(this.status, text);
     return none ? null : JSON_TYPE.test(this.headers.get("content-type") ?? "") ? parse(text) : text;
   }
+}
+
+// What is refused is an answer; what is not is the capability's own failure.
+function statusCode(status) {
+  if (status < 400 || status > 499) return "EGUEST";
+  return { 401: "EACCES", 403: "EACCES", 404: "ENOENT", 410: "ENOENT" }[status] ?? "EINVAL";
+}
+
+function textBody(bytes, whole) {
+  if (whole && decodeText(bytes, true) === null)
+    throw failure("EOUTPUT", "the response is not text: return bytes as text, with their toBase64()");
+  return decodeBody(bytes);
 }
 
 // Its words are those of the body: { error: { code, message } }, { error }, { message }, or text.
@@ -55,7 +71,7 @@ function responseFailure(status, text) {
     said = said?.error ?? said;
   } catch {}
   const message = typeof said === "string" ? said : said?.message;
-  return failure(isCode(said?.code) ? said.code : "EGUEST", typeof message === "string" && message.trim() ? message : `answered with status ${status}`);
+  return failure(isCode(said?.code) ? said.code : statusCode(status), typeof message === "string" && message.trim() ? message : `answered with status ${status}`);
 }
 
 class Request extends Body {

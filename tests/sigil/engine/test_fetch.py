@@ -155,9 +155,12 @@ def test_requests_responses_and_signals_are_the_webs(expression: str, expected: 
 @pytest.mark.parametrize(
     ("response", "code", "message"),
     [
-        ("new Response('no such page', { status: 404 })", "EGUEST", "no such page"),
+        ("new Response('no such page', { status: 404 })", "ENOENT", "no such page"),
+        ("new Response('no', { status: 403 })", "EACCES", "no"),
+        ("new Response(new Uint8Array([255, 254]), { status: 422 })", "EINVAL", "\ufffd\ufffd"),
+        ("new Response(new Uint8Array([255, 254]))", "EOUTPUT", "the response is not text: return bytes as text, with their toBase64()"),
         ("new Response(null, { status: 500 })", "EGUEST", "answered with status 500"),
-        ("Response.json({ error: 'broken' }, { status: 400 })", "EGUEST", "broken"),
+        ("Response.json({ error: 'broken' }, { status: 400 })", "EINVAL", "broken"),
         ("Response.json({ error: { code: 'EINVAL', message: 'wrong' } }, { status: 400 })", "EINVAL", "wrong"),
         ("Response.json({ message: 'sorry' }, { status: 503 })", "EGUEST", "sorry"),
         ("Response.redirect('https://h/')", "EGUEST", "answered with status 302"),

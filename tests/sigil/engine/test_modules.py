@@ -57,7 +57,7 @@ def test_every_form_is_told_by_its_syntax(source: str, expected: Any) -> None:
 def test_services_and_failures_are_those_of_a_body() -> None:
     host = Host({"kv.get": lambda arg: {"value": arg["key"] * 2}})
     assert run(worker("return new Response(await env.KV.get('k'))"), {}, host=host) == "kk"
-    assert failure(worker("return new Response('gone', { status: 410 })"), {}) == ("EGUEST", "gone")
+    assert failure(worker("return new Response('gone', { status: 410 })"), {}) == ("ENOENT", "gone")
     assert failure(worker("return fetch('https://h')"), {}) == ("EPERM", "http.fetch is not granted")
     assert failure("\n\nexport default {\n  fetch() { null.x }\n}", {}) == (
         "ETHROWN",

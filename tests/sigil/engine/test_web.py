@@ -38,6 +38,7 @@ DENIED = {
     "console.log(1)": "log",
     "fetch('https://example.com')": "http.fetch",
     "env.KV.get('a')": "kv.get",
+    "env.KV.getWithMetadata('a')": "kv.get",
     "env.KV.put('a', '1')": "kv.put",
     "env.KV.list()": "kv.list",
     "env.KV.delete('a')": "kv.delete",
