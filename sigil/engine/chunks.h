@@ -22,6 +22,7 @@ extern uint8_t __heap_base;
 static struct chunk *bins[32]; /* free chunks of 2^n bytes and more */
 static char *top, *memory_end; /* what was never cut, behind the last chunk */
 static uint32_t last_size;     /* of the chunk before `top` */
+static bool fixed;             /* memory must not grow now */
 static bool exhausted;         /* memory did not grow when it had to */
 static uint32_t growth = PAGE; /* at least so much at once: an image has no page that it does not need */
 
@@ -60,6 +61,8 @@ static struct chunk *bin_take(uint32_t size) {
 }
 
 static bool grow(uint32_t size) {
+    if (fixed)
+        return !(exhausted = true);
     uint32_t wanted = size < growth ? growth : (size + PAGE - 1) / PAGE * PAGE;
     if (__builtin_wasm_memory_grow(0, wanted / PAGE) == (size_t)-1) {
         wanted = (size + PAGE - 1) / PAGE * PAGE;

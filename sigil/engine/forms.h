@@ -23,6 +23,13 @@ static char *wrap(const char *source, uint32_t length, size_t *total) {
     return text;
 }
 
+/* Takes the compiled program; the body is what it makes. */
+static JSValue made_of(JSValue program) {
+    JS_FreeValue(context, compiled);
+    compiled = JS_DupValue(context, program);
+    return JS_EvalFunction(context, program);
+}
+
 static JSValue compile_body(const char *source, uint32_t length, bool *closed) {
     size_t total;
     char *text = wrap(source, length, &total);
@@ -36,7 +43,7 @@ static JSValue compile_body(const char *source, uint32_t length, bool *closed) {
         *closed = true;
         return JS_ThrowSyntaxError(context, "the body ends before its source does");
     }
-    return JS_IsException(program) ? program : JS_EvalFunction(context, program);
+    return JS_IsException(program) ? program : made_of(program);
 }
 
 static bool has_default(JSModuleDef *definition) {

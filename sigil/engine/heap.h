@@ -141,6 +141,22 @@ static void heap_tidy(void) {
     clear_free();
     top_has(LEFT);
     memset(top, 0, memory_end - top);
+    memory_end -= ((memory_end - top) - LEFT) / PAGE * PAGE;
+}
+
+/* Room for `size` bytes that are to be read into objects, so far behind the top that those find theirs before it; NULL when there
+ * is none. Until `heap_release`, memory does not grow. */
+static char *heap_hold(uint32_t size) {
+    uint32_t objects = 6 * size + REGION;
+    if (size > LARGEST / 8 || !top_has(objects + size))
+        return NULL;
+    memory_end = top + objects, fixed = true;
+    return memory_end;
+}
+
+static void heap_release(char *held, uint32_t size) {
+    memset(held, 0, size);
+    memory_end = (char *)(__builtin_wasm_memory_size(0) * PAGE), fixed = false;
 }
 
 /* From here on nothing that is free now is used again, the next chunk begins on a page of its own, and `ROOM` bytes are there.

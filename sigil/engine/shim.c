@@ -44,7 +44,7 @@ static const JSMallocFunctions heap_functions = {heap_calloc, heap_malloc, heap_
 
 static JSRuntime *runtime;
 static JSContext *context;
-static JSValue describe, serve, environment, body, module;
+static JSValue describe, serve, environment, body, module, compiled; /* the last: what the body was made of */
 static bool output_owned;
 
 /* Where a host that keeps images finds, without asking, room for a call's input (with a zero behind it) and its output. */
@@ -53,6 +53,7 @@ static struct {
     uint32_t room;
     const char *output;
     uint32_t output_length;
+    const char *end; /* of the memory that is needed */
 } door;
 
 #include "intrinsics.h"
@@ -174,9 +175,40 @@ EXPORT(sigil_load) int32_t sigil_load(const char *source, uint32_t length) {
 /* For a host that keeps an image of the memory of a loaded source: the door. Its input is sigil_run's to take, once. */
 EXPORT(sigil_tidy) const void *sigil_tidy(void) {
     forget_output();
+    JS_FreeValue(context, compiled);
+    compiled = JS_UNDEFINED;
     door.input = heap_calloc(NULL, 1, INPUT_ROOM + 1), door.room = door.input ? INPUT_ROOM : 0;
     heap_tidy();
+    door.end = memory_end;
     return &door;
+}
+
+/* What was loaded, as bytecode: `sigil_unpack` makes it anew, without the holes that a parser leaves. */
+EXPORT(sigil_pack) int32_t sigil_pack(void) {
+    size_t size;
+    uint8_t *code = JS_WriteObject(context, &size, JS_IsUndefined(module) ? compiled : module, JS_WRITE_OBJ_BYTECODE);
+    if (!code)
+        return fail(AT_LOAD);
+    forget_output();
+    door.output = (char *)code, door.output_length = size;
+    return 0;
+}
+
+/* Room for what `sigil_pack` gave. */
+EXPORT(sigil_hold) void *sigil_hold(uint32_t size) { return heap_hold(size); }
+
+/* Takes `code`, for which sigil_hold gave room: as `sigil_load` with the source of it. */
+EXPORT(sigil_unpack) int32_t sigil_unpack(char *code, uint32_t length) {
+    JS_UpdateStackTop(runtime);
+    JSValue value = JS_ReadObject(context, (const uint8_t *)code, length, JS_READ_OBJ_BYTECODE);
+    heap_release(code, length);
+    growth = PAGE;
+    if (JS_VALUE_GET_TAG(value) == JS_TAG_MODULE)
+        module = value;
+    else
+        body = JS_IsException(value) ? value : JS_EvalFunction(context, value);
+    growth = GROWTH;
+    return JS_IsException(body);
 }
 
 /* Takes `input`, which sigil_alloc gave. */
@@ -261,7 +293,7 @@ EXPORT(sigil_prepare) int32_t sigil_prepare(char *code, uint32_t length, const u
     describe = JS_GetPropertyStr(context, hooks, "describe");
     serve = JS_GetPropertyStr(context, hooks, "serve");
     JS_FreeValue(context, hooks);
-    body = module = JS_UNDEFINED;
+    body = module = compiled = JS_UNDEFINED;
     heap_free(NULL, code);
     heap_free(NULL, (void *)hot);
     JS_RunGC(runtime);

@@ -7,17 +7,19 @@ from typing import NamedTuple
 
 TWO = struct.Struct("<2I")
 """Two of a guest's pointers or sizes."""
+_DOOR = struct.Struct("<5I")
 
 
 class Door(NamedTuple):
-    """Addresses in the guest's memory: of the `room` bytes for an input, and of the output's place and length."""
+    """Addresses in the guest's memory: of the `room` bytes for an input, of the output's place and length, of the end of what it needs."""
 
     input: int
     room: int
     output: int
+    end: int
 
     @classmethod
     def at(cls, address: int, memory: bytes) -> Door:
-        """The door at `address`, as shim.c lays it out: input, its room, output, its length."""
-        pointer, room = TWO.unpack_from(memory, address)
-        return cls(pointer, room, address + TWO.size)
+        """The door at `address`, as shim.c lays it out: input, its room, output, its length, the end."""
+        pointer, room, _, _, end = _DOOR.unpack_from(memory, address)
+        return cls(pointer, room, address + TWO.size, end)

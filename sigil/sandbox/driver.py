@@ -27,7 +27,7 @@ LINKED = b"sigil_js_v1"
 """Under this name a module imports what the JavaScript engine exports."""
 
 _REQUEST_LIMIT = 1 << 20
-_ABI = ("start", "alloc", "load", "tidy", "run", "out_ptr", "out_len")
+_ABI = ("start", "alloc", "load", "pack", "hold", "unpack", "tidy", "run", "out_ptr", "out_len")
 _NAMES = (b"memory", *(f"sigil_{verb}".encode() for verb in _ABI), preview1.START)
 
 

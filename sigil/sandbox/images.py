@@ -9,13 +9,18 @@ the answer, and one that fails says so each time: those have no image and are lo
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
+from sigil.sandbox import features
 from sigil.sandbox.door import Door
 from sigil.sandbox.driver import Driver, Host, Loaded
 
 IMAGE_BYTES = 4 << 20
 """An image has at most so many bytes; a larger one is not kept."""
+PACKED_BYTES = 8 << 10
+"""A source of so many bytes is loaded twice: the second time of the bytecode that the first time made."""
 _PAGE = 4096
 
 
@@ -49,13 +54,13 @@ class Images:
     def take(self, source: bytes, memory_bytes: int) -> Script:
         """Load `source` once, in a memory of at most `memory_bytes`. `Stopped` when that does not end by itself."""
         asked: list[bytes] = []
-        store = self._driver.open(memory_bytes, asked.append)
-        try:
-            self._driver.enter(self._engine)
-            failed = self._load(source)
-            image = None if failed or asked else self._changed(self._driver.invoke(b"sigil_tidy"))
-        finally:
-            self._driver.close(store)
+        with self._opened(memory_bytes, asked.append):
+            if self._load(source) or asked:
+                return Script(source, None)
+            packed = self._packed() if len(source) >= PACKED_BYTES else b""
+            image = None if packed else self._image()
+        if packed:
+            image = self._unpacked(packed, memory_bytes)
         return Script(source, image if image and image.weight <= IMAGE_BYTES else None)
 
     def call(self, script: Script, data: bytes, limits: tuple[int, int], host: Host) -> tuple[bool, bytes]:
@@ -73,6 +78,19 @@ class Images:
         finally:
             self._driver.close(store)
 
+    def _packed(self) -> bytes:
+        """What was loaded, as bytecode; empty when there is no room for it."""
+        return b"" if self._driver.invoke(b"sigil_pack") else self._driver.output(features.MEMORY_BYTES)
+
+    def _unpacked(self, code: bytes, memory_bytes: int) -> Image | None:
+        """An image that is loaded of bytecode: half as large, for it has none of the holes that a parser leaves."""
+        with self._opened(memory_bytes, _nobody):
+            at = self._driver.invoke(b"sigil_hold", len(code))
+            if not at:
+                return None
+            ctypes.memmove(self._driver.place(at, len(code)), code, len(code))
+            return None if self._driver.invoke(b"sigil_unpack", at, len(code)) else self._image()
+
     def _load(self, source: bytes) -> int:
         return self._driver.invoke(b"sigil_load", self._driver.give(source), len(source))
 
@@ -84,10 +102,16 @@ class Images:
             ctypes.memmove(memory + address, content, len(content))
 
     def _pristine(self) -> bytes:
-        store = self._driver.open(1 << 40, _nobody)
+        with self._opened(1 << 40, _nobody):
+            return self._memory()
+
+    @contextmanager
+    def _opened(self, memory_bytes: int, host: Host) -> Iterator[None]:
+        """A fresh instance of the engine."""
+        store = self._driver.open(memory_bytes, host)
         try:
             self._driver.enter(self._engine)
-            return self._memory()
+            yield
         finally:
             self._driver.close(store)
 
@@ -95,9 +119,12 @@ class Images:
         size = self._driver.size()
         return ctypes.string_at(self._driver.place(0, size), size)
 
-    def _changed(self, door: int) -> Image:
+    def _image(self) -> Image:
+        """What was loaded until now."""
+        door = self._driver.invoke(b"sigil_tidy")
         memory = self._memory()
-        return Image(len(memory), tuple(_differences(self._base, memory)), Door.at(door, memory))
+        found = Door.at(door, memory)
+        return Image(found.end, tuple(_differences(self._base, memory[: found.end])), found)
 
 
 def _differences(before: bytes, after: bytes) -> list[tuple[int, bytes]]:

@@ -128,7 +128,7 @@ def test_an_image_larger_than_the_memory_of_a_run_is_loaded_anew(opened: Callabl
     source = "".join(f"function f{n}(a) {{ return [a, {n}].map((x) => x + {n}); }}\n" for n in range(500)) + "return f7(1).length"
     assert sandbox.run(script(source), b"{}").output == b"2"
     with pytest.raises(ToolError, match="ENOMEM"):
-        sandbox.run(script(source), b"{}", limits=Limits(memory_bytes=1 << 20))
+        sandbox.run(script(source), b"{}", limits=Limits(memory_bytes=900 << 10))
     assert sandbox.run(script(source), b"{}").output == b"2"
 
 
@@ -166,3 +166,54 @@ def test_an_input_goes_in_whole_whether_the_door_has_room_for_it_or_not(length: 
         assert images.call(echo, text, LIMITS, nobody) == (True, text)
     assert echo.image
     assert echo.image.door.room == 2047
+
+
+FORMS = """
+class Point { #x = 1n << 70n; static at = new Point(); get x() { return `${this.#x}`; }
+  *walk() { yield* [this.#x, /a+(?<n>b)/gu.exec("xaab").groups.n] } }
+const tag = (parts, ...rest) => parts.raw.join("|") + rest;
+async function* later() { for await (const each of [1, Promise.resolve(2)]) yield each ** 2; }
+label: for (const a of [1, 2]) { for (const b of [3]) { if (a === 2) break label; } }
+const [first, { deep = 5, ...others } = {}] = [input.a, { more: [1.5, -0, NaN, "é编👍"] }];
+const all = []; for await (const each of later()) all.push(each);
+try { null.x } catch ({ message, stack }) { all.push(message, /:(\\d+):/.exec(stack)[1]) }
+const answer = [Point.at.x, [...Point.at.walk()].map(String), tag`a\\n${first}b`, all, deep, others, tag.toString(),
+  Point.toString().length, (() => { "use strict"; return typeof this })(), eval("1 + first")];
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        FORMS + "return answer",
+        f"export default async (input, env) => {{ {FORMS} return answer }}",
+        FORMS + "\n\nreturn input.nothing.at.all",
+        FORMS + "const e = new TypeError('odd'); e.code = 'EODD'; throw e",
+        "globalThis.count = 1; return [count, typeof answer]",
+    ],
+)
+def test_a_source_that_is_loaded_of_bytecode_does_what_it_does_otherwise(
+    source: str, driven: tuple[Driver, Images], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, taker = driven
+    data = b'{"a": 7}'
+    plain = taker.take(source.encode(), LIMITS[0])
+    monkeypatch.setattr(images, "PACKED_BYTES", 0)
+    packed = taker.take(source.encode(), LIMITS[0])
+    answers = {taker.call(script, data, LIMITS, nobody) for script in (plain, packed, packed, plain._replace(image=None))}
+    assert len(answers) == 1, answers
+    assert answers.pop()[0] == ("return answer" in source or "return [" in source)
+    assert plain.image
+    assert packed.image
+
+
+def test_a_large_source_has_a_dense_image(driven: tuple[Driver, Images]) -> None:
+    _, taker = driven
+    source = (
+        "".join(f"function f{n}(a, b) {{ const c = a * {n} + b; return c > 7 ? `${{c}}` : [c, a, b]; }}\n" for n in range(600))
+        + "return f599(1, 2)"
+    )
+    script = taker.take(source.encode(), LIMITS[0])
+    assert script.image
+    assert script.image.weight < 8 * len(source)
+    assert taker.call(script, b"{}", LIMITS, nobody) == (True, b'"601"')
