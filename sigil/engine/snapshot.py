@@ -14,7 +14,10 @@ from sigil.engine import wasm
 from sigil.engine.layout import written_by_calls
 from sigil.engine.unstarted import Unstarted
 
-EXPORTS = ("memory", "sigil_alloc", "sigil_load", "sigil_pack", "sigil_hold", "sigil_unpack", "sigil_tidy", "sigil_run", "sigil_out_ptr", "sigil_out_len")
+EXPORTS = (
+    *("memory", "sigil_alloc", "sigil_load", "sigil_pack", "sigil_hold", "sigil_unpack", "sigil_tidy"),
+    *("sigil_run", "sigil_out_ptr", "sigil_out_len"),
+)
 _PAGE = 65536
 _GAP = re.compile(rb"\0{32,}")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from time import monotonic
 
 from sigil.errors import BackendError
 from sigil.sandbox.child import Child, Sealed
@@ -15,19 +17,26 @@ PARKED = 32
 """How many runners may wait for a service at once, beside those that work."""
 
 
+class _Within(threading.local):
+    """How many calls of this thread wait for a service."""
+
+    depth = 0
+
+
 class Crew:
-    """Hands out runners; whoever comes when all are busy waits."""
+    """Hands out runners; whoever comes when all are busy waits for his turn."""
 
     def __init__(self, size: int, wanted: Means = PLAIN, *, strict: bool = False) -> None:
         self._size = size
         self._strict = strict
         self.means = wanted
-        self._change = threading.Condition()
+        self._lock = threading.Lock()
+        self._queue: deque[threading.Condition] = deque()
+        self._within = _Within()
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._parked: set[Child] = set()
         self._starting = 0
-        self._waiting = 0
         self._calls = 0
         self._started = 0
         self._past = {"cold": 0, "evictions": 0, "killed": 0, "renewed": 0}
@@ -55,26 +64,28 @@ class Crew:
     @contextmanager
     def parked(self, child: Child) -> Iterator[None]:
         """While its call waits for a service, a runner leaves its place to another: calls within calls need one each."""
-        with self._change:
+        with self._lock:
             if room := len(self._parked) < PARKED:
                 self._busy.discard(child)
                 self._parked.add(child)
-                self._change.notify()
+                self._call_next()
+        self._within.depth += 1
         try:
             yield
         finally:
+            self._within.depth -= 1
             if room:
-                with self._change:
+                with self._lock:
                     self._parked.discard(child)
                     self._busy.add(child)
 
     def counts(self) -> dict[str, int]:
-        with self._change:
+        with self._lock:
             alive = (*self._idle, *self._busy, *self._parked)
             return {
                 "children": len(alive),
                 "busy": len(self._busy) + len(self._parked) + self._starting,
-                "waiting": self._waiting,
+                "waiting": len(self._queue),
                 "started": self._started,
                 "killed": self._past["killed"],
                 "renewed": self._past["renewed"],
@@ -87,46 +98,64 @@ class Crew:
 
     def pids(self) -> frozenset[int]:
         """The process ids of the runners that live."""
-        with self._change:
+        with self._lock:
             return frozenset(child.pid for child in (*self._idle, *self._busy, *self._parked))
 
     def close(self) -> None:
         """End all runners, also those that are busy; whoever waits is told. Again is harmless."""
-        with self._change:
+        with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
             for child in self._busy | self._parked:
                 child.interrupt()
-            self._change.notify_all()
+            for turn in self._queue:
+                turn.notify()
         for child in idle:
             child.kill()
         self._starter.shutdown(wait=False)
 
     def _take(self, program: str, patience: float, code: bool) -> Child:
+        end = monotonic() + patience
         while True:
-            child = self._claim(program, patience, code)
+            child = self._claim(program, max(end - monotonic(), 0.0), code)
             if child is None:
                 return self._start()
+            if code and child.strict:
+                return self._renewed(child)
             if child.quiet():
                 return child
             self._drop(child)
 
+    def _renewed(self, child: Child) -> Child:
+        """A fresh runner in the place of one that takes no code, which nobody else gets meanwhile."""
+        child.kill()
+        with self._lock:
+            self._forget(child, "renewed")
+            self._starting += 1
+        return self._start()
+
     def _claim(self, program: str, patience: float, code: bool) -> Child | None:
         """An idle runner, or None and the right to start one."""
-        with self._change:
+        with self._lock:
             self._calls += 1
-            free = self._can_claim() or self._waited(patience)
-            if self._closed:
-                raise _closed()
-            if not free:
-                raise BackendError("EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment")
-            child = self._chosen(program, code)
-            if child is None:
-                self._starting += 1
-                return None
+            try:
+                free = self._may_pass() or self._waited(patience)
+                if self._closed:
+                    raise _closed()
+                if not free:
+                    raise BackendError("EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment")
+                return self._picked(program, code)
+            finally:
+                self._call_next()
+
+    def _picked(self, program: str, code: bool) -> Child | None:
+        child = self._chosen(program, code)
+        if child is None:
+            self._starting += 1
+        else:
             self._idle.remove(child)
             self._busy.add(child)
-            return child
+        return child
 
     def _chosen(self, program: str, code: bool) -> Child | None:
         """The idle runner that is best for `program`; None when a new one is better, or none is idle."""
@@ -137,26 +166,41 @@ class Crew:
         return self._idle[-1] if self._idle and full else None
 
     def _waited(self, patience: float) -> bool:
-        self._waiting += 1
-        try:
-            return self._change.wait_for(self._can_claim, patience)
-        finally:
-            self._waiting -= 1
+        """Whether the turn came. First come, first served: whoever just gave a runner back would take it again and again.
 
-    def _can_claim(self) -> bool:
-        return self._closed or len(self._busy) + self._starting < self._size
+        A call within a call goes first: until it is done, the outer one goes on with neither its work nor its time.
+        """
+        turn = threading.Condition(self._lock)
+        if self._within.depth:
+            self._queue.appendleft(turn)
+        else:
+            self._queue.append(turn)
+        try:
+            return turn.wait_for(lambda: self._closed or (self._queue[0] is turn and self._has_room()), patience)
+        finally:
+            self._queue.remove(turn)
+
+    def _may_pass(self) -> bool:
+        return self._closed or (self._has_room() and (not self._queue or self._within.depth > 0))
+
+    def _has_room(self) -> bool:
+        return len(self._busy) + self._starting < self._size
+
+    def _call_next(self) -> None:
+        if self._queue and self._has_room():
+            self._queue[0].notify()
 
     def _start(self) -> Child:
         child = None
         try:
             child = self._started_child()
         finally:
-            with self._change:
+            with self._lock:
                 self._starting -= 1
                 if child is not None:
                     self._started += 1
                     self._busy.add(child)
-                self._change.notify()
+                self._call_next()
         if self._closed:
             self._drop(child)
             raise _closed()
@@ -185,23 +229,26 @@ class Crew:
         return child
 
     def _give(self, child: Child) -> None:
-        with self._change:
+        with self._lock:
             self._busy.discard(child)
             kept = not self._closed and len(self._idle) + len(self._busy) + self._starting < self._size
             if kept:
                 self._idle.append(child)
-                self._change.notify()
+                self._call_next()
         if not kept:  # closed, or started in the place of one that was parked
             child.kill()
 
     def _drop(self, child: Child, why: str = "killed") -> None:
         child.kill()
-        with self._change:
-            self._past["cold"] += child.cold
-            self._past["evictions"] += child.evicted
-            self._past[why] += 1
-            self._busy.discard(child)
-            self._change.notify()
+        with self._lock:
+            self._forget(child, why)
+            self._call_next()
+
+    def _forget(self, child: Child, why: str) -> None:
+        self._past["cold"] += child.cold
+        self._past["evictions"] += child.evicted
+        self._past[why] += 1
+        self._busy.discard(child)
 
 
 def _closed() -> BackendError:

@@ -36,7 +36,7 @@ SEALS, POOLED = 1, 2
 
 _TIMEVAL = struct.Struct("ll")
 _HEADER = struct.Struct("!BI")
-_RUN = struct.Struct("!BBIIIB")
+_RUN = struct.Struct("!BIIIB")
 _SIZE = struct.Struct("!I")
 _ASK = struct.Struct("!BI")
 _CHUNK = 64 << 10
@@ -80,12 +80,11 @@ class Late(Exception):
 
 
 class Run(NamedTuple):
-    """An order: run `digest` on `data`. `linked`: to the engine. `pending`: services without an owner's yes."""
+    """An order: run `digest` on `data`. `linked`: to the engine."""
 
     digest: str
     linked: bool
     grants: frozenset[str]
-    pending: frozenset[str]
     timeout_ms: int
     memory_bytes: int
     output_bytes: int
@@ -95,21 +94,20 @@ class Run(NamedTuple):
 def pack_run(run: Run) -> bytes:
     digest = run.digest.encode("ascii")
     flags = _bits(run.grants) | (_LINKED if run.linked else 0)
-    head = _RUN.pack(flags, _bits(run.pending), run.timeout_ms, run.memory_bytes, run.output_bytes, len(digest))
+    head = _RUN.pack(flags, run.timeout_ms, run.memory_bytes, run.output_bytes, len(digest))
     return b"".join((head, digest, run.data))
 
 
 def unpack_run(payload: bytes) -> Run:
     try:
-        flags, waiting, timeout_ms, memory_bytes, output_bytes, size = _RUN.unpack_from(payload)
+        flags, timeout_ms, memory_bytes, output_bytes, size = _RUN.unpack_from(payload)
         at = _RUN.size + size
         digest = payload[_RUN.size : at].decode("ascii")
     except (struct.error, UnicodeDecodeError):
         raise Breach("not an order") from None
     if len(payload) < at:
         raise Breach("an order is cut short")
-    grants, pending = _names(flags), _names(waiting)
-    return Run(digest, bool(flags & _LINKED), grants, pending, timeout_ms, memory_bytes, output_bytes, payload[at:])
+    return Run(digest, bool(flags & _LINKED), _names(flags), timeout_ms, memory_bytes, output_bytes, payload[at:])
 
 
 @cache
@@ -185,7 +183,7 @@ def unpack_answer(payload: bytes) -> tuple[bytes, list[str]]:
     parts: list[bytes] = []
     at = 0
     try:
-        while at < len(payload) or not parts:
+        while (at < len(payload) or not parts) and len(parts) <= LOG_LINES + 1:
             (size,) = _SIZE.unpack_from(payload, at)
             at += _SIZE.size + size
             parts.append(payload[at - size : at])

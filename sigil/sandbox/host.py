@@ -53,11 +53,8 @@ class Host:
         if operation not in _OWN and operation not in OPERATIONS:
             raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
         permission = service_of(operation)
-        if permission in self._run.grants:
-            return
-        if permission in self._run.pending:
-            raise Denied("EPERM", f"{operation} waits for an owner's grant: `sigil grant NAME`")
-        raise Denied("EPERM", f"{operation} is not declared: add permissions.{permission} to the manifest")
+        if permission not in self._run.grants:
+            raise Denied("EPERM", f"{operation} is not declared: add permissions.{permission} to the manifest")
 
     def _passed_on(self, operation: str, argument: Any) -> bytes:
         try:

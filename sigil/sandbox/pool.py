@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 import weakref
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -40,6 +42,7 @@ from sigil.sandbox.supplies import Supplies
 
 TEXT_BYTES = 256 << 10
 TIMEOUT_LIMIT_MS = 60_000
+UPLOAD_PATIENCE = 60.0
 _GUEST_CODE = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 _NOT_THE_GUESTS = frozenset(
     ("ENOTRESIDENT", "ENOTOOL", "EDAMAGED", "EINTERRUPTED", "ESTOPPED", "EUNAVAILABLE", "EBUSY", "ETESTS", "ETIMEDOUT")
@@ -61,6 +64,7 @@ class Sandbox:
         self._way = way
         self._wanted = wanted(way)
         self._press = Press()
+        self._uploads = threading.Lock()  # one at a time, so that a run that needs a compiler finds one
         self._codes = Codes(cache, self._press)
         self._supplies = Supplies(engine, self._codes)
         self._crew = Crew(children, self._wanted, strict=way == "fast")
@@ -94,9 +98,17 @@ class Sandbox:
         """Whether an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE says why not."""
         try:
             scan(wasm, ABIS[abi])
-            self._codes.code(wasm)
+            self._compiled(wasm)
         except Unfit as unfit:
             raise Refused("EMODULE", str(unfit)) from None
+
+    def _compiled(self, wasm: bytes) -> None:
+        if not self._uploads.acquire(timeout=UPLOAD_PATIENCE):
+            raise BackendError("EBUSY", "too many modules are being checked", source="sandbox", suggestion="try again in a minute")
+        try:
+            self._codes.code(wasm)
+        finally:
+            self._uploads.release()
 
     def assemble(self, text: bytes) -> bytes:
         """The module that a WAT text (UTF-8, at most 256 KiB) describes, not checked yet; `Refused` EMODULE when it is none."""
@@ -149,14 +161,18 @@ class Sandbox:
             raise ToolError("EMODULE", str(unfit)) from None
 
     def _obeyed_by_one(self, program: Program, order: Run, patience: float, services: Services) -> tuple[float, Kind, bytes, bool]:
+        """What turns out to be code, after a runner was chosen that takes none any more, goes to one that does.
+
+        No runner waits for a compiler: who finds that one is needed gives his runner back for so long.
+        """
         code = program.kind != "js" or not self._wanted.images
-        while True:
-            try:
-                with self._crew.runner(program.digest, patience, code=code) as child:
+        for takes_code in (code, True, True):
+            with suppress(Sealed), self._crew.runner(program.digest, patience, code=takes_code) as child:
+                if program.digest in child.shelf or self._supplies.at_hand(program, images=self._wanted.images):
                     started = perf_counter()
                     return started, *child.obey(order, partial(self._fetch, program), partial(self._serve, child, services))
-            except Sealed:  # that runner has made room for one that takes code
-                code = True
+            self._fetch(program, program.digest)
+        raise BackendError("EUNAVAILABLE", "no runner takes this program's code", source="sandbox", suggestion="try again in a moment")
 
     def _serve(self, child: Child, services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
         with self._crew.parked(child):
@@ -173,7 +189,6 @@ def _order(program: Program, input: bytes, grants: Grants, limits: Limits) -> Ru
         digest=program.digest,
         linked=program.kind == "js",
         grants=frozenset(name for name in OWN if getattr(grants, name)) | (grants.services & SERVICES.keys()),
-        pending=frozenset(grants.pending),
         timeout_ms=min(max(limits.timeout_ms, 1), TIMEOUT_LIMIT_MS),
         memory_bytes=min(max(limits.memory_bytes, 0), MEMORY_BYTES),
         output_bytes=min(max(limits.output_bytes, 0), OUTPUT_LIMIT),
@@ -188,8 +203,8 @@ def _failure(payload: bytes, order: Run) -> SigilError:
         words, logs = payload, []
     code, _, message = words.decode("utf-8", "replace").partition(" ")
     if code == "EUNAVAILABLE":
-        return BackendError(code, one_line(message), source="sandbox")
-    known = ToolError(code if code in _OUR_CODES else "ETRAP", one_line(message))
+        return BackendError(code, "there is no address space for a guest's memory", source="sandbox")
+    known = ToolError(code if code in _OUR_CODES else "ETRAP", one_line(message[:LOG_CHARACTERS]))
     return _with(map(_line, logs), _timed_out(order) if code == "ETIMEDOUT" else known)
 
 
@@ -213,7 +228,7 @@ def _answer(payload: bytes, order: Run) -> tuple[bytes, tuple[str, ...]]:
 
 
 def _line(said: str) -> str:
-    return one_line(said, LOG_CHARACTERS)
+    return one_line(said[: 2 * LOG_CHARACTERS], LOG_CHARACTERS)
 
 
 def _guests(output: bytes) -> ToolError:

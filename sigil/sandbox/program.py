@@ -31,16 +31,15 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What a run may ask of its host.
+    """What a run may ask of its host. `services`: what the server answers for it, of `http`, `kv` and `call`.
 
-    `services`: what the server answers for it, of `http`, `kv` and `call`. `pending`: those that are declared but wait for an owner.
+    What is declared but waits for an owner is the services' to refuse: they know its name and what of it waits.
     """
 
     clock: bool = False
     random: bool = False
     log: bool = False
     services: frozenset[str] = frozenset()
-    pending: tuple[str, ...] = ()
 
 
 class Services(Protocol):

@@ -14,7 +14,6 @@ from sigil.sandbox.frames import (
     FRAME_LIMIT,
     GRANTS,
     OPERATIONS,
-    SERVICES,
     Breach,
     Channel,
     Kind,
@@ -32,7 +31,7 @@ ANY = frozenset(Kind)
 SIZES = st.integers(0, 2**32 - 1)
 RUNS = st.builds(
     Run, st.text("abc0:-", max_size=128), st.booleans(), st.frozensets(st.sampled_from(sorted(GRANTS))),
-    st.frozensets(st.sampled_from(sorted(SERVICES))), SIZES, SIZES, SIZES, st.binary(max_size=100),
+    SIZES, SIZES, SIZES, st.binary(max_size=100),
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ import pytest
 from sigil.errors import BackendError, ToolError
 from sigil.sandbox import spawn
 from sigil.sandbox.child import Child, Supply
-from sigil.sandbox.frames import Breach, Channel, Kind, Late, Run, pack_answer, pack_ask
+from sigil.sandbox.frames import Breach, Channel, Kind, Late, Run, pack_answer, pack_ask, unpack_answer
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Limits
 from sigil.sandbox.shelf import Held, Shelf
@@ -300,7 +300,7 @@ def test_a_child_that_breaks_the_protocol_breaks_nothing_else(name: str) -> None
     child = Child.__new__(Child)
     child._channel = Channel(ours)
     child.shelf = Shelf()
-    order = Run("x", False, frozenset(), frozenset(), 1000, 1 << 20, 100, b"1")
+    order = Run("x", False, frozenset(), 1000, 1 << 20, 100, b"1")
     with ours, theirs:
         HOSTILE[name](theirs)
         with pytest.raises(Breach):
@@ -315,7 +315,7 @@ def test_an_answer_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     with ours, theirs:
         theirs.sendall(b"\x06\0\0\0\x09abc")
         with pytest.raises(Late):
-            child.obey(Run("x", False, frozenset(), frozenset(), 1, 1 << 20, 100, b"1"), lambda _: Supply(b"wasm", Held(0)), nobody)
+            child.obey(Run("x", False, frozenset(), 1, 1 << 20, 100, b"1"), lambda _: Supply(b"wasm", Held(0)), nobody)
 
 
 def test_lies_about_the_answer_are_not_believed(monkeypatch: pytest.MonkeyPatch, opened: Callable[..., Sandbox]) -> None:
@@ -333,3 +333,36 @@ def test_lies_about_the_answer_are_not_believed(monkeypatch: pytest.MonkeyPatch,
         with pytest.raises(ToolError) as caught:
             sandbox.run(ECHO, b"1")
         assert f"{caught.value.code}: {caught.value.message}" == expected
+
+
+def test_nobodys_runner_waits_for_a_compiler(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened(children=1)
+    sandbox.run(ECHO, b"1")
+    large = program(guest("(drop (i32.const 70))" * 400 + "(global.set $n (local.get 1)) (i32.const 0)"))
+    compilers = sandbox._press._children
+    with ThreadPoolExecutor(1) as threads:
+        compilers.acquire()
+        compilers.acquire()
+        cold = threads.submit(sandbox.run, large, b"2")
+        for _ in range(20):
+            assert sandbox.run(ECHO, b"1", limits=Limits(patience_ms=2000)).output == b"1"
+        assert not cold.done()
+        compilers.release()
+        compilers.release()
+        assert cold.result(30).cold
+    assert sandbox.stats()["killed"] == 0
+
+
+def test_a_module_weighs_what_its_native_code_does(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened(children=1)
+    wide = program(
+        guest("(local $v v128)" + "(local.set $v (f32x4.nearest (local.get $v)))" * 3000 + "(global.set $n (local.get 1)) (i32.const 0)")
+    )
+    sandbox.check(wide.load())
+    sandbox.run(wide, b"1")
+    assert sandbox.stats()["bytes"] > 8 * len(wide.load())
+
+
+def test_a_runner_that_lies_about_how_much_it_said_is_found_out_soon() -> None:
+    with pytest.raises(Breach):
+        unpack_answer(bytes(4 << 20))

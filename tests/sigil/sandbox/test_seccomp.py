@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,28 @@ def test_a_runner_of_scripts_is_renewed_for_its_first_module_and_then_runs_both(
         assert sandbox.run(program(guest(more=f"(func (result i32) (i32.const {number}))")), b"1").output == b"1"
     stats = sandbox.stats()
     assert (stats["renewed"], stats["killed"], stats["children"]) == (1, 0, 1)
+
+
+@filtered
+def test_a_module_among_scripts_gets_a_runner_of_its_own_at_once(opened: Callable[..., Sandbox]) -> None:
+    sandbox, done = opened(), threading.Event()
+
+    def scripts() -> None:
+        while not done.is_set():
+            assert sandbox.run(script("return 1"), b"1").output == b"1"
+
+    with ThreadPoolExecutor(2) as pool:
+        others = [pool.submit(scripts) for _ in range(2)]
+        try:
+            for number in range(8):
+                assert sandbox.run(program(guest()), b"%d" % number).output == b"%d" % number
+        finally:
+            done.set()
+        for other in others:
+            other.result()
+    stats = sandbox.stats()
+    assert stats["renewed"] <= 8
+    assert (stats["killed"], stats["children"]) == (0, 1)
 
 
 @filtered
