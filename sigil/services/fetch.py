@@ -9,21 +9,26 @@ from typing import NoReturn
 
 from sigil.errors import Refused, ToolError
 from sigil.protocol import Json
-from sigil.services import placeholders
+from sigil.services import placeholders, scrubbing
 from sigil.services.asked import Asked, asked, reply
-from sigil.services.headers import CREDENTIALS, bodiless
-from sigil.services.hop import Answer, Hop, Web
+from sigil.services.headers import CREDENTIALS, bodiless, plain
+from sigil.services.hop import Answer, Asker, Hop, Web
 from sigil.services.placeholders import Values
 from sigil.services.rules import HttpRule, SecretRule
 from sigil.services.urls import Target
 
 REDIRECTS_MOST = 5
+AGENT = "main"
+"""The namespace that `sigil` means when it is told none."""
 _MOVED = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What one capability may fetch, and which of it waits for an owner. `values`: its granted secrets, read when they are needed."""
+    """What one capability may fetch, and which of it waits for an owner. `values`: its granted secrets, read when they are needed.
+
+    `namespace`: whose owners grant it, and for whom it asks; empty for the agent's own.
+    """
 
     name: str
     http: tuple[HttpRule, ...]
@@ -31,6 +36,12 @@ class Rights:
     secrets: tuple[SecretRule, ...]
     secrets_waiting: tuple[SecretRule, ...]
     values: Callable[[], Values]
+    namespace: str = ""
+
+    @property
+    def asker(self) -> Asker:
+        """For whom its requests are sent."""
+        return Asker(self.namespace.partition("~")[0], f"{self.namespace}/{self.name}")
 
     def demand(self, method: str, target: Target) -> None:
         """`Refused` EPERM that says what is missing unless the request is granted."""
@@ -38,20 +49,27 @@ class Rights:
             return
         what = f"{method} {target.scheme}://{target.authority}{target.path}"
         if any(rule.allows(method, target) for rule in self.http_waiting):
-            raise Refused("EPERM", f"{what} waits for an owner's grant: `sigil grant {self.name}`")
+            raise Refused("EPERM", f"{what} waits for an owner's grant: `sigil grant {self.name}{self._where}`")
         raise Refused("EPERM", f"{what} is not declared: add permissions.http to the manifest")
 
     def secret(self, name: str, target: Target) -> bool:
         """Whether `name` is a secret of this capability; `Refused` EPERM when it is, but must not go to `target`."""
         if any(rule.name == name and rule.fits(target) for rule in self.secrets):
             if name not in self.values():
-                raise Refused("EPERM", f"the secret {name} is not set: `sigil secret set {name}`")
+                raise Refused("EPERM", f"the secret {name} is not set: `sigil secret set {name}{self._where}`")
             return True
         if any(rule.name == name and rule.fits(target) for rule in self.secrets_waiting):
-            raise Refused("EPERM", f"the secret {name} waits for an owner's grant: `sigil grant {self.name}`")
+            raise Refused("EPERM", f"the secret {name} waits for an owner's grant: `sigil grant {self.name}{self._where}`")
         if any(rule.name == name for rule in (*self.secrets, *self.secrets_waiting)):
-            raise Refused("EPERM", f"the secret {name} is not for {target.scheme}://{target.authority}")
+            why = "" if target.scheme == "https" else ": secrets go by https alone"
+            raise Refused("EPERM", f"the secret {name} is not for {target.scheme}://{target.authority}{why}")
         return False
+
+    @property
+    def _where(self) -> str:
+        """The option that names the namespace, for a person whose agent has another one."""
+        agent = self.namespace.partition("~")[0]
+        return f" --namespace {agent}" if agent not in ("", AGENT) else ""
 
 
 def fetch(web: Web, rights: Rights, argument: Json, seconds: float) -> Json:
@@ -85,20 +103,20 @@ def _filled(wanted: Asked, rights: Rights, *, written: bool) -> Hop:
     used = {name for name in placeholders.named(query, *values, wanted.body) if rights.secret(name, target)}
     _demand_credentials(wanted, rights, used)
     if not used:
-        return Hop(wanted.method, target, wanted.headers, wanted.body)
+        return Hop(wanted.method, target, wanted.headers, wanted.body, rights.asker)
     known = {name: rights.values()[name] for name in used}
     headers = tuple((name, placeholders.in_header(value, known)) for name, value in wanted.headers)
     if not all(value.isascii() for _, value in headers):
         raise Refused("EPERM", "a secret that is not plain ASCII does not go into a header", source="http")
     body = placeholders.in_body(wanted.body, dict(wanted.headers).get("content-type", ""), known)
-    return Hop(wanted.method, target.asking(placeholders.in_query(query, known)) if written else target, headers, body)
+    return Hop(wanted.method, target.asking(placeholders.in_query(query, known)) if written else target, headers, body, rights.asker)
 
 
 def _demand_credentials(wanted: Asked, rights: Rights, used: set[str]) -> None:
     for name, value in wanted.headers:
         if name == "authorization" and not placeholders.named(value) & used:
             _refuse("authorization is set from a secret alone: declare it, and write {{NAME}}")
-        if name in ("range", "if-range") and rights.secrets:
+        if plain(name) in ("range", "if-range") and rights.secrets:
             _refuse(f"the header {name} could cut a secret in two")
 
 
@@ -117,7 +135,7 @@ def _moved(wanted: Asked, status: int, location: str, rights: Rights) -> Asked:
     if target.origin == wanted.target.origin:
         return moved
     own = {rule.name for rule in rights.secrets}
-    if placeholders.named(moved.body) & own or placeholders.scrubbed_text(target.url, rights.values()) != target.url:
+    if placeholders.named(moved.body) & own or scrubbing.scrubbed_text(target.url, rights.values()) != target.url:
         _refuse("a redirect would carry a secret to another host")
     kept = tuple((name, value) for name, value in moved.headers if name not in CREDENTIALS and not placeholders.named(value) & own)
     return replace(moved, headers=kept)
@@ -127,12 +145,12 @@ def _scrubbed(answer: Answer, rights: Rights) -> Answer:
     if not rights.secrets:
         return answer
     values = rights.values()
-    headers = tuple((placeholders.scrubbed_text(name, values), placeholders.scrubbed_text(value, values)) for name, value in answer.headers)
-    return Answer(answer.status, placeholders.scrubbed_text(answer.reason, values), headers, placeholders.scrubbed(answer.body, values))
+    headers = tuple((scrubbing.scrubbed_name(name, values), scrubbing.scrubbed_field(value, values)) for name, value in answer.headers)
+    return Answer(answer.status, scrubbing.scrubbed_field(answer.reason, values), headers, scrubbing.scrubbed(answer.body, values))
 
 
 def _shown(target: Target, rights: Rights) -> str:
-    return placeholders.scrubbed_text(target.url, rights.values()) if rights.secrets else target.url
+    return scrubbing.scrubbed_text(target.url, rights.values()) if rights.secrets else target.url
 
 
 def _refuse(why: str) -> NoReturn:

@@ -16,11 +16,20 @@ CHARACTERS_MOST = 16_384
 """Of all names and values of a request, and of an answer, together."""
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
+_SIGN = re.compile(r"[^a-z0-9]", re.ASCII)
 _VALUE = re.compile(r"[\t\x20-\x7e]*", re.ASCII)
 _HOP = frozenset("connection keep-alive te trailer trailers transfer-encoding upgrade proxy-connection".split())
 _OURS = _HOP | frozenset("host content-length expect cookie cookie2 date dnt via origin referer forwarded".split())
 """What the host itself decides (the fetch standard's forbidden names), and what would speak for somebody else."""
-_PREFIXES = ("proxy-", "sec-", "x-forwarded-", "x-real-ip", "x-sigil-")
+_OTHERWISE = frozenset("x-http-method x-http-method-override x-method-override x-original-method".split())
+_OTHERWHERE = frozenset("x-original-url x-original-uri x-rewrite-url x-original-path".split())
+"""What makes frameworks and proxies take a request for one of another method, or for another path, than was granted."""
+_ELSEWHERE = frozenset("x-host x-original-host x-http-host-override x-backend-host x-server-name".split())
+_SOMEBODY = frozenset("true-client-ip x-client-ip client-ip x-cluster-client-ip x-originating-ip x-remote-ip x-remote-addr".split())
+_REFUSED = _OURS | _OTHERWISE | _OTHERWHERE | _ELSEWHERE | _SOMEBODY
+_PREFIXES = ("proxy-", "sec-", "x-forwarded", "x-original-forwarded", "x-real-ip", "x-sigil-")
+_CARRIERS = ("x-envoy-", "x-accel-", "cf-connecting-", "fastly-client-")
+"""What proxies tell the servers behind them."""
 _DROPPED = frozenset(("accept-encoding",))
 """Answers come as they are: a compressed one could hide a secret's value from the scrubbing."""
 _UNSEEN = _HOP | frozenset("set-cookie set-cookie2 content-length content-encoding proxy-authenticate proxy-authorization".split())
@@ -32,10 +41,15 @@ def outgoing(given: Json) -> Headers:
     """The header fields of a guest's request, names in lower case; what a guest may not set is EPERM, what is none EINVAL."""
     if not isinstance(given, list) or len(given) > FIELDS_MOST:
         _wrong(f"headers are at most {FIELDS_MOST} pairs of a name and a value")
-    kept = tuple(field for field in map(_field, given) if field[0] not in _DROPPED)
+    kept = tuple(field for field in map(_field, given) if plain(field[0]) not in _DROPPED)
     if sum(len(name) + len(value) for name, value in kept) > CHARACTERS_MOST:
         _wrong(f"headers have at most {CHARACTERS_MOST:,} characters together")
     return kept
+
+
+def plain(name: str) -> str:
+    """The name as a server may read it: where fields become variables, `transfer_encoding` and `transfer-encoding` are one."""
+    return _SIGN.sub("-", name)
 
 
 def incoming(given: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -63,7 +77,7 @@ def _field(pair: Json) -> tuple[str, str]:
         _wrong(f"not a header's name: {one_line(name, 40)!r}")
     if not _VALUE.fullmatch(value):
         _wrong(f"the header {name} holds more than visible ASCII")
-    if name in _OURS or name.startswith(_PREFIXES):
+    if plain(name) in _REFUSED or plain(name).startswith(_PREFIXES + _CARRIERS):
         raise Refused("EPERM", f"the header {name} is the host's to set")
     return name, value
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sigil.services.headers import Headers
 from sigil.services.urls import Target
 
 REPLY_BYTES = 700 * 1024
 """Of an answer's body: in base64 and with its headers it fits into the 1 MiB that a run is answered."""
+
+
+class Asker(NamedTuple):
+    """For whom a request is sent. `namespace`: whose share of the connections it takes; `capability`: who may use its connection again."""
+
+    namespace: str = ""
+    capability: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +27,7 @@ class Hop:
     target: Target
     headers: Headers
     body: bytes
+    asker: Asker = Asker()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,21 @@
-"""One request over the network: a bounded pool of guarded connections, an answer read up to its limit and in plain."""
+"""One request over the network: over a guarded connection, an answer read up to its limit and in plain."""
 
 from __future__ import annotations
 
 import ssl
-import time
 import zlib
 from collections.abc import Iterator
 
 import httpcore
 
 from sigil.errors import Refused, ToolError
+from sigil.services.connections import Connections
 from sigil.services.guard import Guarded, Resolve, look_up
 from sigil.services.headers import Headers, incoming
 from sigil.services.hop import REPLY_BYTES, Answer, Hop
 
-CONNECTIONS, KEPT, KEPT_SECONDS = 20, 10, 30.0
+PIECES_MOST = 10_000
+"""Of an answer's body, of which each takes its time however small it is."""
 
 
 class Line:
@@ -30,17 +31,11 @@ class Line:
     ) -> None:
         self.loopback = loopback
         self._guard = Guarded(resolve, loopback=loopback, inner=inner)
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=context,
-            max_connections=CONNECTIONS,
-            max_keepalive_connections=KEPT,
-            keepalive_expiry=KEPT_SECONDS,
-            network_backend=self._guard,
-        )
+        self._connections = Connections(self._guard, context)
 
     def send(self, hop: Hop, seconds: float) -> Answer:
         """The answer to one request, no redirect followed; `ToolError` ENET when there is none in time."""
-        self._guard.deadlines.end = time.monotonic() + seconds
+        self._guard.allowance.begin(seconds, hop.asker.namespace)
         try:
             return self._sent(hop, seconds)
         except httpcore.TimeoutException:
@@ -51,7 +46,7 @@ class Line:
 
     def close(self) -> None:
         """Close every connection."""
-        self._pool.close()
+        self._connections.close()
         self._guard.close()
 
     def _sent(self, hop: Hop, seconds: float) -> Answer:
@@ -63,15 +58,16 @@ class Line:
             ),
             headers=_fields(hop),
             content=hop.body,
-            extensions={"timeout": {"pool": seconds, "connect": seconds, "read": seconds, "write": seconds}},
         )
-        response = self._pool.handle_request(request)
-        try:
-            body = b"" if hop.method == "HEAD" else b"".join(_plain(response))
-            reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
-            return Answer(response.status, reason, incoming(response.headers), body)
-        finally:
-            response.close()
+        with self._connections.lent(target, hop.asker, seconds) as connection:
+            response = connection.handle_request(request)
+            self._guard.allowance.go_on()
+            try:
+                body = b"" if hop.method == "HEAD" else b"".join(_plain(response))
+                reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
+                return Answer(response.status, reason, incoming(response.headers), body)
+            finally:
+                response.close()
 
 
 def open_line(*, loopback: bool = False) -> Line:
@@ -88,17 +84,25 @@ def _fields(hop: Hop) -> list[tuple[bytes, bytes]]:
 
 def _plain(response: httpcore.Response) -> Iterator[bytes]:
     """The body in pieces, decoded when the server compressed it unasked, and never more than the limit."""
-    coding = next((value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"), b"identity")
-    if coding not in (b"", b"identity", b"gzip", b"x-gzip", b"deflate"):
+    codings = [coding for coding in _codings(response) if coding not in (b"", b"identity")]
+    if len(codings) > 1 or not set(codings) <= {b"gzip", b"x-gzip", b"deflate"}:
         raise ToolError("ENET", "the answer is encoded in a way that nobody asked for", source="http")
-    decoder = None if coding in (b"", b"identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None
     room = REPLY_BYTES
-    for piece in response.iter_stream():
+    for number, piece in enumerate(response.iter_stream()):
+        if number >= PIECES_MOST:
+            raise ToolError("ENET", "the answer comes in too many pieces", source="http")
         data = _inflated(decoder, piece, room) if decoder else piece
         room -= len(data)
         if room < 0:
             raise Refused("ETOOBIG", f"the answer has more than {REPLY_BYTES:,} bytes", source="http")
         yield data
+
+
+def _codings(response: httpcore.Response) -> list[bytes]:
+    """All that any field says, one after the other."""
+    said = b",".join(value for name, value in response.headers if name.lower() == b"content-encoding")
+    return [coding.strip().lower() for coding in said.split(b",")]
 
 
 def _inflated(decoder: zlib._Decompress, piece: bytes, room: int) -> bytes:

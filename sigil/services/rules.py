@@ -100,7 +100,11 @@ def _place(text: str, place: str) -> tuple[str, int]:
         host, port = place_of(place, PORTS["https"])
     except ToolError as problem:
         _wrong(text, problem.message)
-    return host, port if re.search(r":[0-9]+$", place) and not place.endswith("]") else _NO_PORT
+    name, named = f"[{host}]" if ":" in host else host, re.search(r":[0-9]+$", place) is not None
+    if place != (f"{name}:{port}" if named else name):
+        # who grants it has to see where it goes, and letters of other scripts look like those of a host that is known
+        _wrong(text, f"write the host as {name}{f':{port}' if named else ''}: that is where it goes")
+    return host, port if named else _NO_PORT
 
 
 def _path(text: str, path: str) -> str:

@@ -133,7 +133,7 @@ def test_what_was_changed_while_the_owner_looked_is_not_granted(registry: LocalR
     deploy(registry, "far", FETCH + ";", MODEL, **asking(server))
     with pytest.raises(Conflict, match="changed while you looked"):
         registry.granting.grant("far", PERSON, seen)
-    assert registry.granting.rows(PERSON)[0]["state"] == "waits"
+    assert next(registry.granting.rows(PERSON))["state"] == "waits"
 
 
 def test_remove_stops_a_resident_digest_and_forgets_grants_and_store(registry: LocalRegistry, server: Scripted) -> None:
@@ -171,7 +171,7 @@ if (input.fail) throw new Error(turned); console.log(turned); return [text, turn
     assert text == f"you sent Bearer {{{{KEY}}}} {VALUE[::-1]}"  # turned around it is another text, until somebody turns it back
     assert "{{KEY}}" in turned
     assert VALUE not in f"{ran.output!r} {ran.logs} {failed} {failed.message} {failed.logs} {registry.inspect('far', PERSON)}"
-    assert registry.secrets.rows(PERSON)[0].keys() == {"secret", "at", "by"}
+    assert next(registry.secrets.rows(PERSON)).keys() == {"secret", "at", "by"}
     registry.secrets.remove("KEY", PERSON)
     assert "the secret KEY is not set" in failure(registry, "far").message
 
@@ -180,7 +180,7 @@ if (input.fail) throw new Error(turned); console.log(turned); return [text, turn
 def test_a_secret_that_could_not_be_scrubbed_or_sent_is_refused(registry: LocalRegistry, value: str) -> None:
     with pytest.raises(UsageError, match="EINVAL"):
         registry.secrets.set("KEY", value, PERSON)
-    assert registry.secrets.rows(PERSON) == []
+    assert list(registry.secrets.rows(PERSON)) == []
 
 
 KEEP = "if ('put' in input) await env.KV.put('k', input.put); return await env.KV.get('k')"

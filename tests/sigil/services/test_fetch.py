@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -136,6 +137,30 @@ def test_what_is_not_granted_is_told_apart_from_what_waits(server: Scripted, lin
     assert len(server.requests) == 1
 
 
+def test_who_has_to_grant_it_is_told_where_it_is_not_the_agents_own(server: Scripted, lines: Lines) -> None:
+    place = f"127.0.0.1:{server.port}"
+    carry: dict[str, Any] = {"headers": [["x-key", "{{KEY}}"]]}
+    waiting = rights(waiting=(f"GET {place}/",))
+    for namespace, where in (("main", ""), ("alice", " --namespace alice"), ("alice~telegram:1", " --namespace alice")):
+        with pytest.raises(Refused, match=f"`sigil grant far{where}`$"):
+            ask(lines(), replace(waiting, namespace=namespace), server.url)
+        secret = replace(rights(f"GET {place}/", secrets_waiting=(f"KEY@{place}",)), namespace=namespace)
+        with pytest.raises(Refused, match=f"`sigil grant far{where}`$"):
+            ask(lines(), secret, f"https://{place}/", **carry)
+        unset = replace(rights(f"GET {place}/", secrets=(f"KEY@{place}",)), namespace=namespace)
+        with pytest.raises(Refused, match=f"`sigil secret set KEY{where}`$"):
+            ask(lines(), unset, f"https://{place}/", **carry)
+    assert not server.requests
+
+
+def test_a_secret_is_not_sent_in_the_clear_to_this_machine_either(server: Scripted, lines: Lines) -> None:
+    place = f"127.0.0.1:{server.port}"
+    right = rights(f"GET {place}/", secrets=(f"KEY@{place}",), KEY=VALUE)
+    with pytest.raises(Refused, match=f"the secret KEY is not for http://{place}: secrets go by https alone"):
+        ask(lines(), right, server.url, headers=[["x-key", "{{KEY}}"]])
+    assert not server.requests
+
+
 def test_plain_http_is_for_this_machine_in_tests_alone(server: Scripted, lines: Lines) -> None:
     with pytest.raises(Refused, match="only https"):
         ask(lines(loopback=False), anywhere(server), server.url)
@@ -249,6 +274,25 @@ def test_a_compressed_echo_does_not_hide_the_secret(secure: Callable[..., Script
     assert api.requests[0].headers["accept-encoding"] == "identity"
     with pytest.raises(ToolError, match="ENET"):
         ask(lines(), with_secret(api), f"https://api.example.test:{api.port}/br")
+
+
+def test_two_codings_do_not_hide_the_secret(server: Scripted, lines: Lines) -> None:
+    packed = gzip.compress(b"x")
+    server.says["/after"] = Answer(200, packed, {"content-encoding": "identity", "Content-Encoding": "gzip"})
+    server.says["/twice"] = Answer(200, gzip.compress(packed), {"content-encoding": "gzip, gzip"})
+    assert body_of(ask(lines(), anywhere(server), f"{server.url}/after")) == b"x"
+    with pytest.raises(ToolError, match="encoded in a way that nobody asked for"):
+        ask(lines(), anywhere(server), f"{server.url}/twice")
+
+
+def test_a_secret_in_the_head_of_an_answer_is_taken_out_too(secure: Callable[..., Scripted], lines: Lines) -> None:
+    api = secure("api.example.test")
+    value = "pässwörd-12"
+    api.says["/"] = Answer(200, b"", {"x-echo": value.encode().decode("latin-1"), "x-other": value, f"X-{VALUE.replace('/', '_')}": "1"})
+    right = replace(with_secret(api, KEY=value), secrets=(*with_secret(api).secrets, secret_rule("NAME@other.example")))
+    right = replace(right, values=lambda: {"KEY": value, "NAME": VALUE.replace("/", "_")})
+    headers = dict(map(tuple, ask(lines(), right, f"https://api.example.test:{api.port}/")["headers"]))
+    assert (headers["x-echo"], headers["x-other"], headers["x-{{NAME}}"]) == ("{{KEY}}", "{{KEY}}", "1")
 
 
 def test_a_secret_is_sent_nowhere_else(secure: Callable[..., Scripted], server: Scripted, lines: Lines) -> None:

@@ -19,7 +19,7 @@ ALLOWED = [
     ("GET api.example.com:8443/", "GET", "https://api.example.com:8443/"),
     ("GET [2606:4700::1111]/", "GET", "https://[2606:4700:0::1111]/x"),
     ("GET 127.0.0.1:8080/", "GET", "http://127.0.0.1:8080/x"),
-    ("GET bücher.example/", "GET", "https://xn--bcher-kva.example/"),
+    ("GET xn--bcher-kva.example/", "GET", "https://bücher.example/"),
 ]
 DENIED = [
     ("GET api.example.com/v1/", "POST", "https://api.example.com/v1/x"),
@@ -62,6 +62,23 @@ def test_a_rule_covers_nothing_else(rule: str, method: str, url: str) -> None:
 def test_a_rule_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="EMANIFEST"):
         http_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("place", "plain"),
+    [
+        ("\u0430pi.github.com", "xn--pi-6kc.github.com"), ("api.github.com\u3002evil.example", "api.github.com.evil.example"),
+        ("api.github.com\uff61evil.example", "api.github.com.evil.example"), ("\uff47ithub.com", "github.com"),
+        ("api\u00ad.github.com", "api.github.com"), ("github.com\u01c0x.example", "github.xn--comx-2kb.example"),
+        ("API.GitHub.com", "api.github.com"), ("bücher.example:8443", "xn--bcher-kva.example:8443"),
+        ("api.example.com:0443", "api.example.com:443"), ("[2606:4700:0::1111]", "[2606:4700::1111]"),
+    ],
+)  # fmt: skip
+def test_a_host_is_written_as_it_is_asked_for(place: str, plain: str) -> None:
+    for read, text in ((http_rule, f"GET {place}/"), (secret_rule, f"KEY@{place}")):
+        with pytest.raises(UsageError, match="EMANIFEST") as caught:
+            read(text)
+        assert caught.value.suggestion == f"write the host as {plain}: that is where it goes"
 
 
 def test_a_secret_goes_to_its_host_over_tls_alone() -> None:

@@ -130,8 +130,8 @@ def test_many_writers_at_once_keep_within_the_quota_and_count_right(monkeypatch:
     assert len(names) == 10
     for name in names:
         ask(book, "delete", key=name)
-    assert book._counted() == (0, 0)
-    assert kv.get(book._usage_key).value == b"[0,0]"  # type: ignore[union-attr]
+    assert book._usage.count() == (0, 0)
+    assert book._usage._read().body().startswith(b"[0,0,")
 
 
 class AsADictionary(RuleBasedStateMachine):
@@ -157,9 +157,9 @@ class AsADictionary(RuleBasedStateMachine):
         names = [row["name"] for row in ask(self.book, "list")["keys"]]
         assert names == sorted(self.model)
         assert {name: ask(self.book, "get", key=name)["value"] for name in names} == self.model
-        used = self.book._kv.get(self.book._usage_key)
+        used = self.book._usage._read()
         size = sum(len(name.encode()) + len(value) for name, value in self.model.items())
-        assert (store._usage(used) if used else (0, 0)) == (len(self.model), size)
+        assert (used.keys, used.size, used.marks) == (len(self.model), size, ())
 
 
 TestAsADictionary = AsADictionary.TestCase

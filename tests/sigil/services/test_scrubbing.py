@@ -1,0 +1,106 @@
+"""Secrets come out of an answer in no form that a server is known to write."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sigil.services.scrubbing import scrubbed, scrubbed_field, scrubbed_name, scrubbed_text
+
+VALUE = "Ab/cd+Ef=gh'IJ\"12&x<é>"
+ASCII = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40)
+SECRETS = st.text(st.characters(min_codepoint=32, max_codepoint=0x1FFFF, exclude_categories=("Cc", "Cs", "Cn")), min_size=8, max_size=40)
+
+
+def numbered(text: str, form: str = "&#{};", *, hexadecimal: bool = False) -> str:
+    return "".join(c if c.isalnum() and c.isascii() else form.format(f"{ord(c):x}" if hexadecimal else ord(c)) for c in text)
+
+
+def lowered(text: str) -> str:
+    return re.sub(r"%[0-9A-F]{2}|\\u[0-9A-F]{4}", lambda escape: escape[0].lower(), text)
+
+
+def dotnet(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9/=]", lambda c: re.sub("(....)", r"\\u\1", c[0].encode("utf-16-be").hex().upper()), text)
+
+
+WRITERS: dict[str, Callable[[str], str]] = {
+    "percent": lambda text: quote(text, safe=""),
+    "percent in lower case": lambda text: lowered(quote(text, safe="")),
+    "form": quote_plus,
+    "percent of percent": lambda text: quote(quote(text)),
+    "JSON": json.dumps,
+    "JSON of JSON": lambda text: json.dumps(json.dumps(text)),
+    "JSON as Go writes it": lambda text: json.dumps(text).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"),
+    "JSON as .NET writes it": dotnet,
+    "JSON as PHP writes it": lambda text: json.dumps(text).replace("/", "\\/"),
+    "every character in JSON": lambda text: "".join(f"\\u{ord(c):04x}" if ord(c) < 0x10000 else json.dumps(c)[1:-1] for c in text),
+    "bytes in JavaScript": lambda text: "".join(f"\\x{byte:02x}" for byte in text.encode()),
+    "HTML": html.escape,
+    "HTML in numbers": numbered,
+    "HTML in hexadecimal": lambda text: numbered(text, "&#x{};", hexadecimal=True),
+    "HTML in hexadecimal, with zeros": lambda text: numbered(text, "&#X00{};", hexadecimal=True),
+    "HTML in JSON": lambda text: json.dumps(html.escape(text)).replace("&", "\\u0026"),
+    "named": lambda text: text.replace("&", "&amp;").replace("+", "&plus;").replace("=", "&equals;").replace("/", "&sol;"),
+    "hexadecimal": lambda text: text.encode().hex(),
+    "HEXADECIMAL": lambda text: text.encode().hex(" ").upper(),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@given(SECRETS)
+@example(VALUE)
+@example("a key: %41\\u0026&amp;&#38;")
+def test_a_value_is_found_however_it_is_escaped(writer: str, value: str) -> None:
+    written = WRITERS[writer](value).encode()
+    assert b"{{KEY}}" in scrubbed(b"<" + written + b">", {"KEY": value})
+
+
+def test_what_stands_around_a_value_stays() -> None:
+    assert scrubbed_text("<%3C Ab%2fcd+Ef &gt;>", {"KEY": "Ab/cd+Ef"}) == "<%3C {{KEY}} &gt;>"
+    assert scrubbed_text('{"a": "x\\u0026\\u0041b\\/cd\\u002BEf\\""}', {"KEY": "Ab/cd+Ef"}) == '{"a": "x\\u0026{{KEY}}\\""}'
+    assert scrubbed_text("one-value-1 two-value-2", {"ONE": "one-value-1", "TWO": "two-value-2"}) == "{{ONE}} {{TWO}}"
+
+
+@given(SECRETS, st.binary(max_size=90), st.binary(max_size=90))
+def test_base64_in_lines_does_not_hide_a_value(value: str, before: bytes, after: bytes) -> None:
+    written = base64.encodebytes(before + value.encode() + after)
+    for text in (written, written.replace(b"\n", b"\r\n "), json.dumps(written.decode()).encode(), quote(written).encode()):
+        assert b"{{KEY}}" in scrubbed(text, {"KEY": value})
+
+
+@given(
+    ASCII, st.sampled_from(["%", "\\", "\\u", "\\u00", "\\x", "&", "&#", "%25", "é"]), st.sampled_from(["", "1", "41", ";", "n", "amp;"])
+)
+def test_what_a_capability_writes_beside_a_value_does_not_hide_it(value: str, before: str, after: str) -> None:
+    value = f"41bc{value}&%4"
+    echo, core = (json.dumps(text)[1:-1].replace("&", "\\u0026") for text in (f"{before}{value}{after}", value[5:-3]))
+    assert core not in scrubbed_text(echo, {"KEY": value})
+
+
+def test_a_header_is_scrubbed_as_the_bytes_that_came() -> None:
+    value = "pässwörd-12"
+    assert scrubbed_field(value.encode().decode("latin-1"), {"KEY": value}) == "{{KEY}}"
+    assert scrubbed_field(value, {"KEY": value}) == "{{KEY}}"
+    assert scrubbed_field(f"€ {value}", {"KEY": value}) == "€ {{KEY}}"
+    assert scrubbed_name("x-mysecret-key-99", {"KEY": "MySecret-KEY-99"}) == "x-{{KEY}}"
+
+
+@given(st.binary(max_size=300))
+def test_a_text_without_the_value_stays_as_it_is(body: bytes) -> None:
+    assert scrubbed(body, {"KEY": "a value that is not there", "TWO": "%41%41%41 \\u0041"}) == body
+
+
+@pytest.mark.parametrize("unit", ["a", "ab", "%61", "%2561", "\\u0061", "\\n", "\\", "&#97;", "&amp;", "&x12345;", "a ", "\\u{61}"])
+def test_an_answer_of_a_mebibyte_is_scrubbed_of_twenty_secrets_that_repeat_themselves(unit: str) -> None:
+    values = {f"KEY_{letter}": "a" * 4_000 + letter for letter in "BCDEFGHIJKLMNOPQRSTU"}
+    body = (unit * (1 << 20))[: 1 << 20].encode()
+    assert scrubbed(body, values) == body

@@ -1,0 +1,241 @@
+"""What a capability's store holds is counted right, whoever writes at once, dies in between or comes late."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigil.errors import BackendError, Refused
+from sigil.kv import KV, Item, Key, keys
+from sigil.kv.memory import MemoryKV
+from sigil.kv.redis import RedisKV
+from sigil.kv.sqlite import SqliteKV
+from sigil.services import store
+from sigil.services.store import Store
+from sigil.services.usage import HOLD_SECONDS, Change
+from tests.servers.valkey import shared
+from tests.sigil.kv.processes import finish, start
+
+OWNER = ("main", "main", "notes")
+MOST = 8
+WRITER = f"""
+import random, time
+from sigil.kv.redis import RedisKV
+from sigil.services import store
+from sigil.services.store import Store
+from sigil.errors import Refused
+store.KEYS_MOST = {MOST}
+where, seed, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+begun = float(sys.argv[4])
+clock = lambda: begun + (time.time() - begun) * 20  # so that values end while it runs
+kv = RedisKV(where, clock) if "://" in where else SqliteKV(where, clock)
+book, dice, most, refused = Store(kv, {OWNER!r}, clock=clock), random.Random(seed), 0, 0
+while rounds:
+    rounds -= 1
+    key, chance = str(dice.randrange(2 * {MOST})), dice.random()
+    try:
+        if chance < 0.3:
+            book.answer("kv.delete", {{"key": key}})
+        else:
+            book.answer("kv.put", {{"key": key, "value": "x" * dice.randrange(40), "ttl": 1 if chance < 0.6 else None}})
+    except Refused:
+        refused += 1
+    most = max(most, len(kv.scan(keys, limit=1000)))
+    if rounds < 0:
+        print("goes on", flush=True)
+print(most, refused)
+""".replace("kv.scan(keys,", f"kv.scan({keys.stored(*OWNER, '').partition!r},")
+
+
+def ask(book: Store, operation: str, **argument: Any) -> Any:
+    return book.answer(f"kv.{operation}", argument)
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store that processes share, as a writer is told of it."""
+    shared().do("FLUSHALL")
+    return str(tmp_path / "store.db") if request.param == "sqlite" else shared().url
+
+
+def opened(where: str, clock: Callable[[], float] = time.time) -> KV:
+    return RedisKV(where, clock) if "://" in where else SqliteKV(where, clock)
+
+
+def room(book: Store) -> int:
+    """How many keys it holds once it is full."""
+    for number in range(3 * MOST):
+        try:
+            ask(book, "put", key=f"more {number}", value="x")
+        except Refused:
+            return len(ask(book, "list")["keys"])
+    return -1
+
+
+def test_two_processes_never_store_too_much_and_never_lose_room(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "KEYS_MOST", MOST)
+    begun = time.time()
+    outputs = finish([start(WRITER, where, seed, 400, begun) for seed in (1, 2)])
+
+    most, refused = zip(*(map(int, output.split()) for output in outputs), strict=True)
+    assert max(most) == MOST
+    assert min(refused) > 0
+
+    def later() -> float:
+        return begun + (time.time() - begun) * 20 + 3600
+
+    book = Store(opened(where, later), OWNER, clock=later)
+    used, stored = book._usage._read(), book._usage.count()
+    assert (used.marks, used.keys >= stored.keys, used.size >= stored.size) == ((), True, True)
+    assert room(book) == MOST
+    used = book._usage._read()
+    assert (used.keys, used.size) == book._usage.count()
+
+
+def test_a_process_that_was_killed_takes_no_room_for_long(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "KEYS_MOST", MOST)
+    writer = start(WRITER, where, 3, -1, time.time())
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    writer.stdin.write("\n")
+    writer.stdin.flush()
+    for _ in range(50):
+        assert writer.stdout.readline() == "goes on\n"
+    writer.kill()
+    writer.communicate()
+
+    def later() -> float:
+        return time.time() * 1.0 + 86_400 * 365
+
+    assert room(Store(opened(where, later), OWNER, clock=later)) == MOST
+
+
+class Stumbling(MemoryKV):
+    """Does something else right before, or instead of, the next write of a value."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__(clock)
+        self.before: Callable[[], None] | None = None
+
+    def put(self, key: Key, value: bytes, **more: Any) -> str:
+        before, self.before = (self.before, None) if key.partition == keys.stored(*OWNER, "").partition else (None, self.before)
+        if before:
+            before()
+        return super().put(key, value, **more)
+
+    def delete(self, key: Key, **more: Any) -> None:
+        before, self.before = (self.before, None) if key.partition == keys.stored(*OWNER, "").partition else (None, self.before)
+        if before:
+            before()
+        super().delete(key, **more)
+
+
+@pytest.fixture
+def now() -> list[float]:
+    return [1_000.0]
+
+
+@pytest.fixture
+def kv(now: list[float], monkeypatch: pytest.MonkeyPatch) -> Stumbling:
+    monkeypatch.setattr(store, "KEYS_MOST", 3)
+    return Stumbling(lambda: now[0])
+
+
+@pytest.fixture
+def book(kv: Stumbling, now: list[float]) -> Store:
+    return Store(kv, OWNER, clock=lambda: now[0])
+
+
+def fills(book: Store, name: str) -> None:
+    """What somebody else writes as long as there is room: at the end the store is full."""
+    for number in range(4):
+        try:
+            ask(book, "put", key=f"{name}{number}", value="1")
+        except Refused:
+            return
+
+
+def held(kv: KV) -> int:
+    return len(kv.scan(keys.stored(*OWNER, "").partition))
+
+
+def test_what_is_on_its_way_is_counted_by_somebody_who_counts_anew(kv: Stumbling, book: Store, now: list[float]) -> None:
+    ask(book, "put", key="a", value="1", ttl=1)
+    now[0] += 2  # so the count is too high, and whoever fills the store counts anew
+
+    kv.before = lambda: fills(book, "other")
+    ask(book, "put", key="mine", value="1")
+
+    assert held(kv) == 3
+    assert ask(book, "get", key="mine")["value"] == "1"
+
+
+def test_what_is_being_deleted_is_given_back_once(kv: Stumbling, book: Store, now: list[float]) -> None:
+    ask(book, "put", key="a", value="1", ttl=1)
+    ask(book, "put", key="b", value="1")
+    ask(book, "put", key="c", value="1")
+    now[0] += 2
+
+    def count() -> None:
+        fills(book, "other")
+
+    kv.before = count
+    ask(book, "delete", key="b")
+    fills(book, "last")
+    assert held(kv) == 3
+
+
+def test_a_write_that_came_to_nothing_gives_its_room_back(kv: Stumbling, book: Store, now: list[float]) -> None:
+    def away() -> None:
+        raise BackendError("EUNAVAILABLE", "the store is away")
+
+    for _ in range(3):
+        kv.before = away
+        with pytest.raises(BackendError):
+            ask(book, "put", key="a", value="1")
+    with pytest.raises(Refused):  # nobody knows yet whether it came to something
+        ask(book, "put", key="b", value="1")
+    now[0] += HOLD_SECONDS
+    fills(book, "b")
+    assert held(kv) == 3
+
+
+def test_a_writer_that_comes_too_late_is_counted_after_all(kv: Stumbling, book: Store, now: list[float]) -> None:
+    def stall() -> None:
+        now[0] += HOLD_SECONDS + 1
+        ask(book, "put", key="x", value="1", ttl=1)
+        now[0] += 2
+        ask(book, "put", key="y", value="1")
+        ask(book, "put", key="z", value="1")
+
+    kv.before = stall
+    ask(book, "put", key="late", value="1")
+    used = book._usage._read()
+    assert (used.keys, used.size) == book._usage.count()
+
+
+def test_a_race_for_one_key_is_counted_once(kv: Stumbling, book: Store) -> None:
+    kv.before = lambda: ask(book, "put", key="a", value="12345")
+    ask(book, "put", key="a", value="1")
+    used = book._usage._read()
+    assert (used.keys, used.size, used.marks) == (1, 2, ())
+
+
+def test_a_store_that_was_emptied_meanwhile_is_counted_anew(kv: Stumbling, book: Store) -> None:
+    fills(book, "a")
+    kv.before = book.clear
+    ask(book, "put", key="a0", value="12")
+    assert book._usage.take(Change(2, 0), Change(3, 100)).state.keys == 3
+
+
+def test_a_count_that_was_written_before_there_were_marks_is_read(kv: Stumbling, book: Store) -> None:
+    ask(book, "put", key="a", value="1")
+    kv.put(keys.stored_usage(*OWNER), b"[1,2]")
+    ask(book, "put", key="b", value="1")
+    item: Item | None = kv.get(keys.stored_usage(*OWNER))
+    assert item is not None
+    assert item.value == b'[2,4,"",[]]'
