@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from sigil.errors import UsageError
+from sigil.files import OURS, unwritten, write_whole
 from sigil.line import base_of
 
 _PORTS = {"http": 80, "https": 443}
@@ -25,42 +25,74 @@ class Credentials:
 
     def token(self, url: str) -> str:
         """The token kept for exactly this address, empty when there is none."""
-        return self._read().get(place_of(url), "")
+        return self._kept().get(place_of(url), "")
 
     def keep(self, url: str, token: str) -> None:
         """Keep the token for this address in the place of an older one."""
-        self._write({**self._read(), place_of(url): token})
+        self._write({**self._kept(), place_of(url): token})
 
     def forget(self, url: str) -> bool:
-        """Whether a token was kept for this address; it is no more."""
-        place, kept = place_of(url), self._read()
+        """Whether a token was kept for this address; it is no more. A file that others can read is no reason to keep it.
+
+        A damaged file goes as a whole, and with it whatever it still held.
+        """
+        place = place_of(url)
+        if self.damaged:
+            self._remove()
+            return True
+        kept = self._read(private=False)
         if place in kept:
             self._write({other: token for other, token in kept.items() if other != place})
         return place in kept
 
-    def _read(self) -> dict[str, str]:
+    @property
+    def damaged(self) -> bool:
+        """Whether there is a file that cannot be read as what it should be."""
+        try:
+            self._read(private=False)
+        except ValueError:
+            return True
+        return False
+
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses that a token is kept for; none when the file cannot be used."""
+        try:
+            return tuple(self._kept())
+        except UsageError:
+            return ()
+
+    def _kept(self) -> dict[str, str]:
+        try:
+            return self._read()
+        except ValueError:
+            message = f"{self.path} is no TOML"
+            raise UsageError("ECREDENTIALS", message, suggestion="mend it, or remove it and log in again") from None
+
+    def _read(self, *, private: bool = True) -> dict[str, str]:
         try:
             with self.path.open("rb") as file:
-                _demand_private(self.path, os.fstat(file.fileno()))
+                if private:
+                    _demand_private(self.path, os.fstat(file.fileno()))
                 tables = tomllib.load(file)
         except FileNotFoundError:
             return {}
         except OSError as problem:
             raise UsageError("ECREDENTIALS", f"cannot read {self.path}: {problem.strerror}") from None
-        except ValueError:
-            raise UsageError("ECREDENTIALS", f"{self.path} is no TOML", suggestion="remove it, and log in again") from None
         return {url: str(table["token"]) for url, table in tables.items() if isinstance(table, dict) and "token" in table}
 
     def _write(self, tokens: dict[str, str]) -> None:
         text = "".join(f"[{json.dumps(url)}]\ntoken = {json.dumps(token)}\n\n" for url, token in sorted(tokens.items()))
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, made = tempfile.mkstemp(dir=self.path.parent)  # 0600
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(text)
-            Path(made).replace(self.path)
         except OSError as problem:
-            raise UsageError("ECREDENTIALS", f"cannot write {self.path}: {problem.strerror}") from None
+            raise unwritten(self.path, problem) from None
+        write_whole(self.path, text.encode("ascii"), OURS)
+
+    def _remove(self) -> None:
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as problem:
+            raise unwritten(self.path, problem) from None
 
 
 def place_of(url: str) -> str:

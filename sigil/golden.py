@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 
 import orjson
 
+from sigil.compile.javascript import source_of
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.execution import Execution
 from sigil.manifest import Limits as Bounds
@@ -19,8 +21,13 @@ from sigil.services.part import Facilities, Part
 from sigil.strict import dumps
 
 LOADING_MS = 500
-SHOWN = 3
+NO_JSON = b"!"
+"""An input that the engine refuses once the source is loaded, so that nothing of it has run."""
+UNREADABLE = {"ESYNTAX": "", "ESTACK": "it is nested too deep to be read", "ENOMEM": "it takes too much memory to be read"}
+"""How JavaScript fails that no input could ever reach, and what is said then; empty: the engine's own words."""
+SHOWN, LINE_SHOWN = 3, 80
 NOTHING = Fixtures(())
+_PLACE = re.compile(r"(.*) \(([0-9]{1,9}):([0-9]{1,9})\)")
 BUDGET_SECONDS = 10.0
 """For all tests of a deploy together: a deploy must not outlast the turn that asks for it, nor keep others' calls waiting."""
 
@@ -55,17 +62,51 @@ def verdicts(bench: Bench, manifest: Manifest, program: Program) -> list[Verdict
 
 
 def demand(bench: Bench, manifest: Manifest, program: Program) -> int:
-    """How many tests passed; `Refused` with ETESTS that says which failed and why. Without tests the program has to load at least."""
-    if not manifest.tests:
-        _must_load(bench.sandbox, manifest, program)
-        return 0
+    """How many tests passed; `Refused` with ETESTS that says which failed and why, with EMODULE when the program does not load."""
+    demand_loads(bench.sandbox, manifest, program)
     failed = [verdict for verdict in verdicts(bench, manifest, program) if verdict.problem]
     if failed:
         shown = "; ".join(f"test {verdict.number}: {verdict.problem}" for verdict in failed[:SHOWN])
         more = f"; and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
-        message = f"{len(failed)} of {len(manifest.tests)} tests failed: {shown}{more}"
+        tests = "1 test" if len(manifest.tests) == 1 else f"{len(manifest.tests)} tests"
+        message = f"{len(failed)} of {tests} failed: {shown}{more}"
         raise Refused("ETESTS", message, source=manifest.name, suggestion="mend the code or the test and deploy again")
     return len(manifest.tests)
+
+
+def demand_loads(sandbox: Sandbox, manifest: Manifest, program: Program) -> None:
+    """`Refused` with EMODULE when no call could ever reach the code; of JavaScript with the line, which is quoted."""
+    if program.kind == "js":
+        problem = _tried(sandbox, program, NO_JSON)
+        if problem and problem.code in UNREADABLE:
+            raise _unloadable(UNREADABLE[problem.code] or _placed(problem.message, program), manifest)
+    problem = None if manifest.tests else _tried(sandbox, program, b"{}")
+    if problem and problem.code == "EMODULE":
+        raise _unloadable(problem.message, manifest)
+
+
+def _tried(sandbox: Sandbox, program: Program, given: bytes) -> ToolError | None:
+    try:
+        sandbox.run(program, given, Grants(), Limits(timeout_ms=LOADING_MS))
+    except ToolError as problem:
+        return problem
+    return None
+
+
+def _unloadable(message: str, manifest: Manifest) -> Refused:
+    return Refused("EMODULE", message, source=manifest.name, suggestion="mend the code and deploy again")
+
+
+def _placed(message: str, program: Program) -> str:
+    """`what is wrong (2:3)` as `line 2, column 3: what is wrong: CODE`, with what stands there."""
+    found = _PLACE.fullmatch(message)
+    if not found:
+        return message
+    line, column = int(found[2]), int(found[3])
+    lines = source_of(program.load()).split("\n")
+    begin = max(column - LINE_SHOWN // 2, 0)
+    text = one_line(lines[line - 1][begin : begin + LINE_SHOWN]) if line <= len(lines) else ""
+    return f"line {line}, column {column}: {found[1]}" + (f": `{text}`" if text else "")
 
 
 def _within(end: float, bench: Bench, manifest: Manifest, program: Program, test: Test) -> str:
@@ -79,7 +120,7 @@ def _within(end: float, bench: Bench, manifest: Manifest, program: Program, test
 
 def _problem(bench: Bench, manifest: Manifest, program: Program, test: Test) -> str:
     try:
-        output = orjson.loads(rehearsed(bench, manifest, program, test.input, Fixtures(test.http)).output)
+        output = orjson.loads(rehearsed(bench, manifest, program, test.input, _fixtures(bench, test)).output)
     except BackendError:
         raise
     except SigilError as problem:
@@ -87,6 +128,11 @@ def _problem(bench: Bench, manifest: Manifest, program: Program, test: Test) -> 
     if test.error is None and _same(output, test.output):
         return ""
     return _instead(test, _short(output))
+
+
+def _fixtures(bench: Bench, test: Test) -> Fixtures:
+    """This machine may be asked in a test where it may be asked in earnest."""
+    return Fixtures(test.http, bench.others.web().loopback) if test.http and bench.others else Fixtures(test.http)
 
 
 def _instead(test: Test, got: str) -> str:
@@ -110,11 +156,3 @@ def _same(left: Json, right: Json) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(_same, left, right))
     return bool(left == right)
-
-
-def _must_load(sandbox: Sandbox, manifest: Manifest, program: Program) -> None:
-    try:
-        sandbox.run(program, b"{}", Grants(), Limits(timeout_ms=LOADING_MS))
-    except ToolError as problem:
-        if problem.code == "ESYNTAX":
-            raise Refused("EMODULE", problem.message, source=manifest.name, suggestion="mend the code and deploy again") from None

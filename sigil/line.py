@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sigil import wire
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
 from sigil.protocol import Caller, Json
 from sigil.statuses import error_of
 from sigil.strict import loads
@@ -36,10 +38,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A good answer."""
+    """A good answer. `wait`: after how many seconds asking again makes sense."""
 
     status: int
     body: bytes
+    wait: float = 0.0
 
     @property
     def object(self) -> dict[str, Json]:
@@ -55,7 +58,7 @@ class Line:
 
     def __init__(self, url: str, token: str, client: httpx.Client | None = None) -> None:
         self._base = base_of(url)
-        self._headers = {"Authorization": f"Bearer {_token(token)}"}
+        self._headers = {"Authorization": f"Bearer {_token(token, self._base)}"}
         self._client = client or _client()
 
     def send(self, request: Request, caller: Caller | None) -> Answer:
@@ -64,13 +67,11 @@ class Line:
         if 200 <= answer.status < 300:
             return answer
         if 300 <= answer.status < 400:
-            raise self._unavailable("answers with a redirect, which is not followed", "set SIGIL_URL to the final address")
+            raise self._unavailable("answers with a redirect, which is not followed", "use the final address")
         failure = wire.read_failure(answer.body)
         if failure is None:
             raise self._unavailable(f"answers {answer.status}, and not as Sigil does", wire.ELSEWHERE)
-        problem = error_of(answer.status, failure[0])
-        problem.logs = failure[1]
-        raise problem
+        raise self._told(answer, *failure)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -90,14 +91,21 @@ class Line:
         )
         try:
             with closing(self._client.send(built, stream=True, follow_redirects=False)) as response:
-                return Answer(response.status_code, _bounded(response))
+                return Answer(response.status_code, _bounded(response), _seconds(response.headers.get("Retry-After", "")))
         except httpx.TimeoutException:
             raise self._unavailable("did not answer in time") from None
-        except httpx.HTTPError:
-            # The exception's own text may quote headers, and with them the token.
-            raise self._unavailable("cannot be reached") from None
+        except httpx.HTTPError as problem:
+            raise self._unavailable(*_why(problem)) from None
 
-    def _unavailable(self, what: str, suggestion: str = "check SIGIL_URL, and that `uncaged serve` runs there") -> BackendError:
+    def _told(self, answer: Answer, fields: Mapping[str, str], logs: tuple[str, ...]) -> SigilError:
+        """The failure that an answer carries; what helps against a token that is not known is this side's to say."""
+        problem = error_of(answer.status, fields)
+        problem.logs, problem.retry_after = logs, answer.wait
+        if isinstance(problem, Refused) and problem.code == "EAUTH":
+            problem.suggestion = _login(self._base)
+        return problem
+
+    def _unavailable(self, what: str, suggestion: str = "check the address, and that `uncaged serve` runs there") -> BackendError:
         return BackendError("EUNAVAILABLE", f"the registry at {self._base} {what}", suggestion=suggestion)
 
 
@@ -105,6 +113,38 @@ def _client() -> httpx.Client:
     import httpx
 
     return httpx.Client()
+
+
+def _why(problem: Exception) -> tuple[str, str]:
+    """What kept a request from its answer, and what helps. An exception's own text may quote headers, and with them the token."""
+    import httpx
+
+    causes = [*_causes(problem)]
+    certificate = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
+    if certificate:
+        reason = one_line(str(certificate.verify_message), 120)
+        return f"shows a certificate that is not trusted: {reason}", "SSL_CERT_FILE names a file of certificates that you trust"
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return "does not speak TLS as it should", "check whether the address begins with http: or https:, and its port"
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return "has a name that nobody knows", "check the address"
+    if isinstance(problem, httpx.RemoteProtocolError):
+        return "hangs up, or does not speak HTTP", "check whether the address begins with http: or https:, and its port"
+    return "cannot be reached", "check the address, and that `uncaged serve` runs there"
+
+
+def _causes(problem: BaseException | None) -> Iterator[BaseException]:
+    while problem:
+        yield problem
+        problem = problem.__cause__ or problem.__context__
+
+
+def _login(base: str) -> str:
+    return f"`sigil login --url {base}` asks for a token and keeps it for `sigil`; SIGIL_TOKEN gives one to every program"
+
+
+def _seconds(header: str) -> float:
+    return float(header) if re.fullmatch("[0-9]{1,5}", header) else 0.0
 
 
 def base_of(url: str) -> str:
@@ -115,13 +155,16 @@ def base_of(url: str) -> str:
     except ValueError:
         good = False
     if not good or not re.fullmatch(r"[!-~]+", url):
-        raise UsageError("ESETTING", "SIGIL_URL is no http or https address", suggestion="such as https://sigil.example.com")
+        message = "the registry's address is no http or https address"
+        raise UsageError("ESETTING", message, suggestion="give one such as https://sigil.example.com as --url or SIGIL_URL")
     return url.rstrip("/")
 
 
-def _token(token: str) -> str:
+def _token(token: str, base: str) -> str:
+    if not token:
+        raise Refused("EAUTH", f"there is no token for {base}", suggestion=_login(base))
     if not re.fullmatch(r"[!-~]{1,4096}", token):
-        raise UsageError("ESETTING", "SIGIL_TOKEN is missing or no bearer token", suggestion="set SIGIL_TOKEN to the registry's token")
+        raise Refused("EAUTH", f"what is given as the token for {base} is none: it has no spaces and only ASCII", suggestion=_login(base))
     return token
 
 

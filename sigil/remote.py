@@ -21,9 +21,9 @@ def post(line: Line, path: str, body: Mapping[str, Json], caller: Caller) -> Ans
     return line.send(Request("POST", path, body=dumps(dict(body))), caller)
 
 
-def pages(line: Line, path: str, caller: Caller) -> Iterator[Row]:
-    """The rows of a list, page by page; the first page is asked for at once."""
-    return _rest(line, path, caller, wire.read_page(line.send(Request("GET", path), caller).body))
+def pages(line: Line, path: str, caller: Caller, after: str = "") -> Iterator[Row]:
+    """The rows of a list from beyond `after` on, page by page; the first page is asked for at once."""
+    return _rest(line, path, caller, _page(line, path, caller, after))
 
 
 def _rest(line: Line, path: str, caller: Caller, page: tuple[list[Row], str]) -> Iterator[Row]:
@@ -32,7 +32,11 @@ def _rest(line: Line, path: str, caller: Caller, page: tuple[list[Row], str]) ->
         yield from rows
         if not after:
             return
-        page = wire.read_page(line.send(Request("GET", path, query={"after": after}), caller).body)
+        page = _page(line, path, caller, after)
+
+
+def _page(line: Line, path: str, caller: Caller, after: str) -> tuple[list[Row], str]:
+    return wire.read_page(line.send(Request("GET", path, query={"after": after} if after else {}), caller).body)
 
 
 class Granting:
@@ -51,8 +55,8 @@ class Granting:
     def revoke(self, name: str, caller: Caller, permission: str = "") -> Row:
         return post(self._line, "/_api/revoke", {"name": name, "permission": permission}, caller).object
 
-    def rows(self, caller: Caller) -> Iterator[Row]:
-        return pages(self._line, "/_api/grants", caller)
+    def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
+        return pages(self._line, "/_api/grants", caller, after)
 
 
 class Secrets:
@@ -67,8 +71,8 @@ class Secrets:
     def remove(self, name: str, caller: Caller) -> None:
         self._line.send(Request("DELETE", _secret(name)), caller)
 
-    def rows(self, caller: Caller) -> Iterator[Row]:
-        return pages(self._line, "/_api/secrets", caller)
+    def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
+        return pages(self._line, "/_api/secrets", caller, after)
 
 
 class Keys:
@@ -80,8 +84,8 @@ class Keys:
     def create(self, wish: Wish, caller: Caller) -> Row:
         return post(self._line, "/_api/keys", asdict(wish), caller).object
 
-    def rows(self, caller: Caller) -> Iterator[Row]:
-        return pages(self._line, "/_api/keys", caller)
+    def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
+        return pages(self._line, "/_api/keys", caller, after)
 
     def revoke(self, id: str, caller: Caller) -> Row:
         return self._line.send(Request("DELETE", "/_api/keys", query={"id": id}), caller).object

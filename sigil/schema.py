@@ -6,6 +6,7 @@ expressions run under a time limit, and one validation has a time budget.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -58,7 +59,7 @@ def check(given: Json) -> dict[str, Json]:
     try:
         Draft202012Validator.check_schema(schema)
     except (SchemaError, RecursionError) as problem:
-        raise _bad(one_line(problem.message) if isinstance(problem, SchemaError) else "nested too deep") from None
+        raise _bad(_sentence(problem) if isinstance(problem, SchemaError) else "nested too deep") from None
     _compile_patterns(schema)
     return schema
 
@@ -179,7 +180,7 @@ def _timed(keyword: Keyword) -> Keyword:
 
 def _on_pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not _matches(pattern, instance):
-        yield ValidationError(f"{one_line(repr(instance), 80)} does not match {one_line(repr(pattern), 80)}")
+        yield ValidationError(f"{_shown(instance)} does not match {one_line(pattern, 80)}")
 
 
 def _on_pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -199,7 +200,7 @@ def _on_additional(validator: Any, wanted: Any, instance: Any, schema: Any) -> I
         if name in schema.get("properties", {}) or any(_matches(pattern, name) for pattern in schema.get("patternProperties", {})):
             continue
         if wanted is False:
-            yield ValidationError(f"{one_line(repr(name), 80)} is not expected")
+            yield ValidationError(f"'{one_line(name, 80)}' is not expected")
         elif isinstance(wanted, dict):
             yield from validator.descend(value, wanted, path=name)
 
@@ -230,14 +231,32 @@ def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
     validator = _Validator(dict(schema), format_checker=_Budget())
     try:
         error = next(validator.iter_errors(instance), None)
+        return _sentence(error) if error else ""
     except (_Exhausted, RecursionError):
         return "checking the input against the schema takes too long"
-    return _sentence(error) if error else ""
 
 
-def _sentence(error: ValidationError) -> str:
-    place = ".".join(str(part) for part in error.absolute_path)
-    return one_line(f"{place}: {error.message}" if place else error.message)
+def _sentence(error: SchemaError | ValidationError) -> str:
+    place, words = ".".join(str(part) for part in error.absolute_path), _in_json(error)
+    return one_line(f"{place}: {words}" if place else words)
+
+
+def _in_json(error: SchemaError | ValidationError) -> str:
+    """The library's words, with the values that Python spells written as JSON; names stay in single quotes."""
+    words, given, wanted = error.message, repr(error.instance), repr(error.validator_value)
+    if error.validator in _WANTED:
+        before, found, after = words.rpartition(wanted)
+        words = f"{before}{_shown(error.validator_value, 160)}{after}" if found else words
+    if words.startswith(f"{given} ") and error.validator != "const":
+        return _shown(error.instance) + words.removeprefix(given)
+    return words
+
+
+_WANTED = ("enum", "const", "not")
+
+
+def _shown(value: Json, most: int = 80) -> str:
+    return one_line(json.dumps(value, ensure_ascii=False, separators=(",", ":")), most)
 
 
 def _coerce(part: Json, value: Json) -> Json:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from sigil.errors import UsageError, one_line
 
@@ -18,15 +18,15 @@ _SAID |= {"bool_type": "has to be true or false", "int_type": "has to be a whole
 _SAID |= {"model_type": _SAID["dict_type"]}
 
 
-def first(problem: ValidationError, table: str, parts: Mapping[str | int, type[BaseModel]]) -> tuple[Where, str, str]:
+def first(problem: ValidationError, table: str, parts: Mapping[str | int, Collection[str]]) -> tuple[Where, str, str]:
     """Where and what is wrong, and the field that was meant: a misspelt name goes first, since another is then missing for it.
 
-    `parts`: the models of the named sections, under "" the whole one's. `table`: what the form calls a table.
+    `parts`: the fields of the named sections, under "" the outer ones. `table`: what the form calls a table.
     """
     error = min(problem.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     where: Where = tuple("test" if part == "tests" and not at else part for at, part in enumerate(error["loc"]))
     said = _SAID.get(error["type"], error["msg"]).replace("{table}", table).removeprefix("Value error, ")
-    fields = parts.get(where[0] if where[1:] else "", parts[""]).model_fields
+    fields = parts.get(where[0] if where[1:] else "", parts[""])
     hint = meant(str(where[-1]), fields) if error["type"] == "extra_forbidden" else ""
     return where, one_line(re.sub("^(Input|String|Tuple|Dictionary) should", "has to", said)), hint
 
@@ -47,11 +47,17 @@ def wrong(place: str, text: str, where: Where, what: str, hint: str = "") -> Usa
     return UsageError("EMANIFEST", f"{place}:{line}: {field}: {what}", suggestion=hint or "docs/manifest.md lists every field")
 
 
+def placed(problem: UsageError, place: str, text: str) -> UsageError:
+    """A refusal that names a field alone (`permissions.http: …`), with the line on which the field stands."""
+    field, _, what = problem.message.partition(": ")
+    return wrong(place, text, tuple(field.split(".")), what, problem.suggestion)
+
+
 def _line_of(text: str, where: Where) -> int:
-    """The line on which the innermost named part of `where` is written, 1 when none is."""
-    ordinal = next((part for part in where if isinstance(part, int)), 0)
-    for name in reversed([part for part in where if isinstance(part, str)]):
+    """The line on which the innermost named part of `where` is written, each looked for within the one around it; 1 when none is."""
+    ordinal, place = next((part for part in where if isinstance(part, int)), 0), 1
+    for name in (part for part in where if isinstance(part, str)):
         pattern = re.compile(rf"\s*(?:\[+\s*)?(?:[\w.-]+\.)?\"?{re.escape(name)}\"?\s*(?:[=\].]|$)")
-        if found := [number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)]:
-            return found[min(ordinal, len(found) - 1)] if name == "test" else found[0]
-    return 1
+        if found := [number for number, line in enumerate(text.splitlines(), 1) if number >= place and pattern.match(line)]:
+            place = found[min(ordinal, len(found) - 1)] if name == "test" else found[0]
+    return place

@@ -6,6 +6,7 @@ JavaScript in a code fence it deploys it. It understands nothing; everything aro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +22,17 @@ from sigil.errors import one_line
 from sigil.protocol import Json, tool_of
 
 SIGNATURE = "— offline model (a planner, not a language model; set UNCAGED_LLM_URL for a real one)"
-NOT_FOUND = (
-    "I found no capability for this. The offline model cannot write one, but you can: "
-    "send a name and the JavaScript body in a code fence, for example\n\n"
+HOW = (
+    "The offline model cannot write a capability, but you can: send a name and the JavaScript body in a code fence, for example\n\n"
     "make a capability reverse-text\n```js\nreturn [...input.text].reverse().join('')\n```"
 )
+NOT_FOUND = f"I found no capability for this. {HOW}"
+_MAKE = re.compile(
+    r"\b(?:make|write|create|build|deploy|define)\s+(?:(?!of\b)[\w'-]+\s+){0,5}?capabilit(?:y|ies)\b"
+    "|[\u505a\u5199\u521b\u9020\u90e8].{0,15}\u80fd\u529b",
+    re.IGNORECASE,
+)
+"""A wish for a capability that does not exist yet; in Chinese, make, write, create or deploy before the word for it."""
 TRIES = 3
 
 
@@ -73,6 +80,8 @@ def _plan(said: str, done: Sequence[Done], tools: Sequence[Json]) -> Plan:
     spec = filling.spec_in(said)
     if spec:
         return _create(spec, done)
+    if _MAKE.search(said):
+        return HOW
     return _use(said, done, tools)
 
 
@@ -131,7 +140,8 @@ def _answer(last: Done) -> str:
 
 def _reason(last: Done) -> str:
     error = last.error or {}
-    return one_line(f"{error.get('code', '')}: {error.get('message', '')}. {error.get('suggestion', '')}")
+    help = f" ({error['suggestion']})" if error.get("suggestion") else ""
+    return one_line(f"{error.get('code', '')}: {error.get('message', '')}{help}")
 
 
 def _turn(messages: Sequence[Json]) -> tuple[str, list[Done]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,12 +16,13 @@ import typer
 from functions.channels.hooks import PATH, Hook, Hooked, Wanted
 from functions.settings import Settings
 from functions.wiring import Closes, open_channels
+from sigil.cli.moments import moment
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 from sigil.exits import FAILED
 from sigil.settings import described
 
-cli = typer.Typer(no_args_is_help=True, help="Chat platforms: which are set, and where their webhooks lead.")
+cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Chat platforms: which are set, and where their webhooks lead.")
 NEEDED = {"telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET")}
 """The settings that a platform cannot do without: the first lets us speak, the second lets it in."""
 SECRET_BYTES = 32
@@ -186,7 +186,6 @@ def _lines(platform: str, hook: Hook, name: str) -> Iterator[str]:
         if hook.address:
             yield f"address     {hook.address}"
     if hook.error:
-        moment = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(hook.error_at))
-        yield f"last error  {hook.error} ({moment})"
+        yield f"last error  {hook.error} ({moment(hook.error_at)})"
     if hook.error and hook.advice:
         yield f"help        {hook.advice}"

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from functions.cli import channel, inbox
-from sigil.cli.output import guarded
+from sigil.cli.output import guarded, invoked, misused
+from sigil.cli.printing import Printer
 from sigil.errors import SigilError
-from sigil.exits import exit_code, mistake
+from sigil.exits import FAILED, INTERRUPTED, USAGE, exit_code, mistake
 from sigil.version import version as installed
 
 cli = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it here, `uncaged serve` lets platforms in.",
 )
 cli.add_typer(inbox.cli, name="inbox")
@@ -67,7 +70,10 @@ def serve(
 
 @cli.command()
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False) -> None:
-    """Show every setting and check what the agent needs: store, engine, model, platforms."""
+    """Show every setting and check what the agent needs: store, engine, model, platforms.
+
+    Example: uncaged doctor
+    """
     from functions.cli import checkup
 
     raise typer.Exit(checkup.run(as_json=json))
@@ -95,18 +101,26 @@ def version() -> None:
 
 
 def main() -> None:
-    """The command, with errors as sentences and the published exit codes."""
+    """The command, with errors as `sigil` tells them and the published exit codes."""
+    words = sys.argv[1:]
+    raise SystemExit(_ended(words, Printer(json="--json" in (words[: words.index("--")] if "--" in words else words))))
+
+
+def _ended(words: Sequence[str], printer: Printer) -> int:
     try:
         with guarded():
-            cli(standalone_mode=True)
-    except typer.Exit as ended:
-        raise SystemExit(ended.exit_code) from None
+            return invoked(cli, "uncaged", words)
     except SigilError as problem:
-        _tell(problem)
+        printer.error(problem)
+        return exit_code(problem)
+    except typer.TyperException as problem:
+        printer.error(misused(problem, "uncaged"))
+        return USAGE
+    except typer.Exit as ended:
+        return ended.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        printer.error(SigilError("EINTERRUPTED", "interrupted"))
+        return INTERRUPTED
     except Exception as problem:  # noqa: BLE001  a door, the last one: what else happened is our own mistake, told in one line
-        _tell(mistake(problem, "uncaged"))
-
-
-def _tell(problem: SigilError) -> NoReturn:
-    sys.stderr.write(f"error: {problem.message}\n" + (f"help: {problem.suggestion}\n" if problem.suggestion else ""))
-    raise SystemExit(exit_code(problem))
+        printer.error(mistake(problem, "uncaged"))
+        return FAILED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from typing import Annotated, Any, Protocol, runtime_checkable
 
@@ -16,11 +15,12 @@ from functions.events import Event
 from functions.queues.waiting import decode_waiting
 from functions.settings import Settings
 from functions.wiring import open_inlet, open_queue
+from sigil.cli.moments import moment
 from sigil.errors import UsageError, one_line
 from sigil.kv import KV, keys
 from sigil.wiring import Stores, open_stores
 
-cli = typer.Typer(no_args_is_help=True, help="Events on their way: what waits, and the dead letters.")
+cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Events on their way: what waits, and the dead letters.")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 SHOWN = 60
 PAGE = 100
@@ -127,6 +127,5 @@ def _print(rows: list[dict[str, Any]], json: bool, nothing: str) -> None:
     elif not rows:
         sys.stderr.write(nothing + "\n")
     for row in [] if json else rows:
-        moment = time.strftime("%Y-%m-%d %H:%M", time.gmtime(row["at"]))
         extra = f"  ({row['reason']})" if "reason" in row else ""
-        sys.stdout.write(f"{row['event']}  {moment}  {row['session']}  {one_line(row['text'], SHOWN)!r}{extra}\n")
+        sys.stdout.write(f"{row['event']}  {moment(row['at'])}  {row['session']}  {one_line(row['text'], SHOWN)!r}{extra}\n")

@@ -35,7 +35,7 @@ class Screen:
     def greet(self, model: str, session: str, messages: int) -> None:
         """The first line of a conversation."""
         kept = f", {messages} messages so far" if messages else ""
-        self._err.print(Text(f"session {session}{kept} · model {model} · /help · Ctrl-C stops a turn, Ctrl-D leaves", style="dim"))
+        self._say(Text(f"session {session}{kept} · model {model} · /help · Ctrl-C stops a turn, Ctrl-D leaves", style="dim"))
 
     def ask(self) -> str:
         """What the person types next."""
@@ -46,8 +46,9 @@ class Screen:
         draw = _LINES.get(step.kind)
         if draw:
             line = draw(step)
-            line.truncate(self._err.width, overflow="ellipsis")
-            self._err.print(line)
+            if self._err.is_terminal:
+                line.truncate(self._err.width, overflow="ellipsis")
+            self._say(line)
 
     def replies(self, texts: Sequence[str]) -> None:
         """The answers."""
@@ -61,17 +62,23 @@ class Screen:
     def footer(self, resident: Sequence[str], used: int, window: int) -> None:
         """The working set and the tokens of the next request."""
         tools = " ".join(["sigil_query", "sigil_deploy", *resident])
-        self._err.print(Text(f"tools: {tools} · {used:,} of {window:,} tokens", style="dim"))
+        self._say(Text(f"tools: {tools} · {used:,} of {window:,} tokens", style="dim"))
 
     def failure(self, problem: SigilError) -> None:
         """Something the agent depends on failed."""
-        self._err.print(Text(f"error: {problem.message}" + (f" ({problem.suggestion})" if problem.suggestion else ""), style="red"))
+        self._say(Text(f"error: {problem.message} ({problem.code})", style="red"))
+        if problem.suggestion:
+            self._say(Text(f"help: {problem.suggestion}"))
 
     def hint(self, text: str) -> None:
-        self._err.print(Text(f"({text})", style="dim"))
+        self._say(Text(f"({text})", style="dim"))
 
     def bye(self) -> None:
         self._err.print()
+
+    def _say(self, line: Text) -> None:
+        """A line on stderr; in a pipe it is one line, however long."""
+        self._err.print(line, soft_wrap=not self._err.is_terminal)
 
 
 def _call(step: Step) -> Text:

@@ -9,6 +9,7 @@ import sys
 import uvicorn
 
 from functions import local, log
+from functions.cli.requests import Told
 from functions.settings import Settings
 from functions.wiring import House, open_house
 from sigil.errors import BackendError
@@ -25,7 +26,7 @@ def run(host: str, port: int) -> int:
     door = _listen(host, port)
     house = open_house(settings, _say)
     token = admin_token(settings)
-    served = local.app(house, token, lambda: _greet(house, door, token))
+    served = Told(local.app(house, token, lambda: _greet(house, door, token)))
     server = uvicorn.Server(uvicorn.Config(served, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS))
     told: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn drains first, then hands the signal on to these

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.shell import Shell, shell_of
+from sigil.cli.moments import moment
+from sigil.cli.shell import Shell, perhaps, shell_of
 from sigil.cli.spread import spread
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
     from sigil.protocol import Json
+    from sigil.settings import Settings
 
 TOKEN_CHARACTERS = 4_096
 _SPAN = re.compile(r"([1-9][0-9]{0,5})([smhdwy])", re.ASCII)
@@ -64,6 +66,8 @@ def login(context: typer.Context) -> None:
     settings = shell.settings()
     url = _address(settings.registry_url)
     token = _well_typed(shell.token or _asked(url))
+    if not token:
+        raise UsageError("EUSAGE", "no token was given", suggestion=f"sigil login --url {url} < token.txt, or type it at the prompt")
     with closing(RemoteRegistry(url, token)) as registry:
         row = registry.keys.whoami(Caller(settings.agent, owner=True))
     Credentials(settings.credentials).keep(url, token)
@@ -72,6 +76,8 @@ def login(context: typer.Context) -> None:
     if settings.registry_token not in ("", token):
         shell.printer.note("SIGIL_TOKEN, or a token kept before, was another one; while SIGIL_TOKEN is set it wins")
     _say_who(shell, row, f"logged in to {url}")
+    if shell.url:
+        shell.printer.note(f"commands go there with --url {url}, or once SIGIL_URL is set to it")
 
 
 def logout(context: typer.Context) -> None:
@@ -80,23 +86,41 @@ def logout(context: typer.Context) -> None:
     The token itself goes on working until it ends or is revoked.
     """
     from sigil.credentials import Credentials
+    from sigil.settings import Settings
 
     shell = shell_of(context)
-    settings = shell.settings()
-    url = _address(settings.registry_url)
-    gone = Credentials(settings.credentials).forget(url)
+    credentials, url = Credentials(Settings.read().credentials), _address(shell.address())
+    damaged = credentials.damaged
+    gone = credentials.forget(url)
     if shell.printer.json:
         shell.printer.document({"url": url, "forgotten": gone})
-    else:
-        shell.printer.note(f"logged out of {url}" if gone else f"no token was kept for {url}")
+        return
+    if damaged:
+        shell.printer.note(f"{credentials.path} was damaged: it is gone, with whatever it kept for other addresses")
+    shell.printer.note(f"logged out of {url}" if gone else f"no token was kept for {url}")
 
 
 def whoami(context: typer.Context) -> None:
     """Show whose token is used, and what it may do."""
     shell = shell_of(context)
+    settings = shell.settings()
+    if not settings.registry_url:
+        _say_own(shell, settings)
+        return
     with shell.registry() as opened:
         row = opened.registry.keys.whoami(opened.caller)
-    _say_who(shell, row, shell.settings().registry_url or "in this process, as its owner")
+    _say_who(shell, row, settings.registry_url)
+
+
+def _say_own(shell: Shell, settings: Settings) -> None:
+    """Of the registry in this process: whoever may open its store is its owner, so nothing is opened to say so."""
+    from sigil.credentials import Credentials
+    from sigil.tokens import Holder
+
+    _say_who(shell, Holder("", "admin", settings.agent).row(), "in this process, as its owner")
+    kept = "" if shell.printer.json else ", ".join(Credentials(settings.credentials).addresses())
+    if kept:
+        shell.printer.note(f"a token is kept for {kept}: add --url, or set SIGIL_URL, to go there")
 
 
 @keys.command("create", epilog="Example: sigil keys create --kind invoke --scope 'run:alice/*' --expires 30d")
@@ -110,13 +134,13 @@ def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
 
     shell = shell_of(context)
     wish = Wish(wanted.kind.value, wanted.name, tuple(wanted.scope or ()), wanted.namespace, _seconds(wanted.expires))
-    with shell.registry() as opened:
+    with shell.registry(perhaps("sigil keys list")) as opened:
         row = opened.registry.keys.create(wish, opened.caller)
     if shell.printer.json:
         shell.printer.document(row)
         return
     shell.printer.line(str(row["token"]))
-    shell.printer.note(f"{row['kind']} token {row['id']} of {row['namespace']}: {' '.join(row['scopes'])}; ends {_day(row['expires'])}")
+    shell.printer.note(_who(row))
     shell.printer.note("this is the only time that it is shown")
 
 
@@ -141,7 +165,7 @@ def revoke(
 ) -> None:
     """End an access token at once."""
     shell = shell_of(context)
-    with shell.registry() as opened:
+    with shell.registry(perhaps("sigil keys list")) as opened:
         row = opened.registry.keys.revoke(id, opened.caller)
     if shell.printer.json:
         shell.printer.document({"revoked": row["id"]})
@@ -183,18 +207,19 @@ def _say_who(shell: Shell, row: dict[str, Json], place: str) -> None:
         shell.printer.document({**row, "at": place})
         return
     shell.printer.note(place)
-    shell.printer.line(
-        f"{row['kind']} {row['id']} {row['namespace']}: {' '.join(row['scopes']) or 'everything'}; ends {_day(row['expires'])}"
-    )
+    shell.printer.line(_who(row))
+
+
+def _who(row: dict[str, Json]) -> str:
+    """`deploy token 1f2e3d4c5b6a (ci), namespace alice: deploy:alice/* run:*; ends 2026-…`."""
+    if row["kind"] == "admin":
+        return f"{'admin token' if row['id'] else 'owner'}, namespace {row['namespace']}: everything; never ends"
+    name = f" ({row['name']})" if row["name"] else ""
+    ends = "never ends" if row["expires"] is None else f"ends {moment(row['expires'])}"
+    return f"{row['kind']} token {row['id']}{name}, namespace {row['namespace']}: {' '.join(row['scopes'])}; {ends}"
 
 
 def _cells(row: dict[str, Json]) -> tuple[object, ...]:
-    ends = "ended" if row["expired"] else _day(row["expires"])
-    used = _day(row["last_use"]) if row["last_use"] else "never"
+    ends = "ended" if row["expired"] else moment(row["expires"])
+    used = moment(row["last_use"]) if row["last_use"] else "never"
     return (row["id"], row["kind"], row["namespace"], row["name"], " ".join(row["scopes"]), ends, used)
-
-
-def _day(at: float | None) -> str:
-    from datetime import UTC, datetime
-
-    return "never" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")

@@ -10,7 +10,7 @@ import typer
 
 from sigil.cli import about, access, folders, granting, keeping, output, using, versions, watching
 from sigil.cli.printing import Printer
-from sigil.cli.shell import Shell
+from sigil.cli.shell import Interrupted, Shell
 from sigil.errors import SigilError
 from sigil.exits import FAILED, INTERRUPTED, USAGE, exit_code, mistake
 
@@ -79,11 +79,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         printer.error(problem)
         return exit_code(problem)
     except typer.TyperException as problem:
-        printer.error(SigilError("EUSAGE", problem.format_message(), suggestion="sigil COMMAND --help"))
+        printer.error(output.misused(problem, "sigil"))
         return USAGE
     except typer.Exit as ended:
         return ended.exit_code
-    except (typer.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt) as problem:
+        printer.error(SigilError("EINTERRUPTED", str(problem) if isinstance(problem, Interrupted) else "interrupted; nothing was changed"))
         return INTERRUPTED
     except Exception as problem:  # noqa: BLE001 - the last door: whatever else happened is our own mistake, told in one line
         printer.error(mistake(problem, "sigil"))
@@ -108,7 +109,4 @@ def hoisted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _run(arguments: list[str]) -> int:
-    command = typer.main.get_command(app)
-    wanted = ["version"] if arguments == ["--version"] else arguments or ["--help"]
-    result = command.main(args=wanted, prog_name="sigil", standalone_mode=False)
-    return result if isinstance(result, int) else 0
+    return output.invoked(app, "sigil", ["version"] if arguments == ["--version"] else arguments or ["--help"])

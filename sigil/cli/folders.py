@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sigil.cli.moments import counted
 from sigil.cli.shell import Shell, shell_of
+from sigil.cli.sources import placed, read, warn
 from sigil.errors import Refused, UsageError
 from sigil.exits import TESTS_FAILED
 
 if TYPE_CHECKING:
+    from sigil.golden import Verdict
     from sigil.manifest import Package
     from sigil.protocol import Json
     from sigil.sandbox.pool import Sandbox
@@ -59,11 +62,10 @@ def init(
 def check(context: typer.Context, folder: Folder = HERE) -> None:
     """Read the manifest, compile and load the source."""
     from sigil import golden
-    from sigil.manifest import read_folder
 
-    shell, package = shell_of(context), read_folder(folder)
-    with _program(shell, package) as (sandbox, program):
-        golden.demand(golden.Bench(sandbox), package.manifest.model_copy(update={"tests": ()}), program)
+    shell, package = shell_of(context), read(folder)
+    with placed(folder), _program(shell, package) as (sandbox, program):
+        golden.demand_loads(sandbox, package.manifest.model_copy(update={"tests": ()}), program)
         size = len(program.load())
     if shell.printer.json:
         shell.printer.document(
@@ -71,23 +73,17 @@ def check(context: typer.Context, folder: Folder = HERE) -> None:
         )
     else:
         shell.printer.line(f"{package.manifest.name} {package.digest}")
-        shell.printer.note(f"{package.manifest.lang}, {size:,} bytes of wasm, {len(package.manifest.tests)} tests")
+        shell.printer.note(f"{package.manifest.lang}, {size:,} bytes of wasm, {counted(len(package.manifest.tests), 'test')}")
 
 
 def prove(context: typer.Context, folder: Folder = HERE) -> None:
     """Run a folder's golden tests in a sandbox here.
 
-    Exit code 8 when one fails.
+    Exit code 8 when one fails. What it calls is what stands in the registry of this process, else the folder of that name beside it.
     """
-    from sigil import golden
-    from sigil.manifest import read_folder
-
-    shell, package = shell_of(context), read_folder(folder)
-    with _program(shell, package) as (sandbox, program):
-        bench = golden.Bench(sandbox)
-        verdicts = golden.verdicts(bench, package.manifest, program)
-        if not verdicts:
-            golden.demand(bench, package.manifest, program)  # it has to load at least, as in a deploy
+    shell, package = shell_of(context), read(folder)
+    with placed(folder):
+        verdicts = _verdicts(shell, package, folder)
     failed = sum(1 for verdict in verdicts if verdict.problem)
     if shell.printer.json:
         rows = [{"number": verdict.number, "ok": not verdict.problem, "problem": verdict.problem} for verdict in verdicts]
@@ -102,13 +98,27 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
         raise typer.Exit(TESTS_FAILED)
 
 
+def _verdicts(shell: Shell, package: Package, folder: Path) -> list[Verdict]:
+    """What a deploy would find. Of a registry elsewhere nobody here knows what stands there."""
+    from sigil import composition, golden
+    from sigil.cli.beside import beside
+    from sigil.services.part import Part
+
+    settings, manifest = shell.settings(), package.manifest
+    with _program(shell, package) as (sandbox, program):
+        others = beside(settings, sandbox, folder, manifest)
+        part = Part(settings.agent, manifest, package.digest, program)
+        composition.demand(part, others, later=bool(settings.registry_url))
+        golden.demand_loads(sandbox, manifest, program)
+        return golden.verdicts(golden.Bench(sandbox, settings.agent, others), manifest, program)
+
+
 @contextmanager
 def _program(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, Program]]:
-    from sigil import permissions
     from sigil.compile import build
     from sigil.sandbox.program import Program
 
-    permissions.demand(package.manifest)
+    warn(shell, package.manifest.lang, package.code)
     with shell.sandbox() as sandbox:
         built = build(package, sandbox)
         yield sandbox, Program(built.digest, built.kind, lambda: built.wasm)
@@ -122,11 +132,12 @@ def _short(value: Json) -> str:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
+    from sigil.files import unwritten, write_folder
+
     try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise Refused("EEXIST", f"{folder} is there already", suggestion="choose another name, or --folder PATH")
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     except OSError as problem:
-        raise UsageError("EFOLDER", f"cannot write {folder}: {problem.strerror}", suggestion="choose a folder that you can write") from None
+        raise unwritten(folder, problem) from None
+    if taken:
+        raise Refused("EEXIST", f"{folder} is there already", suggestion="choose another name, or --folder PATH")
+    write_folder(folder, files)

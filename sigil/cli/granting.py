@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.shell import Shell, shell_of
+from sigil.cli.keeping import declined
+from sigil.cli.moments import moment
+from sigil.cli.namespaces import Namespace, flag, meant, within
+from sigil.cli.shell import Shell, perhaps, shell_of
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
-    from sigil.protocol import Caller, Json
+    from sigil.protocol import Json
 
 SECRET_BYTES = 64 << 10
 
@@ -20,7 +22,6 @@ secret = typer.Typer(
     help="Set, list and remove secrets: capabilities use them and never see them.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Namespace = Annotated[str, typer.Option("--namespace", metavar="NS", help="The namespace (default: the agent's).")]
 SecretName = Annotated[str, typer.Argument(metavar="NAME", help="The secret: capital letters, digits and _.")]
 
 
@@ -28,14 +29,16 @@ def grant(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    namespace: Namespace = "",
 ) -> None:
     """Grant a capability what it asks for.
 
     Shows first what is new in it; the grant is for this one version, by its digest.
     """
     shell = shell_of(context)
-    with shell.registry() as opened:
-        row = opened.registry.granting.asked(name, opened.caller)
+    with shell.registry(perhaps("sigil grants")) as opened:
+        ref, caller = meant(opened.caller, name, namespace)
+        row = opened.registry.granting.asked(ref, caller)
         if not row["new"]:
             _say(shell, row, "there is nothing to grant: all that it asks for stands" if row["asked"] else "it asks for nothing")
             return
@@ -43,18 +46,19 @@ def grant(
         if not yes and not sys.stdin.isatty():
             raise UsageError("EUSAGE", "there is nobody to ask", source=name, suggestion="add --yes")
         if not yes and not typer.confirm(f"Grant this to {row['capability']}@{row['version']}?", err=True):
-            return
-        granted = opened.registry.granting.grant(name, opened.caller, row["digest"])
+            raise declined("granted")
+        granted = opened.registry.granting.grant(ref, caller, row["digest"])
     _say(shell, granted, f"granted to {granted['capability']}@{granted['version']} {granted['digest']}")
     for missing in granted["secrets_missing"]:
-        shell.printer.note(f"the secret {missing} is not set: sigil secret set {missing}")
+        shell.printer.note(f"the secret {missing} is not set: sigil secret set {missing}{flag(caller, opened.caller.namespace)}")
 
 
-def grants(context: typer.Context) -> None:
+def grants(context: typer.Context, namespace: Namespace = "") -> None:
     """List what waits for a grant and what stands."""
     shell = shell_of(context)
     with shell.registry() as opened:
-        rows = [*opened.registry.granting.rows(opened.caller)]
+        found = opened.registry.granting.rows(within(opened.caller, namespace))
+        rows = sorted(found, key=lambda row: (row["state"] == "stands", -row.get("at", 0)))
     if shell.printer.json:
         shell.printer.document({"items": rows})
     elif rows:
@@ -72,14 +76,16 @@ def revoke(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.")],
     permission: Annotated[str, typer.Argument(metavar="PERMISSION", help="As `sigil grants` shows it (default: all).")] = "",
+    namespace: Namespace = "",
 ) -> None:
     """Take granted permissions back.
 
     It holds at once, for every version and for whoever has the capability already.
     """
     shell = shell_of(context)
-    with shell.registry() as opened:
-        row = opened.registry.granting.revoke(name, opened.caller, permission)
+    with shell.registry(perhaps("sigil grants")) as opened:
+        plain, caller = meant(opened.caller, name, namespace)
+        row = opened.registry.granting.revoke(plain, caller, permission)
     _say(shell, row, f"revoked from {row['capability']}: {', '.join(row['revoked'])}")
 
 
@@ -90,23 +96,21 @@ def set_secret(context: typer.Context, name: SecretName, namespace: Namespace = 
     The value comes from a prompt or from stdin, never from the command line. `ssm:NAME` and `secretsmanager:NAME` name one that AWS keeps.
     """
     shell, value = shell_of(context), _value(name)
-    with shell.registry() as opened:
-        row = opened.registry.secrets.set(name, value, _in(namespace, opened.caller))
+    with shell.registry(perhaps("sigil secret list")) as opened:
+        row = opened.registry.secrets.set(name, value, within(opened.caller, namespace))
     _say(shell, row, f"{name} is set")
 
 
 @secret.command("list", epilog="Example: sigil secret list --json")
 def list_secrets(context: typer.Context, namespace: Namespace = "") -> None:
     """List the names of secrets and when they were set."""
-    from datetime import UTC, datetime
-
     shell = shell_of(context)
     with shell.registry() as opened:
-        rows = [*opened.registry.secrets.rows(_in(namespace, opened.caller))]
+        rows = [*opened.registry.secrets.rows(within(opened.caller, namespace))]
     if shell.printer.json:
         shell.printer.document({"items": rows})
     elif rows:
-        cells = [(row["secret"], datetime.fromtimestamp(row["at"], UTC).strftime("%Y-%m-%d %H:%M UTC"), row["by"]) for row in rows]
+        cells = [(row["secret"], moment(row["at"]), row["by"]) for row in rows]
         shell.printer.table(("secret", "set", "by"), cells)
     else:
         shell.printer.note("there are no secrets")
@@ -116,8 +120,8 @@ def list_secrets(context: typer.Context, namespace: Namespace = "") -> None:
 def remove_secret(context: typer.Context, name: SecretName, namespace: Namespace = "") -> None:
     """Forget a secret."""
     shell = shell_of(context)
-    with shell.registry() as opened:
-        opened.registry.secrets.remove(name, _in(namespace, opened.caller))
+    with shell.registry(perhaps("sigil secret list")) as opened:
+        opened.registry.secrets.remove(name, within(opened.caller, namespace))
     _say(shell, {"removed": name}, f"removed {name}")
 
 
@@ -136,10 +140,6 @@ def _say(shell: Shell, row: dict[str, Json], line: str) -> None:
         shell.printer.document(row)
     else:
         shell.printer.note(line)
-
-
-def _in(namespace: str, caller: Caller) -> Caller:
-    return replace(caller, namespace=namespace) if namespace else caller
 
 
 def _value(name: str) -> str:

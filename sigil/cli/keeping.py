@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.shell import Shell, shell_of
+from sigil.cli.namespaces import Namespace, meant
+from sigil.cli.reports import needing, report, whether
+from sigil.cli.shell import Interrupted, perhaps, shell_of
+from sigil.cli.sources import deployed, read
 from sigil.cli.spread import spread
 from sigil.cli.values import text_of
-from sigil.errors import UsageError
+from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
-    from sigil.protocol import Deployed, Json
+    from sigil.protocol import Json
 
 
 class Lifetime(StrEnum):
@@ -73,7 +76,7 @@ def inspect(
 
     Its manifest, version, digest, permissions and source.
     """
-    import orjson
+    from sigil.cli.details import details
 
     shell = shell_of(context)
     with shell.registry() as opened:
@@ -81,11 +84,9 @@ def inspect(
     if shell.printer.json:
         shell.printer.document(detail)
         return
-    source = detail.pop("source", None)
-    shown = {field: value if isinstance(value, str) else orjson.dumps(value).decode() for field, value in detail.items()}
-    shell.printer.table(("field", "value"), [(field, value) for field, value in shown.items() if value not in ("", "null", "[]")])
-    if source:
-        shell.printer.text(f"\n{source}")
+    shell.printer.table(("field", "value"), details(detail), whole=True)
+    if detail.get("source"):
+        shell.printer.text(f"\n{detail['source']}")
 
 
 def everything(context: typer.Context) -> None:
@@ -106,35 +107,36 @@ def remove(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    namespace: Namespace = "",
 ) -> None:
-    """Take a capability of your own away."""
+    """Take a capability of your own away.
+
+    All its versions go, with its grants and what it kept. Says first which others call it.
+    """
     shell = shell_of(context)
-    if not yes and not sys.stdin.isatty():
+    if not yes and not _somebody():
         raise UsageError("EUSAGE", "there is nobody to ask", source=name, suggestion="add --yes")
-    if not yes and not typer.confirm(f"Remove {name}?", err=True):
-        return
-    with shell.registry() as opened:
-        opened.registry.remove(name, opened.caller)
+    with shell.registry(perhaps(f"sigil logs {name}")) as opened:
+        plain, caller = meant(opened.caller, name, namespace)
+        callers = needing(opened.registry, plain, caller)
+        if callers:
+            shell.printer.note(f"{', '.join(callers)} {'call' if callers[1:] else 'calls'} {plain}, and will fail without it")
+        if not yes and not typer.confirm(f"Remove {name}?", err=True):
+            raise declined("removed")
+        opened.registry.remove(plain, caller)
     if shell.printer.json:
-        shell.printer.document({"removed": name})
+        shell.printer.document({"removed": name, "needed_by": callers})
     else:
         shell.printer.note(f"removed {name}")
 
 
-def report(shell: Shell, deployed: Deployed) -> None:
-    """Say what a deploy made."""
-    from sigil.wire import deployed_row
+def _somebody() -> bool:
+    return sys.stdin.isatty()
 
-    offer = deployed.offer
-    if shell.printer.json:
-        row = {name: value for name, value in deployed_row(deployed, "").items() if name != "url"}
-        shell.printer.document({**row, "created": deployed.created})
-        return
-    shell.printer.line(f"{offer.name}@{offer.version} {offer.digest}")
-    tests = f"{deployed.passed} tests passed" if deployed.passed else "there are no tests"
-    shell.printer.note(tests if deployed.created else "this very digest stood already")
-    for permission in deployed.pending:
-        shell.printer.note(f"waits for an owner: {permission}")
+
+def declined(what: str) -> SigilError:
+    """What a person said no to."""
+    return SigilError("EDECLINED", f"nothing was {what}")
 
 
 @spread
@@ -148,19 +150,26 @@ def deploy(
     It comes from a folder with a sigil.toml, or in one line with --execute.
     """
     shell = shell_of(context)
-    spec = _spec(folder, inline)
-    with shell.registry() as opened:
-        report(shell, opened.registry.deploy(spec, opened.caller))
+    spec, place = _spec(folder, inline), folder or Path() if inline == NOTHING else None
+    try:
+        with shell.registry() as opened:
+            report(shell, opened, deployed(shell, lambda: opened.registry.deploy(spec, opened.caller), spec, place))
+    except KeyboardInterrupt:
+        raise Interrupted(whether(shell, spec)) from None
 
 
 def _spec(folder: Path | None, inline: Inline) -> dict[str, Json]:
     if inline == NOTHING:
-        from sigil.manifest import read_folder
         from sigil.wire import spec_of
 
-        return spec_of(read_folder(folder or Path()))
-    if folder:
+        spec = spec_of(read(folder or Path()))
+    elif folder:
         raise UsageError("EUSAGE", "give a folder or options, not both")
-    if inline.execute is None:
+    elif inline.execute is None:
         raise UsageError("EUSAGE", "--execute is missing", suggestion="add --execute, or mend the folder's sigil.toml and deploy that")
-    return inline.spec()
+    else:
+        spec = inline.spec()
+    if spec.get("ttl") is not None and spec.get("type") != "ephemeral":
+        given = ("--ttl", "--type ephemeral") if inline != NOTHING else ("ttl", 'lifetime = "ephemeral"')
+        raise UsageError("EUSAGE", f"{given[0]} does nothing without {given[1]}", suggestion=f"add {given[1]}, or leave out {given[0]}")
+    return spec

@@ -1,11 +1,11 @@
-"""Standard output that is full, closed, or read by somebody who leaves early."""
+"""A command line that runs, or is wrong, and standard output that is full, closed, or read by somebody who leaves early."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
@@ -23,6 +23,11 @@ def guarded() -> Iterator[None]:
     _reopen()
     try:
         yield
+    except BrokenPipeError as problem:
+        _forget()
+        if problem.filename is not None:
+            raise
+        raise typer.Exit(FAILED) from None  # an unbuffered write of ours; see `settle`
     except OSError as problem:
         settle()
         if problem.errno in _UNWRITTEN and problem.filename is None:
@@ -46,6 +51,21 @@ def settle() -> None:
         raise typer.Exit(FAILED) from None
     except OSError as problem:
         raise _lost(problem) from None
+
+
+def invoked(app: typer.Typer, program: str, words: Sequence[str]) -> int:
+    """Run one command line; its exit code. Every exception passes: typer's own `main` would take Ctrl-C's for itself."""
+    command = typer.main.get_command(app)
+    with command.make_context(program, [*words]) as context:
+        result = command.invoke(context)
+    return result if isinstance(result, int) else 0
+
+
+def misused(problem: typer.TyperException, program: str) -> SigilError:
+    """A wrong command line, with the command whose help tells how it is right."""
+    context = getattr(problem, "ctx", None)
+    wanted = context.command_path if context else program
+    return SigilError("EUSAGE", problem.format_message().replace("Value error, ", ""), suggestion=f"{wanted} --help")
 
 
 def _lost(problem: OSError) -> SigilError:

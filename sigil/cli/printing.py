@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from sigil.cli.output import settle
 from sigil.errors import SigilError, one_line
 
-CELL_LIMIT = 600
+CELL_LIMIT, WHOLE_LIMIT = 600, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class Printer:
         """A text as it is; on a terminal without what could steer it."""
         _write((_for_people(text) if _terminal() else text).encode("utf-8", "replace") + b"\n")
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Rows under a header: drawn on a terminal, aligned columns otherwise."""
-        cells = [[one_line(str(cell), CELL_LIMIT) for cell in row] for row in rows]
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bool = False) -> None:
+        """Rows under a header: drawn on a terminal, aligned columns otherwise. `whole`: cells are as long as they are."""
+        cells = [[one_line(str(cell), WHOLE_LIMIT if whole else CELL_LIMIT) for cell in row] for row in rows]
         if _terminal():
             _drawn(header, cells, self.color)
         else:
@@ -61,7 +62,8 @@ class Printer:
 
             _complain(orjson.dumps({"error": fields}).decode())
             return
-        source = f"{fields['source']}: " if fields["source"] else ""
+        said = re.match(rf"{re.escape(fields['source'])}\b", fields["message"])  # a name that the message begins with is not told twice
+        source = f"{fields['source']}: " if fields["source"] and not said else ""
         _complain(f"error: {source}{fields['message']} ({fields['code']})")
         if fields["suggestion"]:
             _complain(f"help: {fields['suggestion']}")
@@ -83,7 +85,9 @@ def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]], color: bool) ->
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*header, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in header:
+        table.add_column(name, overflow="fold")  # what is too wide goes on in the next line: nothing is cut
     for row in rows:
         table.add_row(*map(Text, row))
     Console(no_color=None if color else True, highlight=False).print(table)

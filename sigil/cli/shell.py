@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from sigil.settings import Settings
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in the middle of a command, with one line about what took place."""
+
+
+def perhaps(command: str) -> str:
+    """What Ctrl-C says while something is being changed; `command` shows what became of it."""
+    return f"interrupted; whether it took place, `{command}` tells"
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A registry and the person at the shell."""
@@ -42,6 +51,12 @@ class Shell:
         url, token = self.url or given.registry_url, self.token or given.registry_token
         return replace(given, registry_url=url, registry_token=token or self._kept(url, given))
 
+    def address(self) -> str:
+        """Where the registry elsewhere is; empty for the one in this process. Reads no credentials."""
+        from sigil.settings import Settings
+
+        return self.url or Settings.read().registry_url
+
     def _kept(self, url: str, settings: Settings) -> str:
         if not url:
             return ""
@@ -50,14 +65,19 @@ class Shell:
         return Credentials(settings.credentials).token(url)
 
     @contextmanager
-    def registry(self) -> Iterator[Opened]:
-        """The remote registry, or one in this process over the store that the agent uses too."""
+    def registry(self, interrupted: str = "") -> Iterator[Opened]:
+        """The remote registry, or one in this process over the store that the agent uses too.
+
+        `interrupted`: what Ctrl-C says from then on, of a command that changes something.
+        """
         from sigil.protocol import Caller
 
         settings = self.settings()
         registry = _open(settings, self.printer)
         try:
             yield Opened(registry, Caller(settings.agent, owner=True, author="person"))
+        except KeyboardInterrupt as problem:
+            raise Interrupted(interrupted) if interrupted and not isinstance(problem, Interrupted) else problem from None
         finally:
             registry.close()
 

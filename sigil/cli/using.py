@@ -51,7 +51,7 @@ def run(
 
     shell = shell_of(context)
     arguments = arguments_of(input, arg or ())
-    with shell.registry() as opened:
+    with shell.registry("interrupted; what the run had done by then, in env.KV or on the web, stands") as opened:
         try:
             ran = opened.registry.run(name, arguments, opened.caller)
         except SigilError as problem:

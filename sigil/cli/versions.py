@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.keeping import report
-from sigil.cli.shell import Shell, shell_of
+from sigil.cli.moments import counted, moment
+from sigil.cli.namespaces import Namespace, meant
+from sigil.cli.reports import came, report
+from sigil.cli.shell import Opened, Shell, perhaps, shell_of
 from sigil.errors import UsageError
+from sigil.files import write_whole
 
 if TYPE_CHECKING:
-    from sigil.protocol import Json
+    from sigil.protocol import Caller, Deployed, Json
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The capability.")]
 Number = Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="A version's number.")]
 
 
-def versions(context: typer.Context, name: Name) -> None:
+def versions(context: typer.Context, name: Name, namespace: Namespace = "") -> None:
     """List the versions of a capability, newest first.
 
-    The active one is what its plain name runs.
+    The active one is what its plain name runs. On stderr: which version began to run when, and by what.
     """
     shell = shell_of(context)
     with shell.registry() as opened:
-        rows = opened.registry.versions(name, opened.caller)
-        steps = opened.registry.history(name, opened.caller)
+        plain, caller = meant(opened.caller, name, namespace)
+        rows = opened.registry.versions(plain, caller)
+        steps = opened.registry.history(plain, caller)
     if shell.printer.json:
         shell.printer.document({"items": rows, "history": steps})
         return
-    table = [(row["version"], _state(row), row["author"], _day(row["at"]), row["digest"]) for row in rows]
+    table = [(row["version"], _state(row), row["author"], moment(row["at"]), row["digest"]) for row in rows]
     shell.printer.table(("version", "state", "author", "at", "digest"), table)
-    for step in steps:
-        shell.printer.note(f"{_day(step['at'])}  {step['action']} by {step['by']}: version {step['version']}")
+    for line in _steps(steps):
+        shell.printer.note(line)
 
 
 def diff(
@@ -42,21 +46,23 @@ def diff(
     name: Name,
     older: Annotated[int | None, typer.Argument(metavar="A", min=1, help="The older version (default: the one before).")] = None,
     newer: Annotated[int | None, typer.Argument(metavar="B", min=1, help="The newer version (default: the active one).")] = None,
+    namespace: Namespace = "",
 ) -> None:
     """Show what differs between two versions.
 
     The fields of the manifest, the schema and the source.
     """
-    import orjson
+    from sigil.cli.changes import changes
 
     shell = shell_of(context)
     with shell.registry() as opened:
-        found = opened.registry.diff(name, opened.caller, older, newer)
+        plain, caller = meant(opened.caller, name, namespace)
+        found = opened.registry.diff(plain, caller, older, newer)
     if shell.printer.json:
         shell.printer.document(found)
         return
-    for row in found["manifest"]:
-        shell.printer.line(f"{row['field']}: {orjson.dumps(row['old']).decode()} → {orjson.dumps(row['new']).decode()}")
+    for line in changes(found["manifest"]):
+        shell.printer.line(line)
     for text in (found["schema"], found["source"]):
         if text:
             shell.printer.text(text.rstrip("\n"))
@@ -64,30 +70,50 @@ def diff(
         shell.printer.note("they are the same")
 
 
-def rollback(context: typer.Context, name: Name, version: Number = None) -> None:
+def rollback(context: typer.Context, name: Name, version: Number = None, namespace: Namespace = "") -> None:
     """Let an older version run again.
 
     The one given, or the one before the last deploy.
     """
     shell = shell_of(context)
-    with shell.registry() as opened:
-        row = opened.registry.rollback(name, opened.caller, version)
-    _told(shell, row, "runs now", "ran already")
+    with shell.registry(perhaps(f"sigil versions {name}")) as opened:
+        plain, caller = meant(opened.caller, name, namespace)
+        row = opened.registry.rollback(plain, caller, version)
+    _told(shell, row, "runs now" if row["changed"] else "ran already")
 
 
 def yank(
     context: typer.Context,
     version: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="A version, or NAME@sha256:DIGEST.")],
     undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
+    namespace: Namespace = "",
 ) -> None:
     """Withdraw a version.
 
-    Queries and the plain name do not lead to it any more; its digest still runs.
+    Queries and the plain name do not lead to it any more; its digest still runs. With --undo it stands again, and runs again by its plain
+    name if nothing but the yank had put another one in its place.
     """
     shell = shell_of(context)
-    with shell.registry() as opened:
-        row = opened.registry.yank(version, opened.caller, undo=undo)
-    _told(shell, row, *(("stands again", "stood already") if undo else ("is withdrawn", "was withdrawn already")))
+    with shell.registry(perhaps(f"sigil versions {version.partition('@')[0]}")) as opened:
+        ref, caller = meant(opened.caller, version, namespace)
+        row = opened.registry.yank(ref, caller, undo=undo)
+        now = "" if shell.printer.json else _running(opened, row, caller)
+    words = ("stands again", "stood already") if undo else ("is withdrawn", "was withdrawn already")
+    _told(shell, row, f"{row['capability']}@{row['version']} {words[0] if row['changed'] else words[1]}; {now}")
+
+
+def _running(opened: Opened, row: dict[str, Json], caller: Caller) -> str:
+    """What the plain name runs after a yank, or after one was taken back."""
+    name = row["capability"]
+    active = next((other["version"] for other in opened.registry.versions(name, caller) if other["active"]), None)
+    if active is None:
+        return f"no version runs by the plain name {name} now"
+    if active != row["version"]:
+        return f"{name}@{active} runs"
+    steps = opened.registry.history(name, caller)
+    if not row["changed"] or len(steps) < 2 or steps[-1]["action"] != "unyank":
+        return f"{name}@{active} runs"
+    return f"it runs now, in the place of {name}@{steps[-2]['version']}"
 
 
 def publish(
@@ -101,8 +127,9 @@ def publish(
     All its chats see it then; digest and author stay.
     """
     shell = shell_of(context)
-    with shell.registry() as opened:
-        report(shell, opened.registry.publish(name, opened.caller, session=session, replace=replace))
+    with shell.registry(perhaps(f"sigil versions {name}")) as opened:
+        deployed = opened.registry.publish(name, opened.caller, session=session, replace=replace)
+        report(shell, opened, deployed, tested=False)
 
 
 def export(
@@ -117,14 +144,11 @@ def export(
     shell = shell_of(context)
     with shell.registry() as opened:
         body = opened.registry.export(names, opened.caller)
-    try:
-        output.write_bytes(body)
-    except OSError as problem:
-        raise UsageError("EWRITE", f"cannot write {output}: {problem.strerror}") from None
+    write_whole(output, body)
     if shell.printer.json:
         shell.printer.document({"file": str(output), "bytes": len(body)})
     else:
-        shell.printer.note(f"{output}: {len(names)} capabilities, {len(body):,} bytes")
+        shell.printer.note(f"{output}: {counted(len(names), 'capability')}, {counted(len(body), 'byte')}")
 
 
 def bring(
@@ -137,16 +161,19 @@ def bring(
     """
     shell = shell_of(context)
     body = _bounded(file)
-    with shell.registry() as opened:
+    with shell.registry(perhaps("sigil list")) as opened:
         done = opened.registry.import_bundle(body, opened.caller)
-    if shell.printer.json:
-        items = [
-            {"capability": one.offer.name, "version": one.offer.version, "digest": one.offer.digest, "created": one.created} for one in done
-        ]
-        shell.printer.document({"items": items})
-        return
-    for one in done:
-        report(shell, one)
+        if shell.printer.json:
+            shell.printer.document({"items": [_brought(one) for one in done]})
+            return
+        for one in done:
+            report(shell, opened, one, tested=False)
+            if one.created:
+                shell.printer.note(came(opened, one))
+
+
+def _brought(one: Deployed) -> dict[str, Json]:
+    return {"capability": one.offer.name, "version": one.offer.version, "digest": one.offer.digest, "created": one.created}
 
 
 def _bounded(file: Path) -> bytes:
@@ -162,12 +189,12 @@ def _bounded(file: Path) -> bytes:
     return body
 
 
-def _told(shell: Shell, row: dict[str, Json], changed: str, already: str) -> None:
+def _told(shell: Shell, row: dict[str, Json], said: str) -> None:
     if shell.printer.json:
         shell.printer.document(row)
         return
     shell.printer.line(f"{row['capability']}@{row['version']} {row['digest']}")
-    shell.printer.note(changed if row["changed"] else already)
+    shell.printer.note(said)
 
 
 def _state(row: dict[str, Json]) -> str:
@@ -175,5 +202,8 @@ def _state(row: dict[str, Json]) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _day(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _steps(steps: Sequence[dict[str, Json]]) -> Iterator[str]:
+    """What made which version run; a yank and an expiry are told with the version that was in its place."""
+    for number, step in enumerate(steps):
+        before = f" of version {steps[number - 1]['version']}" if number and step["action"] in ("yank", "expire") else ""
+        yield f"{moment(step['at'])}  version {step['version']} began to run: {step['action']}{before} by {step['by']}"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sigil.cli.moments import moment
+from sigil.cli.namespaces import Namespace, meant
 from sigil.cli.shell import Shell, shell_of
 from sigil.errors import SigilError
 from sigil.exits import FAILED
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 
 _OWN = ("number", "at", "namespace", "action", "previous", "hash", "name", "digest", "author", "session", "token", "owner")
 
-Namespace = Annotated[str, typer.Option("--namespace", metavar="NS", help="Of another namespace (default: the agent's).")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="At most so many.")]
 After = Annotated[int | None, typer.Option("--after", min=0, metavar="NUMBER", help="Those after this number (default: the last ones).")]
 
@@ -48,11 +49,19 @@ def logs(
     namespace: Namespace = "",
     limit: Limit = 50,
 ) -> None:
-    """Show what was done to one capability, of the last 500 entries of the audit."""
+    """Show what was done to one capability: deploys, removals, grants.
+
+    Of the last 500 entries of the audit. What a capability itself logs is not here: `sigil run` shows that with each run, and nothing
+    keeps it.
+    """
     shell = shell_of(context)
     with shell.registry() as opened:
-        rows = opened.registry.log.rows(opened.caller, namespace=namespace, limit=500)
-    _show(shell, [row for row in rows if row.get("name") == name][-limit:])
+        plain, caller = meant(opened.caller, name, namespace)
+        rows = opened.registry.log.rows(caller, namespace=caller.namespace if caller != opened.caller else "", limit=500)
+        found = [row for row in rows if row.get("name") == plain][-limit:]
+        if not found:
+            opened.registry.inspect(plain, caller)  # a name that nobody ever used is told as such
+    _show(shell, found)
 
 
 def status(context: typer.Context) -> None:
@@ -95,9 +104,7 @@ def _show(shell: Shell, rows: list[dict[str, Json]]) -> None:
 
 
 def _line(row: dict[str, Json]) -> tuple[object, ...]:
-    from datetime import UTC, datetime
-
-    when = datetime.fromtimestamp(float(row["at"]), UTC).strftime("%Y-%m-%d %H:%M:%S")
+    when = moment(row["at"])
     who = " ".join(str(row[field]) for field in ("author", "token", "session") if row.get(field))
     facts = " ".join(f"{name}={_cell(value)}" for name, value in row.items() if name not in _OWN)
     digest = str(row.get("digest", "")).removeprefix("sha256:")[:12]

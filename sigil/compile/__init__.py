@@ -50,15 +50,18 @@ def build(package: Package, sandbox: Checker) -> Built:
         case "c":
             from sigil.toolchain.c import compiled
 
-            kind, wasm = compiled(package.code, package.manifest.name)
+            kind, wasm = compiled(_text(package).encode(), package.manifest.name)
             return _checked(wasm, sandbox, kind)
 
 
 def _text(package: Package) -> str:
+    """The source; the mark with which some editors begin a file is no part of it."""
     try:
-        return package.code.decode()
-    except UnicodeDecodeError:
-        raise Refused("EMODULE", "the source is not UTF-8", source=package.manifest.name) from None
+        return package.code.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = package.code.count(b"\n", 0, problem.start) + 1
+        message = f"line {line}: the source is not UTF-8"
+        raise Refused("EMODULE", message, source=package.manifest.name, suggestion="save the file as UTF-8 and deploy again") from None
 
 
 def _checked(wasm: bytes, sandbox: Checker, abi: Literal["sigil", "wasi"] = "sigil") -> Built:

@@ -24,8 +24,10 @@ UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30fa\u30fc-\u30ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
+# each a word of its own; without the tones of skin, which only colour the one before
+EMOJI: Final = "\u2600-\u27bf\U0001f300-\U0001f3fa\U0001f400-\U0001faff"
 # Indic vowel signs are no letters to `re`, but belong to their words
-WORD: Final = re.compile(f"[{UNSPACED}]+|(?:[^\\W_{UNSPACED}]|[\u0900-\u0dff])+")
+WORD: Final = re.compile(f"[{UNSPACED}]+|[{EMOJI}]|(?:[^\\W_{UNSPACED}]|[\u0900-\u0dff])+")
 ASCII_WORD: Final = re.compile("[a-z0-9]+")
 IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]").match
 CAMEL: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -64,13 +64,25 @@ class Compiled(NamedTuple):
 
 
 def compiled(source: bytes, name: str, cache: Path | None = None) -> Compiled:
-    """The module of a C source. `cache`: where the C library lies compiled (default: this user's cache folder).
+    """The module of a C source. `cache`: where the C library lies compiled (default: `c/` in the cache folder).
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
     """
-    ready = BUILT / f"{sha256(source).hexdigest()}.wasm"
     kind: Literal["sigil", "wasi"] = "sigil" if HEADER.name in headers(source, name) else "wasi"
-    return Compiled(kind, ready.read_bytes() if ready.is_file() and _fits() else _made(source, kind, name, cache))
+    return Compiled(kind, _ready(source).read_bytes() if _came(source) else _made(source, kind, name, cache))
+
+
+def waits(source: bytes, cache: Path | None = None) -> bool:
+    """Whether this source waits until the C library is compiled: it did not come compiled, and the cache is cold."""
+    return not _came(source) and cold(cache)
+
+
+def _ready(source: bytes) -> Path:
+    return BUILT / f"{sha256(source).hexdigest()}.wasm"
+
+
+def _came(source: bytes) -> bool:
+    return _ready(source).is_file() and _fits()
 
 
 def note() -> str:
@@ -185,6 +197,10 @@ def _compile(zig: Path, work: Path, cache: Path, arguments: tuple[str, ...], sec
 
 
 def _users() -> Path:
+    from sigil.settings import Settings
+
+    if given := Settings.read().cache:
+        return Path(given).expanduser() / "c"
     from platformdirs import user_cache_path
 
     return user_cache_path("sigil") / "c"

@@ -46,6 +46,24 @@ def test_whatever_is_said_gets_a_signed_answer(house: Callable[..., House], said
     assert replies[0].endswith(SIGNATURE)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "make a capability that reverses a text, and reverse 'stressed'",
+        "write a capability that counts vowels",
+        "please create me a new small capability for \u20ac",
+        "deploy capabilities for me",
+        "\u8bf7\u505a\u4e00\u4e2a\u80fd\u529b",
+    ],
+)
+def test_a_wish_for_a_new_capability_without_its_source_is_answered_with_how_to_send_it(house: Callable[..., House], said: str) -> None:
+    (reply,) = tell(house(library="builtin"), said)
+
+    assert "send a name and the JavaScript body in a code fence" in reply
+    assert "```js" in reply
+    assert "json" not in reply
+
+
 def test_source_that_fails_is_told_with_the_reason(house: Callable[..., House]) -> None:
     replies = tell(house(), "make a capability broken\n```js\nreturn (\n```")
 

@@ -207,7 +207,7 @@ def test_deliveries_that_fail_are_told_with_what_helps(telegram: BotApi, error: 
 
     assert done.returncode == 1
     assert re.search(r"waiting +1\n", done.stdout)
-    assert "2023-11-14 22:13 UTC" in done.stdout
+    assert "2023-11-14 22:13:20 UTC" in done.stdout
     assert helps in done.stdout
     assert ("help" in done.stdout) is bool(helps)
     assert "\x1b" not in done.stdout

@@ -185,7 +185,7 @@ def test_output_that_cannot_be_written_is_said_in_one_line(environment: dict[str
     given = {**environment, "PYTHONUNBUFFERED": unbuffered}
     done = subprocess.run(line, shell=True, env=given, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    assert re.fullmatch(r"error: cannot write the output: [^\n]+\n", done.stderr)
+    assert re.fullmatch(r"error: cannot write the output: [^\n]+ \(EWRITE\)\n", done.stderr)
 
 
 def test_ctrl_c_while_the_command_is_imported_is_silent(environment: dict[str, str]) -> None:
@@ -335,4 +335,63 @@ def test_a_port_that_is_taken_is_said(environment: dict[str, str]) -> None:
 def test_wrong_usage_exits_with_2(environment: dict[str, str], arguments: list[str]) -> None:
     done = uncaged(environment, *arguments)
     assert done.returncode == 2
-    assert "Traceback" not in done.stderr
+    error, help = done.stderr.splitlines()
+    assert error.startswith("error: ")
+    assert error.endswith(" (EUSAGE)")
+    assert help.startswith("help: uncaged")
+
+
+def test_errors_have_the_same_shape_as_those_of_sigil(environment: dict[str, str]) -> None:
+    done = uncaged(environment, "trace", "nothing", "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stderr)["error"]["code"] == "ENOENT"
+    assert json.loads(uncaged(environment, "chat", "--json", "--nonsense").stderr)["error"]["code"] == "EUSAGE"
+    plain = uncaged(environment, "trace", "nothing")
+    assert plain.stderr.startswith("error: nothing: no trace of this event (ENOENT)\nhelp: ")
+
+
+def test_help_is_plain_text(environment: dict[str, str]) -> None:
+    for words in (["--help"], ["inbox", "--help"], ["channel", "set", "--help"]):
+        shown = uncaged(environment, *words).stdout
+        assert shown.lstrip().startswith("Usage: uncaged")
+        assert "─" not in shown
+        assert "│" not in shown
+
+
+def test_what_is_said_in_a_pipe_is_one_line_however_long(environment: dict[str, str]) -> None:
+    text = f"encode {'a long text ' * 20}in base64"
+    said = uncaged(environment, "chat", text).stderr.splitlines()
+    assert [line for line in said if line.startswith("tools: sigil_query") and line.endswith("of 32,000 tokens")]
+    assert [line for line in said if line.lstrip().startswith("→ cap_encode") and len(line) > 150]
+
+
+def test_serve_logs_runs_deploys_and_refusals_without_their_content(environment: dict[str, str], tmp_path: Path) -> None:
+    words = [*COMMAND, "serve", "--port", "0"]
+    process = subprocess.Popen(words, env={**environment, "UNCAGED_LIBRARY": "none"}, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = ""
+    while not (match := re.search(r"listens on (\S+)\n", said)):
+        said += process.stderr.readline()
+    token = {"authorization": f"Bearer {(tmp_path / 'token').read_text()}"}
+    body = {"name": "tells", "execute": "throw Object.assign(new Error(input.text), {code: 'EMY' + input.text})"}
+    with httpx.Client(base_url=match[1], headers=token) as http:
+        digest = http.post("/_api/deploy", json=body).json()["digest"]
+        http.post("/_api/deploy", json={"name": "fine", "execute": "return input.text"})
+        http.get("/run/fine", params={"text": "hush"})
+        http.post("/run/tells", json={"text": "hush"})
+        http.get("/run/no name%0Ahush")
+        http.get("/_api/list")
+        http.delete("/_api/remove", params={"name": "fine"})
+        http.get("/run/hush", headers={"authorization": "Bearer hush"})
+    process.send_signal(signal.SIGTERM)
+    rest = process.communicate(timeout=30)[1]
+
+    lines = [json.loads(line) for line in rest.splitlines() if line.startswith("{")]
+    assert [(line["step"], line["status"]) for line in lines] == [
+        *(("deploy", 201), ("deploy", 201), ("run", 200), ("run", 424), ("run", 404), ("remove", 200), ("turned away", 401))
+    ]
+    assert (lines[0]["capability"], lines[0]["version"], lines[0]["digest"], lines[0]["token"]) == ("tells", 1, digest, "admin")
+    assert (lines[2]["capability"], lines[2]["version"]) == ("fine", "1")
+    assert lines[5]["capability"] == "fine"
+    assert (lines[6]["code"], lines[6]["address"]) == ("EAUTH", "127.0.0.1")
+    assert "hush" not in rest

@@ -52,7 +52,7 @@ def test_a_key_made_here_works_there_until_it_is_revoked(run_sigil: Sigil, elsew
     listed = run_sigil("keys", "list", *there)
     assert made["id"] in listed.out
     assert made["token"] not in listed.out
-    assert run_sigil("whoami", *with_key).out.startswith(f"deploy {made['id']} main: deploy:main/* run:*; ends 2")
+    assert run_sigil("whoami", *with_key).out.startswith(f"deploy token {made['id']} (ci), namespace main: deploy:main/* run:*; ends 2")
     assert run_sigil("keys", "revoke", made["id"], "--json", *there).document == {"revoked": made["id"]}
     assert run_sigil("run", "one", *with_key).code == 4
     assert run_sigil("keys", "revoke", made["id"], *there).code == 3
@@ -62,7 +62,7 @@ def test_a_key_is_printed_once_and_alone(run_sigil: Sigil) -> None:
     ended = run_sigil("keys", "create", "--scope", "run:alice/*", "--scope", "run:library/*")
     assert ended.out.startswith("sgl_")
     assert len(ended.out.strip()) == 42
-    assert "of alice: run:alice/* run:library/*; ends never" in ended.err
+    assert "namespace alice: run:alice/* run:library/*; never ends" in ended.err
     assert run_sigil("keys", "create", "--scope", "fly:*").code == 2
     assert run_sigil("keys", "create", "--kind", "admin").code == 2
     assert run_sigil("keys", "create", "--expires", "soon").code == 2
@@ -71,21 +71,23 @@ def test_a_key_is_printed_once_and_alone(run_sigil: Sigil) -> None:
 def test_login_keeps_a_token_for_one_address_alone(
     run_sigil: Sigil, elsewhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run_sigil("login", "--url", elsewhere, stdin=f"{ADMIN}\n".encode()).out.startswith("admin admin main: everything")
+    said = run_sigil("login", "--url", elsewhere, stdin=f"{ADMIN}\n".encode())
+    assert said.out == "admin token, namespace main: everything; never ends\n"
+    assert f"with --url {elsewhere}, or once SIGIL_URL is set to it" in said.err
     path = kept(tmp_path)
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert tomllib.loads(path.read_text()) == {elsewhere: {"token": ADMIN}}
     assert run_sigil("list", "--url", elsewhere).code == 0
     monkeypatch.setenv("SIGIL_URL", elsewhere + "/")
     assert run_sigil("list").code == 0
-    assert run_sigil("list", "--url", elsewhere.replace("127.0.0.1", "localhost")).code == 2
-    assert run_sigil("list", "--url", elsewhere + "/below").code == 2
+    assert run_sigil("list", "--url", elsewhere.replace("127.0.0.1", "localhost")).code == 4
+    assert run_sigil("list", "--url", elsewhere + "/below").code == 4
     monkeypatch.setenv("SIGIL_TOKEN", "another")
     assert run_sigil("list").code == 4
     monkeypatch.delenv("SIGIL_TOKEN")
     assert run_sigil("logout", "--json").document == {"url": elsewhere + "/", "forgotten": True}
     assert run_sigil("logout", "--json").document == {"url": elsewhere + "/", "forgotten": False}
-    assert run_sigil("list").code == 2
+    assert run_sigil("list").code == 4
     assert ADMIN not in path.read_text()
 
 
@@ -143,9 +145,10 @@ def test_the_audit_tells_and_proves_what_was_done(shout: Sigil, tmp_path: Path) 
     shout("remove", "shout", "--yes")
     rows = shout("audit", "--json").document["items"]
     assert [row["action"] for row in rows] == ["deploy", "remove"]
-    assert [line.split()[4] for line in shout("audit").out.splitlines()[1:]] == ["deploy", "remove"]
+    assert [line.split()[5] for line in shout("audit").out.splitlines()[1:]] == ["deploy", "remove"]
     assert [row["number"] for row in shout("logs", "shout", "--limit", "1", "--json").document["items"]] == [2]
-    assert shout("logs", "nothing", "--json").document == {"items": []}
+    assert shout("logs", "nothing", "--json").error["code"] == "ENOENT"
+    assert shout("logs", "nothing").code == 3
     assert shout("audit", "--verify").out == f"main: 2 entries hold; the last one is {rows[-1]['hash']}\n"
     store = SqliteKV(tmp_path / "data" / "uncaged.db")
     store.delete(keys.audit("main", 1))
@@ -169,3 +172,30 @@ def test_status_shows_how_everything_does(shout: Sigil) -> None:
 
 def test_in_this_process_one_is_the_owner(run_sigil: Sigil) -> None:
     assert run_sigil("whoami", "--json").document["kind"] == "admin"
+    assert run_sigil("whoami").out == "owner, namespace main: everything; never ends\n"
+
+
+def test_whoami_without_an_address_opens_no_store_and_names_the_addresses_that_are_known(
+    run_sigil: Sigil, elsewhere: str, place: Path
+) -> None:
+    run_sigil("login", "--url", elsewhere, stdin=ADMIN.encode())
+    assert f"a token is kept for {elsewhere}: add --url" in run_sigil("whoami").err
+    assert not (place.parent / "data" / "uncaged.db").exists()
+
+
+def test_logout_forgets_also_what_a_damaged_or_readable_file_kept(run_sigil: Sigil, elsewhere: str, tmp_path: Path) -> None:
+    run_sigil("login", "--url", elsewhere, stdin=ADMIN.encode())
+    kept(tmp_path).chmod(0o644)
+    assert "logged out" in run_sigil("logout", "--url", elsewhere).err
+    assert ADMIN not in kept(tmp_path).read_text()
+    run_sigil("login", "--url", elsewhere, stdin=ADMIN.encode())
+    kept(tmp_path).write_text(f"[{ADMIN}")
+    ended = run_sigil("logout", "--url", elsewhere)
+    assert (ended.code, "was damaged: it is gone" in ended.err, kept(tmp_path).exists()) == (0, True, False)
+    assert run_sigil("login", "--url", elsewhere, stdin=ADMIN.encode()).code == 0
+
+
+def test_credentials_that_cannot_be_written_are_told_as_any_file_is(run_sigil: Sigil, elsewhere: str, tmp_path: Path) -> None:
+    kept(tmp_path).parent.parent.mkdir()
+    kept(tmp_path).parent.symlink_to(tmp_path / "nowhere" / "at" / "all")
+    assert run_sigil("--json", "login", "--url", elsewhere, stdin=ADMIN.encode()).error["code"] == "EWRITE"

@@ -112,7 +112,8 @@ def test_an_interrupt_ends_with_130(run_sigil: Sigil, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("sigil.wiring.open_stores", interrupted)
     ended = run_sigil("list")
-    assert (ended.code, ended.out, ended.err) == (130, "", "")
+    assert (ended.code, ended.out, ended.err) == (130, "", "error: interrupted; nothing was changed (EINTERRUPTED)\n")
+    assert run_sigil("--json", "list").error["code"] == "EINTERRUPTED"
 
 
 def test_ctrl_c_ends_a_real_run_with_130(shout: Sigil, place: Path) -> None:
@@ -122,7 +123,33 @@ def test_ctrl_c_ends_a_real_run_with_130(shout: Sigil, place: Path) -> None:
     with (place / "fifo" / "input").open("wb"):  # opens only when the command reads: it is in the middle of its work then
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
-    assert (process.returncode, out, err) == (130, b"", b"")
+    assert (process.returncode, out, err) == (130, b"", b"error: interrupted; nothing was changed (EINTERRUPTED)\n")
+
+
+@pytest.mark.parametrize(("at", "said"), [("sigil.golden.demand", "nothing was deployed"), ("sigil.audit.Audit.note", "one@1 runs")])
+def test_ctrl_c_in_a_deploy_says_whether_it_took_place(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch, at: str, said: str) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(at, interrupted)
+    ended = run_sigil("deploy", "--name", "one", "--execute", "return 1")
+    assert (ended.code, ended.err) == (130, f"error: interrupted; {said} (EINTERRUPTED)\n")
+
+
+def test_ctrl_c_in_another_change_says_where_to_look(shout: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sigil.registry.LocalRegistry.remove", interrupted)
+    assert "whether it took place, `sigil logs shout` tells" in shout("remove", "shout", "--yes").err
+    monkeypatch.setattr("sigil.registry.LocalRegistry.run", interrupted)
+    assert "what the run had done by then" in shout("run", "shout", "-a", "text=a").err
+
+
+def test_wrong_usage_names_the_command_whose_help_tells_more(run_sigil: Sigil) -> None:
+    assert run_sigil("run").err.endswith("help: sigil run --help\n")
+    assert run_sigil("keys", "revoke").err.endswith("help: sigil keys revoke --help\n")
+    assert run_sigil("frob").err.endswith("help: sigil --help\n")
 
 
 def test_a_reader_that_leaves_early_hears_no_complaint(shout: Sigil, place: Path) -> None:
@@ -153,10 +180,10 @@ def test_ctrl_c_while_the_command_is_imported_is_silent() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-def on_a_terminal(*words: str, cwd: Path) -> str:
+def on_a_terminal(*words: str, cwd: Path, columns: int = 100) -> str:
     """What the real command shows on a terminal."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": f"{columns}"}
     with subprocess.Popen([sys.executable, "-m", "sigil.cli", *words], env=environment, cwd=cwd, stdout=theirs, stderr=subprocess.DEVNULL):
         os.close(theirs)
         shown = b""
@@ -179,6 +206,15 @@ def test_a_terminal_gets_a_drawn_table_and_nothing_that_steers_it(shout: Sigil, 
     assert steering == "A [2JB\r\n    C\r\n"
     as_json = on_a_terminal("run", "shout", "--json", '{"text": "\\u202e"}', cwd=place)
     assert "\u202e" not in as_json
+
+
+def test_a_terminal_that_is_too_narrow_cuts_nothing(shout: Sigil, place: Path) -> None:
+    detail = shout("inspect", "shout", "--json").document
+    for words in (("inspect", "shout"), ("versions", "shout")):
+        shown = on_a_terminal(*words, cwd=place, columns=70)
+        assert "…" not in shown
+        assert detail["digest"].removeprefix("sha256:")[-8:] in "".join(shown.split())
+    assert '"default":1}}}' in "".join(on_a_terminal("inspect", "shout", cwd=place, columns=70).split())
 
 
 def test_columns_are_aligned_for_wide_characters_too() -> None:
@@ -227,7 +263,7 @@ def test_every_command_works_on_a_registry_elsewhere(run_sigil: Sigil, elsewhere
 
 def test_settings_may_name_the_registry_elsewhere(run_sigil: Sigil, elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGIL_URL", elsewhere)
-    assert run_sigil("list").code == 2
+    assert run_sigil("list").code == 4
     monkeypatch.setenv("SIGIL_TOKEN", "wrong")
     refused = run_sigil("list")
     assert refused.code == 4

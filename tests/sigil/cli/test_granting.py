@@ -65,6 +65,43 @@ def test_what_waits_and_what_stands_is_listed_and_taken_back(weather: Sigil) -> 
     assert weather("grant", "unknown", "--yes").code == 3
 
 
+def test_another_namespaces_grants_are_reached_by_name_or_option(weather: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+    weather("remove", "weather", "--yes")
+    monkeypatch.setenv("UNCAGED_AGENT", "alice")
+    deploy(weather, FETCH, HTTP)
+    monkeypatch.delenv("UNCAGED_AGENT")
+
+    assert weather("grant", "weather", "--yes").code == 3
+    assert "nothing waits" in weather("grants").err
+    assert "waits" in weather("grants", "--namespace", "alice").out
+    granted = weather("grant", "alice/weather", "--yes")
+    assert "(alice) asks for" in granted.err
+    assert "sigil secret set API_KEY --namespace alice" in granted.err
+    assert "nothing to grant" in weather("grant", "weather", "--namespace", "alice").err
+    assert weather("grant", "alice/weather", "--namespace", "bob").code == 2
+    assert weather("versions", "alice/weather").out == weather("versions", "weather", "--namespace", "alice").out
+    assert weather("rollback", "alice/weather", "1").err == "ran already\n"
+    assert "is withdrawn" in weather("yank", "alice/weather@1").err
+    assert weather("yank", "weather@1", "--undo", "--namespace", "alice").code == 0
+    assert weather("revoke", "weather", "--namespace", "alice").code == 0
+    assert weather("revoke", "alice/weather").code == 3
+    assert weather("remove", "alice/weather", "--yes").code == 0
+    assert weather("grants", "--namespace", "alice", "--json").document == {"items": []}
+
+
+def test_a_deploy_says_how_what_it_waits_for_is_granted(run_sigil: Sigil) -> None:
+    folder = Path("weather")
+    folder.mkdir()
+    asks = '[permissions]\nhttp = ["GET api.example.com/"]\n'
+    (folder / "sigil.toml").write_text(f'[capability]\nname = "weather"\ndescription = "W."\n{asks}')
+    (folder / "main.js").write_text("return 1")
+    said = run_sigil("deploy", "weather").err
+    assert said.endswith("waits for an owner: http:GET api.example.com/\ngrant it: sigil grant weather\n")
+    assert "http:GET api.example.com/  waits for an owner" in run_sigil("inspect", "weather").out
+    run_sigil("grant", "weather", "--yes")
+    assert "http:GET api.example.com/  granted" in run_sigil("inspect", "weather").out
+
+
 def test_a_secret_comes_from_stdin_and_is_never_shown(run_sigil: Sigil) -> None:
     assert run_sigil("secret", "set", "API_KEY", stdin=b"a value of some length\n").code == 0
     for words in (("secret", "list"), ("--json", "secret", "list")):

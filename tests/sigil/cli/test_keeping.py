@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,8 @@ def test_a_capability_without_a_name_gets_one(run_sigil: Sigil) -> None:
         (("--name", "x", "--execute", "return 1", "--schema", '{"$ref": "http://a/"}'), 2),
         (("--name", "x", "--execute", "return 1", "--type", "eternal"), 2),
         (("--name", "x", "--execute", "return 1", "--type", "ephemeral", "--ttl", "86401"), 2),
+        (("--name", "x", "--execute", "return 1", "--ttl", "5"), 2),
+        (("--name", "x", "--execute", "return 1", "--type", "normal", "--ttl", "5"), 2),
         (("--name", "x", "--execute", "return ("), 5),
         (("--name", "x", "--execute", "return '\udcff'", "--description", "\udcff"), 2),
     ],
@@ -86,6 +89,37 @@ def test_remove_asks_unless_it_is_told(shout: Sigil) -> None:
     assert shout("remove", "shout", "--yes").code == 0
     assert shout("run", "shout").code == 3
     assert shout("remove", "shout", "-y").code == 3
+
+
+def test_an_ephemeral_deploy_says_when_it_ends(run_sigil: Sigil) -> None:
+    words = ("deploy", "--name", "brief", "--execute", "return 1", "--type", "ephemeral", "--ttl", "60")
+    assert re.search(r"ephemeral: this version is gone at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", run_sigil(*words).err)
+    assert re.search(r"^expires_at +20.* UTC$", run_sigil("inspect", "brief").out, re.MULTILINE)
+
+
+def test_a_time_to_live_that_does_nothing_is_refused_in_a_manifest_too(run_sigil: Sigil, place: Path) -> None:
+    run_sigil("init", "greet")
+    manifest = place / "greet" / "sigil.toml"
+    manifest.write_text(manifest.read_text().replace("[capability]", "[capability]\nttl = 5", 1))
+    ended = run_sigil("deploy", "greet")
+    assert ended.code == 2
+    assert "ttl" in ended.err
+
+
+def test_remove_warns_of_those_that_call_it_and_takes_no_for_an_answer(shout: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = place / "both"
+    folder.mkdir()
+    (folder / "sigil.toml").write_text('[capability]\nname = "both"\ndescription = "Both."\nrequires = ["shout"]\n')
+    (folder / "main.js").write_text("return env.call('shout', {text: 'a'})")
+    assert shout("deploy", "both").code == 0
+
+    monkeypatch.setattr("sigil.cli.keeping.typer.confirm", lambda *_, **__: False)
+    monkeypatch.setattr("sigil.cli.keeping._somebody", lambda: True)
+    declined = shout("remove", "shout")
+    assert declined.code == 1
+    assert declined.err == "both calls shout, and will fail without it\nerror: nothing was removed (EDECLINED)\n"
+    assert shout("run", "shout", "-a", "text=a").code == 0
+    assert shout("remove", "shout", "--yes", "--json").document == {"removed": "shout", "needed_by": ["both"]}
 
 
 def test_what_is_deployed_stays(shout: Sigil, place: Path) -> None:

@@ -94,3 +94,18 @@ def test_with_json_an_error_is_one_line_of_json_on_stderr(shout: Sigil) -> None:
         "message": "no such capability",
         "suggestion": "`sigil list` and `sigil query` show what there is",
     }
+
+
+@pytest.mark.parametrize(
+    ("code", "input", "said"),
+    [
+        ("return await fetch('https://example.com/')", "{}", "http.fetch is not declared"),
+        ("return 1", '{"text": "%s"}' % ("x" * (1 << 20)), "the input is larger than 1048576 bytes (ELIMIT)"),
+        ("return 'x'.repeat((256 << 10) - 1)", "{}", "the output is larger than 262144 bytes (ELIMIT)"),
+        ("const f = () => f() + 1; return f()", "{}", "RangeError: Maximum call stack size exceeded (line 1) (ETHROWN)"),
+    ],
+)
+def test_what_goes_wrong_in_a_run_ends_with_1_whatever_its_code(run_sigil: Sigil, code: str, input: str, said: str) -> None:
+    assert run_sigil("deploy", "--name", "one", "--execute", code).code == 0
+    ended = run_sigil("run", "one", "-", stdin=input.encode())
+    assert (ended.code, said in ended.err) == (1, True)

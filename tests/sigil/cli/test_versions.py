@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,12 +47,15 @@ def test_a_rollback_and_a_yank_say_what_runs_now(two: Sigil) -> None:
     assert two("rollback", "word").out.startswith("word@1 sha256:")
     assert two("run", "word").out == "v1\n"
     assert two("rollback", "word", "2").code == 0
-    assert "is withdrawn" in two("yank", "word@2").err
+    assert two("yank", "word@2").err == "word@2 is withdrawn; word@1 runs\n"
+    assert "began to run: yank of version 2 by person" in two("versions", "word").err
     assert two("run", "word").out == "v1\n"
     assert two("run", "word@2").out == "v2\n"
-    assert "stands again" in two("yank", "word@2", "--undo").err
+    assert two("yank", "word@2", "--undo").err == "word@2 stands again; it runs now, in the place of word@1\n"
+    assert two("yank", "word@2", "--undo").err == "word@2 stood already; word@2 runs\n"
     assert two("run", "word").out == "v2\n"
     assert two("yank", "word@2", "--json").document["changed"] is True
+    assert two("yank", "word@1").err == "word@1 is withdrawn; no version runs by the plain name word now\n"
     for words, code in ((("yank", "word"), 2), (("rollback", "word", "7"), 3), (("rollback", "none"), 3)):
         assert two(*words).code == code
 
@@ -65,7 +71,44 @@ def test_capabilities_travel_in_one_file(two: Sigil, place: Path) -> None:
     (place / "bad.sigil").write_bytes((place / "one.sigil").read_bytes().replace(b"'v2'", b"'v3'"))
     assert two("import", "bad.sigil").code == 2
     assert two("import", "nowhere.sigil").code == 3
-    assert two("export", "word", "-o", "no/such/folder").code == 2
+    assert two("export", "word", "-o", "no/such/folder", "--json").error["code"] == "EWRITE"
+
+
+def test_an_export_that_cannot_be_written_leaves_the_file_as_it_was(two: Sigil, place: Path) -> None:
+    (place / "old.sigil").write_bytes(b"as it was")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    full = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+    script = f"from pathlib import Path; from sigil import files; {full}; files.write_whole(Path('old.sigil'), b'x' * 1000)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=place, env=environment, capture_output=True, text=True, check=False)
+    assert "EWRITE" in done.stderr
+    assert (place / "old.sigil").read_bytes() == b"as it was"
+    assert [path.name for path in place.iterdir() if path.name.startswith(".old")] == []
+
+
+def test_an_import_says_that_tests_did_not_run_and_what_of_the_library_it_hides(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_sigil("init", "greet", "--folder", "library/greet")
+    monkeypatch.setenv("UNCAGED_LIBRARY", str(place / "library"))
+    run_sigil("export", "greet", "-o", "greet.sigil")
+    said = run_sigil("import", "greet.sigil").err
+    assert "2 tests, not run" in said
+    assert "stands before the library's own greet" in said
+    assert "no tests" not in said
+
+
+def test_a_difference_of_lists_is_told_line_by_line(run_sigil: Sigil, place: Path) -> None:
+    run_sigil("init", "greet")
+    run_sigil("deploy", "greet")
+    manifest = place / "greet" / "sigil.toml"
+    text = manifest.read_text()
+    manifest.write_text(text.replace("tags = [", 'tags = ["polite", ') + '\n[[test]]\ninput = {text = "Bob"}\noutput = "Hello, Bob!"\n')
+    run_sigil("deploy", "greet")
+    shown = run_sigil("diff", "greet").out.splitlines()
+    assert '+ {"text":"Bob"} → "Hello, Bob!"' in shown
+    assert "tests:" in shown
+    assert "+ polite" in shown
+    assert not [line for line in shown if "null" in line]
 
 
 def test_a_chats_capability_is_published(run_sigil: Sigil, place: Path) -> None:

@@ -1,0 +1,87 @@
+"""What the tests of a folder may call: what stands in this process's registry, else the folders beside it, else the library's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sigil import permissions
+from sigil.compile import build
+from sigil.facilities import Standing, Way, to_the_web, viewed
+from sigil.manifest import read_folder
+from sigil.protocol import LIBRARY
+from sigil.rehearsal import Fixtures, Rehearsal
+from sigil.sandbox.program import Program
+from sigil.services.part import Part
+from sigil.services.rules import CallRule
+
+if TYPE_CHECKING:
+    from sigil.manifest import Manifest
+    from sigil.sandbox.pool import Sandbox
+    from sigil.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Beside(Rehearsal):
+    """Facilities that find a capability that does not stand yet. `folders`: where a namespace's own are, each in a folder of its name."""
+
+    sandbox: Sandbox | None = None
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    built: dict[tuple[str, str], Part | None] = field(default_factory=dict)
+
+    def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
+        found = Rehearsal.find(self, rule, view, over)
+        if found or rule.namespace:
+            return found
+        for namespace in viewed(view).sees:
+            if over and over.identity == (namespace, rule.name) and rule.digest in ("", over.digest):
+                return over
+            part = self._in(namespace, rule.name)
+            if part and rule.digest in ("", part.digest):
+                return part
+        return None
+
+    def _in(self, namespace: str, name: str) -> Part | None:
+        place = (namespace, name)
+        if place not in self.built:
+            self.built[place] = self._made(namespace, name)
+        return self.built[place]
+
+    def _made(self, namespace: str, name: str) -> Part | None:
+        folder = self.folders.get(namespace)
+        if self.sandbox is None or folder is None or not (folder / name / "sigil.toml").is_file():
+            return None
+        package = read_folder(folder / name)
+        if package.manifest.name != name:
+            return None
+        permissions.demand(package.manifest)
+        made = build(package, self.sandbox)
+        return Part(namespace, package.manifest, package.digest, Program(made.digest, made.kind, lambda: made.wasm))
+
+
+def beside(settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifest) -> Beside:
+    """What the tests of the capability in `folder` stand on. No store is opened for one that calls nothing."""
+    from sigil.wiring import library_folder
+
+    web = Fixtures((), settings.loopback)
+    if not permissions.calls(manifest):
+        return Beside(web)
+    library = library_folder(settings)
+    folders = {settings.agent: folder.resolve().parent, **({LIBRARY: library} if library else {})}
+    return Beside(web, _standing(settings), sandbox=sandbox, folders=folders)
+
+
+def _standing(settings: Settings) -> Standing | None:
+    """What is deployed in this process's registry; nothing can be run here of a registry elsewhere."""
+    if settings.registry_url:
+        return None
+    from sigil.catalog import Catalog
+    from sigil.grants import Grantbook
+    from sigil.secretbook import Secretbook
+    from sigil.wiring import open_stores
+
+    stores = open_stores(settings)
+    kv, way = stores.kv, Way(to_the_web)
+    return Standing(kv, Catalog(kv), stores.artifacts, Grantbook(kv), Secretbook(kv), way)

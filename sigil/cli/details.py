@@ -1,0 +1,76 @@
+"""An inspection as people read it: a line for each field, words for times, permissions and tests, and nothing cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import orjson
+
+from sigil.cli.moments import moment
+from sigil.protocol import Json
+
+Line = tuple[str, str]
+_MOMENTS = ("at", "expires_at", "last")
+_ASKED = {"http": "http:", "secrets": "secret:", "call": "call:"}
+_APART = ("source", "pending")
+"""The source stands below the table; what waits is told with the permissions."""
+
+
+def details(row: Mapping[str, Json]) -> list[Line]:
+    """The lines of an inspection's fields; a field with several of them is named once."""
+    lines: list[Line] = []
+    for field, value in row.items():
+        if field not in _APART:
+            lines += [(field if first else "", line) for first, line in _numbered(_shown(field, value, row))]
+    return lines
+
+
+def _numbered(lines: Iterator[str]) -> Iterator[tuple[bool, str]]:
+    return ((number == 0, line) for number, line in enumerate(lines))
+
+
+def _shown(field: str, value: Json, row: Mapping[str, Json]) -> Iterator[str]:
+    if field == "permissions" and isinstance(value, dict):
+        yield from _permissions(value, row.get("pending") or ())
+    elif field == "tests" and isinstance(value, list):
+        yield from map(test_line, value)
+    elif field in _MOMENTS:
+        yield from () if value is None else (moment(value),)
+    elif field == "limits" and isinstance(value, dict):
+        yield from (f"{name} {_text(limit)}" for name, limit in value.items())
+    elif value not in ("", None, []):
+        yield _text(value)
+
+
+def _permissions(asked: Mapping[str, Json], pending: Json) -> Iterator[str]:
+    """What it may do, and of what an owner has to grant whether that was done."""
+    none = True
+    for field, value in asked.items():
+        for text in value if isinstance(value, list) else ():
+            none, whole = False, f"{_ASKED.get(field, f'{field}:')}{text}"
+            granted = "granted" if field != "call" or "/" in str(text) else ""
+            yield f"{whole}  {'waits for an owner' if whole in pending else granted}".rstrip()
+        if value is True:
+            none = False
+            yield field
+    if none:
+        yield "none"
+
+
+def test_line(test: Json) -> str:
+    """A golden test in one line: `{input} → output`, or the code of the error that it wants."""
+    if not isinstance(test, dict):
+        return _text(test)
+    error = test.get("error")
+    web = f" (with {len(test['http'])} answers of the web)" if test.get("http") else ""
+    return f"{_text(test.get('input'))} → {f'error {error}' if error else orjson.dumps(test.get('output')).decode()}{web}"
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(value)
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".")
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

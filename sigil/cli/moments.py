@@ -1,0 +1,22 @@
+"""Times as people read them, in one form everywhere; programs get seconds since 1970."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def moment(at: float | None) -> str:
+    """`2026-11-22 07:45:18 UTC`; `never` for None, `unknown` for what no calendar has."""
+    if at is None:
+        return "never"
+    try:
+        return datetime.fromtimestamp(float(at), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, OSError, ValueError):
+        return "unknown"
+
+
+def counted(number: int, one: str) -> str:
+    """`1 test`, `2 tests`, `3 capabilities`."""
+    if number == 1:
+        return f"1 {one}"
+    return f"{number:,} {one[:-1]}ies" if one.endswith("y") else f"{number:,} {one}s"
