@@ -92,6 +92,7 @@ class Audit:
 
     def verify(self, namespace: str) -> Verdict:
         """Read the whole chain: every hash, every number, and that its end is not missing."""
+        known = self._known(namespace)  # first: somebody may append while this reads
         number, tip = 0, ROOT
         for entry in self._all(namespace):
             fields, number = _fields(entry), number + 1
@@ -100,7 +101,6 @@ class Audit:
             if fields.get("number") != number or fields.get("previous") != tip or fields.get("namespace") != namespace:
                 return Verdict(number - 1, tip, f"entry {number} is missing, or does not follow the one before it")
             tip = entry.hash
-        known = self._known(namespace)
         if known.number > number:
             return Verdict(number, tip, f"the end is missing: there were {known.number} entries")
         return Verdict(number, tip)

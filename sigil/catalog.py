@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sigil import heads
+from sigil import heads, marks
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.heads import Standing, Step
 from sigil.kv import ABSENT, KV, keys
@@ -113,7 +113,7 @@ class Catalog:
         ttl = None if lasts else (self._ttl(record) or 0) + GRACE_SECONDS
         body = heads.join(standing, encode(record))
         self._kv.put(keys.capability(record.namespace, record.name), body, expect=absent(head), ttl=ttl)
-        self._publics.follow(record, runs=not (standing.removed or standing.inactive or record.version in standing.yanked))
+        marks.follow(self._kv, record.namespace, record.name, self._clock())
         self.touch(record.namespace)
 
     def remove(self, head: Head) -> None:
@@ -121,27 +121,30 @@ class Catalog:
         record = head.record
         tombstone = heads.join(head.standing.gone(), encode(record))
         self._kv.put(keys.capability(record.namespace, record.name), tombstone, expect=head.token)
-        self._publics.follow(record, runs=False)
+        marks.follow(self._kv, record.namespace, record.name, self._clock())
         self.touch(record.namespace)
         for number, value in self._rows(record.namespace, record.name):
             self._forget(record.namespace, record.name, number, decode(value).digest)
 
-    def wake(self, record: Record) -> None:
+    def wake(self, namespace: str, name: str) -> None:
         """Let queries show a name again that was unused for long; whoever writes first does it for all."""
-        head = self.head(record.namespace, record.name)
+        head = self.head(namespace, name)
         if head and head.standing.inactive and not head.removed:
             try:
                 self.stand(head.record, replace(head.standing, inactive=False), head)
             except Conflict:
                 return  # somebody else changed it at this moment; the next call sees how it stands
 
-    def names(self, namespace: str) -> Iterator[Record]:
-        """The active records of a namespace that a query may show, by name."""
-        return (head.record for head in self.heads(namespace) if self.runs(head) and not head.standing.inactive)
+    def names(self, namespace: str, after: str = "") -> Iterator[Record]:
+        """The active records of a namespace that a query may show, by name, from beyond `after` on."""
+        return (head.record for head in self.heads(namespace, after) if self.shows(head))
 
-    def heads(self, namespace: str) -> Iterator[Head]:
-        """The heads of a namespace that are not removed, by name."""
-        after = ""
+    def shows(self, head: Head) -> bool:
+        """Whether a query may show it: the plain name runs, and was not unused for long."""
+        return self.runs(head) and not head.standing.inactive
+
+    def heads(self, namespace: str, after: str = "") -> Iterator[Head]:
+        """The heads of a namespace that are not removed, by name, from beyond `after` on."""
         while page := self._kv.scan(keys.capability(namespace, "").partition, after=after, limit=PAGE):
             for sort, item in page:
                 head = head_of(item.value, item.version)

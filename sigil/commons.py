@@ -46,10 +46,15 @@ class Commons:
             del self._records[ref]
         for ref, (namespace, name, digest) in marks.items():
             if ref not in self._records or self._records[ref].digest != digest:
-                record = self._publics.record(namespace, name)
-                if record:
-                    self._index.add(document(ref, EVERYWHERE, record, full_name(record)))
-                    self._records[ref] = record
+                self._put(ref, self._publics.record(namespace, name))
+
+    def _put(self, ref: str, record: Record | None) -> None:
+        if record:
+            self._index.add(document(ref, EVERYWHERE, record, full_name(record)))
+            self._records[ref] = record
+        elif ref in self._records:  # its head changed, and the mark is about to follow
+            self._index.remove(ref)
+            del self._records[ref]
 
 
 def document(ref: str, group: str, record: Record, *aliases: str) -> Document:

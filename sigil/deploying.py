@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
-from sigil import composition, golden, permissions, public, quotas
+from sigil import composition, golden, permissions, public
 from sigil.audit import Audit
 from sigil.catalog import Head, Record
 from sigil.compile import Built, build
@@ -16,8 +17,8 @@ from sigil.facilities import Standing
 from sigil.heads import Step
 from sigil.kv import KV
 from sigil.manifest import Package
-from sigil.protocol import LIBRARY, Caller
-from sigil.quotas import Quotas
+from sigil.protocol import Caller
+from sigil.quotas import Claim, Room, claim_of
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
 from sigil.services.part import Part
@@ -32,7 +33,7 @@ class Deployer:
     """Brings packages into the catalog. `pause`: seconds between two deploys of one token."""
 
     def __init__(
-        self, kv: KV, sandbox: Sandbox, facilities: Standing, clock: Callable[[], float] = time.time, *, room: Quotas, pause: float
+        self, kv: KV, sandbox: Sandbox, facilities: Standing, clock: Callable[[], float] = time.time, *, room: Room, pause: float
     ) -> None:
         self._catalog = facilities.catalog
         self._artifacts = facilities.artifacts
@@ -89,20 +90,10 @@ class Deployer:
 
     def _built(self, package: Package, caller: Caller) -> Built:
         built = build(package, self._sandbox)
-        self._demand_room(package, _size(package, built), caller)
+        manifest, head = package.manifest, self._catalog.head(caller.target, package.manifest.name)
+        claim = Claim(manifest.name, _size(package, built) + (head.standing.size if head else 0), manifest.lifetime == "ephemeral")
+        self._room.demand(caller.target, claim)  # before its tests run; whether there still is room is asked when it is stored
         return built
-
-    def _demand_room(self, package: Package, size: int, caller: Caller) -> None:
-        if caller.target == LIBRARY:
-            return
-        manifest, standing = package.manifest, 0
-        others: list[Head] = []
-        for head in self._catalog.heads(caller.target):
-            if head.record.name == manifest.name:
-                standing = head.standing.size
-            elif self._catalog.alive(head.record):
-                others.append(head)
-        quotas.demand(self._room, caller.target, others, standing + size, ephemeral=manifest.lifetime == "ephemeral")
 
     def _activated(self, package: Package, built: Built, caller: Caller, action: Action) -> Record:
         before = self._catalog.active(caller.target, package.manifest.name)
@@ -118,18 +109,27 @@ class Deployer:
             head = self._catalog.head(caller.target, name)
             again = self._again(head, package, caller)
             number = max(number, head.latest if head else 0) + 1
-            record = again or self._record(package, caller, number, built, (wasm, source))
+            record = again or replace(self._record(package, caller, number, built, (wasm, source)), store=self._store(head))
             step = Step(record.version, self._clock(), caller.author, action)
             try:
                 if head and again:
-                    self._catalog.stand(again, head.standing.active(step).again(again.version), head)
+                    self._stand_again(again, head, step)
                 else:
-                    self._catalog.save(record, head, step)
+                    self._save(record, head, step)
             except Conflict:
                 continue
             self._audit.note(caller.target, action, caller=caller, name=name, version=record.version, digest=record.digest)
             return record
         raise Conflict(f"{name} is being deployed by somebody else at this moment")
+
+    def _save(self, record: Record, head: Head | None, step: Step) -> None:
+        with self._room.taken(record.namespace, claim_of(record, head)):
+            self._catalog.save(record, head, step)
+
+    def _stand_again(self, record: Record, head: Head, step: Step) -> None:
+        claim = Claim(record.name, head.standing.size, record.manifest.lifetime == "ephemeral")
+        with self._room.taken(record.namespace, claim):
+            self._catalog.stand(record, head.standing.active(step).again(record.version), head)
 
     def _again(self, head: Head | None, package: Package, caller: Caller) -> Record | None:
         """The older version that has this very digest: it becomes active again, and no other number is given."""
@@ -138,6 +138,10 @@ class Deployer:
             message = "a person withdrew this very version"
             raise Refused("EEXIST", message, source=known.name, suggestion="change what was wrong with it, or choose another name")
         return known if known and known.expires_at is None else None
+
+    def _store(self, head: Head | None) -> str:
+        """Where the capability's own store is: the next version goes on with what the one before it kept."""
+        return head.record.store if head and not head.removed and self._catalog.alive(head.record) else ""
 
     def _record(self, package: Package, caller: Caller, number: int, built: Built, artifacts: tuple[str, str]) -> Record:
         manifest, now = package.manifest, self._clock()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from itertools import islice
+from operator import itemgetter
 
 from fastapi import Response
 
 from sigil import bodies, wire
 from sigil.asks import PAGE_MOST, SEALED, Ask, answer
 from sigil.keeper import Keeper
+from sigil.places import of_grant, written
 from sigil.protocol import Caller, Json
 from sigil.tokens import Wish
 
@@ -64,7 +67,8 @@ def import_bundle(ask: Ask) -> Response:
 
 def grants(ask: Ask) -> Response:
     """What waits for an owner and what stands."""
-    return _page(ask, list(ask.registry.granting.rows(ask.caller)))
+    rows = ask.registry.granting.rows(ask.caller, ask.last("after"))
+    return _page(ask, rows, lambda row: written(of_grant(row, ask.caller)))
 
 
 def asked(ask: Ask) -> Response:
@@ -86,7 +90,7 @@ def revoke(ask: Ask) -> Response:
 
 def secrets(ask: Ask) -> Response:
     """The names of the secrets, never a value."""
-    return _page(ask, list(ask.registry.secrets.rows(ask.caller)))
+    return _page(ask, ask.registry.secrets.rows(ask.caller, ask.last("after")), itemgetter("secret"))
 
 
 def set_secret(ask: Ask) -> Response:
@@ -102,7 +106,7 @@ def remove_secret(ask: Ask) -> Response:
 
 def keys(ask: Ask) -> Response:
     """The tokens, never a value."""
-    return _page(ask, list(ask.registry.keys.rows(ask.caller)))
+    return _page(ask, ask.registry.keys.rows(ask.caller, ask.last("after")), itemgetter("id"))
 
 
 def create_key(ask: Ask) -> Response:
@@ -143,9 +147,8 @@ def status_row(registry: Keeper, caller: Caller) -> dict[str, Json]:
     return {**row, "items": [item for item in row.get("items", []) if caller.reaches(item["namespace"], item["capability"])]}
 
 
-def _page(ask: Ask, rows: list[dict[str, Json]]) -> Response:
-    """The rows from number `after` (the `next` of the answer before)."""
+def _page(ask: Ask, rows: Iterable[dict[str, Json]], place: Callable[[dict[str, Json]], str]) -> Response:
+    """The first of the rows; `next`, when there are more, is the place of the last of them: the `after` of the next page."""
     limit = ask.whole("limit", PAGE_MOST, PAGE_MOST)
-    start = ask.whole("after", 0, 10**6, 0)
-    page = list(islice(rows, start, start + limit))
-    return answer({"items": page, **({"next": str(start + limit)} if len(rows) > start + limit else {})})
+    page = list(islice(rows, limit + 1))
+    return answer({"items": page[:limit], **({"next": place(page[limit - 1])} if len(page) > limit else {})})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from sigil import schema, strict
+from sigil.blame import Link, Listening, Passed
 from sigil.composition import circle
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.grants import home_of
@@ -16,13 +19,39 @@ from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Limits, Outcome
 from sigil.services.desk import Desk
 from sigil.services.fetch import Rights
-from sigil.services.part import Facilities, Part
+from sigil.services.part import Begun, Facilities, Part
 from sigil.services.placeholders import Values, scrubbed, scrubbed_text
 from sigil.services.rules import CallRule, call_rule, http_rule, secret_rule
 
 DEPTH_MOST, CALLS_MOST = 8, 32
 LINES_MOST = 100
 PATIENCE_MS = 30_000
+
+
+class Books(Protocol):
+    """Where every call is written down, those within a call too."""
+
+    def begin(self, part: Part) -> Begun:
+        """A call begins; `Refused` EDEGRADED while the version rests."""
+
+    def well(self, begun: Begun) -> None:
+        """It has an answer."""
+
+    def failed(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
+        """It failed. `blamed`: by the part's own code, and not by what it called or by who called it."""
+
+
+class Unwritten:
+    """No books, as in a rehearsal."""
+
+    def begin(self, part: Part) -> Begun:
+        return Begun(part)
+
+    def well(self, begun: Begun) -> None:
+        """Nothing is written."""
+
+    def failed(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
+        """Nothing is written."""
 
 
 @dataclass(slots=True)
@@ -33,26 +62,44 @@ class _Tree:
     calls: int = 0
     logs: list[str] = field(default_factory=list)
 
+    def hear(self, callee: Part, name: str, lines: Sequence[str]) -> None:
+        """Keep what a callee said, under its name. What a capability logs is its owner's: of another namespace nothing is told."""
+        if callee.namespace in self.caller.sees:
+            self.logs += [f"{name}: {line}" for line in lines][: LINES_MOST - len(self.logs)]
+
 
 class Execution:
-    """Runs capabilities in a sandbox, their services answered out of `facilities`."""
+    """Runs capabilities in a sandbox, their services answered out of `facilities`, every call written down in `books`."""
 
-    def __init__(self, sandbox: Sandbox, facilities: Facilities) -> None:
+    def __init__(self, sandbox: Sandbox, facilities: Facilities, books: Books | None = None) -> None:
         self._sandbox = sandbox
         self._facilities = facilities
+        self._books = books or Unwritten()
 
     def run(self, part: Part, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
         """Run `part` on `arguments`; every failure carries the capability's name as its source."""
-        tree = _Tree(caller)
+        tree, limit = _Tree(caller), part.manifest.limits.timeout_ms
         try:
-            outcome = self._run(part, arguments, tree, (part,), Limits(timeout_ms=part.manifest.limits.timeout_ms))
+            outcome = self._run(arguments, tree, (Link(part, limit, part),), Limits(timeout_ms=limit))
         except SigilError as problem:
             problem.logs = (*tree.logs, *problem.logs)[:LINES_MOST]
             raise
         return replace(outcome, logs=(*tree.logs, *outcome.logs)[:LINES_MOST]) if tree.logs else outcome
 
-    def _run(self, part: Part, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Part, ...], limits: Limits) -> Outcome:
-        values = _Values(dict)
+    def _run(self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits) -> Outcome:
+        link = path[-1]
+        begun = self._books.begin(link.part)
+        try:
+            outcome = self._outcome(arguments, tree, path, limits)
+        except SigilError as problem:
+            self._books.failed(begun, problem, blamed=link.blame is link.part)
+            raise
+        self._books.well(begun)
+        return outcome
+
+    def _outcome(self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits) -> Outcome:
+        link, values = path[-1], _Values(dict)
+        part = link.part
         try:
             valid = schema.accept(part.manifest.input, arguments)
             grants = offered(part.manifest)
@@ -63,34 +110,40 @@ class Execution:
                 values = _Values(lambda: self._secrets(part, home, granted))
                 rights = _rights(part, granted, values)
                 compose = _Composer(self, tree, path, granted).answer
-                desk = Desk(rights, self._facilities.web, self._facilities.store(part, home), compose)
+                desk = Listening(Desk(rights, self._facilities.web, self._facilities.store(part, home), compose), link)
             return _scrubbed(self._sandbox.run(part.program, strict.dumps(valid), grants, limits, desk), values.known)
-        except SigilError as problem:
+        except SigilError as failure:
+            problem = link.judged(failure)
             _sign(problem, part.name, values.known)
-            raise
+            raise problem from None
 
     def _secrets(self, part: Part, home: str, granted: frozenset[str]) -> Values:
         names = {secret_rule(text.removeprefix(SECRET)).name for text in granted if text.startswith(SECRET)}
         found = {name: self._facilities.secret(home.partition("~")[0], name) for name in sorted(names)}
         return {name: value for name, value in found.items() if value is not None}
 
-    def within(self, rule: CallRule, given: Json, seconds: float, tree: _Tree, path: tuple[Part, ...]) -> Json:
+    def within(self, rule: CallRule, given: Json, seconds: float, tree: _Tree, path: tuple[Link, ...]) -> Json:
         """The output of another capability, called by the last one of `path` within its time; with the other's grants."""
-        callee = self._facilities.find(rule, path[-1].namespace)
+        caller = path[-1]
+        callee = self._facilities.find(rule, caller.part.namespace)
         if callee is None:
             raise UsageError("ENOENT", f"there is no {rule.shown} to call")
-        if callee.identity in {part.identity for part in path}:
-            raise Refused("ECYCLE", circle([*(part.name for part in path), callee.name]))
+        if callee.identity in {link.part.identity for link in path}:
+            raise Refused("ECYCLE", circle([*(link.part.name for link in path), callee.name]))
         tree.calls += 1
         if len(path) >= DEPTH_MOST or tree.calls > CALLS_MOST:
-            raise Refused("ELIMIT", f"calls go at most {DEPTH_MOST} deep, and there are at most {CALLS_MOST} within one")
+            most = f"calls go at most {DEPTH_MOST} deep, and there are at most {CALLS_MOST} within one"
+            raise Passed(Refused("ELIMIT", most), most, path[0].part)
         left = max(int(seconds * 1000), 1)
         limits = Limits(timeout_ms=min(callee.manifest.limits.timeout_ms, left), patience_ms=min(PATIENCE_MS, left))
+        link, started = caller.to(callee, left), time.perf_counter()
         try:
-            outcome = self._run(callee, given, tree, (*path, callee), limits)
+            outcome = self._run(given, tree, (*path, link), limits)
         except SigilError as problem:
-            raise ToolError(problem.code, one_line(f"{rule.shown}: {problem.message}")) from None
-        tree.logs += [f"{rule.shown}: {line}" for line in outcome.logs][: LINES_MOST - len(tree.logs)]
+            tree.hear(callee, rule.shown, problem.logs)
+            caller.lose((time.perf_counter() - started) * 1000, link.blame)
+            raise Passed(problem, f"{rule.shown}: {problem.message}", link.blame) from None
+        tree.hear(callee, rule.shown, outcome.logs)
         return strict.loads(outcome.output)
 
 
@@ -100,11 +153,11 @@ class _Composer:
 
     execution: Execution
     tree: _Tree
-    path: tuple[Part, ...]
+    path: tuple[Link, ...]
     granted: frozenset[str]
 
     def answer(self, name: str, given: Json, seconds: float) -> Json:
-        part = self.path[-1]
+        part = self.path[-1].part
         for text in calls(part.manifest):
             rule = call_rule(text)
             if rule.shown == name and rule.namespace and f"{CALL}{text}" not in self.granted:

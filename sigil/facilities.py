@@ -62,7 +62,8 @@ class Standing:
 
     def store(self, part: Part, home: str) -> Store:
         life = None if part.expires_at is None else max(part.expires_at - self.clock(), 1.0)
-        return Store(self.kv, (home, *part.identity), life)
+        owner = (part.store, part.store, part.name) if part.store else (home, *part.identity)
+        return Store(self.kv, owner, life, self.clock)
 
     def granted(self, part: Part, home: str) -> frozenset[str]:
         return self.grantbook.granted(part, home)
@@ -84,7 +85,7 @@ class Standing:
         """The record as a part of a run."""
         rank = Rank[record.manifest.lifetime.upper()]
         program = Program(record.wasm, record.kind, lambda: self.artifacts.get(record.wasm), rank, record.expires_at)
-        return Part(record.namespace, record.manifest, record.digest, program, record.expires_at)
+        return Part(record.namespace, record.manifest, record.digest, program, record.expires_at, record.version, record.store)
 
     def _elsewhere(self, rule: CallRule) -> Record | None:
         """Another namespace's, if it is public."""

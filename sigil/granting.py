@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import merge
+from itertools import groupby
 
 from sigil.catalog import Catalog, Record
 from sigil.errors import Conflict, Refused, UsageError
-from sigil.grants import Grantbook, home_of
-from sigil.permissions import SECRET, asked
-from sigil.protocol import LIBRARY, Caller, Json, Ref, is_name
+from sigil.grants import Grant, Grantbook, home_of
+from sigil.permissions import SECRET, asked, waiting
+from sigil.places import GrantPlace, grant_after, of_grant
+from sigil.protocol import Caller, Json, Ref, is_name
 from sigil.secretbook import Note, Secretbook, by, demand_owner, unnoted
 from sigil.services.rules import secret_rule
 
@@ -56,10 +59,13 @@ class Granting:
         what = f"{permission!r} is not granted" if permission else "nothing is granted"
         raise UsageError("ENOENT", what, source=name, suggestion="`sigil grants` shows what stands and what waits")
 
-    def rows(self, caller: Caller) -> list[dict[str, Json]]:
-        """What waits for an owner, then what stands, in the caller's namespace and the library."""
+    def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
+        """What waits for an owner and what stands, in the namespaces that the caller sees: by name, from beyond `after` on.
+
+        A version whose grants change while somebody turns the pages is told with what it had when its page was made.
+        """
         demand_owner(caller)
-        return [*self._waiting(caller), *self._standing(caller)]
+        return self._rows(caller, grant_after(after))
 
     def _resolved(self, ref: str, caller: Caller) -> Record:
         demand_owner(caller)
@@ -68,21 +74,36 @@ class Granting:
             raise Refused("EPERM", f"the owners of {record.namespace} grant what it may do", source=record.name)
         return record
 
-    def _waiting(self, caller: Caller) -> Iterator[dict[str, Json]]:
-        for namespace in caller.sees:
-            for row in self._book.waiting(self._catalog, namespace, home_of(namespace, caller)):
-                yield {**_head(row.record), "state": "waits", "permissions": list(row.missing)}
+    def _rows(self, caller: Caller, start: GrantPlace) -> Iterator[dict[str, Json]]:
+        for number, namespace in enumerate(dict.fromkeys(caller.sees)):
+            if number < start.namespace:
+                continue
+            after = start.name if number == start.namespace else ""
+            for name in self._names(namespace, home_of(namespace, caller), after):
+                rows = self._of(namespace, name, caller)
+                yield from (row for row in rows if of_grant(row, caller) > start)
 
-    def _standing(self, caller: Caller) -> Iterator[dict[str, Json]]:
-        for home in caller.sees:
-            for namespace, name in self._book.names(home) if home != LIBRARY else ():
-                for grant in self._book.grants(namespace, name, home):
-                    facts = {"permissions": list(grant.permissions), "at": grant.at, "by": grant.by}
-                    yield {**self._known(namespace, name, grant.digest), "state": "stands", **facts}
+    def _names(self, namespace: str, home: str, after: str) -> Iterator[str]:
+        """Those that ask for something or were granted something, by name; `after` itself once more, for what is left of it."""
+        asking = (record.name for record in self._catalog.names(namespace, after) if asked(record.manifest))
+        both = merge((after,) if after else (), asking, self._book.names(namespace, home, after))
+        return (name for name, _ in groupby(both))
 
-    def _known(self, namespace: str, name: str, digest: str) -> dict[str, Json]:
-        record = self._catalog.find(Ref(name, digest=digest), Caller(namespace))
-        return _head(record) if record else {"capability": name, "namespace": namespace, "version": None, "digest": digest}
+    def _of(self, namespace: str, name: str, caller: Caller) -> list[dict[str, Json]]:
+        """What waits and what stands of one capability, by digest."""
+        head, home = self._catalog.head(namespace, name), home_of(namespace, caller)
+        grants = self._book.grants(namespace, name, home)
+        rows = [self._standing(namespace, name, grant) for grant in grants if grant.permissions]
+        if head and self._catalog.shows(head):
+            granted = {text for grant in grants if grant.digest == head.record.digest for text in grant.permissions}
+            missing = waiting(head.record.manifest, frozenset(granted))
+            rows += [{**_head(head.record), "state": "waits", "permissions": list(missing)}] if missing else []
+        return sorted(rows, key=lambda row: of_grant(row, caller))
+
+    def _standing(self, namespace: str, name: str, grant: Grant) -> dict[str, Json]:
+        record = self._catalog.known(namespace, name, grant.digest)
+        known = _head(record) if record else {"capability": name, "namespace": namespace, "version": None, "digest": grant.digest}
+        return {**known, "state": "stands", "permissions": list(grant.permissions), "at": grant.at, "by": grant.by}
 
     def _row(self, record: Record, caller: Caller) -> dict[str, Json]:
         home = home_of(record.namespace, caller)

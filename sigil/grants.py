@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 import orjson
 
-from sigil.catalog import Catalog, Record
+from sigil.catalog import Record
 from sigil.errors import Conflict
 from sigil.kv import ABSENT, KV, Item, Key, keys
 from sigil.manifest import Manifest
@@ -31,18 +31,6 @@ class Grant:
     permissions: tuple[str, ...]
     at: float
     by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A version with what it asks for and what of it is granted."""
-
-    record: Record
-    granted: frozenset[str]
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        return tuple(text for text in asked(self.record.manifest) if text not in self.granted)
 
 
 class Version(Protocol):
@@ -87,46 +75,47 @@ class Grantbook:
     def revoke(self, namespace: str, name: str, permission: str = "", home: str = "") -> frozenset[str]:
         """Take `permission` (empty: all of them) from every version of a capability; what was taken."""
         key = keys.grants(namespace, home or namespace, name)
-        before = _read(self._kv.get(key))
-        taken = frozenset(text for grant in before for text in grant.permissions if permission in ("", text))
-        if taken:
-            self._change(key, lambda grants: tuple(filter(_holds, (_without(grant, taken) for grant in grants))))
-        return taken
+        before = self._change(key, lambda grants: tuple(filter(_holds, (_without(grant, permission) for grant in grants))))
+        return frozenset(text for grant in before for text in grant.permissions if permission in ("", text))
 
     def carry(self, before: Record | None, record: Record, caller: Caller) -> None:
         """An owner's own redeploy that asks for nothing new keeps what stood for the version that it replaces."""
         if before is None or before.digest == record.digest or not caller.owner or caller.author != "person":
             return
-        kept = frozenset() if self.granted(record) else self.granted(before)
-        if kept and set(asked(record.manifest)) <= set(asked(before.manifest)):
-            self.grant(record, kept, by(caller))
+        if set(asked(record.manifest)) <= set(asked(before.manifest)):
+            key = keys.grants(record.namespace, record.namespace, record.name)
+            self._change(key, lambda grants: self._carried(grants, before, record, by(caller)))
 
-    def waiting(self, catalog: Catalog, namespace: str, home: str = "") -> list[Waiting]:
-        """The active capabilities of a namespace that ask for what is not granted."""
-        records = (record for record in catalog.names(namespace) if asked(record.manifest))
-        rows = (Waiting(record, self.granted(record, home)) for record in records)
-        return [row for row in rows if row.missing]
+    def names(self, namespace: str, home: str = "", after: str = "") -> Iterator[str]:
+        """The capabilities of a namespace that ever had grants from the owners of `home`, by name, from beyond `after` on."""
+        partition, prefix = keys.grants(namespace, home or namespace, "")
+        start = f"{prefix}{after}"
+        while page := self._kv.scan(partition, prefix, after=start, limit=PAGE):
+            for start, _ in page:
+                yield start.removeprefix(prefix)
 
-    def names(self, home: str) -> list[tuple[str, str]]:
-        """(namespace, name) of every capability that has grants from the owners of `home`."""
-        found: list[tuple[str, str]] = []
-        after = ""
-        while page := self._kv.scan(keys.grants("", home, "").partition, after=after, limit=PAGE):
-            for sort, _ in page:
-                namespace, _, name = sort.partition("#")
-                found.append((keys.unescape(namespace) or home, name))
-                after = sort
-        return found
+    def _carried(self, grants: tuple[Grant, ...], before: Version, record: Version, who: str) -> tuple[Grant, ...]:
+        """The grants with those of `before` for `record` too, unless it has some of its own."""
+        standing = {grant.digest: grant.permissions for grant in grants}
+        kept = tuple(text for text in asked(record.manifest) if text in standing.get(before.digest, ()))
+        if not kept or standing.get(record.digest):
+            return grants
+        others = (grant for grant in grants if grant.digest != record.digest)
+        return (Grant(record.digest, kept, self._clock(), who), *others)[:KEPT]
 
-    def _change(self, key: Key, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
+    def _change(self, key: Key, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> tuple[Grant, ...]:
+        """Write what `change` makes of the grants that stand at that moment, if it is something else; what stood."""
         for _ in range(RACES):
             item = self._kv.get(key)
-            body = orjson.dumps([asdict(grant) for grant in change(_read(item))])
+            before = _read(item)
+            after = change(before)
+            if after == before:
+                return before
             try:
-                self._kv.put(key, body, expect=item.version if item else ABSENT)
+                self._kv.put(key, orjson.dumps([asdict(grant) for grant in after]), expect=item.version if item else ABSENT)
             except Conflict:
                 continue
-            return
+            return before
         raise Conflict("the grants are being changed by somebody else at this moment")
 
 
@@ -140,8 +129,8 @@ def _read(item: Item | None) -> tuple[Grant, ...]:
     return tuple(Grant(row["digest"], tuple(row["permissions"]), row["at"], row["by"]) for row in rows)
 
 
-def _without(grant: Grant, taken: frozenset[str]) -> Grant:
-    return Grant(grant.digest, tuple(text for text in grant.permissions if text not in taken), grant.at, grant.by)
+def _without(grant: Grant, permission: str) -> Grant:
+    return replace(grant, permissions=tuple(text for text in grant.permissions if permission not in ("", text)))
 
 
 def _holds(grant: Grant) -> bool:

@@ -73,8 +73,8 @@ class Granting(Protocol):
     def revoke(self, name: str, caller: Caller, permission: str = "") -> Row:
         """Take a permission back, or all of them."""
 
-    def rows(self, caller: Caller) -> Iterable[Row]:
-        """What waits and what stands."""
+    def rows(self, caller: Caller, after: str = "") -> Iterable[Row]:
+        """What waits and what stands, by name; `after` is where a page of it ended (`sigil.places`)."""
 
 
 class Secrets(Protocol):
@@ -86,8 +86,8 @@ class Secrets(Protocol):
     def remove(self, name: str, caller: Caller) -> None:
         """Forget a secret."""
 
-    def rows(self, caller: Caller) -> Iterable[Row]:
-        """Their names, and since when."""
+    def rows(self, caller: Caller, after: str = "") -> Iterable[Row]:
+        """Their names, and since when; from beyond the name `after` on."""
 
 
 class Keys(Protocol):
@@ -96,8 +96,8 @@ class Keys(Protocol):
     def create(self, wish: Wish, caller: Caller) -> Row:
         """A new token: its row, with the token itself as `token`, this once."""
 
-    def rows(self, caller: Caller) -> Iterable[Row]:
-        """The tokens, without their values."""
+    def rows(self, caller: Caller, after: str = "") -> Iterable[Row]:
+        """The tokens, without their values; from beyond the id `after` on."""
 
     def revoke(self, id: str, caller: Caller) -> Row:
         """End a token at once; its row."""

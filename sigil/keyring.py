@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sigil.audit import Audit
 from sigil.errors import Refused, UsageError
+from sigil.places import key_after
 from sigil.protocol import Caller, Json
 from sigil.tokens import ADMIN, Holder, Tokens, Wish
 
@@ -32,10 +33,10 @@ class Keyring:
         self._audit.note(holder.namespace, "key-create", caller=caller, **facts)
         return {**holder.row(), "token": value}
 
-    def rows(self, caller: Caller) -> Iterator[dict[str, Json]]:
-        """The tokens, without their values."""
+    def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
+        """The tokens by id, from beyond the id `after` on, without their values."""
         demand_owner(caller, "sees the keys")
-        return self._tokens.list()
+        return self._tokens.list(key_after(after))
 
     def revoke(self, id: str, caller: Caller) -> dict[str, Json]:
         """End a token at once; its row."""

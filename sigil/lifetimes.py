@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sigil import heads, statistics
+from sigil import heads, marks, statistics
 from sigil.audit import Audit
 from sigil.errors import Conflict
 from sigil.heads import Standing
@@ -63,8 +63,14 @@ class Lifetimes:
         return gone
 
     def idle(self) -> int:
-        """Mark the normal capabilities that nobody called for 30 days, and sum up the statistics; how many were marked."""
-        return sum(self._idle_in(namespace) for namespace in self._namespaces())
+        """Mark the normal capabilities that nobody called for 30 days, and sum up the statistics; how many were marked.
+
+        What a process that died in between left undone is done here: public marks follow their heads.
+        """
+        marked = sum(self._idle_in(namespace) for namespace in self._namespaces())
+        for namespace, name, _ in list(marks.all_of(self._kv)):
+            marks.follow(self._kv, namespace, name, self._clock())
+        return marked
 
     def _expire(self, namespace: str, name: str) -> int:
         head = self._head(namespace, name)
@@ -74,9 +80,10 @@ class Lifetimes:
         try:
             if not lasting:  # else an older version may be brought back by hand
                 self._kv.delete(keys.capability(namespace, name), expect=head.token)
+                statistics.forget(self._kv, namespace, name)
         except Conflict:
             return 0
-        self._hide(namespace, name)
+        marks.follow(self._kv, namespace, name, self._clock())
         self._kv.put(keys.generation(namespace), b"")
         self._audit.note(namespace, "expire", name=name, version=head.record["version"], digest=head.record["digest"])
         return 1
@@ -86,10 +93,12 @@ class Lifetimes:
         uses = statistics.last_uses(self._kv, namespace)
         marked = 0
         for head in self._heads(namespace):
+            if marks.wants(head.standing, head.record, self._clock()):
+                marks.follow(self._kv, namespace, head.name, self._clock())
             if not head.standing.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
                 with suppress(Conflict):  # it was deployed or called at this moment
                     self._rewrite(head, replace(head.standing, inactive=True))
-                    self._hide(namespace, head.name)
+                    marks.follow(self._kv, namespace, head.name, self._clock())
                     self._audit.note(namespace, "inactive", name=head.name, version=head.record["version"])
                     marked += 1
         if marked:
@@ -105,12 +114,6 @@ class Lifetimes:
     def _rewrite(self, head: _Head, standing: Standing) -> None:
         body = heads.join(standing, heads.dumps(head.record))
         self._kv.put(keys.capability(head.namespace, head.name), body, expect=head.token)
-
-    def _hide(self, namespace: str, name: str) -> None:
-        """Other namespaces do not find it any more, if it was public."""
-        if self._kv.get(keys.public(namespace, name)):
-            self._kv.delete(keys.public(namespace, name))
-            self._kv.put(keys.generation(keys.EVERYWHERE), b"")
 
     def _head(self, namespace: str, name: str) -> _Head | None:
         item = self._kv.get(keys.capability(namespace, name))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,6 +30,7 @@ TTL_DEFAULT, TTL_MOST = 3_600, 86_400
 LANGS = ("js", "wat", "wasm", "wasi", "c")
 BINARY = ("wasm", "wasi")
 """Languages whose code is a finished module."""
+_CODE_WORD = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 SOURCES = {"js": "main.js", "wat": "main.wat", "wasm": "main.wasm", "wasi": "main.wasm", "c": "main.c"}
 
 
@@ -52,6 +54,12 @@ def _schema(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         return schema.check(value)
     except UsageError as problem:
         raise ValueError(problem.message) from None
+
+
+def _ttl(value: int | None, info: ValidationInfo) -> int | None:
+    if value is not None and info.context != STORED and info.data.get("lifetime", "ephemeral") != "ephemeral":
+        raise ValueError("it does nothing here: an ephemeral capability alone has an end")
+    return value
 
 
 Name = Annotated[str, AfterValidator(_name)]
@@ -106,11 +114,13 @@ class Test(_Part):
     http: Annotated[tuple[Reply, ...], Field(max_length=20, strict=False)] = Field(default=(), exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
-    def _one_expectation(self) -> Test:
+    def _one_expectation(self, info: ValidationInfo) -> Test:
         if self.error is not None and "output" in self.model_fields_set:
             raise ValueError("a test expects an output or an error, not both")
         if self.error is None and "output" not in self.model_fields_set:
             raise ValueError("a test expects an output or an error")
+        if self.error is not None and info.context != STORED and not _CODE_WORD.fullmatch(self.error):
+            raise ValueError("error is a code, E and 2 to 15 capital letters or digits: no call ever fails with anything else")
         return self
 
 
@@ -121,7 +131,7 @@ class Manifest(_Part):
     description: Sentence
     lang: Literal["js", "wat", "wasm", "wasi", "c"] = "js"  # LANGS
     lifetime: Literal["persistent", "normal", "ephemeral"] = "normal"
-    ttl: int | None = Field(default=None, ge=1, le=TTL_MOST)
+    ttl: Annotated[int | None, Field(ge=1, le=TTL_MOST), AfterValidator(_ttl)] = None
     tags: Words = ()
     aliases: Words = ()
     examples: Annotated[tuple[Sentence, ...], Field(max_length=20, strict=False)] = ()
@@ -180,13 +190,12 @@ def read_folder(folder: Path) -> Package:
     except UnicodeDecodeError:
         raise UsageError("EMANIFEST", f"{path}: not UTF-8") from None
     manifest, source = parse_toml(text, place=str(path))
-    return Package(manifest, _read_source(folder, source, manifest.lang))
+    if not (folder / source).resolve().is_relative_to(folder.resolve()):
+        raise wrong(str(path), text, ("build", "source"), "it leaves the folder", "put the source into the folder")
+    return Package(manifest, _read_source(folder / source, manifest.lang))
 
 
-def _read_source(folder: Path, source: str, lang: str) -> bytes:
-    path = (folder / source).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise UsageError("EMANIFEST", f"build.source: {source!r} leaves the folder")
+def _read_source(path: Path, lang: str) -> bytes:
     try:
         if not path.is_file():
             raise UsageError("ENOENT", f"{path} is no file", suggestion="build.source names the file with the code")
@@ -202,7 +211,7 @@ def _read_source(folder: Path, source: str, lang: str) -> bytes:
 def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     """The manifest and the name of its source file."""
     try:
-        table = tomllib.loads(text)
+        table = tomllib.loads(text.removeprefix("\ufeff"))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
         raise UsageError("EMANIFEST", f"{place}: {one_line(str(problem))}") from None
     unknown = sorted(set(table) - {section.strip("[]") for section in _SECTIONS})
@@ -223,11 +232,16 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     try:
         return Manifest.model_validate(fields), source
     except ValidationError as problem:
-        raise wrong(place, text, *first(problem, "a section", _PARTS)) from None
+        raise wrong(place, text, *first(problem, "a section", {**_PARTS, "": _CAPABILITY})) from None
 
 
 _SECTIONS = ("[capability]", "[build]", "[input]", "[output]", "[permissions]", "[limits]", "[[test]]")
-_PARTS: dict[str | int, type[_Part]] = {"": Manifest, "permissions": Permissions, "limits": Limits, "test": Test}
+_CAPABILITY = Manifest.model_fields.keys() - {"lang", "input", "output", "permissions", "limits", "tests"}
+_PARTS: dict[str | int, Collection[str]] = {
+    "permissions": Permissions.model_fields,
+    "limits": Limits.model_fields,
+    "test": Test.model_fields,
+}
 _FLAT = {"type": "lifetime", "schema": "input", "output_schema": "output"}
 _CODE = ("execute", "code", "wasm")
 
@@ -253,8 +267,9 @@ def of_fields(fields: Mapping[str, Json], code: bytes) -> Package:
     try:
         manifest = Manifest.model_validate(dict(fields))
     except ValidationError as problem:
-        where, what, hint = first(problem, "an object", _PARTS)
         names = {"test": "tests", **{inner: outer for outer, inner in _FLAT.items()}}
+        outer = {names.get(name, name) for name in Manifest.model_fields}
+        where, what, hint = first(problem, "an object", {**_PARTS, "": outer})
         field = shown((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
         source = str(fields.get("name", ""))[:60]
         raise UsageError("EMANIFEST", f"{field}: {what}", source=source, suggestion=hint or "mend the field") from None

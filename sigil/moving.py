@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 
-from sigil import bundle, quotas
+from sigil import bundle, statistics
 from sigil.artifacts import Artifacts
 from sigil.audit import Audit
 from sigil.bundle import Entry
@@ -16,7 +16,7 @@ from sigil.errors import Conflict, Refused, UsageError
 from sigil.heads import Step
 from sigil.kv import KV
 from sigil.protocol import Caller, Ref, is_name
-from sigil.quotas import SESSION_MARK, Quotas
+from sigil.quotas import SESSION_MARK, Room, claim_of
 from sigil.records import Head, Record
 from sigil.versions import demand_owner
 
@@ -24,7 +24,8 @@ from sigil.versions import demand_owner
 class Mover:
     """Publishes, exports and imports."""
 
-    def __init__(self, kv: KV, artifacts: Artifacts, deployer: Deployer, clock: Callable[[], float] = time.time, *, room: Quotas) -> None:
+    def __init__(self, kv: KV, artifacts: Artifacts, deployer: Deployer, clock: Callable[[], float] = time.time, *, room: Room) -> None:
+        self._kv = kv
         self._catalog = Catalog(kv, clock)
         self._artifacts = artifacts
         self._deployer = deployer
@@ -33,7 +34,9 @@ class Mover:
         self._audit = Audit(kv, clock)
 
     def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> tuple[Record, bool]:
-        """A chat's capability becomes the agent's: same digest, same author. The record, and whether it is new there.
+        """A chat's capability becomes the agent's: same digest, same author, and with its own store, which stays where it began.
+
+        The record, and whether it is new there.
 
         `session`: the chat; by default the caller's own, or the only one that has it. `replace`: over what somebody else made.
         """
@@ -88,10 +91,11 @@ class Mover:
                 raise Refused(
                     "EEXIST", f"{record.name} stands there already", source=record.name, suggestion="--replace puts it in its place"
                 )
-            self._demand_room(record, head, caller)
-            moved = dataclasses.replace(record, namespace=caller.namespace, version=(head.latest if head else 0) + 1)
+            number, store = (head.latest if head else 0) + 1, record.store or record.namespace
+            moved = dataclasses.replace(record, namespace=caller.namespace, version=number, store=store)
             try:
-                self._catalog.save(moved, head, Step(moved.version, self._clock(), caller.author, "publish"))
+                with self._room.taken(caller.namespace, claim_of(moved, head)):
+                    self._catalog.save(moved, head, Step(moved.version, self._clock(), caller.author, "publish"))
             except Conflict:
                 continue
             facts = {"name": moved.name, "version": moved.version, "digest": moved.digest, "chat": record.session}
@@ -99,14 +103,9 @@ class Mover:
             return moved, True
         raise Conflict(f"{record.name} is being deployed by somebody else at this moment")
 
-    def _demand_room(self, record: Record, head: Head | None, caller: Caller) -> None:
-        heads = self._catalog.heads(caller.namespace)
-        others = [other for other in heads if other.record.name != record.name and self._catalog.alive(other.record)]
-        size = record.size + (head.standing.size if head else 0)
-        quotas.demand(self._room, caller.namespace, others, size, ephemeral=record.manifest.lifetime == "ephemeral")
-
     def _leave(self, source: Head) -> None:
         try:
             self._catalog.remove(source)
         except Conflict:
             return  # the chat has a newer one by now, which stays its own
+        statistics.forget(self._kv, source.record.namespace, source.record.name)

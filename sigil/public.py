@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sigil import marks
 from sigil.errors import Refused
 from sigil.kv import KV, keys
-from sigil.protocol import LIBRARY, TOOL_LIMIT, Offer, is_full_name, is_name, tool_of
+from sigil.protocol import LIBRARY, TOOL_LIMIT, Offer, is_name, tool_of
 from sigil.records import Head, Record, head_of
 
 EVERYWHERE = keys.EVERYWHERE
 """Where the generation of all public capabilities stands: no namespace is called so."""
-PAGE = 500
 
 
 def full_name(record: Record) -> str:
@@ -39,29 +39,9 @@ class Publics:
     def __init__(self, kv: KV) -> None:
         self._kv = kv
 
-    def follow(self, record: Record, *, runs: bool) -> None:
-        """Keep the mark of a name whose head was written: there while it runs and is public."""
-        if record.namespace == LIBRARY or not is_full_name(full_name(record)):
-            return
-        key = keys.public(record.namespace, record.name)
-        item = self._kv.get(key)
-        wanted = record.digest.encode() if runs and record.manifest.public else None
-        if wanted == (item.value if item else None):
-            return
-        if wanted is None:
-            self._kv.delete(key)
-        else:
-            self._kv.put(key, wanted)
-        self._kv.put(keys.generation(EVERYWHERE), b"")
-
     def all(self) -> Iterator[tuple[str, str, str]]:
         """(namespace, name, digest) of every mark."""
-        after = ""
-        while page := self._kv.scan(keys.public("", "").partition, after=after, limit=PAGE):
-            for sort, item in page:
-                namespace, _, name = sort.rpartition("#")
-                yield keys.unescape(namespace), name, item.value.decode()
-                after = sort
+        return marks.all_of(self._kv)
 
     def record(self, namespace: str, name: str) -> Record | None:
         """The record that other namespaces run, when it is public and stands."""

@@ -1,16 +1,28 @@
-"""How much a namespace may hold."""
+"""How much a namespace may hold, held to whoever deploys at the same moment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import random
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 
-from sigil.errors import Refused
+import orjson
+
+from sigil.catalog import Catalog
+from sigil.errors import BackendError, Conflict, Refused
+from sigil.kv import ABSENT, KV, Item, keys
 from sigil.protocol import LIBRARY
-from sigil.records import Head
+from sigil.records import Head, Record
 
 SESSION_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""
+HOLD_SECONDS = 60.0
+"""How long room stays taken for what is being stored. Whoever died in between gives it back by that."""
+RACES = 100
+PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +48,122 @@ class Used:
     ephemeral: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one name holds, or will: the bytes of all its versions."""
+
+    name: str
+    size: int
+    ephemeral: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A claim of somebody who is about to store it, known by `mark`, until `until`."""
+
+    mark: str
+    until: float
+    claim: Claim
+
+
+class Room:
+    """The room in the namespaces of a store.
+
+    What a namespace holds is counted from its heads, so nothing can be miscounted for long. Whoever stores a head first writes into one
+    item of the namespace what it will hold, over what it read there before it counted: of two that come at once the later counts again.
+    """
+
+    def __init__(self, kv: KV, catalog: Catalog, quotas: Quotas, clock: Callable[[], float] = time.time) -> None:
+        self._kv = kv
+        self._catalog = catalog
+        self._quotas = quotas
+        self._clock = clock
+
+    def demand(self, namespace: str, claim: Claim) -> None:
+        """`Refused` EQUOTA when there is no room for it as things stand."""
+        if namespace != LIBRARY:
+            self._demand(namespace, claim, self._others(self._kv.get(keys.room(namespace))))
+
+    @contextmanager
+    def taken(self, namespace: str, claim: Claim) -> Iterator[None]:
+        """Room for a name while its head is stored inside; `Refused` EQUOTA when there is none."""
+        if namespace == LIBRARY:
+            yield
+            return
+        held = _Held(secrets.token_hex(8), self._clock() + HOLD_SECONDS, claim)
+        self._change(namespace, lambda others: self._with(namespace, held, others))
+        try:
+            yield
+        finally:
+            with suppress(BackendError):  # it ends by itself
+                self._change(namespace, lambda others: [other for other in others if other.mark != held.mark])
+
+    def _with(self, namespace: str, held: _Held, others: list[_Held]) -> list[_Held]:
+        self._demand(namespace, held.claim, others)
+        return [*others, held]
+
+    def _demand(self, namespace: str, claim: Claim, others: Iterable[_Held]) -> None:
+        claims = {head.record.name: _claim(head) for head in self._catalog.heads(namespace) if self._catalog.alive(head.record)}
+        for other in others:
+            claims[other.claim.name] = _both(claims.get(other.claim.name), other.claim)
+        claims.pop(claim.name, None)
+        _demand(self._quotas, namespace, claims.values(), claim)
+
+    def _others(self, item: Item | None) -> list[_Held]:
+        """Who takes room at this moment; those whose time is over died."""
+        rows = orjson.loads(item.value) if item else []
+        now = self._clock()
+        return [_Held(row["mark"], row["until"], Claim(**row["claim"])) for row in rows if now < row["until"] <= now + 2 * HOLD_SECONDS]
+
+    def _change(self, namespace: str, change: Callable[[list[_Held]], list[_Held]]) -> None:
+        key = keys.room(namespace)
+        for attempt in range(RACES):
+            item = self._kv.get(key)
+            rows = [asdict(held) for held in change(self._others(item))]
+            try:
+                if rows:
+                    self._kv.put(key, orjson.dumps(rows), expect=item.version if item else ABSENT, ttl=2 * HOLD_SECONDS)
+                elif item:
+                    self._kv.delete(key, expect=item.version)
+            except Conflict:
+                time.sleep(random.uniform(0, PAUSE_SECONDS) * min(attempt, 5))
+                continue
+            return
+        raise Conflict(f"{namespace} is being deployed to by too many at this moment")
+
+
 def used(live: Iterable[Head]) -> Used:
     """What these heads, none removed or expired, amount to."""
-    heads = list(live)
-    ephemeral = sum(head.record.manifest.lifetime == "ephemeral" for head in heads)
-    return Used(len(heads), sum(head.standing.size for head in heads), ephemeral)
+    return _sum(map(_claim, live))
 
 
-def demand(quotas: Quotas, namespace: str, others: Iterable[Head], size: int, *, ephemeral: bool) -> None:
-    """`Refused` EQUOTA when a namespace has no room for one more of `size` bytes. `others`: its live heads but the one to be replaced."""
-    if namespace == LIBRARY:
-        return
-    now = used(others)
+def claim_of(record: Record, head: Head | None) -> Claim:
+    """What a name will hold when this new version stands over `head`."""
+    return Claim(record.name, record.size + (head.standing.size if head else 0), record.manifest.lifetime == "ephemeral")
+
+
+def _sum(given: Iterable[Claim]) -> Used:
+    claims = list(given)
+    return Used(len(claims), sum(claim.size for claim in claims), sum(claim.ephemeral for claim in claims))
+
+
+def _claim(head: Head) -> Claim:
+    return Claim(head.record.name, head.standing.size, head.record.manifest.lifetime == "ephemeral")
+
+
+def _both(stands: Claim | None, comes: Claim) -> Claim:
+    """What a name holds at most while `comes` is being stored over what stands."""
+    return Claim(comes.name, max(stands.size, comes.size), stands.ephemeral or comes.ephemeral) if stands else comes
+
+
+def _demand(quotas: Quotas, namespace: str, others: Iterable[Claim], claim: Claim) -> None:
+    now = _sum(others)
     if now.capabilities >= quotas.most(namespace):
         raise _full(f"{now.capabilities} capabilities, and at most {quotas.most(namespace)} are allowed")
-    if ephemeral and now.ephemeral >= quotas.ephemeral:
+    if claim.ephemeral and now.ephemeral >= quotas.ephemeral:
         raise _full(f"{now.ephemeral} ephemeral capabilities, and at most {quotas.ephemeral} may live at a time")
-    if now.bytes + size > quotas.bytes:
-        raise _full(f"{now.bytes:,} bytes of code, and at most {quotas.bytes:,} with the {size:,} new ones are allowed")
+    if now.bytes + claim.size > quotas.bytes:
+        raise _full(f"{now.bytes:,} bytes of code, and at most {quotas.bytes:,} with the {claim.size:,} new ones are allowed")
 
 
 def _full(what: str) -> Refused:

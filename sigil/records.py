@@ -21,7 +21,10 @@ OFFERED_CHARACTERS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One version of a capability. `wasm` and `source` name artifacts, `size` counts their bytes; times are seconds since the epoch."""
+    """One version of a capability. `wasm` and `source` name artifacts, `size` counts their bytes; times are seconds since the epoch.
+
+    `store`: the chat's namespace in which its own store began, when it was published from there; empty for its own namespace.
+    """
 
     namespace: str
     name: str
@@ -36,6 +39,7 @@ class Record:
     at: float
     expires_at: float | None = None
     size: int = 0
+    store: str = ""
 
     @property
     def offer(self) -> Offer:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from sigil import report
+from sigil import report, statistics
 from sigil.artifacts import Artifacts
 from sigil.audit import Audit
+from sigil.books import Books
 from sigil.catalog import Catalog, Record
 from sigil.deploying import Deployer
-from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.errors import Refused, SigilError, UsageError
 from sigil.execution import Execution
 from sigil.facilities import Standing, Way, Web, to_the_web
 from sigil.finder import Finder
@@ -27,7 +26,7 @@ from sigil.moving import Mover
 from sigil.permissions import waiting
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Json, Ran, Ref, is_name
 from sigil.public import Publics, foreign
-from sigil.quotas import Quotas
+from sigil.quotas import Quotas, Room
 from sigil.sandbox.pool import Sandbox
 from sigil.secretbook import Secretbook
 from sigil.statistics import Statistics
@@ -65,6 +64,7 @@ class LocalRegistry:
         rules: Rules = DEFAULT,
         web: Callable[[], Web] = to_the_web,
     ) -> None:
+        self._kv = kv
         self._catalog = Catalog(kv, clock)
         self._artifacts = artifacts
         self._sandbox = sandbox
@@ -81,9 +81,11 @@ class LocalRegistry:
         self.secrets = Secretbook(kv, clock, self._audit.note)
         self.granting = Granting(self._catalog, self._grantbook, self.secrets, self._audit.note)
         self._facilities = Standing(kv, self._catalog, artifacts, self._grantbook, self.secrets, Way(web), clock)
-        self._execution = Execution(sandbox, self._facilities)
-        self._deployer = Deployer(kv, sandbox, self._facilities, clock, room=rules.room, pause=rules.pause)
-        self._mover = Mover(kv, artifacts, self._deployer, clock, room=rules.room)
+        books = Books(self._breaker, self._statistics, self._catalog, self._versions, self._audit)
+        self._execution = Execution(sandbox, self._facilities, books)
+        room = Room(kv, self._catalog, rules.room, clock)
+        self._deployer = Deployer(kv, sandbox, self._facilities, clock, room=room, pause=rules.pause)
+        self._mover = Mover(kv, artifacts, self._deployer, clock, room=room)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
@@ -110,7 +112,7 @@ class LocalRegistry:
         """Check, test and activate a package; nothing is stored unless all of it holds."""
         standing = self._deployer.standing(package, caller)
         if standing:
-            self._catalog.wake(standing)
+            self._catalog.wake(standing.namespace, standing.name)
             return self._deployed(standing, caller, created=False, passed=len(standing.manifest.tests))
         record, passed = self._deployer.deploy(package, caller)
         return self._deployed(record, caller, created=True, passed=passed)
@@ -122,20 +124,13 @@ class LocalRegistry:
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its own."""
         record = self._catalog.resolve(Ref.parse(ref), caller)
-        self._breaker.admit(record)
-        started = time.perf_counter()
+        shown = record.namespace in caller.sees  # what a capability logs is its owner's
         try:
             outcome = self._execution.run(self._facilities.part(record), arguments, caller)
-        except BackendError:
-            raise  # no fault of the capability's
         except SigilError as problem:
-            problem.logs = problem.logs if record.namespace in caller.sees else ()
-            with suppress(BackendError):  # of the books: the failure itself counts
-                self._failed(record, problem, started)
+            problem.logs = problem.logs if shown else ()
             raise
-        with suppress(BackendError):  # of the books: the answer is there
-            self._succeeded(record, started)
-        logs = outcome.logs if record.namespace in caller.sees else ()  # what a capability logs is its owner's
+        logs = outcome.logs if shown else ()
         return Ran(outcome.output, record.version, record.digest, outcome.duration_ms, outcome.cold, logs)
 
     def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
@@ -170,10 +165,18 @@ class LocalRegistry:
                     "EPERM", "the standard library cannot be removed", source=name, suggestion="deploy your own under this name instead"
                 )
             raise UsageError("ENOENT", "no such capability", source=name, suggestion="`sigil list` shows what there is")
+        stores = {"", head.record.store, *(record.store for record in self._catalog.versions(head))}
         self._catalog.remove(head)
         self._grantbook.revoke(caller.target, name)
-        self._facilities.store(self._facilities.part(head.record), home_of(caller.target, caller)).clear()
+        self._clear(head.record, stores, caller)
         self._audit.note(caller.target, "remove", caller=caller, name=name, version=head.record.version, digest=head.record.digest)
+
+    def _clear(self, record: Record, stores: set[str], caller: Caller) -> None:
+        """Forget what a removed capability kept, and how it was used."""
+        part = self._facilities.part(record)
+        for store in stores:
+            self._facilities.store(replace(part, store=store), home_of(caller.target, caller)).clear()
+        statistics.forget(self._kv, record.namespace, record.name)
 
     def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
         """Remove what stands in the caller's namespace under other names; the names that went."""
@@ -226,25 +229,6 @@ class LocalRegistry:
         started = time.perf_counter()
         self._catalog.generation(namespace)
         return {"sandbox": dict(self._sandbox.stats()), "store": {"read_ms": round((time.perf_counter() - started) * 1000, 3)}}
-
-    def _note(self, record: Record, started: float, *, failed: bool) -> None:
-        milliseconds = (time.perf_counter() - started) * 1000
-        if self._statistics.note(record.namespace, record.name, milliseconds, failed=failed):
-            self._catalog.wake(record)
-
-    def _succeeded(self, record: Record, started: float) -> None:
-        self._note(record, started, failed=False)
-        if self._breaker.well(record):
-            self._audit.note(record.namespace, "recovered", name=record.name, version=record.version, digest=record.digest)
-
-    def _failed(self, record: Record, problem: SigilError, started: float) -> None:
-        self._note(record, started, failed=not isinstance(problem, UsageError))
-        if not self._breaker.failed(record, problem):
-            return
-        facts: dict[str, Any] = {"name": record.name, "version": record.version, "digest": record.digest}
-        self._audit.note(record.namespace, "degraded", code=problem.code, **facts)
-        if record.manifest.on_degraded == "rollback":
-            self._versions.fall_back(record)
 
     def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
         return waiting(record.manifest, self._grantbook.granted(record, home_of(record.namespace, caller)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import orjson
 
 from sigil.errors import Refused, UsageError
 from sigil.kv import KV, keys
+from sigil.places import nowhere
 from sigil.protocol import Caller, Json
 from sigil.secrets import reveal
 from sigil.services.placeholders import SHORTEST
@@ -58,17 +59,12 @@ class Secretbook:
         self._kv.delete(key)
         self._note(caller.namespace, "secret-remove", caller=caller, name=name)
 
-    def rows(self, caller: Caller) -> list[dict[str, Json]]:
-        """Every secret's name, when it was set and by whom; never its value."""
+    def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
+        """The secrets by name, from beyond the name `after` on: when each was set and by whom; never its value."""
         demand_owner(caller)
-        rows: list[dict[str, Json]] = []
-        after = ""
-        while page := self._kv.scan(keys.secret(caller.namespace, "").partition, after=after, limit=PAGE):
-            for sort, item in page:
-                fields = orjson.loads(item.value)
-                rows.append({"secret": sort, "at": fields["at"], "by": fields["by"]})
-                after = sort
-        return rows
+        if after and not _NAME.fullmatch(after):
+            raise nowhere()
+        return self._rows(caller.namespace, after)
 
     def has(self, namespace: str, name: str) -> bool:
         """Whether it is set."""
@@ -83,6 +79,13 @@ class Secretbook:
         if len(value) < SHORTEST or not _VALUE.fullmatch(value):
             raise Refused("EPERM", f"the secret {name} has fewer than {SHORTEST} characters, or more than one line")
         return value
+
+    def _rows(self, namespace: str, after: str) -> Iterator[dict[str, Json]]:
+        while page := self._kv.scan(keys.secret(namespace, "").partition, after=after, limit=PAGE):
+            for sort, item in page:
+                fields = orjson.loads(item.value)
+                yield {"secret": sort, "at": fields["at"], "by": fields["by"]}
+                after = sort
 
 
 def demand_owner(caller: Caller) -> None:

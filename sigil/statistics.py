@@ -2,6 +2,7 @@
 
 Each process writes under a name of its own, so a write that is repeated changes nothing, and two processes never meet. What a
 process counted since its last write is lost when it is killed. Names of processes that are done are summed up under `all`.
+When a capability is removed, its counts go: a process that finds its own gone forgets them, and counts later versions apart.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Self
 import orjson
 
 from sigil.errors import BackendError, Conflict
-from sigil.kv import ABSENT, KV, Item, keys
+from sigil.kv import ABSENT, KV, Item, Key, keys
 
 EDGES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 2_048.0, 4_096.0, 8_192.0, 16_384.0, 32_768.0)
 """Upper ends of the classes of durations in milliseconds; one more class is open."""
@@ -83,6 +84,7 @@ class _Counted:
     classes: list[int] = field(default_factory=lambda: [0] * (len(EDGES) + 1))
     written_at: float = 0.0
     dirty: bool = False
+    token: str = ""
 
     def count(self, milliseconds: float, failed: bool, now: float) -> None:
         self.calls += 1
@@ -97,28 +99,32 @@ class _Counted:
         return Use(self.calls, self.errors, self.total_ms, self.last, tuple(self.classes))
 
 
+_Place = tuple[str, str, int]
+"""Namespace, name and version: removed and deployed again, a capability has higher numbers."""
+
+
 class Statistics:
     """The counts of this process and of all others. A failing store never fails a call. Thread-safe."""
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
-        self._counted: dict[tuple[str, str], _Counted] = {}
+        self._counted: dict[_Place, _Counted] = {}
         self._lock = threading.Lock()
 
-    def note(self, namespace: str, name: str, milliseconds: float, *, failed: bool) -> bool:
-        """Count one call. At most one small write in ten seconds for each capability; True when this was one."""
-        now = self._clock()
+    def note(self, namespace: str, name: str, milliseconds: float, *, failed: bool, version: int = 0) -> bool:
+        """Count one call. At most one small write in ten seconds for each version; True when this was one."""
+        now, place = self._clock(), (namespace, name, version)
         with self._lock:
-            counted = self._counted.get((namespace, name))
+            counted = self._counted.get(place)
             if counted is None or now - counted.written_at > EPOCH_SECONDS:
-                self._write([(namespace, name)])
+                self._write([place])
                 self._make_room()
-                counted = self._counted[namespace, name] = _Counted(secrets.token_hex(8))
+                counted = self._counted[place] = _Counted(secrets.token_hex(8))
             counted.count(milliseconds, failed, now)
             due = not 0 <= now - counted.written_at < FLUSH_SECONDS
             if due:
-                self._write([(namespace, name)])
+                self._write([place])
             return due
 
     def flush(self) -> None:
@@ -137,8 +143,9 @@ class Statistics:
     def _sum(self, namespace: str, prefix: str) -> dict[str, Use]:
         parts = _parts(self._kv, namespace, prefix)
         with self._lock:
-            for (where, name), counted in self._counted.items():
-                if where == namespace and f"{name}#".startswith(prefix):
+            for (where, name, _), counted in self._counted.items():
+                stands = not counted.token or counted.writer in parts.get(name, {})
+                if stands and where == namespace and f"{name}#".startswith(prefix):
                     parts.setdefault(name, {})[counted.writer] = _Part(counted.use)
         return {name: _total(of_name) for name, of_name in parts.items()}
 
@@ -147,20 +154,35 @@ class Statistics:
             self._write(self._counted)
             self._counted = {place: counted for place, counted in self._counted.items() if counted.dirty}
 
-    def _write(self, which: Iterable[tuple[str, str]]) -> None:
-        for namespace, name in list(which):
-            counted = self._counted.get((namespace, name))
+    def _write(self, which: Iterable[_Place]) -> None:
+        for place in list(which):
+            counted = self._counted.get(place)
             if counted is None or not counted.dirty:
                 continue
             counted.written_at = self._clock()  # also when it fails: a store that is away is not asked at every call
-            with suppress(BackendError):
-                self._kv.put(keys.use(namespace, name, counted.writer), _encode(_Part(counted.use)))
-                counted.dirty = False
+            try:
+                self._put(place, counted)
+            except Conflict:  # the capability was removed, and what was counted goes with it
+                del self._counted[place]
+            except BackendError:
+                continue
+
+    def _put(self, place: _Place, counted: _Counted) -> None:
+        namespace, name, _ = place
+        body = _encode(_Part(counted.use))
+        counted.token = self._kv.put(keys.use(namespace, name, counted.writer), body, expect=counted.token or ABSENT)
+        counted.dirty = False
 
 
 def last_uses(kv: KV, namespace: str) -> dict[str, float]:
     """When each capability of a namespace was last called."""
     return {name: _total(parts).last for name, parts in _parts(kv, namespace).items()}
+
+
+def forget(kv: KV, namespace: str, name: str) -> None:
+    """Remove the counts of one capability, whoever counted."""
+    for writer in _parts(kv, namespace, f"{name}#").get(name, {}):
+        kv.delete(keys.use(namespace, name, writer))
 
 
 def fold(kv: KV, namespace: str, now: float) -> int:
@@ -196,10 +218,21 @@ def _fold(kv: KV, place: tuple[str, str], parts: _Parts, now: float) -> int:
         return 0
     use = _total({ALL: before, **{writer: parts[writer] for writer in done}})
     with suppress(Conflict):  # or somebody else sums up at this moment
-        kv.put(keys.use(*place, ALL), _encode(_Part(use, (*left, *done))), expect=before.token or ABSENT)
-        for writer in (*left, *done):
+        token = kv.put(keys.use(*place, ALL), _encode(_Part(use, (*left, *done))), expect=before.token or ABSENT)
+        for writer in left:
             kv.delete(keys.use(*place, writer))
+        if not all(_summed_up(kv, keys.use(*place, writer), parts[writer].token) for writer in done):
+            kv.delete(keys.use(*place, ALL), expect=token)  # the capability was removed meanwhile
     return len(done)
+
+
+def _summed_up(kv: KV, key: Key, token: str) -> bool:
+    """Delete a part that was summed up; False when it is gone already."""
+    try:
+        kv.delete(key, expect=token)
+    except Conflict:
+        return kv.get(key) is not None
+    return True
 
 
 def _parts(kv: KV, namespace: str, prefix: str = "") -> dict[str, _Parts]:

@@ -108,9 +108,9 @@ class Tokens:
         self._used(digest)
         return holder
 
-    def list(self) -> Iterator[dict[str, Json]]:
-        """A row for each token: its id, never its value."""
-        for digest, holder in self._rows():
+    def list(self, after: str = "") -> Iterator[dict[str, Json]]:
+        """A row for each token, by id and from beyond the id `after` on: its id, never its value."""
+        for digest, holder in self._rows(f"{after}~" if after else ""):
             used = self._kv.get(keys.token_use(digest))
             ended = holder.expires is not None and holder.expires <= self._clock()
             yield {**holder.row(), "last_use": float(used.value) if used else None, "expired": ended}
@@ -143,8 +143,7 @@ class Tokens:
         now = self._clock()
         return Holder("", kind, namespace, wish.name, tuple(dict.fromkeys(scopes)), now, now + wish.seconds if wish.seconds else None)
 
-    def _rows(self) -> Iterator[tuple[str, Holder]]:
-        after = ""
+    def _rows(self, after: str = "") -> Iterator[tuple[str, Holder]]:
         while page := self._kv.scan(keys.token("").partition, after=after, limit=PAGE):
             for digest, item in page:
                 yield digest, _holder(digest, item)
@@ -155,6 +154,8 @@ class Tokens:
         last = self._kv.get(keys.token_use(digest))
         if last is None or now - float(last.value) >= USE_SECONDS:
             self._kv.put(keys.token_use(digest), b"%.3f" % now, ttl=LIFE_SECONDS)
+            if self._kv.get(keys.token(digest)) is None:  # revoked at this moment: nothing of it stays
+                self._kv.delete(keys.token_use(digest))
 
 
 def made() -> str:

@@ -12,7 +12,7 @@ from sigil.catalog import Catalog
 from sigil.differences import differences
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.heads import Standing, Step
-from sigil.health import Breaker
+from sigil.health import Breaker, Version
 from sigil.kv import KV
 from sigil.protocol import Caller, Json, Ref, is_name
 from sigil.records import Head, Record
@@ -65,12 +65,13 @@ class Versions:
         step = self._unyanked if undo else self._yanked
         return self._changed(wanted.name, caller, lambda head: step(head, self._meant(head, wanted)), "unyank" if undo else "yank")
 
-    def fall_back(self, record: Record) -> Record | None:
+    def fall_back(self, degraded: Version) -> Record | None:
         """The last good version takes the place of a degraded one that runs; None when there is none, or another one runs."""
         for _ in range(RACES):
-            head = self._catalog.head(record.namespace, record.name)
-            if head is None or head.removed or head.record.digest != record.digest:
+            head = self._catalog.head(degraded.namespace, degraded.name)
+            if head is None or head.removed or head.record.digest != degraded.digest:
                 return None
+            record = head.record
             good = next((old for old in self._good(head) if old.digest != record.digest and old.version < record.version), None)
             if good is None:
                 return None

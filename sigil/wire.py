@@ -17,7 +17,7 @@ from sigil.strict import loads
 NAMESPACE, SESSION, AUTHOR, OWNER = "X-Sigil-Namespace", "X-Sigil-Session", "X-Sigil-Author", "X-Sigil-Owner"
 REPORT = "application/x-ndjson"
 """A client that accepts this media type gets a run's report on the first line and the output's exact bytes after it."""
-ELSEWHERE = "check that SIGIL_URL leads to a Sigil registry"
+ELSEWHERE = "check that the address (--url, SIGIL_URL) leads to a Sigil registry"
 DESCRIPTION_LIMIT = 4_000
 PART_LIMIT = 500
 DEPTH_LIMIT = 100

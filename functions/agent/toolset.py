@@ -14,10 +14,13 @@ RESIDENT_MOST = 100
 
 _DEPLOY_TEXT = """\
 Create a new capability when sigil_query found none, and call it as cap_NAME (hyphens become underscores) in the next step.
-execute is the body of an async JavaScript function (input, env): return a string or JSON. The engine has the web's names:
-crypto.subtle.digest, crypto.randomUUID, TextEncoder, TextDecoder, URL, URLSearchParams, atob, btoa, structuredClone, console, BigInt.
-It has no files, no process, no require, no import, no setTimeout; fetch, Date.now() and Math.random() throw unless the permission is
-declared (clock, random, log, kv for env.KV and call for env.call(name, input) are given at once; http and secrets wait for an owner).
+execute is the body of an async JavaScript function (input, env): return a string or JSON. A module does as well:
+export default { async fetch(request, env) { const input = await request.json(); return Response.json(input); } }
+The engine has the web's names: crypto.subtle.digest, crypto.randomUUID, TextEncoder, TextDecoder, URL, URLSearchParams, atob, btoa,
+structuredClone, console, BigInt. It has no files, no process, no require, no import, no setTimeout; fetch, Date.now() and Math.random()
+throw unless the permission is declared. Given at once: clock, random, log, kv (await env.KV.get(key), put(key, text), list(), delete(key);
+it lasts from call to call) and call (await env.call(name, input) of what call or requires lists). http, secrets and other
+namespaces' capabilities wait until an owner grants them to this version: fetch throws EPERM till then, so tell the user what waits.
 A test reaches no network: its http says what fetch answers, [{"url": "https://…", "body": {}}].
 For bad input throw Object.assign(new Error("what is wrong"), {code: "EINVAL"}). Give tests: a capability whose tests fail is not activated.
 Example: name "reverse-text", description "Reverse a text.",

@@ -21,8 +21,8 @@ USED = {
 
 _EVERY = ("botocore", "orjson", "platformdirs")
 _HTTP = ("fastapi", "mangum")
-_SANDBOX = ("jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
-_TALK = ("httpcore", "httpx", "markdown-it-py")
+_SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
+_TALK = ("httpx", "markdown-it-py")
 _NEVER = (
     "functions/cli",
     "functions/local.py",

@@ -153,6 +153,11 @@ def use(namespace: str, name: str, writer: str) -> Key:
     return Key(f"use#{escape(namespace)}", f"{name}#{writer}")
 
 
+def room(namespace: str) -> Key:
+    """Who takes room in a namespace at this moment."""
+    return Key("room", escape(namespace))
+
+
 def cooldown(who: str) -> Key:
     """When somebody may deploy again."""
     return Key("cooldown", escape(who))

@@ -14,13 +14,18 @@ from sigil.services.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A version of a capability that is about to run. `expires_at`: seconds since the epoch, None for never."""
+    """A version of a capability that is about to run. `expires_at`: seconds since the epoch, None for never.
+
+    `version`: its number, 0 before it is deployed. `store`: the namespace in which its own store began, empty for its own.
+    """
 
     namespace: str
     manifest: Manifest
     digest: str
     program: Program
     expires_at: float | None = None
+    version: int = 0
+    store: str = ""
 
     @property
     def name(self) -> str:
@@ -30,6 +35,15 @@ class Part:
     def identity(self) -> tuple[str, str]:
         """What makes two parts the same capability, whatever their versions."""
         return self.namespace, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A call that was let in. `ticket`: the breaker's, see `Breaker.admit`; `at`: of the monotonic clock, in seconds."""
+
+    part: Part
+    ticket: str = ""
+    at: float = 0.0
 
 
 class Facilities(Protocol):

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import base64
 import binascii
+import time
+from collections.abc import Callable
 from typing import NoReturn
 
-import orjson
-
-from sigil.errors import Conflict, Refused, ToolError
-from sigil.kv import ABSENT, KV, Item, Key, keys
+from sigil.errors import Conflict, ToolError
+from sigil.kv import ABSENT, KV, Expect, Item, Key, keys
 from sigil.protocol import Json
+from sigil.services.usage import Change, Usage, pause
 
 KEY_BYTES, VALUE_BYTES = 512, 64 * 1024
 KEYS_MOST, BYTES_MOST = 1_000, 1024 * 1024
 LIST_MOST = 1_000
 TTL_MOST = 366 * 86_400
-RACES = 20
+RACES = 50
 PAGE = 200
 
 
 class Store:
     """The store named `owner`. `life`: seconds after which all that is written goes, None for never."""
 
-    def __init__(self, kv: KV, owner: tuple[str, str, str], life: float | None = None) -> None:
+    def __init__(self, kv: KV, owner: tuple[str, str, str], life: float | None = None, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._owner = owner
         self._life = life
+        self._usage = Usage(kv, (keys.stored_usage(*owner), self._partition), life, clock)
 
     def answer(self, operation: str, argument: Json) -> Json:
         """The answer to `get`, `put`, `list` or `delete`; `ToolError` EINVAL, `Refused` EQUOTA."""
@@ -46,15 +48,11 @@ class Store:
         while page := self._kv.scan(self._partition, limit=PAGE):
             for sort, _ in page:
                 self._kv.delete(Key(self._partition, sort))
-        self._kv.delete(self._usage_key)
+        self._usage.clear()
 
     @property
     def _partition(self) -> str:
         return keys.stored(*self._owner, "").partition
-
-    @property
-    def _usage_key(self) -> Key:
-        return keys.stored_usage(*self._owner)
 
     def _key(self, argument: dict[str, Json]) -> Key:
         name = argument.get("key")
@@ -70,32 +68,48 @@ class Store:
         return min(given, default=None)
 
     def _put(self, key: Key, value: bytes, ttl: float | None) -> None:
-        """The last write wins; room is taken before it and given back after it, so a crash between counts too much, never too little."""
-        for _ in range(RACES):
+        """The last write wins. Room is taken before it, so a crash in between counts too much, never too little."""
+        for attempt in range(RACES):
             old = self._kv.get(key)
             more = len(value) - len(old.value) if old else len(key.sort.encode()) + len(value)
-            added = int(old is None)
-            if more > 0 or added:
-                self._take(added, max(more, 0))
-            try:
-                self._kv.put(key, value, expect=old.version if old else ABSENT, ttl=ttl)
-            except Conflict:
-                self._give(added, max(more, 0))
-                continue
-            self._give(0, max(-more, 0))
-            return
+            if self._replaced(key, old, (value, ttl), Change(int(old is None), more)):
+                return
+            pause(attempt)
         raise Conflict(f"{key.sort} is being written by too many at this moment")
 
+    def _replaced(self, key: Key, old: Item | None, new: tuple[bytes, float | None], change: Change) -> bool:
+        """Write over `old`; False when somebody else did."""
+        expect: Expect = old.version if old else ABSENT
+        if change == (0, 0):
+            return self._written(key, new, expect)
+        grows = change.keys > 0 or change.size > 0
+        held = self._usage.take(change, Change(KEYS_MOST, BYTES_MOST)) if grows else self._usage.watch()
+        done = self._written(key, new, expect)
+        if grows:
+            self._usage.settle(held, Change() if done else change.undone)
+        elif done:
+            self._usage.settle(held, change)
+        return done
+
+    def _written(self, key: Key, new: tuple[bytes, float | None], expect: Expect) -> bool:
+        try:
+            self._kv.put(key, new[0], expect=expect, ttl=new[1])
+        except Conflict:
+            return False
+        return True
+
     def _delete(self, key: Key) -> None:
-        for _ in range(RACES):
+        for attempt in range(RACES):
             old = self._kv.get(key)
             if old is None:
                 return
+            held = self._usage.watch()
             try:
                 self._kv.delete(key, expect=old.version)
             except Conflict:
+                pause(attempt)
                 continue
-            self._give(1, len(key.sort.encode()) + len(old.value))
+            self._usage.settle(held, Change(-1, -len(key.sort.encode()) - len(old.value)))
             return
         raise Conflict(f"{key.sort} is being written by too many at this moment")
 
@@ -110,50 +124,6 @@ class Store:
         names = [sort for sort, _ in found[:limit]]
         cursor = base64.urlsafe_b64encode(names[-1].encode()).decode("ascii") if len(found) > limit else None
         return {"keys": [{"name": name} for name in names], "cursor": cursor}
-
-    def _take(self, count: int, size: int) -> None:
-        """Count `count` keys and `size` bytes more; `Refused` EQUOTA when there is no room, also after counting anew."""
-        counted = False
-        for _ in range(RACES):
-            item = self._kv.get(self._usage_key)
-            used = _usage(item) if item and not counted else self._counted()
-            total = used[0] + count, used[1] + size
-            if total[0] > KEYS_MOST or total[1] > BYTES_MOST:
-                if not counted and item:
-                    counted = True  # what has expired since is counted still
-                    continue
-                raise Refused("EQUOTA", f"a capability keeps at most {KEYS_MOST:,} keys and {BYTES_MOST:,} bytes", source="kv")
-            if self._use(total, item):
-                return
-        raise Conflict("the store is being written by too many at this moment")
-
-    def _give(self, count: int, size: int) -> None:
-        for _ in range(RACES if count or size else 0):
-            item = self._kv.get(self._usage_key)
-            used = _usage(item) if item else (0, 0)
-            if self._use((max(used[0] - count, 0), max(used[1] - size, 0)), item):
-                return
-
-    def _use(self, total: tuple[int, int], item: Item | None) -> bool:
-        try:
-            self._kv.put(self._usage_key, orjson.dumps(total), expect=item.version if item else ABSENT, ttl=self._life)
-        except Conflict:
-            return False
-        return True
-
-    def _counted(self) -> tuple[int, int]:
-        count = size = 0
-        after = ""
-        while page := self._kv.scan(self._partition, after=after, limit=PAGE):
-            count += len(page)
-            size += sum(len(sort.encode()) + len(item.value) for sort, item in page)
-            after = page[-1][0]
-        return count, size
-
-
-def _usage(item: Item) -> tuple[int, int]:
-    count, size = orjson.loads(item.value)
-    return int(count), int(size)
 
 
 def _value(argument: dict[str, Json]) -> bytes:

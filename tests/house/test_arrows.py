@@ -24,6 +24,8 @@ SIGIL = (
         "moving",
         "versions",
         "report",
+        "books",
+        "blame",
         "health",
         "quotas",
         "bundle",
@@ -48,9 +50,11 @@ SIGIL = (
         "scopes",
         "keeper",
         "keyring",
+        "places",
         "public",
+        "marks",
     ),
-    ("protocol", "kv", "artifacts", "secrets", "aws", "strict", "errors", "settings", "statuses", "exits", "version", "engine"),
+    ("protocol", "kv", "artifacts", "secrets", "aws", "strict", "errors", "settings", "statuses", "exits", "version", "engine", "files"),
 )
 """Sigil's rooms in layers: a room may import its own layer and those below, without a cycle."""
 

@@ -269,6 +269,44 @@ def test_keys_are_listed_without_values_page_by_page(place: Place) -> None:
     assert sorted(names) == [f"key {number}" for number in range(5)]
 
 
+def test_lists_of_keepers_turn_their_pages_though_rows_come_and_go(place: Place) -> None:
+    def grantable(name: str) -> None:
+        place.deploy(ADMIN, name, permissions={"http": ["GET example.com/"]})
+
+    def secret(name: str) -> None:
+        place.ask(ADMIN, "PUT", f"/_api/secrets/{name}", json={"value": "hush-hush"})
+
+    for number in range(5):
+        grantable(f"g{number}")
+        secret(f"S{number}")
+    ids = sorted(row["id"] for row in (place.ask(ADMIN, "POST", "/_api/keys", json={"kind": "invoke"}).json() for _ in range(5)))
+    place.ask(ADMIN, "POST", "/_api/grant", json={"ref": "g3"})
+
+    def goes(kind: str) -> None:
+        """The second row, with which the first page ended, and the first one; another comes before them."""
+        for row in ("1", "0"):
+            match kind:
+                case "grants":
+                    place.ask(ADMIN, "DELETE", f"/_api/remove?name=g{row}")
+                    grantable("a-new-one")
+                case "secrets":
+                    place.ask(ADMIN, "DELETE", f"/_api/secrets/S{row}")
+                    secret("A_NEW_ONE")
+                case _:
+                    place.ask(ADMIN, "DELETE", f"/_api/keys?id={ids[int(row)]}")
+
+    expected = {"grants": [f"g{number}" for number in range(5)], "secrets": [f"S{number}" for number in range(5)], "keys": ids}
+    for kind, field in (("grants", "capability"), ("secrets", "secret"), ("keys", "id")):
+        first = place.ask(ADMIN, "GET", f"/_api/{kind}?limit=2").json()
+        goes(kind)
+        rest = place.ask(ADMIN, "GET", f"/_api/{kind}", params={"after": first["next"]}).json()
+        assert [row[field] for row in (*first["items"], *rest["items"])] == expected[kind]
+        assert "next" not in rest
+        for wrong in ("2", "x:y", "0:g1"):
+            assert error(place.ask(ADMIN, "GET", f"/_api/{kind}", params={"after": wrong})) == "400 EINVAL"
+        assert error(place.ask(ADMIN, "GET", f"/_api/{kind}?limit=501")) == "400 EINVAL"
+
+
 def test_a_list_comes_in_pages_that_miss_nothing(place: Place) -> None:
     for name in ("c", "a", "b"):
         place.deploy(ADMIN, name)
@@ -453,6 +491,15 @@ class TestKeepersVerbsElsewhere:
         assert [row["secret"] for row in there.secrets.rows(self.OWNER)] == ["API_KEY"]
         there.secrets.remove("API_KEY", self.OWNER)
         assert list(place.registry.secrets.rows(self.OWNER)) == []
+
+    def test_lists_of_several_pages_come_whole(self, there: RemoteRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sigil.desk.PAGE_MOST", 2)
+        for number in range(5):
+            there.deploy({"name": f"g{number}", "execute": "return 1;", "permissions": {"http": ["GET example.com/"]}}, self.OWNER)
+            there.secrets.set(f"S{number}", "hush-hush", self.OWNER)
+        assert [row["capability"] for row in there.granting.rows(self.OWNER)] == [f"g{number}" for number in range(5)]
+        assert [row["secret"] for row in there.secrets.rows(self.OWNER)] == [f"S{number}" for number in range(5)]
+        assert [row["secret"] for row in there.secrets.rows(self.OWNER, "S2")] == ["S3", "S4"]
 
     def test_keys_status_and_the_audit(self, there: RemoteRegistry) -> None:
         from sigil.tokens import Wish

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from sigil.audit import ROOT, Audit
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, keys
+from sigil.kv import ABSENT, KV, Item, keys
 from sigil.kv.base import Expect, Key
 from sigil.kv.memory import MemoryKV
-from sigil.kv.sqlite import SqliteKV
 from sigil.protocol import Caller
+from tests.sigil.kv.contract import in_parallel
+from tests.sigil.kv.processes import finish, start
+from tests.sigil.stores import SHARED, Place, place
+
+__all__ = ["place"]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def kv(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KV]:
-    if request.param == "memory":
-        yield MemoryKV()
-    else:
-        store = SqliteKV(tmp_path / "audit.db")
-        yield store
-        store.close()
+@pytest.fixture
+def kv(place: Place) -> KV:
+    return place.open()
 
 
 def test_an_entry_says_who_did_what_when(kv: KV) -> None:
@@ -58,22 +55,64 @@ def test_each_namespace_has_a_chain_of_its_own(kv: KV) -> None:
     assert audit.verify("nobody").entries == 0
 
 
-def test_writers_at_the_same_time_make_one_chain(kv: KV) -> None:
-    audits = [Audit(kv) for _ in range(4)]
+def test_writers_at_the_same_time_make_one_chain(place: Place) -> None:
+    audits = [Audit(place.open()) for _ in range(4)]
 
-    def write(audit: Audit, number: int) -> None:
-        for step in range(8):
-            audit.note("main", "deploy", writer=number, step=step)
+    def write(number: int) -> list[str]:
+        return [audits[number].note("main", "deploy", writer=number, step=step) for step in range(8)]
 
-    threads = [threading.Thread(target=write, args=(audit, number)) for number, audit in enumerate(audits)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    hashes = in_parallel(4, write)
     found = audits[0].verify("main")
     assert (found.entries, found.problem) == (32, "")
-    rows = [entry.fields for entry in audits[0].entries("main")]
-    assert [[row["step"] for row in rows if row["writer"] == number] for number in range(4)] == [[*range(8)]] * 4
+    entries = audits[0].entries("main")
+    for number in range(4):
+        mine = [entry for entry in entries if entry.fields["writer"] == number]
+        assert [entry.fields["step"] for entry in mine] == [*range(8)]
+        assert [entry.hash for entry in mine] == hashes[number]
+
+
+WRITES = """
+from sigil.audit import Audit
+from sigil.settings import Settings
+from sigil.wiring import open_stores
+url, writer = sys.argv[1:]
+audit = Audit(open_stores(Settings(store=url)).kv)
+for step in range(12):
+    audit.note("main", "deploy", writer=writer, step=step)
+    assert not audit.verify("main").problem
+"""
+
+
+@pytest.mark.parametrize("place", SHARED, indirect=True)
+def test_two_processes_write_one_chain_and_never_take_the_other_for_damage(place: Place) -> None:
+    finish([start(WRITES, place.url, writer) for writer in ("one", "other")])
+    audit = Audit(place.open())
+    found = audit.verify("main")
+    assert (found.entries, found.problem) == (24, "")
+    rows = [entry.fields for entry in audit.entries("main")]
+    assert [[row["step"] for row in rows if row["writer"] == writer] for writer in ("one", "other")] == [[*range(12)]] * 2
+
+
+class Busy(MemoryKV):
+    """A store in which something happens as soon as a chain was read to its end."""
+
+    then: Callable[[], object] | None = None
+
+    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+        found = super().scan(partition, prefix, after, limit)
+        if not found and self.then:
+            then, self.then = self.then, None
+            then()
+        return found
+
+
+def test_what_is_written_while_a_chain_is_verified_is_no_damage() -> None:
+    kv = Busy()
+    audit = three(kv)
+    kv.then = lambda: audit.note("main", "deploy", name="n3")
+    found = audit.verify("main")
+    assert (found.entries, found.problem) == (3, "")
+    assert audit.verify("main").entries == 4
 
 
 class Deaf(MemoryKV):

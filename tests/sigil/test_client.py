@@ -275,8 +275,10 @@ def test_a_url_that_is_none_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "tökn", "x" * 5_000])
 def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(token: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(Refused) as caught:
         RemoteRegistry("http://127.0.0.1:1", token)
+    assert caught.value.code == "EAUTH"
+    assert "`sigil login --url http://127.0.0.1:1`" in caught.value.suggestion
     assert not token or token not in str(caught.value)
 
 
@@ -290,7 +292,7 @@ def test_a_registry_that_is_not_there_is_unavailable(person: Caller, asking: Cal
     with pytest.raises(BackendError) as caught:
         lonely.run("shout", {}, person)
     assert caught.value.code == "EUNAVAILABLE"
-    assert "SIGIL_URL" in caught.value.suggestion
+    assert "check the address" in caught.value.suggestion
     assert TOKEN not in repr(caught.value)
     assert TOKEN not in repr(caught.value.__cause__)
 

@@ -93,6 +93,14 @@ def test_sha256_finds_nothing_where_nothing_hashes() -> None:
     assert filled(*(each for each in LIBRARY if each.name != "hash")).search("sha256", 3) == []
 
 
+def test_an_emoji_is_a_word() -> None:
+    face, rocket = "\U0001f600", "\U0001f680"
+    index = filled(replace(document("smile", "Make a face."), tags=(face,)), replace(document("start", "Go."), tags=(rocket,)))
+    assert found(index, face) == ["smile"]
+    assert found(index, f"{rocket}\U0001f3fd!") == ["start"]
+    assert found(index, "\U0001f9a9") == []
+
+
 def test_an_only_capability_is_found_by_one_of_its_words() -> None:
     assert found(filled(LIBRARY[5]), "celsius") == ["unit-convert"]
 

@@ -1,4 +1,4 @@
-"""Access tokens: shown once, kept as a hash, ended at once; scopes that mean one thing; the gate that asks for them."""
+"""Access tokens: shown once, kept as a hash, ended at once, in every store; scopes that mean one thing."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigil.errors import BackendError, Refused, SigilError, UsageError
-from sigil.gate import RATE, TRIES, Gate, demand_admin
-from sigil.kv import keys
+from sigil.errors import BackendError, SigilError, UsageError
+from sigil.kv import KV, keys
+from sigil.kv.base import Expect, Key
 from sigil.kv.memory import MemoryKV
+from sigil.places import key_after
 from sigil.protocol import Caller, Ref, capability_of, is_full_name, is_name, tool_of
-from sigil.rates import BUCKETS_MOST, Rates
 from sigil.scopes import Scope
 from sigil.tokens import Tokens, Wish, is_well_typed, made
+from tests.sigil.kv.contract import in_parallel
+from tests.sigil.kv.processes import finish, start
+from tests.sigil.stores import SHARED, Place, place
 
-ADMIN = "an-admin-token-of-some-length"
+__all__ = ["place"]
+
+
+in_memory = pytest.mark.parametrize("place", ["memory"], indirect=True)
+"""For what never reaches a store."""
 
 
 @dataclass(slots=True)
@@ -30,48 +37,25 @@ class Clock:
         return self.now
 
 
-class Counting(MemoryKV):
-    """A store that counts what is written."""
-
-    written = 0
-
-    def put(self, *given: object, **options: object) -> str:
-        self.written += 1
-        return super().put(*given, **options)  # type: ignore[arg-type]
-
-
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
 
 
 @pytest.fixture
-def kv(clock: Clock) -> Counting:
-    return Counting(clock)
+def kv(place: Place, clock: Clock) -> KV:
+    return place.open(clock)
 
 
 @pytest.fixture
-def tokens(kv: Counting, clock: Clock) -> Tokens:
+def tokens(kv: KV, clock: Clock) -> Tokens:
     return Tokens(kv, clock)
-
-
-@pytest.fixture
-def gate(tokens: Tokens, clock: Clock) -> Gate:
-    return Gate(ADMIN, lambda: tokens, "main", RATE, clock)
 
 
 def code(call: Callable[[], object]) -> str:
     with pytest.raises(SigilError) as caught:
         call()
     return caught.value.code
-
-
-def admitted(gate: Gate, token: str, address: str = "192.0.2.1") -> str:
-    """The id of whoever the token lets in, or why it does not."""
-    try:
-        return gate.admit(f"Bearer {token}", address).id
-    except Refused as problem:
-        return problem.code
 
 
 def test_a_token_is_long_random_and_tells_when_it_is_mistyped() -> None:
@@ -89,7 +73,7 @@ def test_one_wrong_letter_is_told(place: int, letter: str) -> None:
     assert not is_well_typed(token + "0")
 
 
-def test_the_store_never_holds_a_token(kv: Counting, tokens: Tokens) -> None:
+def test_the_store_never_holds_a_token(kv: KV, tokens: Tokens) -> None:
     value, holder = tokens.create(Wish("invoke", "for the shop"), "main")
     tokens.holder(value)
     stored = [(sort, item.value) for place in ("token", "token-use") for sort, item in kv.scan(place)]
@@ -127,13 +111,14 @@ def test_a_name_revokes_only_when_it_is_one_tokens_alone(tokens: Tokens) -> None
     assert tokens.revoke("one").name == "one"
 
 
-def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(clock: Clock, kv: Counting, tokens: Tokens) -> None:
+def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(clock: Clock, kv: KV, tokens: Tokens) -> None:
     value, holder = tokens.create(Wish("invoke"), "main")
-    before = kv.written
+    written = set()
     for _ in range(59):
         tokens.holder(value)
+        written.update(item.version for _, item in kv.scan("token-use"))
         clock.now += 1
-    assert kv.written == before + 1
+    assert len(written) == 1
     clock.now += 1
     tokens.holder(value)
     assert [row["last_use"] for row in tokens.list()] == [clock.now]
@@ -142,7 +127,83 @@ def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(cl
     assert list(tokens.list()) == []
 
 
-def test_a_damaged_record_is_our_fault_and_lets_nobody_in(kv: Counting, tokens: Tokens) -> None:
+def test_two_who_show_one_token_at_once_are_both_let_in(place: Place, clock: Clock) -> None:
+    first, other = Tokens(place.open(clock), clock), Tokens(place.open(clock), clock)
+    value, holder = first.create(Wish("invoke"), "main")
+    assert in_parallel(2, lambda number: (first, other)[number].holder(value)) == [holder, holder]
+    assert [(row["id"], row["last_use"]) for row in other.list()] == [(holder.id, clock.now)]
+
+
+def test_tokens_made_at_once_are_all_there(place: Place, clock: Clock) -> None:
+    several = [Tokens(place.open(clock), clock) for _ in range(3)]
+    made = in_parallel(3, lambda number: several[number].create(Wish("invoke", f"of {number}"), "main"))
+    assert {row["id"] for row in several[0].list()} == {holder.id for _, holder in made}
+    assert [several[2].holder(value) for value, _ in made] == [holder for _, holder in made]
+
+
+SHOWS = """
+from sigil.errors import Refused, UsageError
+from sigil.settings import Settings
+from sigil.tokens import Tokens
+from sigil.wiring import open_stores
+url, value, id = sys.argv[1:]
+tokens = Tokens(open_stores(Settings(store=url)).kv, clock=iter(range(0, 10**6, 100)).__next__)
+try:
+    for turn in range(1000):
+        tokens.holder(value)
+        if turn == 5:
+            tokens.revoke(id)
+except (Refused, UsageError) as problem:
+    print(problem.code)
+"""
+
+
+@pytest.mark.parametrize("place", SHARED, indirect=True)
+def test_a_token_that_one_process_revokes_is_refused_to_all_and_leaves_nothing(place: Place) -> None:
+    kv = place.open()
+    value, holder = Tokens(kv).create(Wish("invoke"), "main")
+    said = finish([start(SHOWS, place.url, value, holder.id) for _ in range(2)])
+    assert {each.strip() for each in said} <= {"EAUTH", "ENOENT"}
+    assert [kv.scan(partition) for partition in ("token", "token-use")] == [[], []]
+
+
+class Late(MemoryKV):
+    """A store in which something happens just before the use of a token is written."""
+
+    then: Callable[[], object] | None = None
+
+    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+        if self.then and key.partition == "token-use":
+            then, self.then = self.then, None
+            then()
+        return super().put(key, value, expect=expect, ttl=ttl)
+
+
+def test_of_a_token_that_is_revoked_while_it_is_used_nothing_stays(clock: Clock) -> None:
+    kv = Late(clock)
+    tokens = Tokens(kv, clock)
+    value, holder = tokens.create(Wish("invoke"), "main")
+    kv.then = lambda: tokens.revoke(holder.id)
+    tokens.holder(value)
+    assert code(lambda: tokens.holder(value)) == "EAUTH"
+    assert kv.scan("token-use") == []
+
+
+def test_a_list_goes_on_behind_a_token_that_is_gone(kv: KV, tokens: Tokens) -> None:
+    ids = sorted(tokens.create(Wish("invoke"), "main")[1].id for _ in range(6))
+    for gone in (ids[0], ids[2]):
+        tokens.revoke(gone)
+    later = tokens.create(Wish("invoke"), "main")[1].id
+    assert [row["id"] for row in tokens.list(ids[2])] == sorted([*ids[3:], *([later] if later > ids[2] else [])])
+    assert [row["id"] for row in tokens.list(ids[5])] == ([later] if later > ids[5] else [])
+
+
+@pytest.mark.parametrize("after", ["2", "0123456789AB", "0123456789ab\n", "0123456789ab~", "é" * 12])
+def test_a_place_that_is_no_tokens_id_is_refused(after: str) -> None:
+    assert code(lambda: key_after(after)) == "EINVAL"
+
+
+def test_a_damaged_record_is_our_fault_and_lets_nobody_in(kv: KV, tokens: Tokens) -> None:
     value, _ = tokens.create(Wish("invoke"), "main")
     sort, _ = kv.scan("token")[0]
     kv.put(keys.token(sort), b"{}")
@@ -155,6 +216,7 @@ def test_a_scope_reads_back_as_it_is_written(text: str) -> None:
     assert Scope.parse(text).text == text
 
 
+@in_memory
 @pytest.mark.parametrize(
     "text",
     [
@@ -167,6 +229,7 @@ def test_what_is_no_scope_is_refused(text: str, tokens: Tokens) -> None:
     assert code(lambda: tokens.create(Wish("deploy", scopes=(text,)), "main")) == "EINVAL"
 
 
+@in_memory
 @pytest.mark.parametrize(
     "wish",
     [
@@ -224,74 +287,6 @@ def test_a_narrow_token_reaches_nothing_else(tokens: Tokens) -> None:
     reached = [caller.reaches(*place) for place in (("alice", "one"), ("alice", "two"), ("library", "encode"), ("library", "hash"))]
     assert reached == [True, False, True, False]
     assert (caller.owner, caller.session, caller.author) == (False, "", "person")
-
-
-def test_the_gate_knows_the_admin_and_every_token(gate: Gate, tokens: Tokens) -> None:
-    value, holder = tokens.create(Wish("invoke"), "main")
-    assert admitted(gate, ADMIN) == "admin"
-    assert admitted(gate, value) == holder.id
-    assert admitted(gate, f"  {value} ") == holder.id
-    assert [admitted(gate, wrong) for wrong in ("", "x", ADMIN[:-1], ADMIN + "x", value[:-1], made(), "é", "\udcff")] == ["EAUTH"] * 8
-    assert code(lambda: gate.admit(ADMIN, "")) == "EAUTH"
-    assert code(lambda: gate.admit(f"Basic {ADMIN}", "")) == "EAUTH"
-    demand_admin(gate.admit(f"bearer {ADMIN}", ""), "may")
-    assert code(lambda: demand_admin(holder, "may")) == "EPERM"
-
-
-def test_an_empty_admin_token_closes_the_gate_for_all(tokens: Tokens) -> None:
-    value, _ = tokens.create(Wish("invoke"), "main")
-    gate = Gate("", lambda: tokens)
-    assert [admitted(gate, token) for token in ("", value, "None")] == ["EAUTH"] * 3
-
-
-def test_a_mistyped_token_asks_no_store() -> None:
-    def opened() -> Tokens:
-        raise AssertionError
-
-    gate = Gate(ADMIN, opened)
-    assert admitted(gate, made()[:-1] + "!") == "EAUTH"
-    with pytest.raises(Refused, match="mistyped"):
-        gate.admit(f"Bearer {made()[:-2]}00", "")
-
-
-def test_each_token_has_a_rate_of_its_own_and_the_admin_none(gate: Gate, tokens: Tokens, clock: Clock) -> None:
-    (one, first), (other, second) = (tokens.create(Wish("invoke"), "main") for _ in range(2))
-    assert {admitted(gate, one) for _ in range(RATE)} == {first.id}
-    with pytest.raises(Refused) as caught:
-        gate.admit(f"Bearer {one}", "")
-    assert (caught.value.code, round(caught.value.retry_after, 3)) == ("ERATE", 0.1)
-    assert admitted(gate, other) == second.id
-    assert {admitted(gate, ADMIN) for _ in range(2 * RATE)} == {"admin"}
-    clock.now += 0.11
-    assert [admitted(gate, one) for _ in range(2)] == [first.id, "ERATE"]
-
-
-def test_wrong_tokens_are_bounded_by_address_and_lock_nobody_out(gate: Gate, tokens: Tokens) -> None:
-    value, holder = tokens.create(Wish("invoke"), "main")
-    assert {admitted(gate, "wrong", "2001:db8::1") for _ in range(TRIES)} == {"EAUTH"}
-    assert admitted(gate, "wrong", "2001:db8::2") == "ERATE"
-    assert admitted(gate, made(), "2001:db8::ffff:1") == "ERATE"
-    assert admitted(gate, "wrong", "2001:db8:0:1::1") == "EAUTH"
-    assert admitted(gate, value, "2001:db8::1") == holder.id
-    assert admitted(gate, ADMIN, "2001:db8::1") == "admin"
-    assert {admitted(gate, "", "192.0.2.9") for _ in range(2 * TRIES)} == {"EAUTH"}
-
-
-def test_a_short_admin_token_cannot_be_guessed_on_and_on(tokens: Tokens, clock: Clock) -> None:
-    gate = Gate("hunter2", lambda: tokens, clock=clock)
-    assert {admitted(gate, f"guess-{number}") for number in range(TRIES)} == {"EAUTH"}
-    assert admitted(gate, "hunter2") == "ERATE"
-    assert admitted(gate, "hunter2", "192.0.2.2") == "admin"
-    clock.now += 1
-    assert admitted(gate, "hunter2") == "admin"
-
-
-def test_a_rate_remembers_a_bounded_number_of_keys(clock: Clock) -> None:
-    rates = Rates(1, clock)
-    for number in range(BUCKETS_MOST + 10):
-        assert rates.take(str(number)) == 0
-    assert len(rates._buckets) == BUCKETS_MOST
-    assert rates.take(str(BUCKETS_MOST + 9)) == 60
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,3}(-[a-z0-9]{1,3}){0,3}", fullmatch=True)

@@ -120,6 +120,20 @@ def test_another_compiler_makes_the_c_library_again_before_a_source_has_to_hurry
     assert c._mark(zig, CACHE).is_file()
 
 
+def test_where_the_first_source_would_wait_is_known_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    came = (ROOT / "capabilities" / "levenshtein" / "main.c").read_bytes()
+    own = SAYING % b"return 0;"
+    made(b"return 0;")
+    assert (c.waits(own, CACHE), c.waits(own, tmp_path), c.waits(came, tmp_path)) == (False, True, False)
+    monkeypatch.setenv("UNCAGED_CACHE", str(tmp_path))
+    assert c.waits(own)
+    (tmp_path / "c").symlink_to(CACHE, target_is_directory=True)
+    assert not c.waits(own)
+    assert c.compiled(own, "test").kind == "sigil"
+    monkeypatch.setattr(c, "find_spec", lambda name: None)
+    assert not c.waits(own, tmp_path / "empty")  # nobody waits where nothing is compiled
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

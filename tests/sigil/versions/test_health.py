@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from sigil.errors import Refused, SigilError
-from sigil.health import FAILURES, REST_SECONDS
+from sigil.errors import BackendError, Refused, SigilError, ToolError
+from sigil.health import FAILURES, REST_SECONDS, TRIAL_SECONDS, Breaker
 from sigil.kv import KV
 from sigil.kv.redis import RedisKV
 from sigil.kv.sqlite import SqliteKV
@@ -106,7 +111,6 @@ def test_a_trial_with_a_bad_input_leaves_the_place_to_the_next(ways: LocalRegist
 
 def test_only_one_process_tries(ways: LocalRegistry, opened: Open, clock: Clock) -> None:
     from sigil.catalog import Catalog
-    from sigil.health import Breaker
 
     fails(ways, "throw", times=FAILURES)
     clock.now += REST_SECONDS + 1
@@ -116,6 +120,119 @@ def test_only_one_process_tries(ways: LocalRegistry, opened: Open, clock: Clock)
     Breaker(store, clock).admit(record)  # it is trying at this moment
 
     assert fails(ways, "none") == "EDEGRADED"
+
+
+class Version(NamedTuple):
+    """What a breaker belongs to."""
+
+    namespace: str = "main"
+    name: str = "ways"
+    digest: str = "sha256:0"
+
+
+PROBLEM, ANSWER = ToolError("ETHROWN", "a mistake"), ToolError("EODD", "an answer")
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def breakers(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Callable[[], Breaker]]:
+    """Makes breakers: each is another process's view of the same store."""
+    shared().do("FLUSHALL")
+    with ExitStack() as stack:
+
+        def made() -> Breaker:
+            store: KV = RedisKV(shared().url, clock)
+            if request.param == "sqlite":
+                store = stack.enter_context(closing(SqliteKV(tmp_path / "breakers.db", clock)))
+            return Breaker(store, clock)
+
+        yield made
+
+
+def rested(breaker: Breaker, clock: Clock) -> None:
+    for _ in range(FAILURES):
+        breaker.failed(Version(), PROBLEM, breaker.admit(Version()))
+    clock.now += REST_SECONDS + 1
+
+
+def is_let_in(breaker: Breaker) -> bool:
+    try:
+        breaker.admit(Version())
+    except Refused:
+        return False
+    return True
+
+
+def test_of_many_that_come_at_once_one_tries(breakers: Callable[[], Breaker], clock: Clock) -> None:
+    rested(breakers(), clock)
+    many = [breakers() for _ in range(8)]
+    start = threading.Barrier(len(many))
+
+    def come(breaker: Breaker) -> bool:
+        start.wait()
+        return is_let_in(breaker)
+
+    with ThreadPoolExecutor(len(many)) as pool:
+        assert sum(pool.map(come, many)) == 1
+
+
+@pytest.mark.parametrize("end", ["well", "failed", "answered", "undecided"])
+def test_what_began_before_it_opened_decides_nothing_when_it_ends(breakers: Callable[[], Breaker], clock: Clock, end: str) -> None:
+    one, other = breakers(), breakers()
+    early = one.admit(Version())
+    rested(other, clock)
+    trial = other.admit(Version())
+
+    ends: dict[str, Callable[[], object]] = {
+        "well": lambda: one.well(Version(), early),
+        "failed": lambda: one.failed(Version(), PROBLEM, early),
+        "answered": lambda: one.failed(Version(), ANSWER, early),
+        "undecided": lambda: one.undecided(Version(), early),
+    }
+    ends[end]()
+
+    assert not is_let_in(one)
+    assert not is_let_in(breakers())
+    assert other.well(Version(), trial)
+    clock.now += 2
+    assert is_let_in(one)
+
+
+def test_a_trial_that_tells_nothing_leaves_its_place_and_only_its_own(breakers: Callable[[], Breaker], clock: Clock) -> None:
+    one, other = breakers(), breakers()
+    rested(one, clock)
+    first = one.admit(Version())
+    clock.now += TRIAL_SECONDS + 1  # it was killed, or is stuck
+    second = other.admit(Version())
+    assert second != first
+
+    for late in (one.undecided, one.well):
+        late(Version(), first)
+        assert not is_let_in(one)
+    assert one.failed(Version(), PROBLEM, first) is False
+    assert not is_let_in(one)
+    other.undecided(Version(), second)
+    assert is_let_in(one)
+
+
+def test_a_success_ends_the_row_that_others_count(breakers: Callable[[], Breaker], clock: Clock) -> None:
+    one, other = breakers(), breakers()
+    for _ in range(3):
+        for _ in range(FAILURES - 1):
+            one.failed(Version(), PROBLEM)
+        clock.now += 2
+        other.well(Version())
+    assert is_let_in(other)
+
+
+def test_a_store_that_is_away_in_a_trial_leaves_the_place_to_the_next(registry: LocalRegistry, clock: Clock) -> None:
+    registry.deploy(spec("ways", WAYS), PERSON)
+    fails(registry, "throw", times=FAILURES)
+    clock.now += REST_SECONDS + 1
+    record = registry._catalog.active("main", "ways")
+    assert record
+    begun = registry._execution._books.begin(registry._facilities.part(record))
+    registry._execution._books.failed(begun, BackendError("EBUSY", "every runner is busy"), blamed=False)
+    assert text(registry, "ways") == "well"
 
 
 def shared_by_two(first: LocalRegistry, second: LocalRegistry, clock: Clock) -> None:

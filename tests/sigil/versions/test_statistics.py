@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from sigil.errors import BackendError, SigilError
+from sigil.kv import keys
 from sigil.kv.memory import MemoryKV
-from sigil.kv.redis import RedisKV
-from sigil.kv.sqlite import SqliteKV
 from sigil.registry import LocalRegistry
 from sigil.statistics import DONE_SECONDS, EPOCH_SECONDS, FLUSH_SECONDS, Statistics, fold
-from tests.servers.valkey import shared
+from tests.sigil.kv.contract import in_parallel
+from tests.sigil.kv.processes import finish, start
+from tests.sigil.stores import SHARED, Place, place
 from tests.sigil.versions.conftest import PERSON, WAYS, Clock, Open, spec, text
+
+__all__ = ["place"]
 
 
 class Counting(MemoryKV):
@@ -102,10 +105,8 @@ def test_the_percentile_is_at_most_twice_too_large(clock: Clock) -> None:
     assert 100 <= use.p95_ms <= 200
 
 
-@pytest.mark.parametrize("where", ["sqlite", "redis"])
-def test_processes_that_are_done_are_folded_once(where: str, kv: SqliteKV, clock: Clock) -> None:
-    shared().do("FLUSHALL")
-    store = kv if where == "sqlite" else RedisKV(shared().url, clock)
+def test_processes_that_are_done_are_folded_once(place: Place, clock: Clock) -> None:
+    store = place.open(clock)
     for _ in range(3):
         note(Statistics(store, clock), 2, failed=True)  # killed: only what was written stands
         one = Statistics(store, clock)
@@ -120,9 +121,43 @@ def test_processes_that_are_done_are_folded_once(where: str, kv: SqliteKV, clock
     assert Statistics(store, clock).of("main", "shout") == whole
 
 
-def test_a_fold_that_was_interrupted_counts_nothing_twice(kv: SqliteKV, clock: Clock) -> None:
-    from sigil.kv import keys
+def test_two_who_fold_at_once_count_nothing_twice(place: Place, clock: Clock) -> None:
+    stores = [place.open(clock) for _ in range(2)]
+    for _ in range(12):
+        note(Statistics(stores[0], clock), 1, failed=True)
+    clock.now += DONE_SECONDS + 1
+    folded = in_parallel(2, lambda number: fold(stores[number], "main", clock.now))
+    assert set(folded) <= {0, 12}
+    assert max(folded) == 12
+    for store in stores:
+        use = Statistics(store, clock).of("main", "shout")
+        assert (use.calls, use.errors) == (12, 12)
+    fold(stores[0], "main", clock.now)
+    assert [sort for sort, _ in stores[1].scan(keys.use("main", "", "").partition)] == ["shout#all"]
 
+
+COUNTS = """
+from sigil.settings import Settings
+from sigil.statistics import Statistics
+from sigil.wiring import open_stores
+url, = sys.argv[1:]
+statistics = Statistics(open_stores(Settings(store=url)).kv)
+for _ in range(200):
+    statistics.note("main", "shout", 2.0, failed=False)
+statistics.note("main", "other", 2.0, failed=True)
+statistics.flush()
+"""
+
+
+@pytest.mark.parametrize("place", SHARED, indirect=True)
+def test_what_several_processes_count_is_the_sum(place: Place) -> None:
+    finish([start(COUNTS, place.url) for _ in range(3)])
+    uses = Statistics(place.open()).all_of("main")
+    assert {name: (use.calls, use.errors) for name, use in uses.items()} == {"shout": (600, 0), "other": (3, 3)}
+
+
+def test_a_fold_that_was_interrupted_counts_nothing_twice(place: Place, clock: Clock) -> None:
+    kv = place.open(clock)
     for _ in range(3):
         note(Statistics(kv, clock))
     clock.now += DONE_SECONDS + 1
@@ -137,7 +172,8 @@ def test_a_fold_that_was_interrupted_counts_nothing_twice(kv: SqliteKV, clock: C
     assert Statistics(kv, clock).of("main", "shout").calls == 3
 
 
-def test_a_process_that_slept_for_long_goes_on_under_another_name(kv: SqliteKV, clock: Clock) -> None:
+def test_a_process_that_slept_for_long_goes_on_under_another_name(place: Place, clock: Clock) -> None:
+    kv = place.open(clock)
     statistics = Statistics(kv, clock)
     note(statistics, 2)
     statistics.flush()

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from sigil.artifacts import FolderArtifacts
 from sigil.catalog import VERSIONS_KEPT, Catalog
-from sigil.errors import Refused, SigilError, UsageError
-from sigil.kv import keys
-from sigil.kv.sqlite import SqliteKV
-from sigil.registry import LocalRegistry
+from sigil.errors import Conflict, Refused, SigilError, UsageError
+from sigil.kv import KV, keys
+from sigil.registry import LocalRegistry, Rules
+from sigil.sandbox.pool import Sandbox
+from tests.sigil.kv.contract import in_parallel
+from tests.sigil.stores import Place, place
 from tests.sigil.versions.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
+
+__all__ = ["place"]
+
+in_a_file = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+"""For what takes long and stands on the same verbs of a store as the rest."""
+
+
+@pytest.fixture
+def kv(place: Place, clock: Clock) -> KV:
+    return place.open(clock)
+
+
+@pytest.fixture
+def opened(place: Place, tmp_path: Path, sandbox: Sandbox, clock: Clock) -> Open:
+    """Opens registries: each call is another process's view of the same store."""
+
+    def made(store: KV | None = None, **rules: Any) -> LocalRegistry:
+        artifacts = FolderArtifacts(tmp_path / "artifacts")
+        return LocalRegistry(store or place.open(clock), artifacts, sandbox, clock, rules=Rules(**rules))
+
+    return made
 
 
 @pytest.fixture
@@ -156,7 +183,7 @@ def test_nobody_changes_what_is_not_of_the_own_namespace(registry: LocalRegistry
     assert len(registry.versions("shout", PERSON)) == 2
 
 
-def test_a_removed_digest_does_not_run_even_when_its_records_were_left(registry: LocalRegistry, kv: SqliteKV, three: list[str]) -> None:
+def test_a_removed_digest_does_not_run_even_when_its_records_were_left(registry: LocalRegistry, kv: KV, three: list[str]) -> None:
     left = keys.version("main", "shout", 1), keys.digest("main", "shout", three[0])
     kept = [(key, item.value) for key in left if (item := kv.get(key))]
     registry.remove("shout", PERSON)
@@ -172,7 +199,8 @@ def test_a_removed_digest_does_not_run_even_when_its_records_were_left(registry:
     assert len(kept) == 2
 
 
-def test_only_the_last_hundred_versions_are_kept(registry: LocalRegistry, kv: SqliteKV) -> None:
+@in_a_file
+def test_only_the_last_hundred_versions_are_kept(registry: LocalRegistry, kv: KV) -> None:
     for number in range(1, VERSIONS_KEPT + 4):
         registry.deploy(spec(execute=f"return '{number}'"), PERSON)
 
@@ -253,7 +281,7 @@ def test_a_publication_replaces_what_somebody_else_made_only_when_told(registry:
     assert text(registry, "other") == "one"
 
 
-def test_everything_that_happened_stands_in_the_audit(registry: LocalRegistry, kv: SqliteKV, three: list[str]) -> None:
+def test_everything_that_happened_stands_in_the_audit(registry: LocalRegistry, kv: KV, three: list[str]) -> None:
     from sigil.audit import Audit
 
     registry.rollback("shout", PERSON, 1)
@@ -285,3 +313,34 @@ def test_two_who_change_a_name_at_the_same_time_both_succeed(registry: LocalRegi
         yanks = pool.submit(registry.yank, "shout@1", PERSON), pool.submit(other.yank, "shout@2", PERSON)
         assert all(future.result(30)["changed"] for future in yanks)
     assert [row["version"] for row in registry.versions("shout", PERSON) if row["yanked"]] == [2, 1]
+
+
+def test_two_who_deploy_at_the_same_time_make_a_version_each(registry: LocalRegistry, opened: Open) -> None:
+    sides = registry, opened()
+    done = in_parallel(2, lambda number: [_patiently(sides[number], f"return '{number} {step}'") for step in range(3)])
+    assert sorted(version for versions in done for version in versions) == [1, 2, 3, 4, 5, 6]
+    rows = registry.versions("shout", PERSON)
+    assert [row["version"] for row in rows] == [6, 5, 4, 3, 2, 1]
+    steps = [step["version"] for step in registry.history("shout", PERSON)]
+    assert sorted(steps) == [1, 2, 3, 4, 5, 6]
+    assert active(registry) == [steps[-1]]
+    audit = registry.log.verify(PERSON)
+    assert (audit["ok"], audit["entries"]) == (True, 6)
+
+
+def _patiently(registry: LocalRegistry, execute: str) -> int:
+    while True:
+        try:
+            return registry.deploy(spec(execute=execute), PERSON).offer.version
+        except Conflict:
+            continue
+
+
+def test_two_who_roll_back_at_the_same_time_end_where_one_of_them_wanted(registry: LocalRegistry, opened: Open, three: list[str]) -> None:
+    sides = registry, opened()
+    rows = in_parallel(2, lambda number: sides[number].rollback("shout", PERSON, number + 1))
+    steps = [step["version"] for step in registry.history("shout", PERSON)]
+    assert {row["version"] for row in rows} == {1, 2}
+    assert steps[:3] == [1, 2, 3]
+    assert sorted(steps[3:]) == [1, 2]
+    assert active(registry) == [steps[-1]]

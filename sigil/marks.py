@@ -1,0 +1,60 @@
+"""The marks of public capabilities, kept in step with the heads of their names, whoever writes those and when. Reads no manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sigil import heads
+from sigil.errors import Conflict
+from sigil.heads import Standing
+from sigil.kv import ABSENT, KV, Item, keys
+from sigil.protocol import LIBRARY, is_full_name
+
+RACES = 20
+PAGE = 500
+
+
+def follow(kv: KV, namespace: str, name: str, now: float) -> None:
+    """Bring a name's mark in step with its head as it stands now: there while it runs and is public.
+
+    Whoever writes a head calls this afterwards, so the last one of several finds the last head. Each mark is written over the one
+    that was read before the head, and the head is read again afterwards: an old head never wins.
+    """
+    if namespace == LIBRARY or not is_full_name(f"{namespace}/{name}"):
+        return
+    for _ in range(RACES):
+        mark = kv.get(keys.public(namespace, name))
+        head = kv.get(keys.capability(namespace, name))
+        wanted = wants(*heads.split(head.value), now) if head else None
+        if wanted == (mark.value if mark else None):
+            return
+        _write(kv, namespace, name, (mark, wanted))
+
+
+def wants(standing: Standing, record: Mapping[str, Any], now: float) -> bytes | None:
+    """The mark of a name that stands so: its digest, None when other namespaces do not see it. `record`: its fields as they are stored."""
+    runs = not (standing.removed or standing.inactive or record["version"] in standing.yanked or heads.expired(record, now))
+    return str(record["digest"]).encode() if runs and record["manifest"].get("public") else None
+
+
+def all_of(kv: KV) -> Iterator[tuple[str, str, str]]:
+    """(namespace, name, digest) of every mark."""
+    after = ""
+    while page := kv.scan(keys.public("", "").partition, after=after, limit=PAGE):
+        for sort, item in page:
+            namespace, _, name = sort.rpartition("#")
+            yield keys.unescape(namespace), name, item.value.decode()
+            after = sort
+
+
+def _write(kv: KV, namespace: str, name: str, change: tuple[Item | None, bytes | None]) -> None:
+    key, (mark, wanted) = keys.public(namespace, name), change
+    try:
+        if wanted is not None:
+            kv.put(key, wanted, expect=mark.version if mark else ABSENT)
+        elif mark:
+            kv.delete(key, expect=mark.version)
+    except Conflict:
+        return  # somebody else's turn; it is looked at again
+    kv.put(keys.generation(keys.EVERYWHERE), b"")

@@ -1,0 +1,53 @@
+"""Where a page of a keepers' list ended: a row's own place, which stays when other rows come and go."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sigil.errors import UsageError
+from sigil.protocol import Caller, Json, is_name
+
+_GRANT = re.compile(r"([0-9]):([^:]{1,200}):([^:]{1,20}:[0-9a-f]{1,128}):(waits|stands)", re.ASCII)
+_KEY = re.compile(r"[0-9a-f]{12}", re.ASCII)
+
+
+class GrantPlace(NamedTuple):
+    """A row of the grants: which of the namespaces that the caller sees, and what of it. In the order of the list."""
+
+    namespace: int = -1
+    name: str = ""
+    digest: str = ""
+    stands: bool = False
+
+
+def of_grant(row: dict[str, Json], caller: Caller) -> GrantPlace:
+    """The place of a row that `Granting.rows` gave to `caller`."""
+    return GrantPlace(caller.sees.index(row["namespace"]), row["capability"], row["digest"], row["state"] == "stands")
+
+
+def written(place: GrantPlace) -> str:
+    """The place as a page's `next` has it."""
+    return f"{place.namespace}:{place.name}:{place.digest}:{'stands' if place.stands else 'waits'}"
+
+
+def grant_after(text: str) -> GrantPlace:
+    """What `written` gave; of an empty text the place before all rows."""
+    if not text:
+        return GrantPlace()
+    found = _GRANT.fullmatch(text)
+    if not found or not is_name(found[2]):
+        raise nowhere()
+    return GrantPlace(int(found[1]), found[2], found[3], found[4] == "stands")
+
+
+def key_after(text: str) -> str:
+    """The id of a token; empty for the beginning."""
+    if text and not _KEY.fullmatch(text):
+        raise nowhere()
+    return text
+
+
+def nowhere() -> UsageError:
+    """For an `after` that no page ended with."""
+    return UsageError("EINVAL", "after is the next of the answer before", suggestion="leave it out to begin at the beginning")

@@ -1,0 +1,71 @@
+"""The stores that Sigil's records live in, each as every process has it that opens it for itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from sigil.kv import KV
+from sigil.kv.dynamodb import DynamoKV
+from sigil.kv.dynamodb_table import create_table
+from sigil.kv.memory import MemoryKV
+from sigil.kv.redis import RedisKV
+from sigil.kv.sqlite import SqliteKV
+from tests.servers.ministack import unique
+from tests.servers.valkey import shared
+
+Clock = Callable[[], float]
+SHARED = ("sqlite", "redis", "dynamodb")
+"""What several processes can share."""
+EVERYWHERE = ("memory", *SHARED)
+
+
+class Place:
+    """A fresh store. `url`: how settings name it, empty for one that this process alone has."""
+
+    def __init__(self, url: str, opened: Callable[[Clock], KV], stack: ExitStack) -> None:
+        self.url = url
+        self._opened = opened
+        self._stack = stack
+
+    def open(self, clock: Clock = time.time) -> KV:
+        """The store as one more process has it, closed after the test. The one in memory is the first one again."""
+        kv = self._opened(clock)
+        if isinstance(kv, SqliteKV | RedisKV):
+            self._stack.callback(kv.close)
+        return kv
+
+
+@pytest.fixture(params=EVERYWHERE)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """A fresh store of each kind."""
+    with ExitStack() as stack:
+        yield Place(*_store(request, tmp_path), stack)
+
+
+def _store(request: pytest.FixtureRequest, folder: Path) -> tuple[str, Callable[[Clock], KV]]:
+    match request.param:
+        case "sqlite":
+            path = folder / "store.db"
+            return f"sqlite:///{path}", lambda clock: SqliteKV(path, clock)
+        case "redis":
+            shared().do("FLUSHALL")
+            return shared().url, lambda clock: RedisKV(shared().url, clock)
+        case "dynamodb":
+            endpoint = _aws(request)
+            create_table(name := unique("store"), endpoint)
+            return f"dynamodb://{name}?endpoint={endpoint}", lambda clock: DynamoKV(name, endpoint=endpoint, clock=clock)
+    memory: list[MemoryKV] = []
+    return "", lambda clock: (memory or memory.append(MemoryKV(clock)) or memory)[0]
+
+
+def _aws(request: pytest.FixtureRequest) -> str:
+    """Where AWS is for this test. Its clients are kept for the next one, since making one takes as long as a test."""
+    server, patch = request.getfixturevalue("ministack"), request.getfixturevalue("monkeypatch")
+    for name, value in server.environment.items():
+        patch.setenv(name, value)
+    return str(server.url)

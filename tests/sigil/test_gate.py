@@ -1,0 +1,102 @@
+"""The gate: who is let in, who is told to come back, and that nobody locks others out."""
+
+from __future__ import annotations
+
+import pytest
+
+from sigil.errors import Refused
+from sigil.gate import RATE, TRIES, Gate, demand_admin
+from sigil.kv.memory import MemoryKV
+from sigil.rates import BUCKETS_MOST, Rates
+from sigil.tokens import Tokens, Wish, made
+from tests.sigil.test_tokens import Clock, clock, code
+
+__all__ = ["clock"]
+
+ADMIN = "an-admin-token-of-some-length"
+
+
+@pytest.fixture
+def tokens(clock: Clock) -> Tokens:
+    return Tokens(MemoryKV(clock), clock)
+
+
+@pytest.fixture
+def gate(tokens: Tokens, clock: Clock) -> Gate:
+    return Gate(ADMIN, lambda: tokens, "main", RATE, clock)
+
+
+def admitted(gate: Gate, token: str, address: str = "192.0.2.1") -> str:
+    """The id of whoever the token lets in, or why it does not."""
+    try:
+        return gate.admit(f"Bearer {token}", address).id
+    except Refused as problem:
+        return problem.code
+
+
+def test_the_gate_knows_the_admin_and_every_token(gate: Gate, tokens: Tokens) -> None:
+    value, holder = tokens.create(Wish("invoke"), "main")
+    assert admitted(gate, ADMIN) == "admin"
+    assert admitted(gate, value) == holder.id
+    assert admitted(gate, f"  {value} ") == holder.id
+    assert [admitted(gate, wrong) for wrong in ("", "x", ADMIN[:-1], ADMIN + "x", value[:-1], made(), "é", "\udcff")] == ["EAUTH"] * 8
+    assert code(lambda: gate.admit(ADMIN, "")) == "EAUTH"
+    assert code(lambda: gate.admit(f"Basic {ADMIN}", "")) == "EAUTH"
+    demand_admin(gate.admit(f"bearer {ADMIN}", ""), "may")
+    assert code(lambda: demand_admin(holder, "may")) == "EPERM"
+
+
+def test_an_empty_admin_token_closes_the_gate_for_all(tokens: Tokens) -> None:
+    value, _ = tokens.create(Wish("invoke"), "main")
+    gate = Gate("", lambda: tokens)
+    assert [admitted(gate, token) for token in ("", value, "None")] == ["EAUTH"] * 3
+
+
+def test_a_mistyped_token_asks_no_store() -> None:
+    def opened() -> Tokens:
+        raise AssertionError
+
+    gate = Gate(ADMIN, opened)
+    assert admitted(gate, made()[:-1] + "!") == "EAUTH"
+    with pytest.raises(Refused, match="mistyped"):
+        gate.admit(f"Bearer {made()[:-2]}00", "")
+
+
+def test_each_token_has_a_rate_of_its_own_and_the_admin_none(gate: Gate, tokens: Tokens, clock: Clock) -> None:
+    (one, first), (other, second) = (tokens.create(Wish("invoke"), "main") for _ in range(2))
+    assert {admitted(gate, one) for _ in range(RATE)} == {first.id}
+    with pytest.raises(Refused) as caught:
+        gate.admit(f"Bearer {one}", "")
+    assert (caught.value.code, round(caught.value.retry_after, 3)) == ("ERATE", 0.1)
+    assert admitted(gate, other) == second.id
+    assert {admitted(gate, ADMIN) for _ in range(2 * RATE)} == {"admin"}
+    clock.now += 0.11
+    assert [admitted(gate, one) for _ in range(2)] == [first.id, "ERATE"]
+
+
+def test_wrong_tokens_are_bounded_by_address_and_lock_nobody_out(gate: Gate, tokens: Tokens) -> None:
+    value, holder = tokens.create(Wish("invoke"), "main")
+    assert {admitted(gate, "wrong", "2001:db8::1") for _ in range(TRIES)} == {"EAUTH"}
+    assert admitted(gate, "wrong", "2001:db8::2") == "ERATE"
+    assert admitted(gate, made(), "2001:db8::ffff:1") == "ERATE"
+    assert admitted(gate, "wrong", "2001:db8:0:1::1") == "EAUTH"
+    assert admitted(gate, value, "2001:db8::1") == holder.id
+    assert admitted(gate, ADMIN, "2001:db8::1") == "admin"
+    assert {admitted(gate, "", "192.0.2.9") for _ in range(2 * TRIES)} == {"EAUTH"}
+
+
+def test_a_short_admin_token_cannot_be_guessed_on_and_on(tokens: Tokens, clock: Clock) -> None:
+    gate = Gate("hunter2", lambda: tokens, clock=clock)
+    assert {admitted(gate, f"guess-{number}") for number in range(TRIES)} == {"EAUTH"}
+    assert admitted(gate, "hunter2") == "ERATE"
+    assert admitted(gate, "hunter2", "192.0.2.2") == "admin"
+    clock.now += 1
+    assert admitted(gate, "hunter2") == "admin"
+
+
+def test_a_rate_remembers_a_bounded_number_of_keys(clock: Clock) -> None:
+    rates = Rates(1, clock)
+    for number in range(BUCKETS_MOST + 10):
+        assert rates.take(str(number)) == 0
+    assert len(rates._buckets) == BUCKETS_MOST
+    assert rates.take(str(BUCKETS_MOST + 9)) == 60

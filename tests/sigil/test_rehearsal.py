@@ -1,0 +1,56 @@
+"""Golden tests answer for this machine where capabilities may ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from sigil.artifacts import MemoryArtifacts
+from sigil.errors import Refused
+from sigil.facilities import to_the_web
+from sigil.kv.memory import MemoryKV
+from sigil.protocol import Caller
+from sigil.registry import LocalRegistry, Rules
+from sigil.sandbox.pool import Sandbox
+from sigil.settings import Settings
+from sigil.wiring import open_sandbox
+
+URL = "http://127.0.0.1:18777/v1/x"
+PERSON = Caller("main", owner=True)
+
+
+@pytest.fixture(scope="module")
+def sandbox(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    data = tmp_path_factory.mktemp("data")
+    compiled.mkdir(exist_ok=True)
+    (data / "compiled").symlink_to(compiled, target_is_directory=True)
+    made = open_sandbox(Settings(data=str(data), runners=1))
+    yield made
+    made.close()
+
+
+def deployed(sandbox: Sandbox, url: str = URL, *, loopback: bool) -> int:
+    place = url.partition("://")[2].partition("/")[0]
+    spec = {
+        "name": "far",
+        "description": "It asks.",
+        "execute": "return await (await fetch(input.url)).json()",
+        "permissions": {"http": [f"GET {place}/v1/"]},
+        "tests": [{"input": {"url": url}, "output": 7, "http": [{"url": url, "body": 7}]}],
+    }
+    registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, rules=Rules(pause=0), web=partial(to_the_web, loopback=loopback))
+    return registry.deploy(spec, PERSON).passed
+
+
+def test_a_test_answers_for_this_machine_where_it_may_be_asked(sandbox: Sandbox) -> None:
+    assert deployed(sandbox, loopback=True) == 1
+
+
+def test_a_test_is_told_that_this_machine_may_not_be_asked(sandbox: Sandbox) -> None:
+    with pytest.raises(Refused, match="only https is allowed"):
+        deployed(sandbox, loopback=False)
+    with pytest.raises(Refused, match="only https is allowed"):
+        deployed(sandbox, url="http://api.example.com:80/v1/x", loopback=True)

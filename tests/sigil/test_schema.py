@@ -1,0 +1,40 @@
+"""What is wrong with an input, in words: values as JSON has them, names in quotes."""
+
+from __future__ import annotations
+
+import pytest
+
+from sigil import schema
+from sigil.errors import UsageError
+from sigil.protocol import Json
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [
+        ({"type": "string"}, ["Bern", "Basel"], 'x: ["Bern","Basel"] is not of type \'string\''),
+        ({"type": "string"}, None, "x: null is not of type 'string'"),
+        ({"type": ["integer", "null"]}, True, "x: true is not of type 'integer', 'null'"),
+        ({"enum": ["a", None, True]}, "é'", 'x: "é\'" is not one of ["a",null,true]'),
+        ({"const": {"a": None}}, {"a": False}, 'x: {"a":null} was expected'),
+        ({"minimum": 3}, 2, "x: 2 is less than the minimum of 3"),
+        ({"pattern": r"^a\d$"}, "b", r'x: "b" does not match ^a\d$'),
+        ({"not": {"type": "null"}}, None, 'x: null should not be valid under {"type":"null"}'),
+        ({"required": ["y"], "type": "object"}, {}, "x: 'y' is a required property"),
+        ({"items": {"type": "string"}}, ["a", {"b": None}], "x.1: {\"b\":null} is not of type 'string'"),
+    ],
+)
+def test_values_are_told_as_json(part: dict[str, Json], value: Json, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        schema.accept(schema.check({"properties": {"x": part}}), {"x": value})
+    assert caught.value.message == said
+
+
+def test_a_long_value_leaves_room_for_what_is_wrong_with_it() -> None:
+    with pytest.raises(UsageError, match="… is not of type 'string'"):
+        schema.accept(schema.check({"properties": {"x": {"type": "string"}}}), {"x": ["long" * 100]})
+
+
+def test_a_schema_that_is_wrong_is_told_with_its_place() -> None:
+    with pytest.raises(UsageError, match=r"schema refused: properties\.x\.minItems: true is not of type"):
+        schema.check({"properties": {"x": {"minItems": True}}})

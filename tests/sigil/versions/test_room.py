@@ -1,0 +1,170 @@
+"""The room of a namespace is held to whoever deploys at the same moment, and comes back when one of them dies."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from sigil.catalog import Catalog
+from sigil.errors import BackendError, Refused
+from sigil.heads import Step
+from sigil.kv import KV, Item, Key, keys
+from sigil.kv.redis import RedisKV
+from sigil.kv.sqlite import SqliteKV
+from sigil.manifest import parse_flat
+from sigil.quotas import HOLD_SECONDS, Claim, Quotas, Room, used
+from sigil.records import Record
+from tests.servers.valkey import shared
+from tests.sigil.kv.processes import finish, start
+from tests.sigil.versions.conftest import GUEST, OTHER, PERSON, Clock, Open, small, spec
+
+DEPLOYER = """
+from sigil.errors import Refused
+from sigil.heads import Step
+from sigil.kv.redis import RedisKV
+from sigil.quotas import Quotas, claim_of
+from tests.sigil.versions.test_room import record, room
+where, which, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+kv = RedisKV(where) if "://" in where else SqliteKV(where)
+catalog, room = room(kv, Quotas(capabilities=count, bytes=count * 100 + 50, ephemeral=count // 2))
+stood = 0
+for number in range(count):
+    made = record(f"{which}-{number}", "ephemeral" if number % 2 else "normal")
+    try:
+        with room.taken("main", claim_of(made, None)):
+            catalog.save(made, None, Step(1, 0.0, "person", "deploy"))
+            stood += 1
+    except Refused:
+        pass
+print(stood)
+"""
+
+
+def record(name: str, lifetime: str = "normal", size: int = 100) -> Record:
+    """A version of a capability that nobody is going to run."""
+    package = parse_flat(spec(name, type=lifetime))
+    return Record("main", name, 1, package.digest, "js", "w", "s", package.manifest, "person", "", 0.0, size=size)
+
+
+def room(kv: KV, quotas: Quotas, clock: Clock | None = None) -> tuple[Catalog, Room]:
+    given = (clock,) if clock else ()
+    catalog = Catalog(kv, *given)
+    return catalog, Room(kv, catalog, quotas, *given)
+
+
+@pytest.mark.parametrize("where", ["sqlite", "redis"])
+def test_two_processes_fill_a_namespace_and_not_more(where: str, tmp_path: Path) -> None:
+    shared().do("FLUSHALL")
+    place = str(tmp_path / "store.db") if where == "sqlite" else shared().url
+    kv: KV = SqliteKV(place) if where == "sqlite" else RedisKV(place)
+    count = 24
+
+    stood = finish([start(DEPLOYER, place, which, count) for which in ("one", "two")])
+
+    held = used(Catalog(kv).heads("main"))
+    assert held.capabilities == count == sum(map(int, stood))
+    assert held.bytes <= count * 100 + 50
+    assert held.ephemeral <= count // 2
+    assert kv.get(keys.room("main")) is None
+
+
+def test_deploys_at_one_moment_do_not_pass_the_limit(opened: Open, kv: SqliteKV) -> None:
+    registries = [opened(room=small(capabilities=3, session=2)) for _ in range(6)]
+    together = threading.Barrier(len(registries))
+
+    def deploys(number: int) -> bool:
+        together.wait()
+        try:
+            return registries[number].deploy(spec(f"n{number}"), PERSON).created
+        except Refused:
+            return False
+
+    with ThreadPoolExecutor(len(registries)) as pool:
+        assert sum(pool.map(deploys, range(len(registries)))) == 3
+    assert registries[0].status(PERSON)["capabilities"] == 3
+
+
+def test_publications_at_one_moment_do_not_pass_the_limit(opened: Open, kv: SqliteKV) -> None:
+    registries = [opened(room=small(capabilities=1)) for _ in range(2)]
+    registries[0].deploy(spec("one"), GUEST)
+    registries[0].deploy(spec("two"), OTHER)
+    together = threading.Barrier(2)
+
+    def publishes(number: int) -> bool:
+        together.wait()
+        try:
+            return registries[number].publish(("one", "two")[number], PERSON).created
+        except Refused:
+            return False
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(publishes, range(2))) == [False, True]
+
+
+def test_room_that_somebody_took_is_not_given_twice(kv: SqliteKV, clock: Clock) -> None:
+    catalog, held = room(kv, small(capabilities=1), clock)
+    with held.taken("main", Claim("one", 10, False)):
+        with pytest.raises(Refused, match="EQUOTA"):
+            held.demand("main", Claim("two", 10, False))
+        held.demand("main", Claim("one", 20, False))  # another version of the same name
+        held.demand("other", Claim("two", 10, False))
+    held.demand("main", Claim("two", 10, False))
+    assert list(catalog.heads("main")) == []
+
+
+def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(kv: SqliteKV, clock: Clock) -> None:
+    catalog, held = room(kv, small(bytes=250), clock)
+    with held.taken("main", Claim("one", 100, False)):
+        catalog.save(record("one"), None, Step(1, 0.0, "person", "deploy"))
+        held.demand("main", Claim("two", 150, False))
+        with pytest.raises(Refused, match="151 new ones"):
+            held.demand("main", Claim("two", 151, False))
+
+
+DYING = """
+from sigil.quotas import Claim
+from tests.sigil.versions.test_room import room, small
+catalog, room = room(SqliteKV(sys.argv[1]), small(capabilities=1))
+with room.taken("main", Claim("one", 10, False)):
+    print("taken", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_room_comes_back_when_a_process_was_killed_on_the_way(tmp_path: Path, kv: SqliteKV, clock: Clock) -> None:
+    dying = start(DYING, tmp_path / "store.db")
+    assert dying.stdin is not None
+    assert dying.stdout is not None
+    dying.stdin.write("\n")
+    dying.stdin.flush()
+    assert dying.stdout.readline() == "taken\n"
+    dying.kill()
+    dying.communicate()
+
+    clock.now = time.time()
+    _, held = room(kv, small(capabilities=1), clock)
+    with pytest.raises(Refused, match="EQUOTA"):
+        held.demand("main", Claim("two", 10, False))
+    clock.now += HOLD_SECONDS
+    with held.taken("main", Claim("two", 10, False)):
+        pass
+
+
+def test_a_deploy_that_stands_does_not_fail_because_its_room_is_given_back_later(tmp_path: Path, clock: Clock) -> None:
+    class Away(SqliteKV):
+        away = False
+
+        def get(self, key: Key) -> Item | None:
+            if self.away:
+                raise BackendError("EUNAVAILABLE", "the store is away")
+            return super().get(key)
+
+    store = Away(tmp_path / "store.db", clock)
+    _, held = room(store, small(capabilities=1), clock)
+    with held.taken("main", Claim("one", 10, False)):
+        store.away = True
+    store.close()
