@@ -12,6 +12,7 @@ from time import monotonic
 from sigil.errors import BackendError
 from sigil.sandbox.child import Child, Sealed
 from sigil.sandbox.means import PLAIN, Means, told
+from sigil.sandbox.near import Near
 
 PARKED = 32
 """How many runners may wait for a service at once, beside those that work."""
@@ -38,6 +39,7 @@ class Crew:
         self._parked: set[Child] = set()
         self._starting = 0
         self._calls = 0
+        self._near = Near()
         self._started = 0
         self._past = {"cold": 0, "evictions": 0, "killed": 0, "renewed": 0}
         self._closed = False
@@ -51,6 +53,7 @@ class Crew:
         Rather one that has `program` already, or, when that is `code`, one that takes code.
         """
         child = self._take(program, patience, code)
+        near = self._near.join(child.pid, alone=len(self._busy) + self._starting == 1)
         try:
             yield child
         except Sealed:
@@ -59,6 +62,9 @@ class Crew:
         except BaseException:
             self._drop(child)
             raise
+        finally:
+            if near:
+                self._near.part()
         self._give(child)
 
     @contextmanager
@@ -70,6 +76,7 @@ class Crew:
                 self._parked.add(child)
                 self._call_next()
         self._within.depth += 1
+        self._near.part()  # a service may start threads, which begin where this one may run
         try:
             yield
         finally:
@@ -248,6 +255,7 @@ class Crew:
         self._past["cold"] += child.cold
         self._past["evictions"] += child.evicted
         self._past[why] += 1
+        self._near.forget(child.pid)
         self._busy.discard(child)
 
 

@@ -1,0 +1,80 @@
+"""Where callers and runners work: side by side while a caller is alone, anywhere otherwise, and nobody stays tied."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sigil.errors import ToolError
+from sigil.protocol import Json
+from sigil.sandbox.near import CROWDED_SECONDS, Near
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Grants, Limits
+from tests.sigil.sandbox.modules import guest, program, script
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2, reason="needs Linux and two processors")
+ECHO = program(guest())
+LOOP = program(guest("(loop $l (br $l)) (i32.const 0)"))
+
+
+def places(task: int) -> frozenset[int]:
+    return frozenset(os.sched_getaffinity(task))
+
+
+def test_a_caller_that_is_alone_has_its_runner_beside_it_and_is_free_afterwards(opened: Callable[..., Sandbox]) -> None:
+    sandbox, everywhere = opened(children=1), places(0)
+    caller = threading.get_native_id()
+    sandbox.run(ECHO, b"1")
+    with ThreadPoolExecutor(1) as watcher:
+        running = watcher.submit(lambda: (time.sleep(0.1), places(caller))[1])
+        with pytest.raises(ToolError, match="ETIMEDOUT"):
+            sandbox.run(LOOP, b"1", limits=Limits(timeout_ms=300))
+        assert len(running.result()) == 1
+    assert places(0) == everywhere
+
+
+def test_callers_side_by_side_are_left_alone(opened: Callable[..., Sandbox]) -> None:
+    sandbox, everywhere = opened(children=2), places(0)
+    limits = Limits(timeout_ms=400)
+
+    def loop() -> None:
+        with pytest.raises(ToolError, match="ETIMEDOUT"):
+            sandbox.run(LOOP, b"1", limits=limits)
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(loop)
+        time.sleep(0.1)
+        second = threads.submit(loop)
+        time.sleep(0.1)
+        assert [places(pid) for pid in sandbox.pids()].count(everywhere) >= 1
+        first.result()
+        second.result()
+
+
+class Watching:
+    def __init__(self) -> None:
+        self.seen: list[frozenset[int]] = []
+
+    def answer(self, operation: str, argument: Json, seconds: float) -> Json:
+        self.seen.append(places(0))
+        return {"value": None}
+
+
+def test_a_service_runs_wherever_its_caller_may(opened: Callable[..., Sandbox]) -> None:
+    sandbox, watching = opened(children=1), Watching()
+    source = script("await env.KV.get('a'); return (await env.KV.get('b'))")
+    sandbox.run(source, b"{}", grants=Grants(services=frozenset(("kv",))), services=watching)
+    assert watching.seen == [places(0)] * 2
+
+
+def test_a_runner_that_is_gone_ties_nobody() -> None:
+    near, everywhere = Near(), places(0)
+    time.sleep(CROWDED_SECONDS / 10)
+    assert not near.join(2**22 + 1, alone=True)
+    assert places(0) == everywhere
