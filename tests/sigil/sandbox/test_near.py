@@ -41,7 +41,7 @@ def test_a_caller_that_is_alone_has_its_runner_beside_it_and_is_free_afterwards(
 
 def test_callers_side_by_side_are_left_alone(opened: Callable[..., Sandbox]) -> None:
     sandbox, everywhere = opened(children=2), places(0)
-    limits = Limits(timeout_ms=400)
+    limits = Limits(timeout_ms=2_000)
 
     def loop() -> None:
         with pytest.raises(ToolError, match="ETIMEDOUT"):
@@ -49,9 +49,11 @@ def test_callers_side_by_side_are_left_alone(opened: Callable[..., Sandbox]) -> 
 
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(loop)
-        time.sleep(0.1)
+        while not sandbox.pids():
+            time.sleep(0.01)
         second = threads.submit(loop)
-        time.sleep(0.1)
+        while len(sandbox.pids()) < 2 and not second.done():
+            time.sleep(0.01)
         assert [places(pid) for pid in sandbox.pids()].count(everywhere) >= 1
         first.result()
         second.result()
