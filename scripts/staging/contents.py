@@ -23,6 +23,7 @@ _EVERY = ("botocore", "orjson", "platformdirs")
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
 _TALK = ("httpx", "markdown-it-py")
+"""The clients are used without coroutines: httpcore imports anyio where it is, and does without."""
 _NEVER = (
     "functions/cli",
     "functions/local.py",
@@ -36,12 +37,13 @@ _RUNS_NOTHING = ("sigil/compile", "sigil/engine", "sigil/sandbox", "sigil/search
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A function's package. `distributions` come with what they depend on; `without`: rooms of ours that it never enters; `runs`:
-    capabilities, so it needs the engine and the library."""
+    """A function's package. `distributions` come with what they depend on but for `spare`; `without`: rooms of ours that it never
+    enters; `runs`: capabilities, so it needs the engine and the library."""
 
     name: str
     distributions: tuple[str, ...]
     without: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
     runs: bool = False
 
     @property
@@ -52,7 +54,7 @@ class Stage:
 
 STAGES = (
     Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
-    Stage("worker", (*_EVERY, *_SANDBOX, *_TALK), runs=True),
+    Stage("worker", (*_EVERY, *_SANDBOX, *_TALK), spare=("anyio",), runs=True),
     Stage("scheduler", _EVERY, without=("functions/agent",)),
     Stage("registry", (*_EVERY, *_HTTP, *_SANDBOX), without=("functions/agent", "functions/channels", "functions/queues"), runs=True),
 )

@@ -40,6 +40,9 @@ def install(stage: Stage, root: Path, folder: Path) -> None:
     _uv(root, "pip", "install", *place, "--python-platform", PLATFORM, "--python-version", version, *stage.distributions)
     pins.unlink()
     _prune(folder)
+    for name in stage.spare:
+        for path in (folder / name, *folder.glob(f"{name}-*.dist-info")):
+            _remove(path)
     _prune_botocore(folder / "botocore" / "data")
     for about in folder.glob("*.dist-info"):
         _shorten(about)
