@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-import orjson
 import regex
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 
+from sigil.coercion import filled
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 from sigil.strict import canonical
@@ -31,6 +31,7 @@ _REFUSED = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords whose cost grows with the square of the input."""
 _COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
 """What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a whole chat."""
+_NOTES = ("$defs", "$schema", "definitions", "default", "examples", "example")
 _PROPERTY = regex.compile(r"[A-Za-z0-9_.-]{1,64}", regex.ASCII)
 _FOREIGN = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
 
@@ -50,6 +51,9 @@ def check(given: Json) -> dict[str, Json]:
     odd = next((name for name in properties if not _PROPERTY.fullmatch(name)), None)
     if odd is not None:
         raise _bad(f"property {one_line(odd, 60)!r}: a name has letters, digits, dot, hyphen and underscore, at most 64")
+    named = next((key for key, part in given.items() if isinstance(part, dict) and key not in _KEYWORDS and key not in _NOTES), None)
+    if named and not properties:
+        raise _bad(f'"{one_line(named, 60)}" is no keyword: a property stands in "properties"')
     combined = next((key for key in _COMBINED if key in schema), None)
     if combined:
         raise _bad(f'"{combined}" cannot stand at the top, only inside a property')
@@ -61,15 +65,22 @@ def check(given: Json) -> dict[str, Json]:
     except (SchemaError, RecursionError) as problem:
         raise _bad(_sentence(problem) if isinstance(problem, SchemaError) else "nested too deep") from None
     _compile_patterns(schema)
+    for name, part in properties.items():
+        if isinstance(part, dict) and "default" in part:
+            _demand_default(schema, name, part["default"])
     return schema
+
+
+def _demand_default(schema: Mapping[str, Json], name: str, default: Json) -> None:
+    alone = {"$defs": schema.get("$defs", {}), "properties": {name: schema["properties"][name]}}
+    problem = _first_problem(alone, {name: default})
+    if problem:
+        raise _bad(f"the default of {problem}")
 
 
 def accept(schema: Mapping[str, Json], arguments: Mapping[str, Json], *, source: str = "") -> dict[str, Json]:
     """`arguments` with defaults filled and query-string types coerced, valid against `schema`; `UsageError` with EINVAL otherwise."""
-    properties = schema.get("properties", {})
-    filled = {name: part["default"] for name, part in properties.items() if isinstance(part, dict) and "default" in part}
-    given = {name: _coerce(properties.get(name), value) for name, value in arguments.items()}
-    merged = {**filled, **given}
+    merged = filled(schema, arguments)
     problem = _first_problem(schema, merged)
     if problem:
         raise UsageError("EINVAL", problem, source=source, suggestion="give what the schema asks for")
@@ -257,37 +268,3 @@ _WANTED = ("enum", "const", "not")
 
 def _shown(value: Json, most: int = 80) -> str:
     return one_line(json.dumps(value, ensure_ascii=False, separators=(",", ":")), most)
-
-
-def _coerce(part: Json, value: Json) -> Json:
-    """A string where the schema wants a number, a boolean, null or JSON, read as that; anything else as it is."""
-    if isinstance(value, list) and isinstance(part, dict) and "items" in part:
-        return [_coerce(part["items"], element) for element in value]
-    if not isinstance(value, str) or not isinstance(part, dict):
-        return value
-    wanted = part.get("type")
-    kinds = wanted if isinstance(wanted, list) else [wanted]
-    if "string" in kinds or not set(kinds) & {"integer", "number", "boolean", "null", "array", "object"}:
-        return value
-    try:
-        read = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
-    return read if any(_is(kind, read) for kind in kinds) else value
-
-
-def _is(kind: Json, value: Json) -> bool:
-    match kind:
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "null":
-            return value is None
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-    return False

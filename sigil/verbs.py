@@ -49,7 +49,7 @@ def query(ask: Ask) -> Response:
 
 
 def _browse(ask: Ask, limit: int) -> Response:
-    rows = islice(ask.registry.list(ask.caller), limit)
+    rows = islice((row for row in ask.registry.list(ask.caller) if row["state"] != "inactive"), limit)
     items = [{name: row[name] for name in ("capability", "tool", "description")} for row in rows]
     return answer({"items": items})
 
@@ -100,7 +100,8 @@ def _start(after: str) -> tuple[int, str] | None:
 
 def run(ask: Ask) -> Response:
     """The output as it is: JSON, or plain text for a string unless the client accepts only JSON."""
-    arguments = _parameters(ask.query) if ask.method == "GET" else wire.read_object(ask.body or b"{}", source="http")
+    said = {} if ask.method == "GET" else wire.read_object(ask.body or b"{}", source="http")
+    arguments = {**_parameters(ask.query), **said}
     ran = ask.registry.run(ask.ref, arguments, ask.caller)
     headers = {
         **SEALED,

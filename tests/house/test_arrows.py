@@ -36,6 +36,7 @@ SIGIL = (
         "catalog",
         "records",
         "schema",
+        "coercion",
         "manifest",
         "wording",
         "wire",
@@ -53,6 +54,7 @@ SIGIL = (
         "places",
         "public",
         "marks",
+        "remains",
     ),
     ("protocol", "kv", "artifacts", "secrets", "aws", "strict", "errors", "settings", "statuses", "exits", "version", "engine", "files"),
 )
