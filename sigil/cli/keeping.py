@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +17,7 @@ from sigil.cli.shell import Interrupted, perhaps, shell_of
 from sigil.cli.sources import deployed, read
 from sigil.cli.spread import spread
 from sigil.cli.values import text_of
-from sigil.errors import SigilError, UsageError
+from sigil.errors import Refused, SigilError, UsageError
 
 if TYPE_CHECKING:
     from sigil.protocol import Json
@@ -94,13 +95,21 @@ def everything(context: typer.Context) -> None:
     shell = shell_of(context)
     with shell.registry() as opened:
         rows = [*opened.registry.list(opened.caller)]
+        sandbox = {}
+        if shell.settings().registry_url:
+            with suppress(Refused):  # a token that may only call
+                sandbox = opened.registry.status(opened.caller).get("sandbox", {})
     if shell.printer.json:
-        shell.printer.document({"items": rows})
-    elif rows:
+        shell.printer.document({"items": rows, **({"sandbox": sandbox} if sandbox else {})})
+        return
+    if rows:
         fields = ("capability", "version", "namespace", "lifetime", "state", "calls", "description")
         shell.printer.table(fields, [[row.get(field, "") for field in fields] for row in rows])
     else:
         shell.printer.note("the registry is empty")
+    if sandbox:
+        counts = (f"{sandbox[name]:,} {word}" for name, word in (("slots", "loaded"), ("cold", "cold starts"), ("evictions", "evictions")))
+        shell.printer.note(f"sandbox: {', '.join(counts)}")
 
 
 def remove(
