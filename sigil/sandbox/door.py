@@ -23,3 +23,7 @@ class Door(NamedTuple):
         """The door at `address`, as shim.c lays it out: input, its room, output, its length, the end."""
         pointer, room, _, _, end = _DOOR.unpack_from(memory, address)
         return cls(pointer, room, address + TWO.size, end)
+
+    def fits(self, memory: int) -> bool:
+        """Whether all of it lies in a memory of so many bytes: then it need not be asked again, for a memory never shrinks."""
+        return self.end <= memory and self.input + self.room < self.end and self.output + TWO.size <= self.end

@@ -69,9 +69,9 @@ class Images:
         try:
             self._driver.enter(self._engine)
             if script.image and script.image.size <= limits[0]:
-                self._write(script.image)
+                memory = self._write(script.image)
                 if len(data) <= script.image.door.room:
-                    return self._driver.pass_through(script.image.door, data, limits[1])
+                    return self._driver.pass_through(script.image.door, data, limits[1], memory)
             elif self._load(script.source):
                 return False, self._driver.output(limits[1])
             return self._driver.answer(data, limits[1])
@@ -94,12 +94,14 @@ class Images:
     def _load(self, source: bytes) -> int:
         return self._driver.invoke(b"sigil_load", self._driver.give(source), len(source))
 
-    def _write(self, image: Image) -> None:
+    def _write(self, image: Image) -> int:
+        """Where the memory begins that holds `image` now."""
         if image.size > len(self._base):
             self._driver.grow(image.size)
         memory = self._driver.place(0, image.size)
         for address, content in image.pages:
             ctypes.memmove(memory + address, content, len(content))
+        return memory
 
     def _pristine(self) -> bytes:
         with self._opened(1 << 40, _nobody):
@@ -119,11 +121,13 @@ class Images:
         size = self._driver.size()
         return ctypes.string_at(self._driver.place(0, size), size)
 
-    def _image(self) -> Image:
-        """What was loaded until now."""
+    def _image(self) -> Image | None:
+        """What was loaded until now; None when what it says of itself cannot be."""
         door = self._driver.invoke(b"sigil_tidy")
         memory = self._memory()
         found = Door.at(door, memory)
+        if not found.fits(len(memory)):
+            return None
         return Image(found.end, tuple(_differences(self._base, memory[: found.end])), found)
 
 
