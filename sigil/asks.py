@@ -54,10 +54,10 @@ class Ask:
             raise Refused("EPERM", f"this token may not {what}", source="http", suggestion="`sigil whoami` shows its scopes")
 
     def demand_reach(self, ref: str) -> None:
-        """`Refused` with EPERM unless the token is about the capability `ref` of its own namespace."""
-        name = Ref.parse(ref).name
-        if not self.caller.reaches(self.caller.namespace, name):
-            raise Refused("EPERM", f"this token is not about {name}", source="http", suggestion="`sigil whoami` shows its scopes")
+        """`Refused` with EPERM unless the token is about the capability `ref`, by default of its own namespace."""
+        wanted = Ref.parse(ref)
+        if not self.caller.reaches(wanted.namespace or self.caller.namespace, wanted.name):
+            raise Refused("EPERM", f"this token is not about {wanted.name}", source="http", suggestion="`sigil whoami` shows its scopes")
 
 
 def answer(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

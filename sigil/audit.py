@@ -12,6 +12,7 @@ import orjson
 
 from sigil.errors import Conflict, one_line
 from sigil.kv import ABSENT, KV, keys
+from sigil.places import CHAT_MARK, chat_of
 from sigil.protocol import Caller, Json
 
 ROOT = "0" * 64
@@ -20,6 +21,8 @@ RACES = 50
 PAGE = 200
 FACT_CHARACTERS = 500
 FACTS_MOST = 20
+PARTS_MOST = 100
+"""Of a list among the facts: a manifest asks for 60 permissions at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +71,18 @@ class Audit:
     def note(self, namespace: str, action: str, *, caller: Caller | None = None, **facts: Json) -> str:
         """Append `action` (`deploy`, `grant`, …) with its facts (`name=`, `digest=`, …) and return the entry's hash.
 
+        What happens in a chat's namespace stands in the agent's chain too, with the `chat`: an owner finds it there.
+
         `caller` becomes `author`, `session`, `token` and `owner`. A fact is a JSON scalar or a list of them; texts are cut at 500
         characters, and facts that are None are left out. A secret's value is no fact. `Conflict` after fifty lost races.
         """
-        mark = secrets.token_hex(8)
         told = {**_who(caller), **_clean(facts)}
-        for _ in range(RACES):
-            tip = self._tip(namespace)
-            entry = self._entry(namespace, action, told, mark, tip)
-            if self._append(namespace, tip.number + 1, entry, mark):
-                self._remember(namespace, tip, entry)
-                return entry.hash
-        raise Conflict(f"the audit of {namespace} is being written by too many at this moment")
+        written = self._written(namespace, action, told)
+        chat = chat_of(namespace)
+        if chat:
+            agent = namespace.removesuffix(f"{CHAT_MARK}{chat}")
+            self._written(agent, action, {**told, "chat": one_line(chat, FACT_CHARACTERS)})
+        return written
 
     def entries(self, namespace: str, *, after: int = 0, limit: int = PAGE) -> list[Entry]:
         """At most `limit` entries with numbers above `after`, oldest first."""
@@ -91,9 +94,9 @@ class Audit:
         return self.entries(namespace, after=max(self._tip(namespace).number - limit, 0), limit=limit)
 
     def verify(self, namespace: str) -> Verdict:
-        """Read the whole chain: every hash, every number, and that its end is not missing."""
+        """Read the whole chain: every hash, every number, and that its end is neither missing nor another than was last written."""
         known = self._known(namespace)  # first: somebody may append while this reads
-        number, tip = 0, ROOT
+        number, tip, rewritten = 0, ROOT, False
         for entry in self._all(namespace):
             fields, number = _fields(entry), number + 1
             if _hash(entry.body) != entry.hash:
@@ -101,6 +104,9 @@ class Audit:
             if fields.get("number") != number or fields.get("previous") != tip or fields.get("namespace") != namespace:
                 return Verdict(number - 1, tip, f"entry {number} is missing, or does not follow the one before it")
             tip = entry.hash
+            rewritten |= number == known.number and tip != known.hash
+        if rewritten:
+            return Verdict(number, tip, f"entry {known.number} is not the one that was written")
         if known.number > number:
             return Verdict(number, tip, f"the end is missing: there were {known.number} entries")
         return Verdict(number, tip)
@@ -112,6 +118,16 @@ class Audit:
             for sort, _ in page:
                 yield keys.unescape(sort)
                 after = sort
+
+    def _written(self, namespace: str, action: str, facts: Mapping[str, Json]) -> str:
+        mark = secrets.token_hex(8)
+        for _ in range(RACES):
+            tip = self._tip(namespace)
+            entry = self._entry(namespace, action, facts, mark, tip)
+            if self._append(namespace, tip.number + 1, entry, mark):
+                self._remember(namespace, tip, entry)
+                return entry.hash
+        raise Conflict(f"the audit of {namespace} is being written by too many at this moment")
 
     def _entry(self, namespace: str, action: str, facts: Mapping[str, Json], mark: str, tip: _Tip) -> Entry:
         body = orjson.dumps(
@@ -183,7 +199,8 @@ def _clean(facts: Mapping[str, Json]) -> dict[str, Json]:
 
 def _scalar(value: Json) -> Json:
     if isinstance(value, (list, tuple)):
-        return [_scalar(part) for part in value[:50] if not isinstance(part, (list, tuple))]
+        parts = [_scalar(part) for part in value if not isinstance(part, (list, tuple))]
+        return parts if len(parts) <= PARTS_MOST else [*parts[: PARTS_MOST - 1], f"and {len(parts) - PARTS_MOST + 1} more"]
     return value if isinstance(value, (bool, int, float)) else one_line(str(value), FACT_CHARACTERS)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sigil.errors import BackendError, Refused, SigilError, ToolError, one_line
-from sigil.protocol import Json
+from sigil.grants import home_of
+from sigil.protocol import LIBRARY, Caller, Json
 from sigil.sandbox.program import Services
 from sigil.services.part import Part
 
@@ -14,31 +15,45 @@ _LATE = "no time is left for"
 
 
 class Passed(ToolError):
-    """A failure of a call within a call, as the caller's code is told it. `blame`: whose it is, None for nobody's."""
+    """A failure of a call within a call, as the caller's code is told it. `blame`: whose it is, None for nobody's.
 
-    def __init__(self, problem: SigilError, message: str, blame: Part | None) -> None:
+    `kind`: what it is when it is let through. `host`: whether the machinery below had a part in it.
+    """
+
+    def __init__(self, problem: SigilError, message: str, blame: Part | None, *, host: bool = False) -> None:
         super().__init__(problem.code, one_line(message), suggestion=problem.suggestion, retry_after=problem.retry_after)
         self.blame = blame
-        self.rests = isinstance(problem, Refused) and problem.code == "EDEGRADED"
+        self.kind = _kind(problem)
+        self.host = host or self.kind is BackendError
 
 
 @dataclass(slots=True)
 class Link:
     """One call in a path of calls. `allowed`: milliseconds that it may take; `late`: who is to blame when they are over.
 
-    `told`: what its services failed with, which its code may let through. `blame`: whose failure it was, once it failed.
+    `home`: whose grants, secrets and stored keys it has, see `home_of`. `caller`: for whom it runs: the namespace of whoever began, and
+    with `>` those of the capabilities that the calls went through. `told`: what its services failed with, which its code may let
+    through. `blame`: whose failure it was, once it failed.
     """
 
     part: Part
     allowed: float
     late: Part
+    home: str = ""
+    caller: str = ""
     told: list[SigilError] = field(default_factory=list)
     blame: Part | None = None
 
     def to(self, callee: Part, left: float) -> Link:
-        """The link to a callee when `left` milliseconds are left."""
+        """The link to a callee when `left` milliseconds are left. A callee of the library has the home of the one that calls it."""
         limit = callee.manifest.limits.timeout_ms
-        return Link(callee, min(limit, left), self.late if _is_short(left, limit) else callee)
+        home = home_of(callee.namespace, Caller(_agent(self.home)))
+        return Link(callee, min(limit, left), self.late if _is_short(left, limit) else callee, home, self._on_behalf())
+
+    @property
+    def troubled(self) -> bool:
+        """Whether its services told it of trouble that it has no part in: the machinery's, or a callee's that took too long."""
+        return any(self._is_trouble(told) for told in self.told)
 
     def lose(self, milliseconds: float, blame: Part | None) -> None:
         """A failed call took so much of its time."""
@@ -50,16 +65,26 @@ class Link:
         """The failure as it is told: one that was let through keeps what helps against it. Sets `blame`."""
         through = next((told for told in self.told if _is(told, problem)), None)
         self.blame = self._blamed(problem, through)
-        if isinstance(through, Passed):
-            return _let_through(problem, through)
-        return problem
+        return _let_through(problem, through) if isinstance(through, Passed | BackendError) else problem
 
     def _blamed(self, problem: SigilError, through: SigilError | None) -> Part | None:
         if isinstance(problem, BackendError) or isinstance(through, BackendError):
             return None
         if isinstance(through, Passed):
             return through.blame
-        return self.late if problem.code == "ETIMEDOUT" or problem.message.startswith(_LATE) else self.part
+        late = problem.code == "ETIMEDOUT" or problem.message.startswith(_LATE)
+        guilty = self.late if late else self.part
+        return None if guilty is self.part and self.troubled else guilty
+
+    def _is_trouble(self, told: SigilError) -> bool:
+        if isinstance(told, Passed):
+            return told.host or (told.code == "ETIMEDOUT" and told.blame is not self.part)
+        return isinstance(told, BackendError)
+
+    def _on_behalf(self) -> str:
+        """For whom the callee runs: of what it is given, this capability's namespace has made something, though the caller began it."""
+        agent = _agent(self.part.namespace)
+        return self.caller if agent in (LIBRARY, self.caller.rpartition(">")[2]) else f"{self.caller}>{agent}"
 
 
 class Listening:
@@ -83,10 +108,22 @@ def _is(told: SigilError, problem: SigilError) -> bool:
     return problem.code in (told.code, "EGUEST") and problem.message == one_line(told.message)
 
 
-def _let_through(problem: SigilError, through: Passed) -> SigilError:
-    known = Refused(problem.code, problem.message) if through.rests else problem
+def _let_through(problem: SigilError, through: SigilError) -> SigilError:
+    """A failure with the code that was told, which no guest may claim, as what it is."""
+    kind = through.kind if isinstance(through, Passed) else BackendError
+    known = kind(through.code, problem.message)
     known.suggestion, known.retry_after, known.logs = through.suggestion, through.retry_after, problem.logs
     return known
+
+
+def _kind(problem: SigilError) -> type[SigilError]:
+    if isinstance(problem, BackendError):
+        return BackendError
+    return Refused if isinstance(problem, Refused) and problem.code == "EDEGRADED" else ToolError
+
+
+def _agent(namespace: str) -> str:
+    return namespace.partition("~")[0]
 
 
 def _is_short(left: float, limit: float) -> bool:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from sigil.audit import Audit
 from sigil.catalog import Catalog
 from sigil.errors import BackendError, SigilError, UsageError
-from sigil.health import Breaker
+from sigil.health import Breaker, owner
 from sigil.services.part import Begun, Part
 from sigil.statistics import Statistics
 from sigil.versions import Versions
@@ -24,17 +24,17 @@ class Books:
         self._versions = versions
         self._audit = audit
 
-    def begin(self, part: Part) -> Begun:
-        """A call begins; `Refused` EDEGRADED while the version rests after failures of its own."""
-        return Begun(part, self._breaker.admit(part), time.perf_counter())
+    def begin(self, part: Part, caller: str = "") -> Begun:
+        """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it after failures of its own."""
+        return Begun(part, self._breaker.admit(part, caller), time.perf_counter(), caller)
 
     def well(self, begun: Begun) -> None:
         """The call has an answer."""
         part = begun.part
         with suppress(BackendError):
             self._use(begun, failed=False)
-            if self._breaker.well(part, begun.ticket):
-                self._audit.note(part.namespace, "recovered", name=part.name, version=part.version, digest=part.digest)
+            if self._breaker.well(part, begun.ticket, begun.caller):
+                self._note("recovered", begun)
 
     def failed(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
         """The call failed. `blamed`: by the part's own code; what failed in the machinery below is no use of it either."""
@@ -42,16 +42,23 @@ class Books:
             if not isinstance(problem, BackendError):
                 self._use(begun, failed=not isinstance(problem, UsageError))
             if not blamed:
-                self._breaker.undecided(begun.part, begun.ticket)
-            elif self._breaker.failed(begun.part, problem, begun.ticket):
-                self._degraded(begun.part, problem)
+                self._breaker.undecided(begun.part, begun.ticket, begun.caller)
+            elif self._breaker.failed(begun.part, problem, begun.ticket, begun.caller):
+                self._degraded(begun, problem)
 
     def _use(self, begun: Begun, *, failed: bool) -> None:
         part, milliseconds = begun.part, (time.perf_counter() - begun.at) * 1000
         if self._statistics.note(part.namespace, part.name, milliseconds, failed=failed, version=part.version):
             self._catalog.wake(part.namespace, part.name)
 
-    def _degraded(self, part: Part, problem: SigilError) -> None:
-        self._audit.note(part.namespace, "degraded", code=problem.code, name=part.name, version=part.version, digest=part.digest)
-        if part.manifest.on_degraded == "rollback":
-            self._versions.fall_back(part)
+    def _degraded(self, begun: Begun, problem: SigilError) -> None:
+        """The version's own namespace alone, and nobody else's inputs, decides which of its versions runs."""
+        self._note("degraded", begun, code=problem.code)
+        if begun.part.manifest.on_degraded == "rollback" and begun.caller in ("", owner(begun.part)):
+            self._versions.fall_back(begun.part)
+
+    def _note(self, action: str, begun: Begun, code: str | None = None) -> None:
+        part = begun.part
+        whose = None if begun.caller in ("", owner(part)) else begun.caller
+        facts = {"code": code, "name": part.name, "version": part.version, "digest": part.digest, "on_behalf_of": whose}
+        self._audit.note(part.namespace, action, caller=None, **facts)

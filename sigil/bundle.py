@@ -86,17 +86,20 @@ def _files(body: bytes) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            for info in _listed(archive):
+            for info in _listed(archive, len(body)):
                 files[info.filename] = archive.read(info)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, RuntimeError, OSError):
         raise _wrong("it is no archive of ours, or damaged") from None
     return files
 
 
-def _listed(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
+def _listed(archive: zipfile.ZipFile, most: int) -> Iterator[zipfile.ZipInfo]:
+    """Its entries; stored ones that lie beside each other are together no larger than the archive, which has `most` bytes."""
     infos = archive.infolist()
     if len(infos) > 1 + 2 * MOST or len({info.filename for info in infos}) < len(infos):
         raise _wrong("it holds too many files, or one twice")
+    if sum(info.file_size for info in infos) > most:
+        raise _wrong("its files overlap")
     for info in infos:
         plain = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size and not info.flag_bits & 1
         if not plain or info.file_size > _most(info.filename):

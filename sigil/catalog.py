@@ -9,10 +9,10 @@ from dataclasses import replace
 from sigil import heads, marks
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.heads import Standing, Step
-from sigil.kv import ABSENT, KV, keys
+from sigil.kv import ABSENT, KV, Expect, keys
 from sigil.protocol import Caller, Ref
-from sigil.public import Publics
-from sigil.records import Head, Record, absent, decode, encode, head_of
+from sigil.public import Publics, alive, at, head_at
+from sigil.records import Head, Record, absent, decode, encode
 
 PAGE = 500
 VERSIONS_KEPT = 100
@@ -29,12 +29,11 @@ class Catalog:
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
-        self._publics = Publics(kv)
+        self._publics = Publics(kv, clock)
 
     def head(self, namespace: str, name: str) -> Head | None:
-        """The head of a name, None when there never was one; a removed one says so."""
-        item = self._kv.get(keys.capability(namespace, name))
-        return head_of(item.value, item.version) if item else None
+        """The head of a name as it stands at this moment, None when there never was one; a removed one says so."""
+        return head_at(self._kv, namespace, name, self._clock())
 
     def active(self, namespace: str, name: str) -> Record | None:
         """The record that the plain name runs."""
@@ -97,11 +96,7 @@ class Catalog:
     def save(self, record: Record, head: Head | None, step: Step) -> None:
         """Write a new version and make it the active one; `Conflict` when the head changed or the number is taken."""
         before = head.standing if head else Standing(latest=0)
-        ttl = self._ttl(record)
-        self._kv.put(keys.version(record.namespace, record.name, record.version), encode(record), expect=ABSENT, ttl=ttl)
-        self._kv.put(keys.digest(record.namespace, record.name, record.digest), b"%d" % record.version, ttl=ttl)
-        if ttl:
-            self._kv.put(keys.expiry(record.expires_at or 0, record.namespace, record.name), b"", ttl=ttl + GRACE_SECONDS)
+        self._put(record, expect=ABSENT)
         old = self._outdated(record)
         self.stand(record, replace(before.active(step), size=self._size(head) + record.size - (old.size if old else 0)), head)
         if old:
@@ -135,6 +130,24 @@ class Catalog:
             except Conflict:
                 return  # somebody else changed it at this moment; the next call sees how it stands
 
+    def again(self, record: Record, caller: Caller) -> Record:
+        """What stands was deployed once more under its very digest: queries show it again, and what has an end lives on from now."""
+        self.wake(record.namespace, record.name)
+        life = record.manifest.seconds_to_live
+        theirs = caller.author == "model" and (record.author, record.session) != ("model", caller.session)
+        if not life or record.namespace != caller.target or theirs:
+            return record
+        head = self.head(record.namespace, record.name)
+        if head is None or not self.runs(head) or head.record.digest != record.digest:
+            return record  # it was removed at this moment, or another version runs
+        longer = replace(head.record, expires_at=self._clock() + life)
+        self._put(longer)
+        try:
+            self.stand(longer, head.standing, head)
+        except Conflict:
+            return head.record
+        return longer
+
     def names(self, namespace: str, after: str = "") -> Iterator[Record]:
         """The active records of a namespace that a query may show, by name, from beyond `after` on."""
         return (head.record for head in self.heads(namespace, after) if self.shows(head))
@@ -147,7 +160,7 @@ class Catalog:
         """The heads of a namespace that are not removed, by name, from beyond `after` on."""
         while page := self._kv.scan(keys.capability(namespace, "").partition, after=after, limit=PAGE):
             for sort, item in page:
-                head = head_of(item.value, item.version)
+                head = at(self._kv, item, self._clock())
                 if not head.removed:
                     yield head
                 after = sort
@@ -171,7 +184,7 @@ class Catalog:
 
     def alive(self, record: Record) -> bool:
         """Whether its time has not run out."""
-        return record.expires_at is None or record.expires_at > self._clock()
+        return alive(record, self._clock())
 
     def _in(self, namespace: str, ref: Ref) -> Record | None:
         head = self.head(namespace, ref.name)
@@ -208,6 +221,14 @@ class Catalog:
         if head is None or head.record.expires_at is None:
             return head.standing.size if head else 0
         return sum(record.size for record in self.versions(head))  # some may have run out since
+
+    def _put(self, record: Record, expect: Expect = None) -> None:
+        """Write the record of a version, which it is by its digest, and when its time runs out."""
+        ttl = self._ttl(record)
+        self._kv.put(keys.version(record.namespace, record.name, record.version), encode(record), expect=expect, ttl=ttl)
+        self._kv.put(keys.digest(record.namespace, record.name, record.digest), b"%d" % record.version, ttl=ttl)
+        if ttl:
+            self._kv.put(keys.expiry(record.expires_at or 0, record.namespace, record.name), b"", ttl=ttl + GRACE_SECONDS)
 
     def _forget(self, namespace: str, name: str, number: int, digest: str) -> None:
         place = keys.digest(namespace, name, digest)

@@ -95,9 +95,11 @@ class RemoteRegistry:
         body = dumps({"refs": [*refs]})
         return self._line.send(Request("POST", "/_api/export", body=body, seconds=DEPLOY_SECONDS, accept="*/*"), caller).body
 
-    def import_bundle(self, body: bytes, caller: Caller) -> Sequence[Deployed]:
+    def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> Sequence[Deployed]:
         """See `Moved.import_bundle`."""
-        return wire.read_imported(self._line.send(Request("POST", "/_api/import", body=body, seconds=DEPLOY_SECONDS), caller).body)
+        query = {name: "1" for name, wanted in (("public", public), ("replace", replace)) if wanted}
+        request = Request("POST", "/_api/import", query=query, body=body, seconds=DEPLOY_SECONDS)
+        return wire.read_imported(self._line.send(request, caller).body)
 
     def health(self) -> dict[str, Json]:
         """What the registry says of itself; no token is sent."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Literal
 
@@ -12,20 +13,24 @@ from sigil.audit import Audit
 from sigil.catalog import Head, Record
 from sigil.compile import Built, build
 from sigil.cooldown import Cooldown
-from sigil.errors import Conflict, Refused
+from sigil.errors import Conflict, Refused, SigilError
 from sigil.facilities import Standing
 from sigil.heads import Step
 from sigil.kv import KV
-from sigil.manifest import Package
+from sigil.manifest import Manifest, Package
 from sigil.protocol import Caller
 from sigil.quotas import Claim, Room, claim_of
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
+from sigil.sandbox.shelf import Rank
 from sigil.services.part import Part
+from sigil.services.rules import CallRule, call_rule
 
 RACES = 5
 ADMIN = ("", "admin")
 """Callers without a pause between deploys: this process itself, and the admin token."""
+MODEL_AT_ONCE = 5
+"""Deploys that a model may make one after the other in a chat; then each waits for its pause, whatever token the agent has."""
 Action = Literal["deploy", "import"]
 
 
@@ -52,18 +57,22 @@ class Deployer:
 
     def deploy(self, package: Package, caller: Caller) -> tuple[Record, int]:
         """Check, test and activate; the record and how many of its tests passed. Nothing is stored unless all of it holds."""
+        manifest = package.manifest
         self._demand(package, caller)
-        built = self._built(package, caller)
-        part = Part(caller.target, package.manifest, package.digest, _program(built))
-        composition.demand(part, self._facilities, later=caller.author == "library")
-        bench = golden.Bench(self._sandbox, caller.target, self._facilities)
-        passed = 0 if caller.author == "library" else golden.demand(bench, package.manifest, _program(built))
-        return self._activated(package, built, caller, "deploy"), passed
+        with self._turn(manifest.name, caller), _named(manifest.name):
+            built = self._built(package, caller)
+            program = _program(built, manifest, self._clock())
+            part = Part(caller.target, manifest, package.digest, program)
+            composition.demand(part, self._facilities, later=caller.author == "library")
+            bench = golden.Bench(self._sandbox, caller.target, self._facilities)
+            passed = 0 if caller.author == "library" else golden.demand(bench, manifest, program)
+            return self._activated(package, built, caller, "deploy"), passed
 
     def admit(self, package: Package, caller: Caller) -> Record:
         """Check and activate what somebody else made and tested: nothing of it runs, and no grant is carried over to it."""
         self._demand(package, caller)
-        return self._activate(package, self._built(package, caller), caller, "import")
+        with self._turn(package.manifest.name, caller), _named(package.manifest.name):
+            return self._activate(package, self._built(package, caller), caller, "import")
 
     def _demand(self, package: Package, caller: Caller) -> None:
         name = package.manifest.name
@@ -71,12 +80,29 @@ class Deployer:
         self.may_name(name, caller)
         if package.manifest.public:
             public.demand_name(caller.target, name)
-        if caller.author == "model" and package.manifest.lang != "js":
-            raise Refused(
-                "EPERM", "an agent deploys JavaScript alone", source=name, suggestion="write it in JavaScript, or let a person deploy it"
-            )
-        if caller.token not in ADMIN:
-            self._cooldown.demand(caller.token)
+        if caller.author == "model":
+            _demand_modest(package.manifest)
+        self._demand_reach(package.manifest, caller)
+
+    def _demand_reach(self, manifest: Manifest, caller: Caller) -> None:
+        """What a token does not reach, what it deploys does not call either: it would run with powers that others were granted."""
+        for text in permissions.calls(manifest) if caller.only is not None else ():
+            rule = call_rule(text)
+            namespace = rule.namespace or self._namespace(rule, caller.target)
+            if not caller.reaches(namespace, rule.name):
+                message = f"it calls {namespace}/{rule.name}, which this token is not about"
+                raise Refused("EPERM", message, source=manifest.name, suggestion="`sigil whoami` shows its scopes")
+
+    def _namespace(self, rule: CallRule, view: str) -> str:
+        """Where a plain name is called: in the library when nobody has it in `view`, else in `view`, though it may not exist yet."""
+        own = self._catalog.head(view, rule.name)
+        found = None if own and not own.removed else self._facilities.find(rule, view)
+        return found.namespace if found else view
+
+    def _turn(self, name: str, caller: Caller) -> AbstractContextManager[None]:
+        if caller.author == "model":
+            return self._cooldown.turn(f"model:{caller.own}", name, MODEL_AT_ONCE)
+        return nullcontext() if caller.token in ADMIN else self._cooldown.turn(caller.token, name)
 
     def may_name(self, name: str, caller: Caller) -> None:
         """A model's deploy never replaces what the library, a person or another session's model deployed."""
@@ -123,6 +149,8 @@ class Deployer:
         raise Conflict(f"{name} is being deployed by somebody else at this moment")
 
     def _save(self, record: Record, head: Head | None, step: Step) -> None:
+        if self._catalog.known(record.namespace, record.name, record.digest) is None:
+            self._facilities.grantbook.forget(record.namespace, record.name, record.digest)
         with self._room.taken(record.namespace, claim_of(record, head)):
             self._catalog.save(record, head, step)
 
@@ -167,5 +195,27 @@ def _size(package: Package, built: Built) -> int:
     return len(built.wasm) + (0 if built.wasm == package.code else len(package.code))
 
 
-def _program(built: Built) -> Program:
-    return Program(built.digest, built.kind, lambda: built.wasm)
+def _program(built: Built, manifest: Manifest, now: float) -> Program:
+    alive = manifest.seconds_to_live
+    return Program(built.digest, built.kind, lambda: built.wasm, Rank[manifest.lifetime.upper()], now + alive if alive else None)
+
+
+def _demand_modest(manifest: Manifest) -> None:
+    """What a model does not do by itself."""
+    if manifest.lang != "js":
+        suggestion = "write it in JavaScript, or let a person deploy it"
+        raise Refused("EPERM", "an agent deploys JavaScript alone", source=manifest.name, suggestion=suggestion)
+    if manifest.public:
+        raise Refused(
+            "EPERM", "an agent makes nothing public", source=manifest.name, suggestion="leave public out; a person may deploy it so"
+        )
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """A failure inside that names no source is the capability's."""
+    try:
+        yield
+    except SigilError as problem:
+        problem.source = problem.source or name
+        raise

@@ -59,8 +59,8 @@ def export(ask: Ask) -> Response:
 
 
 def import_bundle(ask: Ask) -> Response:
-    """What such a file holds, checked and deployed."""
-    made = ask.registry.import_bundle(ask.body, ask.caller)
+    """What such a file holds, checked and deployed; with `public=1` what was public stays so, `replace=1` as in `Moved.import_bundle`."""
+    made = ask.registry.import_bundle(ask.body, ask.caller, public=ask.last("public") == "1", replace=ask.last("replace") == "1")
     rows = [{**wire.deployed_row(each, f"{ask.base}run/{each.offer.name}"), "created": each.created} for each in made]
     return answer({"items": rows}, 201 if any(each.created for each in made) else 200)
 

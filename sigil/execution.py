@@ -12,7 +12,7 @@ from sigil import schema, strict
 from sigil.blame import Link, Listening, Passed
 from sigil.composition import circle
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
-from sigil.grants import home_of
+from sigil.grants import home_of, way
 from sigil.permissions import CALL, HTTP, SECRET, asked, calls, offered
 from sigil.protocol import Caller, Json
 from sigil.sandbox.pool import Sandbox
@@ -31,8 +31,8 @@ PATIENCE_MS = 30_000
 class Books(Protocol):
     """Where every call is written down, those within a call too."""
 
-    def begin(self, part: Part) -> Begun:
-        """A call begins; `Refused` EDEGRADED while the version rests."""
+    def begin(self, part: Part, caller: str) -> Begun:
+        """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it."""
 
     def well(self, begun: Begun) -> None:
         """It has an answer."""
@@ -44,7 +44,7 @@ class Books(Protocol):
 class Unwritten:
     """No books, as in a rehearsal."""
 
-    def begin(self, part: Part) -> Begun:
+    def begin(self, part: Part, caller: str) -> Begun:
         return Begun(part)
 
     def well(self, begun: Begun) -> None:
@@ -62,9 +62,9 @@ class _Tree:
     calls: int = 0
     logs: list[str] = field(default_factory=list)
 
-    def hear(self, callee: Part, name: str, lines: Sequence[str]) -> None:
-        """Keep what a callee said, under its name. What a capability logs is its owner's: of another namespace nothing is told."""
-        if callee.namespace in self.caller.sees:
+    def hear(self, callee: Link, name: str, lines: Sequence[str]) -> None:
+        """Keep what a callee said, under its name. What a capability logs is its home's: of another namespace nothing is told."""
+        if callee.home in self.caller.sees:
             self.logs += [f"{name}: {line}" for line in lines][: LINES_MOST - len(self.logs)]
 
 
@@ -79,8 +79,9 @@ class Execution:
     def run(self, part: Part, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
         """Run `part` on `arguments`; every failure carries the capability's name as its source."""
         tree, limit = _Tree(caller), part.manifest.limits.timeout_ms
+        root = Link(part, limit, part, home_of(part.namespace, caller), caller.namespace)
         try:
-            outcome = self._run(arguments, tree, (Link(part, limit, part),), Limits(timeout_ms=limit))
+            outcome = self._run(arguments, tree, (root,), Limits(timeout_ms=limit))
         except SigilError as problem:
             problem.logs = (*tree.logs, *problem.logs)[:LINES_MOST]
             raise
@@ -88,7 +89,7 @@ class Execution:
 
     def _run(self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits) -> Outcome:
         link = path[-1]
-        begun = self._books.begin(link.part)
+        begun = self._books.begin(link.part, link.caller)
         try:
             outcome = self._outcome(arguments, tree, path, limits)
         except SigilError as problem:
@@ -105,12 +106,11 @@ class Execution:
             grants = offered(part.manifest)
             desk = None
             if grants.services:
-                home = home_of(part.namespace, tree.caller)
-                granted = self._facilities.granted(part, home)
-                values = _Values(lambda: self._secrets(part, home, granted))
+                granted = self._facilities.granted(part, link.home)
+                values = _Values(lambda: self._secrets(part, link.home, granted))
                 rights = _rights(part, granted, values)
                 compose = _Composer(self, tree, path, granted).answer
-                desk = Listening(Desk(rights, self._facilities.web, self._facilities.store(part, home), compose), link)
+                desk = Listening(Desk(rights, self._facilities.web, self._facilities.store(part, link.home), compose), link)
             return _scrubbed(self._sandbox.run(part.program, strict.dumps(valid), grants, limits, desk), values.known)
         except SigilError as failure:
             problem = link.judged(failure)
@@ -140,10 +140,10 @@ class Execution:
         try:
             outcome = self._run(given, tree, (*path, link), limits)
         except SigilError as problem:
-            tree.hear(callee, rule.shown, problem.logs)
+            tree.hear(link, rule.shown, problem.logs)
             caller.lose((time.perf_counter() - started) * 1000, link.blame)
-            raise Passed(problem, f"{rule.shown}: {problem.message}", link.blame) from None
-        tree.hear(callee, rule.shown, outcome.logs)
+            raise Passed(problem, f"{rule.shown}: {problem.message}", link.blame, host=link.troubled) from None
+        tree.hear(link, rule.shown, outcome.logs)
         return strict.loads(outcome.output)
 
 
@@ -161,7 +161,7 @@ class _Composer:
         for text in calls(part.manifest):
             rule = call_rule(text)
             if rule.shown == name and rule.namespace and f"{CALL}{text}" not in self.granted:
-                raise Refused("EPERM", f"a call of {name} waits for an owner's grant: `sigil grant {part.name}`")
+                raise Refused("EPERM", f"a call of {name} waits for an owner's grant: {way(part.namespace, part.name)}")
             if rule.shown == name:
                 return self.execution.within(rule, given, seconds, self.tree, self.path)
         raise Refused("EPERM", f"a call of {one_line(name, 80)} is not declared: add permissions.call to the manifest")

@@ -12,6 +12,7 @@ from sigil.catalog import Catalog, Record
 from sigil.grants import Grantbook
 from sigil.kv import KV
 from sigil.protocol import Caller, Ref
+from sigil.public import Publics
 from sigil.sandbox.program import Program
 from sigil.sandbox.shelf import Rank
 from sigil.secretbook import Secretbook
@@ -89,7 +90,8 @@ class Standing:
 
     def _elsewhere(self, rule: CallRule) -> Record | None:
         """Another namespace's, if it is public."""
-        record = self._in(rule.namespace, rule)
+        open = Publics(self.kv, self.clock).head(rule.namespace, rule.name)  # the name itself must be public, not only an old version
+        record = self._in(rule.namespace, rule) if open else None
         return record if record and record.manifest.public else None
 
     def _in(self, namespace: str, rule: CallRule) -> Record | None:

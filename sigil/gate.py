@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 
 from sigil.errors import Refused
@@ -14,12 +16,16 @@ from sigil.tokens import ADMIN, PREFIX, Holder, Holders, is_well_typed, mistyped
 
 RATE, TRIES = 600, 60
 """Requests a minute for each token but the admin's; wrong tokens a minute from each address."""
+GOOD_MOST = 4_096
+"""Tokens that were good the last time, by their hash: an address that has used up its tries is asked for no others."""
 GUESSABLE_CHARACTERS = 20
 """An admin token shorter than this could be guessed, so an address that has used up its tries is not even compared with it."""
 
 
 class Gate:
     """Tells who may enter. `admin`: the admin token; with an empty one nobody enters. `tokens`: opens the other tokens, None for none.
+
+    An address that has used up its tries is let in with tokens alone that were good in this process before: no other is looked up.
 
     `agent`: the admin's namespace. `rate`: requests a minute for each other token. Counts are this process's own.
     """
@@ -39,6 +45,8 @@ class Gate:
         self._tokens = tokens
         self._rates = Rates(rate, clock)
         self._tries = Rates(TRIES, clock)
+        self._good: OrderedDict[bytes, None] = OrderedDict()
+        self._lock = threading.Lock()
 
     def admin(self, authorization: str, address: str) -> Holder | None:
         """The admin, when this header shows the admin token; asks no store, so that it may be called anywhere."""
@@ -65,16 +73,36 @@ class Gate:
         return holder
 
     def _other(self, given: str, place: str) -> Holder:
+        known = _hash(given.encode("utf-8", "replace"))
+        if self._tries.exhausted(place) and known not in self._good:
+            raise self._guessing(self._tries.take(place))  # without a look into the store
         try:
-            if is_well_typed(given) and self._tokens:
-                return self._tokens().holder(given)
-            raise mistyped() if given.startswith(PREFIX) and not is_well_typed(given) else self._missing()
+            holder = self._asked(given)
         except Refused:
+            self._remember(known, good=False)
             wait = self._tries.take(place)
             if wait:
-                message = "too many wrong tokens from this address"
-                raise Refused("ERATE", message, source="http", suggestion="check the token, and wait", retry_after=wait) from None
+                raise self._guessing(wait) from None
             raise
+        self._remember(known, good=True)
+        return holder
+
+    def _asked(self, given: str) -> Holder:
+        if is_well_typed(given) and self._tokens:
+            return self._tokens().holder(given)
+        raise mistyped() if given.startswith(PREFIX) and not is_well_typed(given) else self._missing()
+
+    def _remember(self, known: bytes, *, good: bool) -> None:
+        with self._lock:
+            self._good.pop(known, None)
+            if good:
+                self._good[known] = None
+            if len(self._good) > GOOD_MOST:
+                self._good.popitem(last=False)
+
+    def _guessing(self, wait: float) -> Refused:
+        message = "too many wrong tokens from this address"
+        return Refused("ERATE", message, source="http", suggestion="check the token, and wait", retry_after=max(wait, 0.001))
 
     def _missing(self) -> Refused:
         if self._closed:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
-from itertools import groupby
+from itertools import chain, groupby
 
 from sigil.catalog import Catalog, Record
 from sigil.errors import Conflict, Refused, UsageError
-from sigil.grants import Grant, Grantbook, home_of
+from sigil.grants import Grant, Grantbook, home_of, way
 from sigil.permissions import SECRET, asked, waiting
-from sigil.places import GrantPlace, grant_after, of_grant
+from sigil.places import CHAT_MARK, GrantPlace, chat_of, grant_after, of_grant, of_namespace
 from sigil.protocol import Caller, Json, Ref, is_name
 from sigil.secretbook import Note, Secretbook, by, demand_owner, unnoted
 from sigil.services.rules import secret_rule
@@ -36,6 +36,8 @@ class Granting:
     def grant(self, ref: str, caller: Caller, digest: str = "") -> dict[str, Json]:
         """Grant all that a version asks for. `digest`: what the person was shown; `Conflict` when `ref` means another one by now."""
         record = self._resolved(ref, caller)
+        if chat_of(record.namespace):
+            raise _of_chat(record)
         if digest and record.digest != digest:
             raise Conflict(f"{record.name} was changed while you looked at it")
         wanted = asked(record.manifest)
@@ -47,21 +49,26 @@ class Granting:
         return self._row(record, caller)
 
     def revoke(self, name: str, caller: Caller, permission: str = "") -> dict[str, Json]:
-        """Take one permission, or all, from every version of a capability; `UsageError` ENOENT when nothing of it stands."""
+        """Take one permission, or all, from every version of a capability; `UsageError` ENOENT when nothing of it stands.
+
+        What is called so is meant wherever the caller sees it: a capability of the library behind the caller's own one too.
+        """
         demand_owner(caller)
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name[:60])
-        for namespace in (*caller.sees,):
-            taken = self._book.revoke(namespace, name, permission, home_of(namespace, caller))
-            if taken:
-                self._note(caller.namespace, "revoke", caller=caller, name=name, permissions=sorted(taken))
-                return {"capability": name, "namespace": namespace, "revoked": sorted(taken)}
+        taken = {namespace: self._book.revoke(namespace, name, permission, home_of(namespace, caller)) for namespace in caller.sees}
+        found = [namespace for namespace, texts in taken.items() if texts]
+        if found:
+            revoked = sorted(frozenset().union(*taken.values()))
+            self._note(caller.namespace, "revoke", caller=caller, name=name, namespaces=found, permissions=revoked)
+            return {"capability": name, "namespace": found[0], "namespaces": found, "revoked": revoked}
         what = f"{permission!r} is not granted" if permission else "nothing is granted"
         raise UsageError("ENOENT", what, source=name, suggestion="`sigil grants` shows what stands and what waits")
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
         """What waits for an owner and what stands, in the namespaces that the caller sees: by name, from beyond `after` on.
 
+        Then what waits in the agent's other chats, each with its `chat`: it is published before it is granted anything.
         A version whose grants change while somebody turns the pages is told with what it had when its page was made.
         """
         demand_owner(caller)
@@ -69,16 +76,31 @@ class Granting:
 
     def _resolved(self, ref: str, caller: Caller) -> Record:
         demand_owner(caller)
-        record = self._catalog.resolve(Ref.parse(ref), caller)
+        wanted = Ref.parse(ref)
+        if self._catalog.find(wanted, caller) is None and not wanted.namespace:
+            self._demand_no_chat(wanted, caller)
+        record = self._catalog.resolve(wanted, caller)
         if record.namespace not in caller.sees:
             raise Refused("EPERM", f"the owners of {record.namespace} grant what it may do", source=record.name)
         return record
 
+    def _demand_no_chat(self, wanted: Ref, caller: Caller) -> None:
+        """`Refused` EPERM when a chat has what the agent has not."""
+        found = (self._catalog.find_in(namespace, wanted) for namespace in self._chats(caller))
+        record = next((record for record in found if record), None)
+        if record:
+            raise _of_chat(record)
+
+    def _chats(self, caller: Caller) -> Iterator[str]:
+        """The namespaces of the other chats of the caller's agent, in the order of their keys."""
+        return (each for each in self._catalog.namespaces(f"{caller.namespace}{CHAT_MARK}") if each not in caller.sees)
+
     def _rows(self, caller: Caller, start: GrantPlace) -> Iterator[dict[str, Json]]:
-        for number, namespace in enumerate(dict.fromkeys(caller.sees)):
-            if number < start.namespace:
+        for namespace in chain(dict.fromkeys(caller.sees), self._chats(caller)):
+            here = of_namespace(namespace, caller)
+            if here < (start.namespace, start.chat):
                 continue
-            after = start.name if number == start.namespace else ""
+            after = start.name if here == (start.namespace, start.chat) else ""
             for name in self._names(namespace, home_of(namespace, caller), after):
                 rows = self._of(namespace, name, caller)
                 yield from (row for row in rows if of_grant(row, caller) > start)
@@ -98,7 +120,8 @@ class Granting:
             granted = {text for grant in grants if grant.digest == head.record.digest for text in grant.permissions}
             missing = waiting(head.record.manifest, frozenset(granted))
             rows += [{**_head(head.record), "state": "waits", "permissions": list(missing)}] if missing else []
-        return sorted(rows, key=lambda row: of_grant(row, caller))
+        chat = {"chat": chat_of(namespace)} if chat_of(namespace) else {}
+        return sorted(({**row, **chat} for row in rows), key=lambda row: of_grant(row, caller))
 
     def _standing(self, namespace: str, name: str, grant: Grant) -> dict[str, Json]:
         record = self._catalog.known(namespace, name, grant.digest)
@@ -124,3 +147,9 @@ class Granting:
 
 def _head(record: Record) -> dict[str, Json]:
     return {"capability": record.name, "namespace": record.namespace, "version": record.version, "digest": record.digest}
+
+
+def _of_chat(record: Record) -> Refused:
+    """For what only a chat has: the grant would hold for what anybody in that chat makes of it."""
+    message = f"only the chat {chat_of(record.namespace)} has it, and what it asks for is granted to the agent's own"
+    return Refused("EPERM", message, source=record.name, suggestion=way(record.namespace, record.name))

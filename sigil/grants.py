@@ -14,6 +14,7 @@ from sigil.errors import Conflict
 from sigil.kv import ABSENT, KV, Item, Key, keys
 from sigil.manifest import Manifest
 from sigil.permissions import asked
+from sigil.places import chat_of
 from sigil.protocol import LIBRARY, Caller
 from sigil.secretbook import by
 
@@ -78,10 +79,17 @@ class Grantbook:
         before = self._change(key, lambda grants: tuple(filter(_holds, (_without(grant, permission) for grant in grants))))
         return frozenset(text for grant in before for text in grant.permissions if permission in ("", text))
 
+    def forget(self, namespace: str, name: str, digest: str) -> None:
+        """Take everything from one version, as it begins: what it was granted before it went is not for whoever brings it back."""
+        key = keys.grants(namespace, namespace, name)
+        self._change(key, lambda grants: tuple(grant for grant in grants if grant.digest != digest))
+
     def carry(self, before: Record | None, record: Record, caller: Caller) -> None:
         """An owner's own redeploy that asks for nothing new keeps what stood for the version that it replaces."""
         if before is None or before.digest == record.digest or not caller.owner or caller.author != "person":
             return
+        if record.manifest.public and not before.manifest.public:
+            return  # for others to call is more than what was granted
         if set(asked(record.manifest)) <= set(asked(before.manifest)):
             key = keys.grants(record.namespace, record.namespace, record.name)
             self._change(key, lambda grants: self._carried(grants, before, record, by(caller)))
@@ -122,6 +130,12 @@ class Grantbook:
 def home_of(namespace: str, caller: Caller) -> str:
     """Whose grants, secrets and stored keys a run has: those of the capability's namespace; for the library's, those of the caller's."""
     return caller.namespace if namespace == LIBRARY else namespace
+
+
+def way(namespace: str, name: str) -> str:
+    """How an owner lets a capability of `namespace` do what it asks for: of a chat's own nothing is granted."""
+    chat = chat_of(namespace)
+    return f"publish it first: `sigil publish {name} --session {chat}`" if chat else f"`sigil grant {name}`"
 
 
 def _read(item: Item | None) -> tuple[Grant, ...]:

@@ -1,9 +1,10 @@
-"""A breaker for each version: closed, open after five failures of its own in a row, half-open for one call at a time."""
+"""A breaker for each version and caller: closed, open after five failures of its own in a row, half-open for one call at a time."""
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, Protocol
@@ -24,20 +25,26 @@ GLANCE_SECONDS = 1.0
 """How long a process believes what it read: a healthy call costs no read of its own."""
 KEPT_SECONDS = 86_400.0
 SEEN_MOST = 1_024
-RACES = 5
+CALLERS_MOST = 50
+"""Of one version at a time. Whoever's last failure is longest ago makes room, the version's own namespace never."""
+RACES = 10
 _OWN = frozenset(("EGUEST", "ETHROWN", "EPENDING", "ESYNTAX", "ETRAP", "ENOMEM", "ESTACK", "ETIMEDOUT", "ELIMIT", "EOUTPUT", "EMODULE"))
 _INPUT_TOO_LARGE = "the input is larger"
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a version does. `failures` in a row, the last at `at`; it rests until `until`; one call tries it until `trial`."""
+    """How a version does for one caller. `failures` in a row, the last at `at`; it rests until `until`; one call tries it until `trial`.
+
+    `mark`: the ticket of that call.
+    """
 
     failures: int = 0
     at: float = 0.0
     until: float = 0.0
     trial: float = 0.0
     code: str = ""
+    mark: str = ""
 
     def state(self, now: float) -> Literal["closed", "open", "half-open"]:
         if not self.until:
@@ -45,14 +52,16 @@ class Health:
         return "open" if self.until > now or self.trial > now else "half-open"
 
 
+WELL = Health()
+Callers = Mapping[str, Health]
+"""How a version does for each of those for whom it failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    health: Health
+    callers: Callers
     token: str
     at: float
-
-
-WELL = Health()
 
 
 class Version(Protocol):
@@ -71,12 +80,21 @@ def own(problem: SigilError) -> bool:
     return isinstance(problem, ToolError) and problem.code in _OWN and not problem.message.startswith(_INPUT_TOO_LARGE)
 
 
+def owner(version: Version) -> str:
+    """The caller whose own the version is: the agent whose namespace, or whose chat, it stands in."""
+    return version.namespace.partition("~")[0]
+
+
 class Breaker:
     """Breakers that all processes over one store share. Nothing is written while all goes well. Thread-safe.
 
-    Whoever is admitted holds a ticket and says with it how the call ended. The ticket of the one call that tries a version after its
-    rest is the store's token of what it wrote; while the breaker is open nobody else writes there, so a call that was admitted earlier
-    and ends only now neither mends the version nor makes room for a second trial.
+    `caller`: for whom a version runs, by default its owner. Whose calls fail five times in a row has it rest for himself alone: the
+    inputs are his, and he closes it to nobody else. What goes well for one ends the rows that all count, since it is well then; it ends
+    nobody's rest.
+
+    Whoever is admitted holds a ticket and says with it how the call ended. While a version rests, only the ticket of the one call that
+    tries it says anything, so a call that was admitted earlier and ends only now neither mends the version nor makes room for a second
+    trial.
     """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
@@ -84,91 +102,96 @@ class Breaker:
         self._clock = clock
         self._seen: dict[Key, _Seen] = {}
 
-    def admit(self, version: Version) -> str:
+    def admit(self, version: Version, caller: str = "") -> str:
         """Let a call pass, or raise `Refused` EDEGRADED. The first call after the rest passes as a trial, the others wait for it.
 
         The ticket of the call; an empty one when it is no trial.
         """
-        seen, now = self._glance(version), self._clock()
-        if seen.health.state(now) != "closed":
-            seen = self._read(_key(version))
-        state = seen.health.state(now)
-        if state == "closed":
+        who, now = caller or owner(version), self._clock()
+        if self.health(version, who).state(now) == "closed":
             return ""
-        if state == "half-open":
-            with suppress(Conflict):  # somebody else tries
-                return self._write(_key(version), replace(seen.health, trial=now + TRIAL_SECONDS), seen)
-        raise self._degraded(version, seen.health)
+        mark = secrets.token_hex(8)
 
-    def well(self, version: Version, ticket: str = "") -> bool:
-        """A call went well; True when the version was degraded until now."""
-        if ticket:
-            return self._forget(version, ticket)
-        seen = self._glance(version)
-        for _ in range(RACES):
-            if not seen.token or seen.health.until or self._forget(version, seen.token):
-                break  # no row, or one that only a trial ends
-            seen = self._read(_key(version))
-        return False
+        def tries(callers: dict[str, Health]) -> None:
+            health = callers.get(who, WELL)
+            if health.state(now) == "half-open":
+                callers[who] = replace(health, trial=now + TRIAL_SECONDS, mark=mark)
 
-    def failed(self, version: Version, problem: SigilError, ticket: str = "") -> bool:
+        if self._change(version, tries) is not None:
+            return mark
+        health = self.health(version, who)
+        if health.state(now) == "closed":
+            return ""
+        raise self._degraded(version, health, who)
+
+    def well(self, version: Version, ticket: str = "", caller: str = "") -> bool:
+        """A call went well; True when the version was degraded for this caller until now."""
+        who = caller or owner(version)
+        if not ticket and all(health.until for health in self._glance(version).callers.values()):
+            return False  # no row, or rests that only a trial ends
+        ended: list[str] = []
+
+        def ends(callers: dict[str, Health]) -> None:
+            ended[:] = [name for name in callers if ticket and name == who and callers[name].mark == ticket]
+            for name in [name for name, health in callers.items() if not health.until] + ended:
+                del callers[name]
+
+        return self._change(version, ends) is not None and bool(ended)
+
+    def failed(self, version: Version, problem: SigilError, ticket: str = "", caller: str = "") -> bool:
         """A call failed; True when the version is degraded by it. What is not its own failure leaves everything as it is."""
+        who, now = caller or owner(version), self._clock()
         if not own(problem):
-            self.undecided(version, ticket)
+            self.undecided(version, ticket, who)
             return False
-        if ticket:
-            self._fail_trial(version, problem.code, ticket)
-            return False
-        for _ in range(RACES):
-            with suppress(Conflict):
-                return self._count(version, problem.code)
-        return False  # many fail at once: the others count
 
-    def undecided(self, version: Version, ticket: str) -> None:
+        def counts(callers: dict[str, Health]) -> None:
+            before = callers.get(who, WELL)
+            if ticket and before.mark == ticket:
+                callers[who] = Health(before.failures + 1, now, now + REST_SECONDS, 0.0, problem.code)
+            if ticket or before.until:
+                return  # it rests already, or is being tried: this call began before
+            failures = before.failures + 1 if now - before.at < FORGET_SECONDS else 1
+            _make_room(callers, who, owner(version))
+            callers[who] = Health(failures, now, now + REST_SECONDS if failures >= FAILURES else 0.0, 0.0, problem.code)
+
+        after = self._change(version, counts)  # None as well when many fail at once: the others count
+        return bool(after and after[who].until) and not ticket
+
+    def undecided(self, version: Version, ticket: str, caller: str = "") -> None:
         """A call told nothing of the capability: if it was a trial, the next call may try."""
-        seen = self._tried(version, ticket)
-        if seen:
-            with suppress(Conflict):
-                self._write(_key(version), replace(seen.health, trial=0.0), seen)
+        who = caller or owner(version)
 
-    def health(self, version: Version) -> Health:
-        """How a version does, as of the last second."""
-        return self._glance(version).health
+        def leaves(callers: dict[str, Health]) -> None:
+            if who in callers and callers[who].mark == ticket:
+                callers[who] = replace(callers[who], trial=0.0, mark="")
 
-    def _forget(self, version: Version, token: str) -> bool:
-        """Whether what stood there under `token` is gone by this."""
-        try:
-            self._kv.delete(_key(version), expect=token)
-        except Conflict:
-            return False
-        self._keep(_key(version), _Seen(WELL, "", self._clock()))
-        return True
+        if ticket:
+            self._change(version, leaves)
 
-    def _fail_trial(self, version: Version, code: str, ticket: str) -> None:
-        seen, now = self._tried(version, ticket), self._clock()
-        if seen:
-            with suppress(Conflict):
-                self._write(_key(version), Health(seen.health.failures + 1, now, now + REST_SECONDS, 0.0, code), seen)
+    def health(self, version: Version, caller: str = "") -> Health:
+        """How a version does for a caller, as of the last second."""
+        return self._glance(version).callers.get(caller or owner(version), WELL)
 
-    def _tried(self, version: Version, ticket: str) -> _Seen | None:
-        """What stands, as long as this ticket's trial is the one that goes on."""
-        seen = self._read(_key(version)) if ticket else None
-        return seen if seen and seen.token == ticket else None
-
-    def _count(self, version: Version, code: str) -> bool:
-        now, seen = self._clock(), self._read(_key(version))
-        if seen.health.until:
-            return False  # it rests already, or is being tried: this call began before
-        failures = seen.health.failures + 1 if now - seen.health.at < FORGET_SECONDS else 1
-        opens = failures >= FAILURES
-        self._write(_key(version), Health(failures, now, now + REST_SECONDS if opens else 0.0, 0.0, code), seen)
-        return opens
-
-    def _degraded(self, version: Version, health: Health) -> Refused:
+    def _degraded(self, version: Version, health: Health, who: str) -> Refused:
         wait = max(health.until - self._clock(), 1.0)
         message = f"it failed {health.failures} times in a row (the last time with {health.code}) and rests"
-        others = f"try again in {wait:.0f} s, or run an older version: `sigil rollback {version.name}`"
-        return Refused("EDEGRADED", message, source=version.name, suggestion=others, retry_after=wait)
+        older = f", or run an older version: `sigil rollback {version.name}`" if who == owner(version) else ""
+        return Refused("EDEGRADED", message, source=version.name, suggestion=f"try again in {wait:.0f} s{older}", retry_after=wait)
+
+    def _change(self, version: Version, change: Callable[[dict[str, Health]], None]) -> Callers | None:
+        """Write what `change` makes of the callers that stand at that moment; None when that is nothing new, or too many write."""
+        key = _key(version)
+        for _ in range(RACES):
+            seen = self._read(key)
+            callers = dict(seen.callers)
+            change(callers)
+            if callers == seen.callers:
+                return None
+            with suppress(Conflict):
+                self._write(key, callers, seen)
+                return callers
+        return None
 
     def _glance(self, version: Version) -> _Seen:
         seen = self._seen.get(_key(version))
@@ -178,19 +201,30 @@ class Breaker:
 
     def _read(self, key: Key) -> _Seen:
         item = self._kv.get(key)
-        health = Health(**orjson.loads(item.value)) if item else WELL
-        return self._keep(key, _Seen(health, item.version if item else "", self._clock()))
+        rows = orjson.loads(item.value) if item else {}
+        callers = {who: Health(**row) for who, row in rows.items() if isinstance(row, dict)}
+        return self._keep(key, _Seen(callers, item.version if item else "", self._clock()))
 
-    def _write(self, key: Key, health: Health, over: _Seen) -> str:
-        token = self._kv.put(key, orjson.dumps(asdict(health)), expect=over.token or ABSENT, ttl=KEPT_SECONDS)
-        self._keep(key, _Seen(health, token, self._clock()))
-        return token
+    def _write(self, key: Key, callers: Callers, over: _Seen) -> None:
+        if callers:
+            body = orjson.dumps({who: asdict(health) for who, health in callers.items()})
+            token = self._kv.put(key, body, expect=over.token or ABSENT, ttl=KEPT_SECONDS)
+        else:
+            self._kv.delete(key, expect=over.token)
+            token = ""
+        self._keep(key, _Seen(callers, token, self._clock()))
 
     def _keep(self, key: Key, seen: _Seen) -> _Seen:
         if len(self._seen) >= SEEN_MOST and key not in self._seen:
             self._seen.clear()  # all of it is read again when it is needed
         self._seen[key] = seen
         return seen
+
+
+def _make_room(callers: dict[str, Health], who: str, kept: str) -> None:
+    others = sorted((health.at, name) for name, health in callers.items() if name not in (who, kept))
+    for _, name in others[: max(len(others) + 2 - CALLERS_MOST, 0)]:
+        del callers[name]
 
 
 def _key(version: Version) -> Key:

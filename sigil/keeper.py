@@ -57,8 +57,8 @@ class Moved(Protocol):
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
         """Capabilities as one file."""
 
-    def import_bundle(self, body: bytes, caller: Caller) -> Sequence[Deployed]:
-        """What `export` wrote, checked and deployed; an owner's act."""
+    def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> Sequence[Deployed]:
+        """What `export` wrote, checked and deployed; an owner's act. `public`: stay so; `replace`: over what keeps something here."""
 
 
 class Granting(Protocol):

@@ -8,7 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sigil import heads, marks, statistics
+import orjson
+
+from sigil import heads, marks, remains, statistics
 from sigil.audit import Audit
 from sigil.errors import Conflict
 from sigil.heads import Standing
@@ -76,17 +78,34 @@ class Lifetimes:
         head = self._head(namespace, name)
         if head is None or head.standing.removed or not heads.expired(head.record, self._clock()):
             return 0  # it was removed, or another version runs
-        lasting = self._kv.scan(keys.version(namespace, name, 0).partition, f"{name}#", limit=1)
+        granted = self._kv.get(keys.grants(namespace, namespace, name))
         try:
-            if not lasting:  # else an older version may be brought back by hand
-                self._kv.delete(keys.capability(namespace, name), expect=head.token)
-                statistics.forget(self._kv, namespace, name)
+            self._end(head)
         except Conflict:
             return 0
+        if granted:
+            self._ungrant(head, granted)
         marks.follow(self._kv, namespace, name, self._clock())
         self._kv.put(keys.generation(namespace), b"")
         self._audit.note(namespace, "expire", name=name, version=head.record["version"], digest=head.record["digest"])
         return 1
+
+    def _end(self, head: _Head) -> None:
+        """An older version that lasts runs again; where there is none the name goes, unless a withdrawn one may be brought back by hand."""
+        key = keys.capability(head.namespace, head.name)
+        older = remains.succeeded(self._kv, head.standing, head.record, self._clock())
+        if older:
+            self._kv.put(key, older, expect=head.token)
+        elif not self._kv.scan(keys.version(head.namespace, head.name, 0).partition, f"{head.name}#", limit=1):
+            self._kv.delete(key, expect=head.token)
+            statistics.forget(self._kv, head.namespace, head.name)
+
+    def _ungrant(self, head: _Head, granted: Item) -> None:
+        """What was granted to the version that ended ends with it: whoever deploys it again is somebody else."""
+        key = keys.grants(head.namespace, head.namespace, head.name)
+        left = [row for row in orjson.loads(granted.value) if row["digest"] != head.record["digest"]]
+        with suppress(Conflict):  # an owner grants something at this moment; a deploy of that version takes it away too
+            self._kv.put(key, orjson.dumps(left), expect=granted.version)
 
     def _idle_in(self, namespace: str) -> int:
         statistics.fold(self._kv, namespace, self._clock())

@@ -154,7 +154,7 @@ class Manifest(_Part):
     @property
     def pure(self) -> bool:
         """Whether a call whose answer was lost may simply run again."""
-        return self.idempotent or self.permissions.none
+        return self.idempotent or (self.permissions.none and not self.requires)
 
     @property
     def seconds_to_live(self) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sigil import heads
+from sigil import heads, remains
 from sigil.errors import Conflict
 from sigil.heads import Standing
 from sigil.kv import ABSENT, KV, Item, keys
@@ -26,7 +26,7 @@ def follow(kv: KV, namespace: str, name: str, now: float) -> None:
     for _ in range(RACES):
         mark = kv.get(keys.public(namespace, name))
         head = kv.get(keys.capability(namespace, name))
-        wanted = wants(*heads.split(head.value), now) if head else None
+        wanted = wants(*heads.split(remains.at(kv, head.value, now)), now) if head else None
         if wanted == (mark.value if mark else None):
             return
         _write(kv, namespace, name, (mark, wanted))

@@ -13,8 +13,10 @@ from sigil.bundle import Entry
 from sigil.catalog import Catalog
 from sigil.deploying import RACES, Deployer
 from sigil.errors import Conflict, Refused, UsageError
+from sigil.grants import Grantbook
 from sigil.heads import Step
 from sigil.kv import KV
+from sigil.manifest import Package
 from sigil.protocol import Caller, Ref, is_name
 from sigil.quotas import SESSION_MARK, Room, claim_of
 from sigil.records import Head, Record
@@ -31,6 +33,7 @@ class Mover:
         self._deployer = deployer
         self._clock = clock
         self._room = room
+        self._grantbook = Grantbook(kv, clock)
         self._audit = Audit(kv, clock)
 
     def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> tuple[Record, bool]:
@@ -55,17 +58,43 @@ class Mover:
 
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
         """The bundle of what these refs mean."""
-        records = [self._catalog.resolve(Ref.parse(ref), caller) for ref in refs]
+        records = [self._exported(Ref.parse(ref), caller) for ref in refs]
         return bundle.pack([Entry(record, self._artifacts.get(record.source)) for record in records])
 
-    def import_bundle(self, body: bytes, caller: Caller) -> list[tuple[Record, bool]]:
-        """What a bundle holds becomes the caller's own; each record, and whether it is new. Nothing of it runs, and no test either."""
+    def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> list[tuple[Record, bool]]:
+        """What a bundle holds becomes the caller's own; each record, and whether it is new. Nothing of it runs, and no test either.
+
+        Unless `public`, what is public in the bundle is the caller's alone here, and so another digest. `replace`: also what would read
+        what another capability of its name has stored.
+        """
         demand_owner(caller, "imports")
         done = []
-        for package in bundle.unpack(body):
+        packages = [package if public else _private(package) for package in bundle.unpack(body)]
+        for package in () if replace else packages:
+            self._demand_no_store(package, caller)
+        for package in packages:
             standing = self._deployer.standing(package, caller)
             done.append((standing, False) if standing else (self._deployer.admit(package, caller), True))
         return done
+
+    def _exported(self, ref: Ref, caller: Caller) -> Record:
+        """What `ref` means to the caller; `Refused` EPERM for another namespace's, whose source is not shown."""
+        record = self._catalog.resolve(ref, caller)
+        if record.namespace not in caller.sees:
+            raise Refused("EPERM", f"it is {record.namespace}'s, whose owners export it", source=record.name)
+        return record
+
+    def _demand_no_store(self, package: Package, caller: Caller) -> None:
+        """`Refused` EEXIST when what is imported would go on with the store of another capability of its name."""
+        head = self._catalog.head(caller.target, package.manifest.name)
+        if not package.manifest.permissions.kv or head is None or head.removed:
+            return
+        if self._catalog.known(caller.target, package.manifest.name, package.digest):
+            return  # it is this very one's
+        if any(record.manifest.permissions.kv for record in (head.record, *self._catalog.versions(head))):
+            name = package.manifest.name
+            message = f"it would have what {name} has stored here"
+            raise Refused("EEXIST", message, source=name, suggestion=f"`sigil remove {name}` first, which forgets that")
 
     def _source(self, name: str, caller: Caller, session: str) -> Head | None:
         if session or caller.session:
@@ -84,15 +113,13 @@ class Mover:
     def _published(self, record: Record, caller: Caller, over: bool) -> tuple[Record, bool]:
         for _ in range(RACES):
             head = self._catalog.head(caller.namespace, record.name)
-            standing = head.record if head and self._catalog.runs(head) else None
-            if standing and standing.digest == record.digest:
+            standing = self._standing(record, head, over)
+            if standing:
                 return standing, False
-            if standing and not over and (standing.author, standing.session) != (record.author, record.session):
-                raise Refused(
-                    "EEXIST", f"{record.name} stands there already", source=record.name, suggestion="--replace puts it in its place"
-                )
             number, store = (head.latest if head else 0) + 1, record.store or record.namespace
             moved = dataclasses.replace(record, namespace=caller.namespace, version=number, store=store)
+            if self._catalog.known(moved.namespace, moved.name, moved.digest) is None:
+                self._grantbook.forget(moved.namespace, moved.name, moved.digest)
             try:
                 with self._room.taken(caller.namespace, claim_of(moved, head)):
                     self._catalog.save(moved, head, Step(moved.version, self._clock(), caller.author, "publish"))
@@ -103,9 +130,36 @@ class Mover:
             return moved, True
         raise Conflict(f"{record.name} is being deployed by somebody else at this moment")
 
+    def _standing(self, record: Record, head: Head | None, over: bool) -> Record | None:
+        """What runs under this very digest already; `Refused` when the name is held by what must not be replaced, withdrawn or not."""
+        held = head.record if head and not head.removed and self._catalog.alive(head.record) else None
+        same = held is not None and held.digest == record.digest
+        if head and same and not head.yanked:
+            return held
+        if record.manifest.public and not (held and held.manifest.public):
+            raise _too_wide(record)
+        if held and not over and (same or (held.author, held.session) != (record.author, record.session)):
+            message = f"{record.name} was withdrawn there" if same else f"{record.name} stands there already"
+            raise Refused("EEXIST", message, source=record.name, suggestion="--replace puts it in its place")
+        return None
+
     def _leave(self, source: Head) -> None:
         try:
             self._catalog.remove(source)
         except Conflict:
             return  # the chat has a newer one by now, which stays its own
+        self._grantbook.revoke(source.record.namespace, source.record.name)
         statistics.forget(self._kv, source.record.namespace, source.record.name)
+
+
+def _too_wide(record: Record) -> Refused:
+    message = "other namespaces could call it: what a chat made is published for the agent alone"
+    suggestion = "have the chat deploy it without `public`; an owner deploys it with it"
+    return Refused("EPERM", message, source=record.name, suggestion=suggestion)
+
+
+def _private(package: Package) -> Package:
+    """The package for its owner alone."""
+    if not package.manifest.public:
+        return package
+    return Package(package.manifest.model_copy(update={"public": False}), package.code)

@@ -6,16 +6,24 @@ import re
 from typing import NamedTuple
 
 from sigil.errors import UsageError
+from sigil.kv import keys
 from sigil.protocol import Caller, Json, is_name
 
-_GRANT = re.compile(r"([0-9]):([^:]{1,200}):([^:]{1,20}:[0-9a-f]{1,128}):(waits|stands)", re.ASCII)
+CHAT_MARK = "~"
+"""What the namespace of a single chat has in its name, see `Caller.own`."""
+
+_GRANT = re.compile(r"([0-9]):([^:]{1,200}):([^:]{1,20}:[0-9a-f]{1,128}):(waits|stands)(?::([\w.~:@+=%-]{1,2000}))?", re.ASCII)
 _KEY = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 
 class GrantPlace(NamedTuple):
-    """A row of the grants: which of the namespaces that the caller sees, and what of it. In the order of the list."""
+    """A row of the grants: which of the namespaces that the caller sees, and what of it. In the order of the list.
+
+    `chat`: of the agent's other chats, which come behind those namespaces, the one that has it, as keys spell it.
+    """
 
     namespace: int = -1
+    chat: str = ""
     name: str = ""
     digest: str = ""
     stands: bool = False
@@ -23,12 +31,25 @@ class GrantPlace(NamedTuple):
 
 def of_grant(row: dict[str, Json], caller: Caller) -> GrantPlace:
     """The place of a row that `Granting.rows` gave to `caller`."""
-    return GrantPlace(caller.sees.index(row["namespace"]), row["capability"], row["digest"], row["state"] == "stands")
+    return GrantPlace(*of_namespace(row["namespace"], caller), row["capability"], row["digest"], row["state"] == "stands")
+
+
+def of_namespace(namespace: str, caller: Caller) -> tuple[int, str]:
+    """Where a namespace stands among those of the list: its number, and for another chat of the agent's the chat."""
+    if namespace in caller.sees:
+        return caller.sees.index(namespace), ""
+    return len(caller.sees), keys.escape(chat_of(namespace))
+
+
+def chat_of(namespace: str) -> str:
+    """The chat whose own namespace it is, empty for an agent's."""
+    return namespace.partition(CHAT_MARK)[2]
 
 
 def written(place: GrantPlace) -> str:
     """The place as a page's `next` has it."""
-    return f"{place.namespace}:{place.name}:{place.digest}:{'stands' if place.stands else 'waits'}"
+    chat = f":{place.chat}" if place.chat else ""
+    return f"{place.namespace}:{place.name}:{place.digest}:{'stands' if place.stands else 'waits'}{chat}"
 
 
 def grant_after(text: str) -> GrantPlace:
@@ -38,7 +59,7 @@ def grant_after(text: str) -> GrantPlace:
     found = _GRANT.fullmatch(text)
     if not found or not is_name(found[2]):
         raise nowhere()
-    return GrantPlace(int(found[1]), found[2], found[3], found[4] == "stands")
+    return GrantPlace(int(found[1]), found[5] or "", found[2], found[3], found[4] == "stands")
 
 
 def key_after(text: str) -> str:

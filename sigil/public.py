@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sigil import marks
+from sigil import marks, remains
 from sigil.errors import Refused
-from sigil.kv import KV, keys
+from sigil.kv import KV, Item, keys
 from sigil.protocol import LIBRARY, TOOL_LIMIT, Offer, is_name, tool_of
 from sigil.records import Head, Record, head_of
 
@@ -33,11 +34,29 @@ def demand_name(namespace: str, name: str) -> None:
         raise Refused("ENAME", message, source=name, suggestion="choose a shorter name, or leave `public` out")
 
 
+def alive(record: Record, now: float) -> bool:
+    """Whether its time has not run out."""
+    return record.expires_at is None or record.expires_at > now
+
+
+def head_at(kv: KV, namespace: str, name: str, now: float) -> Head | None:
+    """The head of a name as it stands at this moment, None when there is none: see `at`."""
+    item = kv.get(keys.capability(namespace, name))
+    return at(kv, item, now) if item else None
+
+
+def at(kv: KV, item: Item, now: float) -> Head:
+    """A head as it stands at this moment: where the version that ran had an end, an older one that lasts takes its place by itself."""
+    head = head_of(item.value, item.version)
+    return head if alive(head.record, now) else head_of(remains.at(kv, item.value, now), item.version)
+
+
 class Publics:
     """Which capabilities are public, as the store says."""
 
-    def __init__(self, kv: KV) -> None:
+    def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
+        self._clock = clock
 
     def all(self) -> Iterator[tuple[str, str, str]]:
         """(namespace, name, digest) of every mark."""
@@ -49,10 +68,10 @@ class Publics:
         return head.record if head else None
 
     def head(self, namespace: str, name: str) -> Head | None:
-        """The head of a public name."""
-        item = self._kv.get(keys.capability(namespace, name))
-        head = head_of(item.value, item.version) if item else None
-        return head if head and not head.removed and not head.yanked and head.record.manifest.public else None
+        """The head of a public name that runs."""
+        head = head_at(self._kv, namespace, name, self._clock())
+        runs = head and not head.removed and not head.yanked and alive(head.record, self._clock())
+        return head if head and runs and head.record.manifest.public else None
 
     def generation(self) -> str:
         """A token that changes whenever a public capability does."""

@@ -116,15 +116,12 @@ class Room:
         return [_Held(row["mark"], row["until"], Claim(**row["claim"])) for row in rows if now < row["until"] <= now + 2 * HOLD_SECONDS]
 
     def _change(self, namespace: str, change: Callable[[list[_Held]], list[_Held]]) -> None:
-        key = keys.room(namespace)
+        key = keys.room(namespace)  # never deleted: whoever read that there is none must not find it so again when others have stored since
         for attempt in range(RACES):
             item = self._kv.get(key)
             rows = [asdict(held) for held in change(self._others(item))]
             try:
-                if rows:
-                    self._kv.put(key, orjson.dumps(rows), expect=item.version if item else ABSENT, ttl=2 * HOLD_SECONDS)
-                elif item:
-                    self._kv.delete(key, expect=item.version)
+                self._kv.put(key, orjson.dumps(rows), expect=item.version if item else ABSENT, ttl=2 * HOLD_SECONDS)
             except Conflict:
                 time.sleep(random.uniform(0, PAUSE_SECONDS) * min(attempt, 5))
                 continue

@@ -12,7 +12,7 @@ from sigil.audit import Audit
 from sigil.books import Books
 from sigil.catalog import Catalog, Record
 from sigil.deploying import Deployer
-from sigil.errors import Refused, SigilError, UsageError
+from sigil.errors import Refused, SigilError, UsageError, one_line
 from sigil.execution import Execution
 from sigil.facilities import Standing, Way, Web, to_the_web
 from sigil.finder import Finder
@@ -70,7 +70,7 @@ class LocalRegistry:
         self._sandbox = sandbox
         self._clock = clock
         self._rules = rules
-        self._finder = Finder(self._catalog, Publics(kv))
+        self._finder = Finder(self._catalog, Publics(kv, clock))
         self._breaker = Breaker(kv, clock)
         self._statistics = Statistics(kv, clock)
         self._audit = Audit(kv, clock)
@@ -96,7 +96,7 @@ class LocalRegistry:
         record = self._catalog.resolve(Ref.parse(ref), caller)
         use = self._statistics.of(record.namespace, record.name)
         head = self._catalog.head(record.namespace, record.name)
-        stands = report.standing(head, record, self._breaker.health(record), self._clock())
+        stands = report.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
         own = {"pending": [*self._pending(record, caller)], "source": self._source(record)}
         everything = {**report.row(record), **stands, **report.use(use), **report.detail(record), **own}
         if record.namespace in caller.sees:
@@ -106,20 +106,20 @@ class LocalRegistry:
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """See `Registry.deploy`. The same digest again is no second deploy."""
-        return self.deploy_package(parse_flat(spec), caller)
+        return self.deploy_package(_read(spec), caller)
 
     def deploy_package(self, package: Package, caller: Caller) -> Deployed:
         """Check, test and activate a package; nothing is stored unless all of it holds."""
         standing = self._deployer.standing(package, caller)
         if standing:
-            self._catalog.wake(standing.namespace, standing.name)
+            standing = self._catalog.again(standing, caller)
             return self._deployed(standing, caller, created=False, passed=len(standing.manifest.tests))
         record, passed = self._deployer.deploy(package, caller)
         return self._deployed(record, caller, created=True, passed=passed)
 
     def stands(self, spec: Mapping[str, Json], caller: Caller) -> bool:
         """Whether this very digest runs already."""
-        return self._deployer.standing(parse_flat(spec), caller) is not None
+        return self._deployer.standing(_read(spec), caller) is not None
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its own."""
@@ -142,7 +142,7 @@ class LocalRegistry:
                 record = head.record
                 if record.name not in shown and self._catalog.runs(head) and caller.reaches(namespace, record.name):
                     shown.add(record.name)
-                    stands = report.standing(head, record, self._breaker.health(record), self._clock())
+                    stands = report.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
                     yield {**report.row(record), **stands, **report.use(uses.get(record.name))}
 
     def status(self, caller: Caller) -> Row:
@@ -214,9 +214,10 @@ class LocalRegistry:
         """See `Mover.export`."""
         return self._mover.export(refs, caller)
 
-    def import_bundle(self, body: bytes, caller: Caller) -> Sequence[Deployed]:
+    def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> Sequence[Deployed]:
         """See `Mover.import_bundle`."""
-        return [self._deployed(record, caller, created=created, passed=0) for record, created in self._mover.import_bundle(body, caller)]
+        done = self._mover.import_bundle(body, caller, public=public, replace=replace)
+        return [self._deployed(record, caller, created=created, passed=0) for record, created in done]
 
     def close(self) -> None:
         """Write the statistics and end the sandbox's children."""
@@ -228,7 +229,10 @@ class LocalRegistry:
         """How the sandbox and the store of this process do."""
         started = time.perf_counter()
         self._catalog.generation(namespace)
-        return {"sandbox": dict(self._sandbox.stats()), "store": {"read_ms": round((time.perf_counter() - started) * 1000, 3)}}
+        return {
+            "sandbox": {"path": self._sandbox.told(), **self._sandbox.stats()},
+            "store": {"read_ms": round((time.perf_counter() - started) * 1000, 3)},
+        }
 
     def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
         return waiting(record.manifest, self._grantbook.granted(record, home_of(record.namespace, caller)))
@@ -239,3 +243,12 @@ class LocalRegistry:
     def _source(self, record: Record) -> str | None:
         body = self._artifacts.get(record.source)
         return None if record.manifest.lang in BINARY else body.decode("utf-8", "replace")
+
+
+def _read(spec: Mapping[str, Json]) -> Package:
+    try:
+        return parse_flat(spec)
+    except SigilError as problem:
+        name = spec.get("name")
+        problem.source = problem.source or (one_line(name, 60) if isinstance(name, str) else "") or "deploy"
+        raise

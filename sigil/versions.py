@@ -16,6 +16,7 @@ from sigil.health import Breaker, Version
 from sigil.kv import KV
 from sigil.protocol import Caller, Json, Ref, is_name
 from sigil.records import Head, Record
+from sigil.report import state
 
 RACES = 5
 
@@ -163,7 +164,7 @@ class Versions:
         return head
 
     def _row(self, head: Head, record: Record) -> dict[str, Json]:
-        yanked = record.version in head.standing.yanked
+        yanked, health, now = record.version in head.standing.yanked, self._breaker.health(record), self._clock()
         return {
             "capability": record.name,
             "version": record.version,
@@ -176,7 +177,8 @@ class Versions:
             "bytes": record.size,
             "active": record.version == head.record.version and not yanked,
             "yanked": yanked,
-            "health": self._breaker.health(record).state(self._clock()),
+            "state": state(head, record, health, now),
+            "health": "closed" if health.state(now) == "closed" else "degraded",
         }
 
     def _step(self, record: Record, by: str, action: str) -> Step:

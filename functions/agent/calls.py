@@ -161,8 +161,8 @@ def _deploy(desk: Desk, arguments: dict[str, Json]) -> tuple[str, tuple[Offer, .
     unknown = sorted(set(arguments) - set(SPEC_FIELDS))
     if unknown:
         raise ToolError("EINVAL", f"unknown field {one_line(unknown[0], 40)!r}", suggestion=f"the fields are {', '.join(SPEC_FIELDS)}")
-    if not isinstance(arguments.get("name"), str):
-        raise ToolError("EINVAL", "name is missing", suggestion="lower-case words joined by hyphens")
+    if not isinstance(arguments.get("name"), str | None):
+        raise ToolError("EINVAL", "name is no text", suggestion="lower-case words joined by hyphens, or leave it out")
     done = desk.registry.deploy({name: _unwrapped(name, value) for name, value in arguments.items()}, desk.caller)
     result = {
         "capability": done.offer.name,

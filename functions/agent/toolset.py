@@ -54,7 +54,10 @@ STATIC: tuple[dict[str, Json], ...] = (
             "parameters": {
                 "type": "object",
                 "properties": {
-                    "name": {"type": "string", "description": "Lower-case words joined by hyphens."},
+                    "name": {
+                        "type": "string",
+                        "description": "Lower-case words joined by hyphens; without one it is called t- and a number.",
+                    },
                     "description": {"type": "string", "description": "What it does, in one sentence."},
                     "schema": {"type": "object", "description": "JSON Schema of the input, an object."},
                     "execute": {"type": "string", "description": "The JavaScript body."},
@@ -65,7 +68,7 @@ STATIC: tuple[dict[str, Json], ...] = (
                     "permissions": {"type": "object", "description": 'For example {"clock": true, "http": ["GET api.example.com/v1/"]}.'},
                     "requires": _STRINGS,
                 },
-                "required": ["name", "description", "schema", "execute"],
+                "required": ["description", "schema", "execute"],
             },
         },
     },

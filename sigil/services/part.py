@@ -39,11 +39,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A call that was let in. `ticket`: the breaker's, see `Breaker.admit`; `at`: of the monotonic clock, in seconds."""
+    """A call that was let in. `ticket`: the breaker's, see `Breaker.admit`; `at`: of the monotonic clock, in seconds.
+
+    `caller`: for whom, empty for its owner.
+    """
 
     part: Part
     ticket: str = ""
     at: float = 0.0
+    caller: str = ""
 
 
 class Facilities(Protocol):

@@ -398,8 +398,9 @@ def test_health_says_more_to_who_has_a_token(place: Place) -> None:
     row = place.ask(ADMIN, "GET", "/_health").json()
     assert row["ok"] is True
     assert row["sandbox"]["children"] >= 0
+    assert row["sandbox"]["path"].startswith(("fast: ", "plain, as SIGIL_SANDBOX says"))
     assert row["store"]["read_ms"] >= 0
-    assert {"children", "busy", "calls"} <= set(place.ask(ADMIN, "GET", "/_api/status").json()["sandbox"])
+    assert {"path", "children", "busy", "calls"} <= set(place.ask(ADMIN, "GET", "/_api/status").json()["sandbox"])
 
 
 def test_logs_are_for_who_owns_the_capability(place: Place) -> None:
@@ -428,6 +429,16 @@ def test_a_deploy_token_pauses_between_two_deploys_and_the_admin_does_not(place:
         assert [slow.deploy(ADMIN, name).status_code for name in ("two", "three")] == [201, 201]
         place.clock.now += 5
         assert slow.deploy(token, "four").status_code == 201
+
+
+def test_an_end_without_a_lifetime_that_has_one_is_refused(place: Place) -> None:
+    for headers in ({}, MODEL):
+        body = {"name": "soon", "description": "Soon over.", "execute": "return 1;", "ttl": 60}
+        answer = place.ask(ADMIN, "POST", "/_api/deploy", json=body, headers=headers)
+        assert error(answer) == "400 EMANIFEST"
+        assert answer.json()["error"]["source"] == "soon"
+        assert "an ephemeral capability alone has an end" in answer.json()["error"]["message"]
+        assert place.ask(ADMIN, "POST", "/_api/deploy", json={**body, "type": "ephemeral"}, headers=headers).status_code in (200, 201)
 
 
 def test_logs_of_a_failed_run_reach_owners_alone(place: Place) -> None:
@@ -473,6 +484,14 @@ class TestKeepersVerbsElsewhere:
         assert [(each.offer.name, each.created) for each in brought] == [("grows", True)]
         assert other.run("grows", {}, self.OWNER).output == b"3"
         assert [each.created for each in other.import_bundle(bundle, self.OWNER)] == [False]
+        there.deploy({"name": "open", "execute": "return 1;", "public": True, "permissions": {"kv": True}}, self.OWNER)
+        bundle = there.export(["open"], self.OWNER)
+        other.import_bundle(bundle, self.OWNER)
+        assert other.inspect("open", self.OWNER)["public"] is False
+        with pytest.raises(Refused, match="EEXIST"):
+            other.import_bundle(bundle, self.OWNER, public=True)
+        other.import_bundle(bundle, self.OWNER, public=True, replace=True)
+        assert other.inspect("open", self.OWNER)["public"] is True
         other.close()
 
     def test_an_owner_publishes_what_a_chat_made(self, there: RemoteRegistry) -> None:

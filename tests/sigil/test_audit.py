@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 
@@ -51,7 +52,7 @@ def test_each_namespace_has_a_chain_of_its_own(kv: KV) -> None:
     for namespace in ("main", "main~telegram:1", "a#b", "main"):
         audit.note(namespace, "deploy")
     assert sorted(audit.namespaces()) == ["a#b", "main", "main~telegram:1"]
-    assert audit.verify("main").entries == 2
+    assert audit.verify("main").entries == 3  # what happened in a chat of its own too
     assert audit.verify("nobody").entries == 0
 
 
@@ -149,8 +150,6 @@ def test_a_changed_entry_is_found(kv: KV) -> None:
 
 
 def test_an_entry_that_was_changed_with_its_hash_is_found_by_the_next(kv: KV) -> None:
-    import hashlib
-
     audit = three(kv)
     body = audit.entries("main")[0].body.replace(b"n0", b"n7")
     kv.put(keys.audit("main", 1), json.dumps({"body": body.decode(), "hash": hashlib.sha256(body).hexdigest()}).encode())
@@ -172,6 +171,48 @@ def test_a_missing_end_is_found_and_the_audit_goes_on(kv: KV) -> None:
     assert audit.verify("main").problem
 
 
+def forged(kv: KV, number: int, previous: str, **facts: str) -> str:
+    """Write an entry anew with other facts, its hash made to fit; the hash."""
+    item = kv.get(keys.audit("main", number))
+    assert item
+    fields = {**json.loads(json.loads(item.value)["body"]), "previous": previous, **facts}
+    body = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    kv.put(keys.audit("main", number), json.dumps({"body": body, "hash": digest}).encode())
+    return digest
+
+
+def test_a_last_entry_or_a_whole_chain_that_was_written_anew_is_found(kv: KV) -> None:
+    audit = three(kv)
+    forged(kv, 3, audit.entries("main")[1].hash, name="harmless")
+    assert audit.verify("main").problem == "entry 3 is not the one that was written"
+    previous = ROOT
+    for number in (1, 2, 3):
+        previous = forged(kv, number, previous, name="harmless")
+    assert audit.verify("main").problem == "entry 3 is not the one that was written"
+    audit.note("main", "deploy", name="later")
+    assert audit.verify("main").problem == "entry 4 is missing, or does not follow the one before it"
+
+
+def test_what_happens_in_a_chat_is_found_in_the_agents_audit(kv: KV) -> None:
+    audit = Audit(kv)
+    audit.note("main~telegram:1", "deploy", caller=Caller("main", "telegram:1", author="model"), name="sw")
+    audit.note("main~telegram:1", "expire", name="sw")
+    rows = [entry.row for entry in audit.entries("main")]
+    assert [(row["action"], row["chat"], row["namespace"]) for row in rows] == [
+        ("deploy", "telegram:1", "main"),
+        ("expire", "telegram:1", "main"),
+    ]
+    assert [audit.verify(namespace).problem for namespace in ("main", "main~telegram:1")] == ["", ""]
+    assert all("chat" not in entry.row for entry in audit.entries("main~telegram:1"))
+
+
+def test_every_permission_that_was_granted_stands_there(kv: KV) -> None:
+    asked = [f"http:GET h{number}.example/" for number in range(60)]
+    Audit(kv).note("main", "grant", name="many", permissions=asked)
+    assert Audit(kv).entries("main")[0].fields["permissions"] == asked
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b"null", b'{"body": 1}', b'{"body": "[]", "hash": ""}', b"\xff"])
 def test_damage_is_told_and_stops_nobody(kv: KV, damage: bytes) -> None:
     audit = three(kv)
@@ -186,10 +227,10 @@ def test_damage_is_told_and_stops_nobody(kv: KV, damage: bytes) -> None:
 
 def test_facts_are_bounded_and_clean(kv: KV) -> None:
     audit = Audit(kv)
-    audit.note("main", "deploy", name="x\n\u202ey" * 500, many=["z" * 900] * 100, deep=[["no"]], **{"odd\nname": {"a": 1}})
+    audit.note("main", "deploy", name="x\n\u202ey" * 500, many=["z" * 900] * 105, deep=[["no"]], **{"odd\nname": {"a": 1}})
     fields = audit.entries("main")[0].fields
     assert len(fields["name"]) == 500
     assert "\n" not in fields["name"]
-    assert len(fields["many"]) == 50
+    assert (len(fields["many"]), fields["many"][-1]) == (100, "and 6 more")
     assert fields["odd name"] == "{'a': 1}"
     assert audit.verify("main").problem == ""

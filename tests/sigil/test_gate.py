@@ -76,6 +76,7 @@ def test_each_token_has_a_rate_of_its_own_and_the_admin_none(gate: Gate, tokens:
 
 def test_wrong_tokens_are_bounded_by_address_and_lock_nobody_out(gate: Gate, tokens: Tokens) -> None:
     value, holder = tokens.create(Wish("invoke"), "main")
+    assert admitted(gate, value) == holder.id
     assert {admitted(gate, "wrong", "2001:db8::1") for _ in range(TRIES)} == {"EAUTH"}
     assert admitted(gate, "wrong", "2001:db8::2") == "ERATE"
     assert admitted(gate, made(), "2001:db8::ffff:1") == "ERATE"
@@ -83,6 +84,27 @@ def test_wrong_tokens_are_bounded_by_address_and_lock_nobody_out(gate: Gate, tok
     assert admitted(gate, value, "2001:db8::1") == holder.id
     assert admitted(gate, ADMIN, "2001:db8::1") == "admin"
     assert {admitted(gate, "", "192.0.2.9") for _ in range(2 * TRIES)} == {"EAUTH"}
+
+
+def test_whoever_has_used_up_the_tries_asks_no_store(tokens: Tokens, clock: Clock) -> None:
+    asked: list[int] = []
+
+    def opened() -> Tokens:
+        asked.append(1)
+        return tokens
+
+    gate = Gate(ADMIN, opened, "main", RATE, clock)
+    (value, holder), (other, second) = (tokens.create(Wish("invoke"), "main") for _ in range(2))
+    assert admitted(gate, value) == holder.id
+    codes = [admitted(gate, made()) for _ in range(300)]
+    assert (codes.count("EAUTH"), codes.count("ERATE"), len(asked)) == (TRIES, 300 - TRIES, TRIES + 1)
+    assert admitted(gate, value) == holder.id
+    assert admitted(gate, other) == "ERATE"
+    tokens.revoke(holder.id)
+    assert [admitted(gate, value) for _ in range(2)] == ["ERATE", "ERATE"]
+    assert len(asked) == TRIES + 3
+    clock.now += 1.1
+    assert admitted(gate, other) == second.id
 
 
 def test_a_short_admin_token_cannot_be_guessed_on_and_on(tokens: Tokens, clock: Clock) -> None:

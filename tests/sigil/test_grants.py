@@ -223,6 +223,18 @@ class TestPages:
         assert len(seen) == len(set(seen))
         assert steady <= set(seen)
 
+    def test_what_waits_in_chats_comes_behind_page_by_page(self, desk: Desk) -> None:
+        chats = ("main~a", "main~slack:C1:T#2", "main~telegram:1", "main~telegram:1:2", "main~telegram:9", "main~語 x")
+        for number, namespace in enumerate((*chats, "main", "mainly~a", "bob~a")):
+            desk.deploy("far", namespace)
+            desk.deploy(f"n{number % 3}", namespace)
+            desk.catalog.touch(namespace)
+        rows = [*turned(lambda after: desk.granting.rows(OWNER, after), lambda row: written(of_grant(row, OWNER)), lambda: None)]
+        assert [row["namespace"] for row in rows[:4]] == ["main~telegram:1"] * 2 + ["main"] * 2
+        assert sorted(row["namespace"] for row in rows) == sorted(2 * [*chats, "main"])
+        assert [row.get("chat") for row in rows] == [row["namespace"].partition("~")[2] or None for row in rows]
+        assert rows == list(desk.granting.rows(OWNER))
+
     def test_a_page_may_end_with_what_is_removed_before_the_next(self, desk: Desk) -> None:
         made = [desk.deploy(name) for name in ("a", "b", "c", "d")]
         desk.book.grant(made[3], ALL, "an owner")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,6 +69,25 @@ def test_what_the_model_deploys_is_a_tool_of_the_next_round(home: House, model: 
     assert tell(home, "shout hi") == ["HI"]
     assert outcome(model) == {"ok": "HI"}
     assert tools(model) == ["sigil_query", "sigil_deploy", "cap_shout"]
+
+
+@pytest.mark.parametrize("name", [{}, {"name": None}])
+def test_what_the_model_gives_no_name_has_one_of_its_code(home: House, model: ScriptedModel, name: dict[str, Any]) -> None:
+    unnamed = {field: value for field, value in SHOUT.items() if field != "name"} | name
+    model.then(call(("sigil_deploy", unnamed)), say("made"))
+    tell(home, "shout hi")
+    made = outcome(model)["ok"]["tool"]
+    assert re.fullmatch(r"cap_t_[0-9a-f]{6}", made)
+    model.then(call((made, {"text": "hi"})), say("HI"))
+    tell(home, "again")
+    assert outcome(model) == {"ok": "HI"}
+
+
+def test_an_end_is_no_field_of_a_models_deploy(home: House, model: ScriptedModel) -> None:
+    model.then(call(("sigil_deploy", {**SHOUT, "ttl": 60})), say("no"))
+    tell(home, "shout hi")
+    assert outcome(model)["error"]["code"] == "EINVAL"
+    assert "'ttl'" in outcome(model)["error"]["message"]
 
 
 def test_failures_reach_the_model_in_the_same_words(home: House, model: ScriptedModel) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import struct
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from sigil.artifacts import MemoryArtifacts
 from sigil.bundle import MOST, unpack
-from sigil.errors import SigilError, UsageError
+from sigil.errors import Refused, SigilError, UsageError
 from sigil.kv.memory import MemoryKV
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
@@ -108,6 +110,47 @@ def test_what_comes_in_gets_no_grant_of_what_it_replaces(registry: LocalRegistry
     assert registry.inspect("far", PERSON)["pending"] == []
 
 
+def test_what_is_public_in_a_bundle_is_its_new_owners_alone_unless_asked_for(registry: LocalRegistry, away: LocalRegistry) -> None:
+    digest = away.deploy(spec(public=True), ELSEWHERE).offer.digest
+    body = away.export(["shout"], ELSEWHERE)
+    for _ in range(2):
+        (done,) = registry.import_bundle(body, PERSON)
+        assert registry.inspect("shout", PERSON)["public"] is False
+    assert done.created is False
+    with pytest.raises(UsageError, match="ENOENT"):
+        text(registry, "main/shout", ELSEWHERE)
+    (done,) = registry.import_bundle(body, PERSON, public=True)
+    assert done.offer.digest == digest
+    assert text(registry, "main/shout", ELSEWHERE) == "one"
+
+
+def test_what_comes_in_reads_nothing_that_another_of_its_name_has_stored(registry: LocalRegistry, away: LocalRegistry) -> None:
+    kept = {"permissions": {"kv": True}}
+    registry.deploy(spec("notes", "await env.KV.put('k', 'private')", **kept), PERSON)
+    text(registry, "notes")
+    away.deploy(spec("notes", "return await env.KV.get('k')", **kept), ELSEWHERE)
+    away.deploy(spec("fresh"), ELSEWHERE)
+    body = away.export(["fresh", "notes"], ELSEWHERE)
+
+    with pytest.raises(Refused, match="what notes has stored"):
+        registry.import_bundle(body, PERSON)
+    assert [row["capability"] for row in registry.list(PERSON)] == ["notes"]
+    registry.import_bundle(body, PERSON, replace=True)
+    assert text(registry, "notes") == "private"
+    registry.import_bundle(body, PERSON)
+    registry.remove("notes", PERSON)
+    registry.import_bundle(body, PERSON)
+    assert text(registry, "notes") == "null"
+
+
+def test_nobody_exports_what_is_another_namespaces(registry: LocalRegistry) -> None:
+    registry.deploy(spec(public=True), ELSEWHERE)
+    assert text(registry, "other/shout") == "one"
+    with pytest.raises(Refused, match="whose owners export it"):
+        registry.export(["other/shout"], PERSON)
+    assert registry.export(["other/shout"], ELSEWHERE)
+
+
 Change = Callable[[Files], object]
 
 
@@ -171,6 +214,23 @@ def test_a_compressed_or_doubled_archive_is_none_of_ours(body: bytes) -> None:
     for wrong in (bomb, packed(content, zipfile.ZIP_DEFLATED), target.getvalue(), b"", b"PK", b"x" * 1000):
         with pytest.raises(UsageError):
             unpack(wrong)
+
+
+def test_files_that_lie_in_each_other_are_refused_before_they_are_read(body: bytes) -> None:
+    content = {f"n{number}/code": b"x" * 10_000 for number in range(100)}
+    archive = bytearray(packed({**files(body), **content}))
+    places = [found.start() for found in re.finditer(b"PK\x01\x02", archive)]
+    for place in places[-100:]:  # every one of them is the first one's bytes
+        archive[place + 42 : place + 46] = archive[places[-100] + 42 : places[-100] + 46]
+    short = packed({**files(body), "n0/code": b"x" * 10_000})
+    assert len(short) < 20_000
+    first = re.search(b"PK\x01\x02", bytes(short))
+    assert first
+    nested = bytearray(short[: first.start()] + archive[places[0] : -22])
+    count, size = len(places), len(archive) - 22 - places[0]
+    nested += struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, size, first.start(), 0)
+    with pytest.raises(UsageError, match="overlap"):
+        unpack(bytes(nested))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

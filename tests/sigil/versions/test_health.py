@@ -230,7 +230,7 @@ def test_a_store_that_is_away_in_a_trial_leaves_the_place_to_the_next(registry: 
     clock.now += REST_SECONDS + 1
     record = registry._catalog.active("main", "ways")
     assert record
-    begun = registry._execution._books.begin(registry._facilities.part(record))
+    begun = registry._execution._books.begin(registry._facilities.part(record), "main")
     registry._execution._books.failed(begun, BackendError("EBUSY", "every runner is busy"), blamed=False)
     assert text(registry, "ways") == "well"
 

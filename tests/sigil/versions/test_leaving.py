@@ -298,7 +298,7 @@ def test_what_is_no_longer_public_leaves_the_index_before_its_mark_goes(registry
 
 
 def test_chats_and_the_library_have_no_marks(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
-    registry.deploy(spec(public=True), GUEST)
+    registry.deploy(spec(), GUEST)
     follow(kv, "library", "shout", clock.now)
     assert kv.scan("public") == []
     assert wants(Standing(1), {"version": 1, "digest": "sha256:1", "manifest": {}}, 0.0) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from sigil.kv import KV, keys
 from sigil.kv.redis import RedisKV
 from sigil.kv.sqlite import SqliteKV
 from sigil.lifetimes import IDLE_SECONDS, Lifetimes
+from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 from tests.servers.valkey import shared
 from tests.sigil.versions.conftest import GUEST, PERSON, Clock, Open, spec, text
@@ -81,15 +83,89 @@ def test_what_was_deployed_again_in_the_meantime_is_not_swept(registry: LocalReg
     assert [row["version"] for row in registry.versions("shout", PERSON)] == [2]
 
 
-def test_a_lasting_version_under_an_expired_one_can_be_brought_back(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_a_lasting_version_under_an_expired_one_runs_again_by_itself(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    for execute in ("return 'old'", "return 'lasting'", "return 'withdrawn'"):
+        registry.deploy(spec(execute=execute, public=True), PERSON)
+    size = registry.status(PERSON)["bytes"]
+    registry.yank("shout@3", PERSON)
+    for execute in ("return 'brief'", "return 'briefer'"):
+        registry.deploy(spec(execute=execute, type="ephemeral", ttl=60), PERSON)
+    assert text(registry) == "briefer"
+    ended = clock.now = clock.now + 60
+
+    assert text(registry) == "lasting"
+    clock.now += 1
+    assert Lifetimes(kv, clock).expire() == 1
+    assert (text(registry), shown(registry)) == ("lasting", ["shout"])
+    assert registry.status(PERSON)["bytes"] == size
+    assert actions(kv)[-1] == "expire"
+    last = registry.history("shout", PERSON)[-1]
+    assert last == {"version": 2, "at": ended, "by": "sigil", "action": "expire"}
+    stranger = dataclasses.replace(PERSON, namespace="elsewhere")
+    assert text(registry, "main/shout", stranger) == "lasting"
+    assert registry.deploy(spec(execute="return 'next'"), PERSON).offer.version == 6
+
+
+def test_what_is_written_over_an_expired_version_before_the_sweep_goes_on_from_the_lasting_one(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     registry.deploy(spec(execute="return 'lasting'"), PERSON)
     registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
     clock.now += 61
-    assert Lifetimes(kv, clock).expire() == 1
+    registry.yank("shout@1", PERSON)
+    assert Lifetimes(kv, clock).expire() == 0
     with pytest.raises(UsageError, match="ENOENT"):
         text(registry)
-    registry.rollback("shout", PERSON, 1)
+    registry.yank("shout@1", PERSON, undo=True)
     assert text(registry) == "lasting"
+
+
+def test_others_do_not_have_what_was_public_when_its_time_has_run_out(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    stranger = dataclasses.replace(PERSON, namespace="elsewhere")
+    registry.deploy(spec(public=True), PERSON)
+    registry.deploy(spec(execute="return 'private'"), PERSON)
+    registry.deploy(spec(execute="return 'brief'", public=True, type="ephemeral", ttl=60), PERSON)
+    assert text(registry, "main/shout", stranger) == "brief"
+    clock.now += 61
+    for ref in ("main/shout", "main/shout@1", "main/shout@3"):
+        with pytest.raises(UsageError, match="ENOENT"):
+            text(registry, ref, stranger)
+    assert text(registry) == "private"
+
+
+def test_the_same_deployed_again_lives_on_from_then(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    brief = spec(type="ephemeral", ttl=60)
+    digest = registry.deploy(brief, PERSON).offer.digest
+    clock.now += 50
+    again = registry.deploy(brief, PERSON)
+    assert (again.created, again.offer.version, again.expires_at) == (False, 1, clock.now + 60)
+    clock.now += 50
+    assert Lifetimes(kv, clock).expire() == 0
+    assert [text(registry, ref) for ref in ("shout", "shout@1", f"shout@{digest}")] == ["one"] * 3
+    registry.deploy(brief, dataclasses.replace(PERSON, owner=False, author="model", session="telegram:9"))  # not its to prolong
+    clock.now += 11
+    assert Lifetimes(kv, clock).expire() == 1
+    assert list(registry.list(PERSON)) == []
+
+
+@pytest.mark.parametrize("swept", [True, False])
+@pytest.mark.parametrize("under", [True, False])
+def test_what_was_granted_ends_with_the_version(registry: LocalRegistry, kv: SqliteKV, clock: Clock, swept: bool, under: bool) -> None:
+    asks: dict[str, Any] = {"permissions": {"http": ["GET t.example/"]}}
+    if under:
+        registry.deploy(spec(execute="return 'lasting'", **asks), PERSON)
+        registry.granting.grant("shout", PERSON)
+    brief = spec(type="ephemeral", ttl=60, **asks)
+    registry.deploy(brief, PERSON)
+    assert registry.granting.grant("shout", PERSON)["new"] == []
+    clock.now += 61
+    if swept:
+        assert Lifetimes(kv, clock).expire() == 1
+        assert len(list(registry.granting.rows(PERSON))) == (1 if under else 0)
+    if under:
+        assert registry.inspect("shout", PERSON)["pending"] == []
+
+    assert registry.deploy(brief, Caller("main", token="t")).pending == ("http:GET t.example/",)
 
 
 def test_a_chats_ephemeral_capability_is_swept_from_its_own_namespace(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:

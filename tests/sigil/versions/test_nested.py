@@ -111,7 +111,9 @@ def test_codes_that_the_callee_chose_degrade_nobody(tree: LocalRegistry) -> None
 
 def test_the_blame_goes_down_a_chain(tree: LocalRegistry) -> None:
     tree.deploy(spec("top", "return await env.call('outer', input)", requires=["outer"]), PERSON)
-    assert fails(tree, "top", way="spin").message.startswith("outer: leaf: timed out after")
+    late = fails(tree, "top", way="spin")
+    assert late.code == "ETIMEDOUT"
+    assert late.message.startswith("outer: leaf: timed out after")
     fails(tree, "top", way="throw", times=FAILURES - 1)
     assert [state(tree, name) for name in ("top", "outer", "leaf")] == ["ok", "ok", "degraded"]
 
@@ -164,10 +166,23 @@ def test_a_caller_whose_time_went_into_its_own_mistakes_is_blamed() -> None:
 def test_a_failure_is_let_through_when_it_is_told_as_it_was_heard() -> None:
     outer, leaf = part("outer", 1_000), part("leaf", 1_000)
     root = Link(outer, 1_000, outer)
-    root.told.append(Passed(LATE, f"leaf: {LATE.message}", leaf))
-    assert blamed(root, ToolError("EGUEST", f"leaf: {LATE.message}")) == "leaf"
-    assert blamed(root, ToolError("ETHROWN", f"leaf: {LATE.message}")) == "outer"
-    assert blamed(root, ToolError("EGUEST", f"sadly, leaf: {LATE.message}")) == "outer"
+    root.told.append(Passed(ToolError("EODD", "no"), "leaf: no", leaf))
+    assert blamed(root, ToolError("EGUEST", "leaf: no")) == "leaf"
+    assert blamed(root, ToolError("ETHROWN", "leaf: no")) == "outer"
+    assert blamed(root, ToolError("EGUEST", "sadly, leaf: no")) == "outer"
+
+
+@pytest.mark.parametrize("trouble", [BackendError("EBUSY", "every runner is busy"), LATE])
+def test_nobody_is_blamed_for_what_the_machinery_did_however_it_is_told_on(trouble: SigilError) -> None:
+    outer, leaf = part("outer", 1_000), part("leaf", 1_000)
+    root, top = Link(outer, 1_000, outer), Link(part("top", 1_000), 1_000, outer)
+    root.told.append(Passed(trouble, f"leaf: {trouble.message}", None if isinstance(trouble, BackendError) else leaf))
+    assert blamed(root, ToolError("ETHROWN", "I cannot go on")) == ""
+    top.told.append(Passed(ToolError("ETHROWN", "I cannot go on"), "outer: I cannot go on", root.blame, host=root.troubled))
+    assert blamed(top, ToolError("ETHROWN", "sadly, neither can I")) == ""
+    mine = Link(outer, 1_000, outer)
+    mine.told.append(Passed(LATE, f"leaf: {LATE.message}", outer))  # it had given the other one no time
+    assert blamed(mine, ToolError("ETHROWN", "I cannot go on")) == "outer"
 
 
 def test_whoever_begins_a_tree_that_is_too_large_is_blamed_for_it(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,9 +212,14 @@ def test_nobody_is_blamed_for_a_store_that_is_away(opened: Open, kv: SqliteKV, t
     registry = opened(store)
     registry.deploy(spec("leaf", "return await env.KV.get('k')", permissions={"kv": True}), PERSON)
     registry.deploy(spec("outer", THROUGH, requires=["leaf"]), PERSON)
+    sulks = f"try {{ {THROUGH} }} catch (e) {{ throw new Error('I cannot go on') }}"
+    registry.deploy(spec("sulks", sulks, requires=["leaf"]), PERSON)
     store.away = True
-    fails(registry, times=FAILURES + 1)
-    assert (state(registry, "leaf"), state(registry, "outer")) == ("ok", "ok")
+    through = fails(registry, times=FAILURES + 1)
+    assert (type(through), through.code, through.message) == (BackendError, "EUNAVAILABLE", "leaf: the store is away")
+    assert fails(registry, "leaf").code == "EUNAVAILABLE"
+    assert fails(registry, "sulks", times=FAILURES).code == "ETHROWN"
+    assert {state(registry, name) for name in ("leaf", "outer", "sulks")} == {"ok"}
     store.close()
 
 
@@ -262,7 +282,7 @@ def test_what_another_namespaces_capability_says_is_not_the_callers_to_read(regi
     assert registry.run("outer", {}, PERSON).logs == ()
     assert fails(registry, way="throw").logs == ()
     fails(registry, way="throw", times=FAILURES - 1)
-    assert (state(registry, "leaf", BOB), state(registry, "outer")) == ("degraded", "ok")
+    assert (state(registry, "bob/leaf"), state(registry, "leaf", BOB), state(registry, "outer")) == ("degraded", "ok", "ok")
 
 
 def test_a_chats_capability_cannot_degrade_the_library_by_its_own_limits(registry: LocalRegistry) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
 
 import pytest
 
 from sigil.cooldown import Cooldown
-from sigil.errors import Refused
+from sigil.errors import Refused, UsageError
 from sigil.kv.redis import RedisKV
 from sigil.kv.sqlite import SqliteKV
 from tests.servers.valkey import shared
@@ -77,16 +79,50 @@ def test_a_publication_needs_room_too(opened: Open, kv: SqliteKV) -> None:
 def test_a_token_deploys_once_in_five_seconds(where: str, kv: SqliteKV, clock: Clock) -> None:
     shared().do("FLUSHALL")
     store = kv if where == "sqlite" else RedisKV(shared().url, clock)
-    Cooldown(store, clock).demand("k1")
-    clock.now += 2
-    with pytest.raises(Refused) as caught:
-        Cooldown(store, clock).demand("k1")
-    assert (caught.value.code, caught.value.retry_after) == ("ERATE", 3)
-    Cooldown(store, clock).demand("k2")
-    clock.now += 3
-    Cooldown(store, clock).demand("k1")
-    clock.now -= 1_000  # somebody set the clock
-    Cooldown(store, clock).demand("k1")
+
+    def deploys(who: str) -> AbstractContextManager[None]:
+        return Cooldown(store, clock).turn(who, "shout")
+
+    with deploys("k1"):
+        clock.now += 2
+        with pytest.raises(Refused) as caught, deploys("k1"):
+            pass
+    assert (caught.value.code, caught.value.source, caught.value.retry_after) == ("ERATE", "shout", 3)
+    with deploys("k2"):
+        clock.now += 3
+    with deploys("k1"):
+        clock.now -= 1_000  # somebody set the clock
+    with deploys("k1"):
+        pass
+
+
+def test_a_turn_is_given_back_and_nobody_elses(kv: SqliteKV, clock: Clock) -> None:
+    cooldown = Cooldown(kv, clock)
+    with pytest.raises(UsageError), cooldown.turn("k1", "shout"):
+        raise UsageError("EINVAL", "no")
+    with suppress(UsageError), cooldown.turn("k1", "shout"):
+        clock.now += 6
+        with cooldown.turn("k1", "shout"):  # another one, while the first takes long
+            pass
+        raise UsageError("EINVAL", "no")
+    with pytest.raises(Refused, match="ERATE"), cooldown.turn("k1", "shout"):
+        pass
+
+
+@pytest.mark.parametrize("where", ["sqlite", "redis"])
+def test_of_many_turns_at_once_so_many_are_given(where: str, kv: SqliteKV, clock: Clock) -> None:
+    shared().do("FLUSHALL")
+    store = kv if where == "sqlite" else RedisKV(shared().url, clock)
+
+    def taken(number: int) -> bool:
+        try:
+            with Cooldown(store, clock).turn("k1", "shout", 3):
+                return True
+        except Refused:
+            return False
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(taken, range(6))) == 3
 
 
 def test_a_deploy_under_a_token_waits_but_for_an_identical_digest(opened: Open, kv: SqliteKV, clock: Clock) -> None:

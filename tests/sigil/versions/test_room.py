@@ -17,7 +17,7 @@ from sigil.kv.redis import RedisKV
 from sigil.kv.sqlite import SqliteKV
 from sigil.manifest import parse_flat
 from sigil.quotas import HOLD_SECONDS, Claim, Quotas, Room, used
-from sigil.records import Record
+from sigil.records import Head, Record
 from tests.servers.valkey import shared
 from tests.sigil.kv.processes import finish, start
 from tests.sigil.versions.conftest import GUEST, OTHER, PERSON, Clock, Open, small, spec
@@ -69,7 +69,9 @@ def test_two_processes_fill_a_namespace_and_not_more(where: str, tmp_path: Path)
     assert held.capabilities == count == sum(map(int, stood))
     assert held.bytes <= count * 100 + 50
     assert held.ephemeral <= count // 2
-    assert kv.get(keys.room("main")) is None
+    left = kv.get(keys.room("main"))
+    assert left is not None
+    assert left.value == b"[]"  # and goes by itself
 
 
 def test_deploys_at_one_moment_do_not_pass_the_limit(opened: Open, kv: SqliteKV) -> None:
@@ -114,6 +116,26 @@ def test_room_that_somebody_took_is_not_given_twice(kv: SqliteKV, clock: Clock) 
         held.demand("other", Claim("two", 10, False))
     held.demand("main", Claim("two", 10, False))
     assert list(catalog.heads("main")) == []
+
+
+def test_who_counted_before_somebody_else_came_and_went_counts_again(kv: SqliteKV, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog, held = room(kv, small(capabilities=1), clock)
+    others, other = room(kv, small(capabilities=1), clock)
+    counted: list[list[Head]] = []
+    count = catalog.heads
+
+    def meanwhile(namespace: str) -> list[Head]:
+        found = list(count(namespace))
+        if not counted:
+            counted.append(found)
+            with other.taken("main", Claim("two", 10, False)):
+                others.save(record("two"), None, Step(1, 0.0, "person", "deploy"))
+        return found
+
+    monkeypatch.setattr(catalog, "heads", meanwhile)
+    with pytest.raises(Refused, match="EQUOTA"), held.taken("main", Claim("one", 10, False)):
+        pass
+    assert counted == [[]]
 
 
 def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(kv: SqliteKV, clock: Clock) -> None:
