@@ -73,9 +73,8 @@ class Catalog:
                 suggestion=f"`sigil versions {ref.name}` shows what there is",
             )
         if record is None:
-            raise UsageError(
-                "ENOENT", "no such capability", source=ref.name, suggestion="`sigil list` and `sigil query` show what there is"
-            )
+            whole = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+            raise UsageError("ENOENT", "no such capability", source=whole, suggestion="`sigil list` and `sigil query` show what there is")
         return record
 
     def find_in(self, namespace: str, ref: Ref) -> Record | None:

@@ -108,7 +108,7 @@ class Execution:
             if grants.services:
                 granted = self._facilities.granted(part, link.home)
                 values = _Values(lambda: self._secrets(part, link.home, granted))
-                rights = _rights(part, granted, values)
+                rights = _rights(link, granted, values)
                 compose = _Composer(self, tree, path, granted).answer
                 desk = Listening(Desk(rights, self._facilities.web, self._facilities.store(part, link.home), compose), link)
             return _scrubbed(self._sandbox.run(part.program, strict.dumps(valid), grants, limits, desk), values.known)
@@ -184,17 +184,18 @@ class _Values:
         return self._values or {}
 
 
-def _rights(part: Part, granted: frozenset[str], values: _Values) -> Rights:
-    wanted = asked(part.manifest)
+def _rights(link: Link, granted: frozenset[str], values: _Values) -> Rights:
+    wanted = asked(link.part.manifest)
     http = {text: http_rule(text.removeprefix(HTTP)) for text in wanted if text.startswith(HTTP)}
     secrets = {text: secret_rule(text.removeprefix(SECRET)) for text in wanted if text.startswith(SECRET)}
     return Rights(
-        part.name,
+        link.part.name,
         tuple(rule for text, rule in http.items() if text in granted),
         tuple(rule for text, rule in http.items() if text not in granted),
         tuple(rule for text, rule in secrets.items() if text in granted),
         tuple(rule for text, rule in secrets.items() if text not in granted),
         values,
+        link.home,
     )
 
 

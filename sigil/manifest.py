@@ -66,7 +66,7 @@ Name = Annotated[str, AfterValidator(_name)]
 Word = Annotated[str, Field(max_length=80), AfterValidator(_clean)]
 Sentence = Annotated[str, Field(max_length=500), AfterValidator(_clean)]
 Words = Annotated[tuple[Word, ...], Field(max_length=40, strict=False)]
-Grantables = Annotated[tuple[Word, ...], Field(max_length=20, strict=False)]
+Grantables = Annotated[tuple[Annotated[str, Field(max_length=200), AfterValidator(_clean)], ...], Field(max_length=20, strict=False)]
 
 
 class _Part(BaseModel):

@@ -94,7 +94,8 @@ class Mover:
         if any(record.manifest.permissions.kv for record in (head.record, *self._catalog.versions(head))):
             name = package.manifest.name
             message = f"it would have what {name} has stored here"
-            raise Refused("EEXIST", message, source=name, suggestion=f"`sigil remove {name}` first, which forgets that")
+            ways = f"`sigil import --replace` takes that over, `sigil remove {name}` forgets it first"
+            raise Refused("EEXIST", message, source=name, suggestion=ways)
 
     def _source(self, name: str, caller: Caller, session: str) -> Head | None:
         if session or caller.session:

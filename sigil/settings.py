@@ -55,7 +55,7 @@ class Settings:
     registry_token: str = setting("SIGIL_TOKEN", "", "the bearer token for the remote registry", secret=True)
     runners: int = setting("SIGIL_RUNNERS", 2, "how many child processes run capabilities")
     rate: int = setting("SIGIL_RATE", 600, "requests a minute for each access token but the admin's; each process counts for itself")
-    deploy_cooldown: float = setting("SIGIL_DEPLOY_COOLDOWN", 5.0, "seconds between two deploys of one access token but the admin's")
+    deploy_cooldown: float = setting("SIGIL_DEPLOY_COOLDOWN", 5.0, "seconds between deploys of a token (not the admin's) or a chat's model")
     capabilities: int = setting("SIGIL_CAPABILITIES", 500, "how many capabilities a namespace may have")
     session_capabilities: int = setting("SIGIL_SESSION_CAPABILITIES", 20, "how many capabilities a chat may have of its own")
     ephemeral: int = setting("SIGIL_EPHEMERAL", 20, "how many ephemeral capabilities may live in a namespace at a time")

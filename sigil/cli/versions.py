@@ -154,6 +154,8 @@ def export(
 def bring(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sigil export` wrote.")],
+    public: Annotated[bool, typer.Option("--public", help="What was public stays so; else it is your own alone.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Also where a name of yours has kept data, which it takes over.")] = False,
 ) -> None:
     """Deploy what such a file holds.
 
@@ -162,7 +164,7 @@ def bring(
     shell = shell_of(context)
     body = _bounded(file)
     with shell.registry(perhaps("sigil list")) as opened:
-        done = opened.registry.import_bundle(body, opened.caller)
+        done = opened.registry.import_bundle(body, opened.caller, public=public, replace=replace)
         if shell.printer.json:
             shell.printer.document({"items": [_brought(one) for one in done]})
             return

@@ -49,7 +49,7 @@ class Rights:
             return
         what = f"{method} {target.scheme}://{target.authority}{target.path}"
         if any(rule.allows(method, target) for rule in self.http_waiting):
-            raise Refused("EPERM", f"{what} waits for an owner's grant: `sigil grant {self.name}{self._where}`")
+            raise Refused("EPERM", f"{what} waits for an owner's grant: {self._way}")
         raise Refused("EPERM", f"{what} is not declared: add permissions.http to the manifest")
 
     def secret(self, name: str, target: Target) -> bool:
@@ -59,11 +59,17 @@ class Rights:
                 raise Refused("EPERM", f"the secret {name} is not set: `sigil secret set {name}{self._where}`")
             return True
         if any(rule.name == name and rule.fits(target) for rule in self.secrets_waiting):
-            raise Refused("EPERM", f"the secret {name} waits for an owner's grant: `sigil grant {self.name}{self._where}`")
+            raise Refused("EPERM", f"the secret {name} waits for an owner's grant: {self._way}")
         if any(rule.name == name for rule in (*self.secrets, *self.secrets_waiting)):
             why = "" if target.scheme == "https" else ": secrets go by https alone"
             raise Refused("EPERM", f"the secret {name} is not for {target.scheme}://{target.authority}{why}")
         return False
+
+    @property
+    def _way(self) -> str:
+        """How an owner grants it: of a chat's own nothing is granted."""
+        chat = self.namespace.partition("~")[2]
+        return f"publish it first: `sigil publish {self.name} --session {chat}`" if chat else f"`sigil grant {self.name}{self._where}`"
 
     @property
     def _where(self) -> str:
