@@ -130,4 +130,4 @@ def test_on_a_disk_that_is_read_only_the_server_does_not_start_and_says_what_to_
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
     assert done.returncode == UNAVAILABLE
-    assert done.stderr.startswith(f"error: the store {tmp_path}/small/uncaged.db: it cannot be opened\nhelp: ")
+    assert done.stderr.startswith(f"error: the store {tmp_path}/small/uncaged.db: it cannot be opened (EUNAVAILABLE)\nhelp: ")
