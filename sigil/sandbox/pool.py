@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
@@ -188,12 +188,17 @@ def _order(program: Program, input: bytes, grants: Grants, limits: Limits) -> Ru
     return Run(
         digest=program.digest,
         linked=program.kind == "js",
-        grants=frozenset(name for name in OWN if getattr(grants, name)) | (grants.services & SERVICES.keys()),
+        grants=_names(grants),
         timeout_ms=min(max(limits.timeout_ms, 1), TIMEOUT_LIMIT_MS),
         memory_bytes=min(max(limits.memory_bytes, 0), MEMORY_BYTES),
         output_bytes=min(max(limits.output_bytes, 0), OUTPUT_LIMIT),
         data=input,
     )
+
+
+@lru_cache(maxsize=256)
+def _names(grants: Grants) -> frozenset[str]:
+    return frozenset(name for name in OWN if getattr(grants, name)) | (grants.services & SERVICES.keys())
 
 
 def _failure(payload: bytes, order: Run) -> SigilError:
