@@ -10,6 +10,10 @@ from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 
 
+NAMED = 5
+"""So many new ones are told by name."""
+
+
 def packages(folder: Path) -> list[Package]:
     """The packages of a folder's subfolders, by name."""
     return [read_folder(path.parent) for path in sorted(folder.glob("*/sigil.toml"))]
@@ -20,8 +24,8 @@ def stock(registry: LocalRegistry, folder: Path | None, caller: Caller, progress
     if folder is None:
         return
     shelf = packages(folder)
-    for package in shelf:
-        if registry.deploy_package(package, caller).created:
-            progress(f"library: {package.manifest.name}")
+    new = [package.manifest.name for package in shelf if registry.deploy_package(package, caller).created]
+    if new:
+        progress(f"library: {', '.join(new) if len(new) <= NAMED else f'{len(new)} capabilities'}")
     for name in registry.keep({package.manifest.name for package in shelf}, caller):
         progress(f"library: {name} is gone")

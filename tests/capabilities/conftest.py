@@ -42,16 +42,16 @@ class Library:
         return ""
 
     def verdicts_of(self, package: Package) -> list[Verdict]:
-        return verdicts(Bench(self.sandbox), package.manifest, _program(package, self.sandbox))
+        return verdicts(Bench(self.sandbox), package.manifest, program_of(package, self.sandbox))
 
 
 @pytest.fixture(scope="session")
 def library(compiled: Path) -> Iterator[Library]:
     sandbox = Sandbox(engine=Path(sigil.__file__).parent / "engine" / "engine.wasm", cache=compiled, children=1)
-    yield Library(sandbox, {package.manifest.name: (package.manifest, _program(package, sandbox)) for package in packages(FOLDER)})
+    yield Library(sandbox, {package.manifest.name: (package.manifest, program_of(package, sandbox)) for package in packages(FOLDER)})
     sandbox.close()
 
 
-def _program(package: Package, sandbox: Sandbox) -> Program:
+def program_of(package: Package, sandbox: Sandbox) -> Program:
     built = build(package, sandbox)
     return Program(built.digest, built.kind, lambda: built.wasm)

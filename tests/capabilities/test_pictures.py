@@ -1,0 +1,153 @@
+"""The capabilities that draw: a QR code says what it was given, and a chart is a document with every number in it."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sigil.protocol import Json
+from tests.capabilities import qr
+from tests.capabilities.conftest import Library
+
+SVG = "{http://www.w3.org/2000/svg}"
+# of the standard's tables 7 and 9, and annex E: data codewords, blocks and error correction codewords of a block; alignment patterns
+STRUCTURE = {
+    (1, "L"): (19, 1, 7, []),
+    (1, "M"): (16, 1, 10, []),
+    (1, "Q"): (13, 1, 13, []),
+    (1, "H"): (9, 1, 17, []),
+    (2, "M"): (28, 1, 16, [6, 18]),
+    (5, "Q"): (62, 4, 18, [6, 30]),
+    (7, "H"): (66, 5, 26, [6, 22, 38]),
+    (9, "M"): (182, 5, 22, [6, 26, 46]),
+    (10, "L"): (274, 4, 18, [6, 28, 50]),
+    (10, "H"): (122, 8, 28, [6, 28, 50]),
+    (27, "M"): (1128, 25, 28, [6, 34, 62, 90, 118]),
+    (32, "H"): (845, 54, 30, [6, 34, 60, 86, 112, 138]),
+    (40, "L"): (2956, 25, 30, [6, 30, 58, 86, 114, 142, 170]),
+}
+# what holds at most: digits, letters, bytes (table 7)
+MOST = {
+    (1, "L"): (41, 25, 17),
+    (1, "H"): (17, 10, 7),
+    (4, "Q"): (111, 67, 46),
+    (10, "M"): (513, 311, 213),
+    (27, "H"): (1501, 910, 625),
+    (40, "H"): (3057, 1852, 1273),
+}
+
+
+def modules_of(told: Json, border: int = 4) -> list[list[bool]]:
+    size = told["modules"]
+    modules = [[False] * size for _ in range(size)]
+    path = ElementTree.fromstring(told["svg"]).find(f"{SVG}path")
+    assert path is not None
+    for x, y, run in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\3z", path.get("d", "")):
+        for i in range(int(run)):
+            modules[int(y) - border][int(x) - border + i] = True
+    return modules
+
+
+def read(told: Json) -> str:
+    data, count, check, marks = STRUCTURE[told["version"], told["level"]]
+    modules = modules_of(told)
+    assert qr.format_of(modules) == (told["level"], told["mask"])
+    blocks = qr.blocks(qr.codewords(modules, marks)[: data + count * check], count, check)
+    assert all(qr.is_word(block, check) for block in blocks)
+    return qr.text_of(b"".join(block[:-check] for block in blocks), told["version"])
+
+
+@pytest.mark.parametrize(("version", "level"), STRUCTURE)
+def test_a_code_of_each_kind_says_its_text(library: Library, version: int, level: str) -> None:
+    room = STRUCTURE[version, level][0] * 8 - 4
+    texts = ("q" * ((room - (16 if version > 9 else 8)) // 8), "A:" * ((room - 13) // 11), "703" * ((room - 14) // 10))
+    for text in texts if version < 20 else texts[:1]:
+        told = library("qr-svg", text=text, level=level)
+        assert (told["version"], read(told)) == (version, text)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    text=st.text("0123456789", min_size=1, max_size=41)
+    | st.text(qr.ALPHANUMERIC, min_size=1, max_size=25)
+    | st.text("aé中👍", min_size=1, max_size=4)
+)
+def test_any_small_text_comes_back(library: Library, text: str) -> None:
+    told = library("qr-svg", text=text, level="L")
+    assert (told["version"], read(told)) == (1, text)
+
+
+@pytest.mark.parametrize(("version", "level"), MOST)
+def test_a_version_holds_what_the_standard_says_and_no_more(library: Library, version: int, level: str) -> None:
+    for most, character in list(zip(MOST[version, level], "1Ax", strict=True))[: 1 if version > 10 else 3]:
+        assert library("qr-svg", text=character * most, level=level)["version"] == version
+        if version < 40:
+            assert library("qr-svg", text=character * (most + 1), level=level)["version"] == version + 1
+
+
+@pytest.mark.parametrize(
+    ("level", "most"), [("L", (7089, 4296, 2953)), ("M", (5596, 3391, 2331)), ("Q", (3993, 2420, 1663)), ("H", (3057, 1852, 1273))]
+)
+def test_what_no_version_holds_is_refused(library: Library, level: str, most: tuple[int, ...]) -> None:
+    for length, character in zip(most, "1Ax", strict=True):
+        assert library.code_of("qr-svg", text=character * (length + 1), level=level) == "EINVAL"
+
+
+# The version information is printed in the standard's table D.1.
+@pytest.mark.parametrize(("version", "text", "word"), [(7, "q" * 64, 0x07C94), (10, "q" * 119, 0x0A4D3)])
+def test_large_codes_tell_their_version_twice(library: Library, version: int, text: str, word: int) -> None:
+    told = library("qr-svg", text=text, level="H")
+    modules, size = modules_of(told), told["modules"]
+    for turned in (False, True):
+        places = [(size - 11 + i % 3, i // 3)[:: -1 if turned else 1] for i in range(18)]
+        assert sum(modules[y][x] << i for i, (x, y) in enumerate(places)) == word
+    assert told["version"] == version
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=st.sampled_from(["bar", "line", "pie"]),
+    title=names,
+    rows=st.lists(st.tuples(names, st.floats(0, 1e14), st.floats(-1e15, 1e15)), min_size=1, max_size=6),
+)
+def test_a_chart_is_xml_with_every_mark_in_it(library: Library, kind: str, title: str, rows: list[tuple[str, float, float]]) -> None:
+    labels, shares, others = (list(column) for column in zip(*rows, strict=True))
+    shares[0] += 1
+    series = [{"values": shares}] + ([] if kind == "pie" else [{"name": title, "values": others}])
+    svg = ElementTree.fromstring(library("chart-svg", kind=kind, title=title, labels=labels, series=series))
+    assert (svg.get("role"), svg.get("aria-labelledby")) == ("img", "chart-title chart-desc")
+    named = {one.get("id"): one.text or "" for one in svg if one.get("id")}
+    assert named["chart-title"] == (_as_xml(title) or f"{kind} chart")
+    assert all(_as_xml(label) in named["chart-desc"] for label in labels)
+    marks = [one for one in svg.iter() if one.find(f"{SVG}title") is not None and one is not svg]
+    assert len(marks) == (sum(value > 0 for value in shares) if kind == "pie" else len(rows) * 2)
+    places = [value for one in svg.iter() for key, value in one.items() if key not in ("role", "id", "fill")]
+    assert not re.search("NaN|Infinity|undefined", " ".join(places))
+
+
+def _as_xml(text: str) -> str:
+    """As an XML reader gives it back: what XML cannot say is replaced, and line ends are one."""
+    said = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", text)
+    return said.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def test_bars_stand_on_zero_and_slices_are_as_wide_as_their_share(library: Library) -> None:
+    svg = ElementTree.fromstring(library("chart-svg", kind="bar", labels=["a", "b", "c"], series=[{"values": [4, -2, 8]}]))
+    bars = [one for one in svg.iter(f"{SVG}rect") if one.find(f"{SVG}title") is not None]
+    heights = [float(one.get("height", "")) for one in bars]
+    assert [height / heights[0] for height in heights] == pytest.approx([1, 0.5, 2], rel=1e-3)
+    tops = [float(one.get("y", "")) for one in bars]
+    assert tops[0] + heights[0] == pytest.approx(tops[1], abs=0.02)
+    ticks = [float(one.text or "") for one in svg.iter(f"{SVG}text") if one.get("text-anchor") == "end"]
+    assert len({round(b - a, 9) for a, b in pairwise(ticks)}) == 1
+    pie = library("chart-svg", kind="pie", labels=["a", "b"], series=[{"values": [1, 3]}])
+    assert "25 %" in pie
+    assert re.findall(r"A[\d.]+ [\d.]+ 0 ([01]) 1", pie) == ["0", "1"]
