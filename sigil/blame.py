@@ -31,7 +31,8 @@ class Passed(ToolError):
 class Link:
     """One call in a path of calls. `allowed`: milliseconds that it may take; `late`: who is to blame when they are over.
 
-    `home`: whose grants, secrets and stored keys it has, see `home_of`. `caller`: for whom it runs: the namespace of whoever began, and
+    `home`: whose grants, secrets and stored keys it has, see `home_of`. `caller`: for whom it runs: the namespace of whoever began (of
+    a chat with no owner in it the chat's, but for what is its own), and
     with `>` those of the capabilities that the calls went through. `told`: what its services failed with, which its code may let
     through. `blame`: whose failure it was, once it failed.
     """
@@ -84,7 +85,13 @@ class Link:
     def _on_behalf(self) -> str:
         """For whom the callee runs: of what it is given, this capability's namespace has made something, though the caller began it."""
         agent = _agent(self.part.namespace)
-        return self.caller if agent in (LIBRARY, self.caller.rpartition(">")[2]) else f"{self.caller}>{agent}"
+        return self.caller if agent in (LIBRARY, _agent(self.caller.rpartition(">")[2])) else f"{self.caller}>{agent}"
+
+
+def on_behalf_of(caller: Caller, part: Part) -> str:
+    """Whose call of `part` it is. What is done in a chat with no owner in it is not the agent's own doing, except to that chat's own."""
+    own = caller.owner or not caller.session or part.namespace == caller.own
+    return caller.namespace if own else caller.own
 
 
 class Listening:

@@ -99,7 +99,7 @@ def _listed(archive: zipfile.ZipFile, most: int) -> Iterator[zipfile.ZipInfo]:
     if len(infos) > 1 + 2 * MOST or len({info.filename for info in infos}) < len(infos):
         raise _wrong("it holds too many files, or one twice")
     if sum(info.file_size for info in infos) > most:
-        raise _wrong("its files overlap")
+        raise _wrong("it is larger unpacked than packed, or its files overlap")
     for info in infos:
         plain = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size and not info.flag_bits & 1
         if not plain or info.file_size > _most(info.filename):

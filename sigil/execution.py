@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sigil import schema, strict
-from sigil.blame import Link, Listening, Passed
+from sigil.blame import Link, Listening, Passed, on_behalf_of
 from sigil.composition import circle
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.grants import home_of, way
@@ -79,7 +79,7 @@ class Execution:
     def run(self, part: Part, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
         """Run `part` on `arguments`; every failure carries the capability's name as its source."""
         tree, limit = _Tree(caller), part.manifest.limits.timeout_ms
-        root = Link(part, limit, part, home_of(part.namespace, caller), caller.namespace)
+        root = Link(part, limit, part, home_of(part.namespace, caller), on_behalf_of(caller, part))
         try:
             outcome = self._run(arguments, tree, (root,), Limits(timeout_ms=limit))
         except SigilError as problem:

@@ -62,9 +62,14 @@ class Standing:
         return self.way()
 
     def store(self, part: Part, home: str) -> Store:
-        life = None if part.expires_at is None else max(part.expires_at - self.clock(), 1.0)
+        life = None if part.expires_at is None or self._lasts(part) else max(part.expires_at - self.clock(), 1.0)
         owner = (part.store, part.store, part.name) if part.store else (home, *part.identity)
         return Store(self.kv, owner, life, self.clock)
+
+    def _lasts(self, part: Part) -> bool:
+        """Whether a version of the name will be there when this one has ended: what they keep together stays."""
+        head = self.catalog.head(part.namespace, part.name)
+        return head is not None and any(record.expires_at is None for record in self.catalog.versions(head))
 
     def granted(self, part: Part, home: str) -> frozenset[str]:
         return self.grantbook.granted(part, home)

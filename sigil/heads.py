@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -42,6 +42,11 @@ class Standing:
         return replace(
             self, latest=max(self.latest, step.version), removed=False, inactive=False, history=(*self.history, step)[-HISTORY_MOST:]
         )
+
+    def before(self, version: int, good: Collection[int]) -> int | None:
+        """The version of `good` that ran last before `version` does; the newest of them when none of the last steps names one."""
+        ran = (step.version for step in reversed(self.history) if step.version != version and step.version in good)
+        return next(ran, max(good, default=None))
 
     def without(self, version: int) -> Self:
         """The same with a version yanked."""

@@ -9,7 +9,6 @@ from sigil.manifest import Package, read_folder
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 
-
 NAMED = 5
 """So many new ones are told by name."""
 

@@ -1,4 +1,4 @@
-"""What is left of a name whose active version has run out: the newest older one that lasts takes its place. Reads no manifest."""
+"""What is left of a name whose active version has run out: the one that ran before it takes its place. Reads no manifest."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def at(kv: KV, data: bytes, now: float) -> bytes:
 
 
 def succeeded(kv: KV, standing: Standing, record: dict[str, Any], now: float) -> bytes | None:
-    """The head with the newest version that is neither withdrawn nor at its end in the place of `record`; None when there is none."""
+    """The head with a version that is neither withdrawn nor at its end in the place of `record`: the last that ran; None without one."""
     if standing.removed or standing.latest <= standing.floor:
         return None
     alive = [row for row in _rows(kv, record["namespace"], record["name"], standing.floor) if not heads.expired(row[0], now)]
     good = [row for row in alive if row[0]["version"] not in standing.yanked]
     if not good:
         return None
-    older, body = max(good, key=lambda row: int(row[0]["version"]))
+    found = {int(fields["version"]): (fields, body) for fields, body in good}
+    older, body = found[standing.before(int(record["version"]), found.keys()) or max(found)]
     step = Step(older["version"], float(record["expires_at"]), "sigil", ENDED)
     size = sum(fields.get("size", 0) for fields, _ in alive)
     return heads.join(replace(standing.active(step), size=size), body)

@@ -120,7 +120,8 @@ class Versions:
         standing = head.standing if meant.version in head.standing.yanked else head.standing.without(meant.version)
         if meant.version != head.record.version:
             return head.record, standing, meant
-        instead = next((record for record in self._good(replace(head, standing=standing))), head.record)
+        good = {record.version: record for record in self._good(replace(head, standing=standing))}
+        instead = good.get(standing.before(meant.version, good.keys()) or 0, head.record)
         return instead, standing, meant
 
     def _unyanked(self, head: Head, meant: Record) -> tuple[Record, Standing, Record]:

@@ -53,7 +53,7 @@ class Crew:
         Rather one that has `program` already, or, when that is `code`, one that takes code.
         """
         child = self._take(program, patience, code)
-        near = self._near.join(child.pid, alone=len(self._busy) + self._starting == 1)
+        near = self._near.join(child.pid, alone=len(self._busy) + len(self._parked) + self._starting == 1)
         try:
             yield child
         except Sealed:
@@ -76,7 +76,7 @@ class Crew:
                 self._parked.add(child)
                 self._call_next()
         self._within.depth += 1
-        self._near.part()  # a service may start threads, which begin where this one may run
+        self._near.leave(child.pid)
         try:
             yield
         finally:

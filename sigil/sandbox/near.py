@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 
 CROWDED_SECONDS = 0.05
@@ -55,6 +56,14 @@ class Near:
             os.sched_setaffinity(0, self._everywhere())
         except OSError:
             self._processor = None
+
+    def leave(self, pid: int) -> None:
+        """The call waits for a service: its thread may start others, and meanwhile the runner is nobody's company."""
+        self.part()
+        if self._processor is not None and self._places.get(pid, -1) != -1:
+            self._places[pid] = -1
+            with suppress(OSError):
+                os.sched_setaffinity(pid, self._everywhere())
 
     def forget(self, pid: int) -> None:
         self._places.pop(pid, None)

@@ -60,19 +60,23 @@ def test_callers_side_by_side_are_left_alone(opened: Callable[..., Sandbox]) -> 
 
 
 class Watching:
-    def __init__(self) -> None:
+    """Answers requests, and looks where callers and runners may work meanwhile."""
+
+    def __init__(self, look: Callable[[], frozenset[int]]) -> None:
         self.seen: list[frozenset[int]] = []
+        self._look = look
 
     def answer(self, operation: str, argument: Json, seconds: float) -> Json:
-        self.seen.append(places(0))
+        self.seen += [places(0), self._look()]
         return {"value": None}
 
 
-def test_a_service_runs_wherever_its_caller_may(opened: Callable[..., Sandbox]) -> None:
-    sandbox, watching = opened(children=1), Watching()
+def test_while_a_service_works_neither_its_caller_nor_the_runner_is_tied(opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened(children=1)
+    watching = Watching(lambda: places(next(iter(sandbox.pids()))))
     source = script("await env.KV.get('a'); return (await env.KV.get('b'))")
     sandbox.run(source, b"{}", grants=Grants(services=frozenset(("kv",))), services=watching)
-    assert watching.seen == [places(0)] * 2
+    assert watching.seen == [places(0)] * 4
 
 
 def test_a_runner_that_is_gone_ties_nobody() -> None:

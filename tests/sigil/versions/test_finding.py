@@ -50,4 +50,4 @@ def test_what_leaves_the_librarys_folder_leaves_the_store(registry: LocalRegistr
     stock(registry, tmp_path / "shelf", SHELF, said.append)
 
     assert sorted(row["capability"] for row in registry.list(PERSON)) == ["one", "three"]
-    assert said == ["library: one", "library: two", "library: two is gone"]
+    assert said == ["library: one, two", "library: two is gone"]

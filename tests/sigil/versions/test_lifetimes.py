@@ -106,6 +106,29 @@ def test_a_lasting_version_under_an_expired_one_runs_again_by_itself(registry: L
     assert registry.deploy(spec(execute="return 'next'"), PERSON).offer.version == 6
 
 
+def test_what_ran_before_runs_again_and_not_what_was_rolled_away(registry: LocalRegistry, clock: Clock) -> None:
+    for execute in ("return 'good'", "return 'bad'"):
+        registry.deploy(spec(execute=execute), PERSON)
+    registry.rollback("shout", PERSON)
+    registry.deploy(spec(execute="return 'brief'", type="ephemeral", ttl=60), PERSON)
+    clock.now += 61
+    assert text(registry) == "good"
+
+    registry.deploy(spec(execute="return 'odd'"), PERSON)
+    registry.yank("shout@4", PERSON)
+    assert text(registry) == "good"
+
+
+def test_what_an_ephemeral_version_writes_over_a_lasting_ones_keys_lasts(registry: LocalRegistry, clock: Clock) -> None:
+    keeps = "if (input.set) await env.KV.put('a', input.set); return await env.KV.get('a')"
+    registry.deploy(spec(execute=keeps, permissions={"kv": True}), PERSON)
+    text(registry, set="first")
+    registry.deploy(spec(execute=keeps + " + '!'", permissions={"kv": True}, type="ephemeral", ttl=60), PERSON)
+    assert text(registry, set="second") == "second!"
+    clock.now += 100
+    assert text(registry) == "second"
+
+
 def test_what_is_written_over_an_expired_version_before_the_sweep_goes_on_from_the_lasting_one(
     registry: LocalRegistry, kv: SqliteKV, clock: Clock
 ) -> None:

@@ -91,6 +91,20 @@ def test_a_strangers_inputs_close_a_capability_to_nobody_else(registry: LocalReg
     assert rows[-2:] == [("degraded", "stranger"), ("recovered", "stranger")]
 
 
+def test_a_guests_inputs_in_a_chat_close_nothing_to_the_agents_owner(registry: LocalRegistry) -> None:
+    for execute in ("return 'first'", WAYS):
+        registry.deploy(spec("ways", execute, on_degraded="rollback"), PERSON)
+    assert fails(registry, "ways", GUEST, times=FAILURES, way="throw").code == "ETHROWN"
+    assert fails(registry, "ways", GUEST).code == "EDEGRADED"
+    assert text(registry, "ways") == "well"
+    assert registry.inspect("ways", PERSON)["version"] == 2
+
+    registry.deploy(spec("own", WAYS), GUEST)
+    fails(registry, "own", GUEST, times=FAILURES, way="throw")
+    assert fails(registry, "own", GUEST).code == "EDEGRADED"
+    assert registry.inspect("own", GUEST)["state"] == "degraded"
+
+
 def test_a_strangers_inputs_that_are_passed_on_are_the_strangers(registry: LocalRegistry) -> None:
     registry.deploy(spec("leaf", "return 'first'"), BOB)
     registry.deploy(spec("leaf", WAYS, on_degraded="rollback"), BOB)
