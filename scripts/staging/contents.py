@@ -35,6 +35,10 @@ _NEVER = (
 _RUNS_NOTHING = ("sigil/compile", "sigil/engine", "sigil/sandbox", "sigil/search", "sigil/toolchain")
 
 
+SOURCELESS = ("botocore", "fastapi", "pydantic")
+"""Large packages that come as byte code alone: a traceback names their lines without showing them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A function's package. `distributions` come with what they depend on but for `spare`; `without`: rooms of ours that it never

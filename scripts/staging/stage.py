@@ -11,7 +11,7 @@ from pathlib import Path
 from tomllib import loads
 
 from scripts.staging import packages
-from scripts.staging.contents import PYTHON, TASK_ROOT, Stage
+from scripts.staging.contents import PYTHON, SOURCELESS, TASK_ROOT, Stage
 from scripts.staging.trouble import StagingError
 
 _HOUSES = ("functions", "sigil")
@@ -89,7 +89,12 @@ def _compile_engine(folder: Path) -> None:
 def _compile(folder: Path) -> None:
     """Byte code that is never compared with its source: the folder is read-only where it runs, so it could not be written there."""
     options = ("-q", "-f", "-s", str(folder), "-p", TASK_ROOT, "--invalidation-mode", "unchecked-hash")
-    _python("-m", "compileall", *options, str(folder), environment={"PYTHONHASHSEED": "0"})  # sets come in the order of their hashes
+    seeded = {"PYTHONHASHSEED": "0"}  # sets come in the order of their hashes
+    _python("-m", "compileall", *options, str(folder), environment=seeded)
+    for package in [folder / name for name in SOURCELESS if (folder / name).is_dir()]:
+        _python("-m", "compileall", "-b", *options, str(package), environment=seeded)
+        for path in [*package.rglob("*.py"), *package.rglob("__pycache__")]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _python(*arguments: str, environment: dict[str, str] | None = None) -> None:
