@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigil.errors import UsageError
-from sigil.manifest import BINARY, MANIFEST_BYTES, NESTED_MOST, SOURCE_BYTES, WASM_BYTES, Package, of_fields
+from sigil.langs import BINARY
+from sigil.manifest import MANIFEST_BYTES
+from sigil.package import NESTED_MOST, SOURCE_BYTES, WASM_BYTES, Package, of_fields
 from sigil.protocol import Json, is_name
 from sigil.records import Record
 from sigil.strict import canonical, depth, loads

@@ -17,7 +17,8 @@ from sigil.errors import Conflict, Refused, SigilError
 from sigil.facilities import Standing
 from sigil.heads import Step
 from sigil.kv import KV
-from sigil.manifest import Manifest, Package
+from sigil.manifest import Manifest
+from sigil.package import Package
 from sigil.protocol import Caller
 from sigil.quotas import Claim, Room, claim_of
 from sigil.sandbox.pool import Sandbox

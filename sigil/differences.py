@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from sigil.manifest import BINARY
+from sigil.langs import BINARY
 from sigil.protocol import Json
 from sigil.records import Record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sigil.manifest import Package, read_folder
+from sigil.package import Package, read_folder
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 

@@ -16,7 +16,7 @@ from sigil.errors import Conflict, Refused, UsageError
 from sigil.grants import Grantbook
 from sigil.heads import Step
 from sigil.kv import KV
-from sigil.manifest import Package
+from sigil.package import Package
 from sigil.protocol import Caller, Ref, is_name
 from sigil.quotas import SESSION_MARK, Room, claim_of
 from sigil.records import Head, Record

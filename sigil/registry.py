@@ -21,8 +21,9 @@ from sigil.grants import Grantbook, home_of
 from sigil.health import Breaker
 from sigil.keyring import Keyring, Logbook
 from sigil.kv import KV
-from sigil.manifest import BINARY, Package, parse_flat
+from sigil.langs import BINARY
 from sigil.moving import Mover
+from sigil.package import Package, parse_flat
 from sigil.permissions import waiting
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Json, Ran, Ref, is_name
 from sigil.public import Publics, foreign

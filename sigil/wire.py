@@ -10,7 +10,8 @@ from urllib.parse import quote, unquote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sigil.errors import BackendError, UsageError, one_line
-from sigil.manifest import BINARY, Package
+from sigil.langs import BINARY
+from sigil.package import Package
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Hit, Json, Offer, Ran, Ref, is_full_name, is_name
 from sigil.strict import loads
 

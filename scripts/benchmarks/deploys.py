@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from scripts.benchmarks.rows import Row
-from sigil.manifest import Manifest, Package
+from sigil.manifest import Manifest
+from sigil.package import Package
 from sigil.protocol import Caller
 from sigil.settings import Settings
 from sigil.wiring import local_registry, open_stores

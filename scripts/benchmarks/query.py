@@ -14,7 +14,8 @@ from typing import Final
 
 from scripts.benchmarks.rows import Row
 from scripts.benchmarks.search import made_up
-from sigil.manifest import Manifest, Package
+from sigil.manifest import Manifest
+from sigil.package import Package
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.search import Document, Index

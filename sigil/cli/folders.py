@@ -18,7 +18,7 @@ from sigil.exits import TESTS_FAILED
 
 if TYPE_CHECKING:
     from sigil.golden import Verdict
-    from sigil.manifest import Package
+    from sigil.package import Package
     from sigil.protocol import Json
     from sigil.sandbox.pool import Sandbox
     from sigil.sandbox.program import Program

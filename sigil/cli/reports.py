@@ -54,7 +54,7 @@ def came(opened: Opened, deployed: Deployed) -> str:
 
 def whether(shell: Shell, spec: dict[str, Json]) -> str:
     """What became of a deploy that Ctrl-C interrupted."""
-    from sigil.manifest import parse_flat
+    from sigil.package import parse_flat
 
     try:
         package = parse_flat(spec)

@@ -13,7 +13,7 @@ from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
     from sigil.cli.shell import Shell
-    from sigil.manifest import Package
+    from sigil.package import Package
     from sigil.protocol import Deployed, Json
 
 TRIES = 5
@@ -25,7 +25,7 @@ MANIFEST = "sigil.toml"
 def read(folder: Path) -> Package:
     """The package in a folder, its permissions read too; `UsageError` names the line and the field that are wrong."""
     from sigil import permissions
-    from sigil.manifest import read_folder
+    from sigil.package import read_folder
     from sigil.wording import placed as on_its_line
 
     package = read_folder(folder)
@@ -82,6 +82,6 @@ def patient(shell: Shell, deploy: Callable[[], Deployed]) -> Deployed:
 
 
 def _source(folder: Path) -> str:
-    from sigil.manifest import parse_toml
+    from sigil.package import parse_toml
 
     return str(folder / parse_toml((folder / MANIFEST).read_text("utf-8"))[1])

@@ -9,7 +9,7 @@ from sigil.artifacts import name_of
 from sigil.errors import Refused
 
 if TYPE_CHECKING:  # the sandbox needs a part of this package, and no manifest
-    from sigil.manifest import Package
+    from sigil.package import Package
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from sigil.compile import build
 from sigil.errors import SigilError
 from sigil.golden import Bench, Verdict, rehearsed, verdicts
 from sigil.library import packages
-from sigil.manifest import Manifest, Package
+from sigil.manifest import Manifest
+from sigil.package import Package
 from sigil.protocol import Json
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program

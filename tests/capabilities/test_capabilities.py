@@ -10,7 +10,8 @@ from sigil.artifacts import MemoryArtifacts
 from sigil.errors import SigilError
 from sigil.kv.memory import MemoryKV
 from sigil.library import stock
-from sigil.manifest import Manifest, Package, parse_toml, read_folder
+from sigil.manifest import Manifest
+from sigil.package import Package, parse_toml, read_folder
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from tests.capabilities.conftest import FOLDER, Library

@@ -10,7 +10,7 @@ import pytest
 
 from sigil.errors import SigilError
 from sigil.execution import Execution
-from sigil.manifest import Package, read_folder
+from sigil.package import Package, read_folder
 from sigil.protocol import Caller, Json
 from sigil.rehearsal import Rehearsal
 from sigil.services.line import Line

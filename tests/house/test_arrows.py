@@ -38,6 +38,7 @@ SIGIL = (
         "schema",
         "coercion",
         "manifest",
+        "package",
         "wording",
         "wire",
         "statistics",
@@ -56,7 +57,22 @@ SIGIL = (
         "marks",
         "remains",
     ),
-    ("protocol", "kv", "artifacts", "secrets", "aws", "strict", "errors", "settings", "statuses", "exits", "version", "engine", "files"),
+    (
+        "protocol",
+        "kv",
+        "artifacts",
+        "secrets",
+        "aws",
+        "strict",
+        "errors",
+        "settings",
+        "statuses",
+        "exits",
+        "version",
+        "engine",
+        "files",
+        "langs",
+    ),
 )
 """Sigil's rooms in layers: a room may import its own layer and those below, without a cycle."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.manifest import parse_flat, read_folder
+from sigil.package import parse_flat, read_folder
 from sigil.wire import spec_of
 from tests.sigil.cli.conftest import SHOUT, Sigil
 

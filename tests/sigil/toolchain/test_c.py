@@ -16,7 +16,8 @@ import sigil
 from sigil.cli.templates import files_for
 from sigil.compile import build
 from sigil.errors import BackendError, Refused, ToolError, one_line
-from sigil.manifest import Manifest, Package, parse_toml, read_folder
+from sigil.manifest import Manifest
+from sigil.package import Package, parse_toml, read_folder
 from sigil.sandbox import landlock
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program

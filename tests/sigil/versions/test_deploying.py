@@ -11,7 +11,7 @@ import pytest
 from sigil.deploying import MODEL_AT_ONCE
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.kv.sqlite import SqliteKV
-from sigil.manifest import parse_flat
+from sigil.package import parse_flat
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.program import Program

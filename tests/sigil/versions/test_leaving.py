@@ -19,8 +19,8 @@ from sigil.kv import KV, Key, keys
 from sigil.kv.redis import RedisKV
 from sigil.kv.sqlite import SqliteKV
 from sigil.lifetimes import Lifetimes
-from sigil.manifest import parse_flat
 from sigil.marks import follow, wants
+from sigil.package import parse_flat
 from sigil.protocol import Caller
 from sigil.records import Record
 from sigil.registry import LocalRegistry

@@ -13,7 +13,7 @@ from sigil.health import FAILURES, REST_SECONDS
 from sigil.kv import Key
 from sigil.kv.sqlite import SqliteKV
 from sigil.lifetimes import IDLE_SECONDS, Lifetimes
-from sigil.manifest import parse_flat
+from sigil.package import parse_flat
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.program import Program

@@ -15,7 +15,7 @@ from sigil.heads import Step
 from sigil.kv import KV, Item, Key, keys
 from sigil.kv.redis import RedisKV
 from sigil.kv.sqlite import SqliteKV
-from sigil.manifest import parse_flat
+from sigil.package import parse_flat
 from sigil.quotas import HOLD_SECONDS, Claim, Quotas, Room, used
 from sigil.records import Head, Record
 from tests.servers.valkey import shared
