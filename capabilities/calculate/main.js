@@ -93,7 +93,13 @@ function factorial(value) {
   return fraction(product);
 }
 
-const logarithm = (x, base) => real(base ? Math.log(float(x)) / Math.log(float(base)) : Math.log10(float(x)));
+function logarithm(call) {
+  return (x) => {
+    if (isZero(x) || isNegative(x)) throw invalid("only a number above 0 has a logarithm");
+    return real(call(float(x)));
+  };
+}
+const toBase = (x, base) => (base ? divide(logarithm(Math.log)(x), logarithm(Math.log)(base)) : logarithm(Math.log10)(x));
 const rough = (call) => [(x) => real(call(float(x))), 1];
 // What rounding the argument leaves of a zero, as in sin(pi), is a zero.
 const circular = (call) => rough((x) => (Math.abs(call(x)) < 1e-15 * Math.abs(x) ? 0 : call(x)));
@@ -103,16 +109,25 @@ function tangent(x) {
   return Math.tan(x);
 }
 
+const divides = (a, b) => {
+  if (!isWhole(a) || !isWhole(b)) throw invalid("gcd and lcm take whole numbers");
+  return fraction(divisor(size(a.n), size(b.n)));
+};
+const multiple = (a, b) => (isZero(a) || isZero(b) ? fraction(0n) : magnitude(divide(multiply(a, b), divides(a, b))));
+const all = (...values) => values.reduce(add);
+
 // name → [function, fewest arguments, most arguments]
 const functions = {
   sqrt: rough(Math.sqrt), cbrt: rough(Math.cbrt), exp: rough(Math.exp),
-  ln: rough(Math.log), log2: rough(Math.log2), log10: rough(Math.log10),
+  ln: [logarithm(Math.log), 1], log2: [logarithm(Math.log2), 1], log10: [logarithm(Math.log10), 1],
   sin: circular(Math.sin), cos: circular(Math.cos), tan: circular(tangent),
   asin: rough(Math.asin), acos: rough(Math.acos), atan: rough(Math.atan),
-  log: [logarithm, 1, 2], abs: [magnitude, 1], sign: [(x) => fraction(isNegative(x) ? -1n : BigInt(!isZero(x))), 1],
+  log: [toBase, 1, 2], abs: [magnitude, 1], sign: [(x) => fraction(isNegative(x) ? -1n : BigInt(!isZero(x))), 1],
   floor: [floor, 1], ceil: [(x) => negate(floor(negate(x))), 1], round: [round, 1, 2],
   min: [(...values) => values.reduce((a, b) => (isNegative(subtract(b, a)) ? b : a)), 1, Infinity],
   max: [(...values) => values.reduce((a, b) => (isNegative(subtract(a, b)) ? b : a)), 1, Infinity],
+  sum: [all, 1, Infinity], avg: [(...values) => divide(all(...values), fraction(BigInt(values.length))), 1, Infinity],
+  gcd: [(...values) => values.reduce(divides), 2, Infinity], lcm: [(...values) => values.reduce(multiple), 2, Infinity],
   pow: [power, 2], mod: [modulo, 2], factorial: [factorial, 1],
 };
 const constants = { pi: Math.PI, e: Math.E };
@@ -123,7 +138,7 @@ const products = { "*": multiply, x: multiply, of: multiply, "/": divide, "%": m
 const SPELLINGS = [
   [/²|\bsquared\b/gi, "^2"], [/³|\bcubed\b/gi, "^3"], [/[×·✕]|乘以?|\btimes\b/gi, "*"], [/÷|除以|\bdivided by\b/gi, "/"],
   [/[−–]|减|\bminus\b/gi, "-"], [/加|\bplus\b/gi, "+"],
-  [/√|\bsquare root of\b/gi, "sqrt "], [/π/g, "pi"], [/[=?？＝\s]+$/, ""],
+  [/\bper ?cent\b/gi, "%"], [/√|\bsquare root of\b/gi, "sqrt "], [/π/g, "pi"], [/[=?？＝\s]+$/, ""],
 ];
 const TOKEN = /\s*(?:(0x[\da-f]+|0b[01]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|([a-z][a-z\d]*)|(\*\*|\S))/giu;
 const THOUSANDS = /(?<![\d.])\d{1,3}(?:,\d{3})+(?!\d)/g;
@@ -154,7 +169,8 @@ const startsOperand = ({ number, word = "" }) => number !== undefined || word ==
 function unexpected() {
   const found = next().number ?? next().word;
   if (found === undefined) return invalid("the expression ends too early");
-  return invalid(`unexpected ${JSON.stringify(found)} (part ${at + 1} of the expression)`);
+  const hint = at && startsOperand(next()) ? ": to multiply, write *" : "";
+  return invalid(`unexpected ${JSON.stringify(found)} (part ${at + 1} of the expression)${hint}`);
 }
 
 function close() {
@@ -222,7 +238,7 @@ function applied(name) {
   const [call, fewest, most = fewest] = functions[name];
   const values = take("(") ? grouped() : [plain(raised())];
   if (values.length >= fewest && values.length <= most) return call(...values);
-  throw invalid(`${name} takes ${fewest === most ? fewest : `${fewest} to ${most}`} arguments`);
+  throw invalid(`${name} takes ${fewest === most ? fewest : most === Infinity ? `at least ${fewest}` : `${fewest} to ${most}`} arguments`);
 }
 
 // ---- the answer

@@ -61,14 +61,15 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// Bytes written in hexadecimal, with spaces or colons between them if need be; `at` is null when they are none.
+// Bytes written in hexadecimal, with spaces, commas or colons between them and 0x before them if need be; `at` is null when they are none.
 static sigil_text from_hex(sigil_text text)
 {
     char *out = malloc(text.size / 2 + 1);
     size_t size = 0;
     if (!out) __builtin_trap();
     for (size_t i = 0; i < text.size;) {
-        if (strchr(" :\n\t", text.at[i]) && text.at[i]) { i++; continue; }
+        if (strchr(" ,:\n\t", text.at[i]) && text.at[i]) { i++; continue; }
+        if (text.size - i > 1 && text.at[i] == '0' && (text.at[i + 1] | 32) == 'x') { i += 2; continue; }
         if (i + 1 >= text.size || digit(text.at[i]) < 0 || digit(text.at[i + 1]) < 0) return (sigil_text){0, 0};
         out[size++] = (char)(digit(text.at[i]) << 4 | digit(text.at[i + 1]));
         i += 2;
@@ -85,15 +86,13 @@ static void put(uint64_t sum, int width)
     sigil_put("\"");
 }
 
-static int is(sigil_text text, const char *word) { return text.size == strlen(word) && !memcmp(text.at, word, text.size); }
-
 int answer(void)
 {
-    sigil_text data = sigil_get_text("data"), name = sigil_get_text("algorithm");
-    if (is(sigil_get_text("encoding"), "hex")) data = from_hex(data);
+    sigil_text data = sigil_get_text("data");
+    if (sigil_is("encoding", "hex")) data = from_hex(data);
     if (!data.at) return sigil_fail("EINVAL", "data is no hexadecimal: write two digits for each byte, or set encoding to text");
-    if (is(name, "adler32")) { put(adler(data), 32); return 0; }
+    if (sigil_is("algorithm", "adler32")) { put(adler(data), 32); return 0; }
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        if (is(name, KINDS[i].name)) { put(checked(KINDS[i], data), KINDS[i].width); return 0; }
+        if (sigil_is("algorithm", KINDS[i].name)) { put(checked(KINDS[i], data), KINDS[i].width); return 0; }
     return sigil_fail("EINVAL", "there is no such algorithm");
 }

@@ -15,11 +15,13 @@ if (wanted.length && !others.length) return { from, amount, to: same };
 
 const response = await fetch(`${BASE}${date ?? "latest"}?base=${from}${others.length ? `&symbols=${others.join(",")}` : ""}`);
 if (response.status === 404 || response.status === 422) throw fails("ENOENT", `there is no rate from ${from} to ${others.join(", ") || "others"}${date ? ` on ${date}` : ""}: the ECB has about 30 currencies, from 1999-01-04 on`);
+if (response.status === 429) throw fails("ENET", "frankfurter.dev has been asked too often for now (429): try again later");
 if (!response.ok) throw fails("ENET", `frankfurter.dev answered ${response.status}: try again later`);
-const { date: day, rates } = await response.json().catch(() => ({}));
+const { date: day, rates } = (await response.json().catch(() => null)) ?? {};
 if (typeof rates !== "object" || rates === null || typeof day !== "string") throw fails("ENET", "frankfurter.dev answered something else than rates: try again later");
-const missing = others.filter((code) => !(rates[code] > 0));
+const isRate = (code) => /^[A-Z]{3}$/.test(code) && Object.hasOwn(rates, code) && typeof rates[code] === "number" && rates[code] > 0;
+const missing = others.filter((code) => !isRate(code));
 if (missing.length) throw fails("ENOENT", `there is no rate for ${missing.join(", ")}`);
 
-const converted = Object.keys(rates).filter((code) => rates[code] > 0).map((code) => [code, { rate: rates[code], value: rounded(amount * rates[code]) }]);
+const converted = Object.keys(rates).filter(isRate).map((code) => [code, { rate: rates[code], value: rounded(amount * rates[code]) }]);
 return { from, amount, date: day, to: { ...same, ...Object.fromEntries(converted) } };

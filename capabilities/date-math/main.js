@@ -3,8 +3,10 @@
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS = "January February March April May June July August September October November December".split(" ");
-const NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split(" ");
-const NUMERALS = "零一二三四五六七八九十";
+const SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen " +
+  "nineteen").split(" ");
+const TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ");
+const NUMERALS = "零一二三四五六七八九";
 
 const invalid = (message) => Object.assign(new Error(message), { code: "EINVAL" });
 const two = (number) => String(number).padStart(2, "0");
@@ -34,7 +36,7 @@ function week(ms) {
 
 // ---- reading
 
-const TIME = String.raw`(?:[T ]\s*(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.\d+)?)?(?<zone>Z\b|[+-]\d{2}:?\d{2})?)?`;
+const TIME = String.raw`(?:[T ]\s*(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.\d+)?)?(?:\s*(?<half>[ap])\.?m\b\.?)?\s?(?<zone>Z\b|(?:GMT|UTC)\b|[+-]\d{2}:?\d{2})?)?`;
 const NAMED = String.raw`(?<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?`;
 const DATES = [
   String.raw`(?<!\d)(?<year>\d{4})(?<dash>[-/.])(?<month>\d{1,2})\k<dash>(?<day>\d{1,2})(?!\d)`,
@@ -42,7 +44,8 @@ const DATES = [
   String.raw`(?<!\d)(?<day>\d{1,2})(?:st|nd|rd|th)?(?: of)?[\s-]+${NAMED},?[\s-]+(?<year>\d{4})(?!\d)`,
   String.raw`\b${NAMED}\s+(?<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?<year>\d{4})(?!\d)`,
 ].map((form) => new RegExp(form + TIME, "gi"));
-const SIZE = String.raw`(?<amount>\d+(?:\.\d+)?)|(?<word>\b(?:an?|${NUMBERS.join("|")})\b)|(?<numeral>[${NUMERALS}两])`;
+const ONES = `(?:${SMALL.slice(1, 10).join("|")})`;
+const SIZE = String.raw`(?<amount>\d+(?:\.\d+)?)|(?<word>\b(?:an?|(?:${TENS.join("|")})(?:[- ]${ONES})?|${SMALL.join("|")})\b)|(?<numeral>[${NUMERALS}两十]+)`;
 const UNIT = "(?<years>years?|yrs?|y|年)|(?<months>months?|mos?|个?月)|(?<weeks>weeks?|wks?|w|个?星期|周)|(?<days>days?|d|天|日)|" +
   "(?<hours>hours?|hrs?|h|个?小时)|(?<minutes>minutes?|mins?|分钟?)|(?<seconds>seconds?|secs?|s|秒)";
 const DURATION = new RegExp(String.raw`(?<signs>(?:[-+]\s*)*)(?<![\w.])(?:${SIZE})\s*(?:${UNIT})(?![a-z])`, "gi");
@@ -50,13 +53,17 @@ const SIGNS = [[/\b(?:minus|subtract|less)\b|减去?/gi, "-"], [/\b(?:plus|add)\
 const BACKWARDS = /\b(?:before|earlier|ago|prior)\b|前/i;
 const MOVES = /\b(?:after|later|hence|before|earlier|ago|prior)\b|[前后]|[-+]/i;
 const FROM = /\b(?:from|since|past)\b|从/i;
+// Words that change a duration in a way that is not understood here: passed over, they would make a wrong answer.
+const UNKNOWN = /\b(?:half|quarters?|hundreds?|thousands?|dozens?|couple|few|several|fortnights?|decades?|centur(?:y|ies)|business|working|workdays?|weekdays?|noon|midnight|last|next)\b|[半百千万]|季度|工作日|上午|下午|晚上/i;
 
 function dateOf(groups) {
   const named = MONTHS.findIndex((month) => month.toLowerCase().startsWith(groups.name?.toLowerCase())) + 1;
   const [year, month, day, hour, minute, second] = ["year", "month", "day", "hour", "minute", "second"].map((part) => Number(groups[part] ?? 0));
   const ms = checked(year, groups.name ? named : month, day) + hour * HOUR + minute * MINUTE + second * SECOND;
-  if (hour > 23 || minute > 59 || second > 59) throw invalid(`there is no such time: ${groups.hour}:${groups.minute}`);
-  return { ms, timed: groups.hour !== undefined, zone: groups.zone?.toUpperCase() ?? "" };
+  const isTime = minute <= 59 && second <= 59 && (groups.half ? hour >= 1 && hour <= 12 : hour <= 23);
+  if (!isTime) throw invalid(`there is no such time: ${groups.hour}:${groups.minute}${groups.half ? ` ${groups.half}m` : ""}`);
+  const shift = !groups.half ? 0 : (hour === 12 ? -12 : 0) + (/p/i.test(groups.half) ? 12 : 0); // 12 am is midnight
+  return { ms: ms + shift * HOUR, timed: groups.hour !== undefined, zone: (groups.zone ?? "").toUpperCase().replace(/GMT|UTC/, "Z") };
 }
 
 function checked(year, month, day) {
@@ -65,10 +72,23 @@ function checked(year, month, day) {
   return midnight(year, month, day);
 }
 
+// twenty-five, 二十五
+function numberOf(word) {
+  if (!word) return NaN;
+  const [tens, ones] = word.split(/[- ]/), place = TENS.indexOf(tens);
+  return place < 0 ? SMALL.indexOf(word) : (place + 2) * 10 + (ones ? SMALL.indexOf(ones) : 0);
+}
+
+function numeralOf(text) {
+  const [, tens, ten, ones] = /^([一二三四五六七八九]?)(十?)([零一二三四五六七八九]?)$/.exec(text) ?? [];
+  if (tens === undefined || (tens && ones && !ten)) throw invalid(`cannot read the number ${text}: write it in digits`);
+  return ten ? (tens ? NUMERALS.indexOf(tens) : 1) * 10 + Math.max(0, NUMERALS.indexOf(ones || "零")) : NUMERALS.indexOf(tens || ones);
+}
+
 function durationOf(groups, signBefore) {
   const sign = groups.signs ? (groups.signs.replace(/[^-]/g, "").length % 2 ? -1 : 1) : signBefore;
   const word = groups.word?.toLowerCase().replace(/^an?$/, "one"), numeral = groups.numeral?.replace("两", "二");
-  const size = word ? NUMBERS.indexOf(word) : numeral ? NUMERALS.indexOf(numeral) : Number(groups.amount);
+  const size = word ? numberOf(word) : numeral ? numeralOf(numeral) : Number(groups.amount);
   const unit = ["years", "months", "weeks", "days", "hours", "minutes", "seconds"].find((unit) => groups[unit]);
   return { unit, amount: size * sign };
 }
@@ -95,6 +115,8 @@ function understood(words) {
     if (groups.signs) sign = Math.sign(duration.amount) || 1;
     return duration;
   });
+  const unknown = UNKNOWN.exec(rest)?.[0];
+  if (unknown) throw invalid(`"${unknown}" is not understood here: write durations in digits, such as 15 days, and times as 17:30 (date-calendar counts business days)`);
   const odd = /\S*\d\S*/.exec(left)?.[0];
   if (odd) throw invalid(`cannot read "${odd.slice(0, 40)}": write dates as 2024-03-05, durations as 3 days`);
   if (!dates.length) throw invalid("there is no date: write it as 2024-03-05 (nobody here knows what day it is today)");
@@ -135,14 +157,17 @@ function between(first, second) {
 }
 
 function written({ ms }, format) {
-  const { year, month, day, weekday, clock } = parts(ms), iso = week(ms);
+  const { year, month, day, weekday, clock } = parts(ms), iso = week(ms), hour = Math.floor(clock / HOUR), half = hour < 12 ? "AM" : "PM";
   const tokens = {
-    YYYY: String(year).padStart(4, "0"), MMMM: MONTHS[month - 1], MMM: MONTHS[month - 1].slice(0, 3), MM: two(month), M: month,
+    YYYY: String(year).padStart(4, "0"), YY: two(year % 100), Q: Math.ceil(month / 3), MMMM: MONTHS[month - 1], MMM: MONTHS[month - 1].slice(0, 3), MM: two(month), M: month,
     DD: two(day), D: day, dddd: WEEKDAYS[weekday], ddd: WEEKDAYS[weekday].slice(0, 3),
-    HH: two(Math.floor(clock / HOUR)), mm: two(Math.floor(clock / MINUTE) % 60), ss: two(Math.floor(clock / SECOND) % 60),
-    GGGG: String(iso.year).padStart(4, "0"), WW: two(iso.number),
+    HH: two(hour), H: hour, hh: two(hour % 12 || 12), h: hour % 12 || 12, A: half, a: half.toLowerCase(), mm: two(Math.floor(clock / MINUTE) % 60), ss: two(Math.floor(clock / SECOND) % 60),
+    GGGG: String(iso.year).padStart(4, "0"), WW: two(iso.number), T: "T",
   };
-  return format.replace(/\[([^\]]*)\]|YYYY|GGGG|MMMM|MMM|MM|M|DD|D|dddd|ddd|HH|mm|ss|WW/g, (token, literal) => literal ?? tokens[token]);
+  return format.replace(/\[([^\]]*)\]|([A-Za-z])\2*/g, (token, literal) => {
+    if (literal === undefined && tokens[token] === undefined) throw invalid(`"${token}" is no part of a format: take ${Object.keys(tokens).join(" ")}, and put words in [brackets]`);
+    return literal ?? tokens[token];
+  });
 }
 
 const plain = (date) => (date.timed ? written(date, "YYYY-MM-DD[T]HH:mm:ss") + date.zone : written(date, "YYYY-MM-DD"));

@@ -19,7 +19,7 @@ function fromBase64(code) {
 }
 
 function fromHex(code) {
-  const digits = code.replace(/^\s*0x|[\s:]+/gi, "");
+  const digits = code.replace(/0x|\\x|[\s:,]+/gi, "");
   return textOf(attempt(() => Uint8Array.fromHex(digits), "this is not hex: pairs of the digits 0-9 a-f"));
 }
 

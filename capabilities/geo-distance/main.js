@@ -10,9 +10,16 @@ const rounded = (number, digits) => Number(number.toFixed(digits)) + 0;
 const ANGLE = String.raw`([+-]?\d{1,3}(?:\.\d{1,20})?)\s*°?\s*(?:(\d{1,2}(?:\.\d{1,20})?)\s*[′']\s*(?:(\d{1,2}(?:\.\d{1,20})?)\s*[″"]\s*)?)?`;
 const POINT = new RegExp(String.raw`^\s*${ANGLE}([NS]?)\s*[,;\s]\s*${ANGLE}([EW]?)\s*$`, "i");
 
+// "N48.5 E2.3" and 北纬39.9度 东经116.4度 as "48.5N, 2.3E".
+function arranged(text) {
+  const signs = Object.entries({ 北纬: "N", 南纬: "S", 东经: "E", 西经: "W", 度: "°", 分: "'", 秒: '"' });
+  const plain = signs.reduce((text, [sign, letter]) => text.replaceAll(sign, letter), text);
+  return plain.replace(/^\s*([NS])([^NSEW]+?)[\s,;，]*([EW])([^NSEW]+)$/i, "$2$1, $4$3");
+}
+
 // "48.8566, 2.3522", "48.8566 N 2.3522 E" or 40°26′46″N 79°58′56″W, as { lat, lon } in radians.
 function point(text, name) {
-  const found = POINT.exec(text.replace(/\s+/g, " ").replaceAll("−", "-").replace(/''|”/g, '"').replaceAll("’", "'"));
+  const found = POINT.exec(arranged(text).replace(/\s+/g, " ").replaceAll("−", "-").replace(/''|”/g, '"').replaceAll("’", "'"));
   if (!found) throw invalid(`${name} is no place: write latitude and longitude in degrees, such as "48.8566, 2.3522" or "48.8566 N, 2.3522 E"`);
   const [lat, lon] = [found.slice(1, 5), found.slice(5, 9)].map(([whole, minutes = 0, seconds = 0, side]) => {
     if (side && /^[+-]/.test(whole)) throw invalid(`${name}: write a sign or ${side}, not both`);

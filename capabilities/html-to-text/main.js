@@ -32,18 +32,25 @@ function numbered(number) {
   return isText ? String.fromCodePoint(number) : "\ufffd";
 }
 
-const decoded = (text) =>
-  text.replace(/&(?:#(\d{1,9})|#x([\da-f]{1,8})|([a-z][a-z\d]{1,10}))(;?)/gi, (whole, decimal, hex, name, end) => {
-    if (!name) return numbered(decimal ? Number(decimal) : parseInt(hex, 16));
-    return (end || BARE.has(name) ? NAMES.get(name) : undefined) ?? whole;
-  });
+// An old name counts without its semicolon, also before other letters (&notit; begins with ¬), but in an attribute only where no letter,
+// digit or = follows: ?a=1&copy=2 stays what it is.
+function entity(whole, name, end, next, isValue) {
+  if (end && NAMES.has(name)) return NAMES.get(name);
+  if (isValue && (end || next === "=" || !BARE.has(name))) return whole;
+  for (let size = name.length; size > 1; size--) if (BARE.has(name.slice(0, size))) return NAMES.get(name.slice(0, size)) + whole.slice(1 + size);
+  return whole;
+}
+
+const decoded = (text, isValue = false) =>
+  text.replace(/&(?:#(\d+)|#x([\da-f]+)|([a-z][a-z\d]{1,30}))(;?)/gi, (whole, decimal, hex, name, end, at) =>
+    name ? entity(whole, name, end, text[at + whole.length], isValue) : numbered(decimal ? Number(decimal) : parseInt(hex, 16)));
 
 // ---- layout: text is gathered with the number of line ends that have to stand before it
 
 const GAPS = { p: 2, h1: 2, h2: 2, h3: 2, h4: 2, h5: 2, h6: 2, ul: 2, ol: 2, dl: 2, table: 2, blockquote: 2, pre: 2, figure: 2, hr: 2 };
 const BLOCKS = "div section article header footer main nav aside form fieldset address li dt dd tr caption figcaption details summary option title body";
 for (const name of BLOCKS.split(" ")) GAPS[name] = 1;
-const SILENT = new Set("script style template noscript iframe object svg math select textarea".split(" "));
+const SILENT = new Set("script style template noscript iframe object svg math select textarea video audio canvas".split(" "));
 const lists = [];
 let out = "", gap = 0, space = false, marker = false, pre = 0, opened = false, cells = 0, href = "";
 
@@ -81,7 +88,7 @@ function cell() {
 function attribute(attributes, wanted) {
   const all = attributes.matchAll(/([^\s=/"'>]{1,40})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/g);
   const found = all.find(([, name]) => name.toLowerCase() === wanted);
-  return decoded(found?.[2] ?? found?.[3] ?? found?.[4] ?? "").replace(/\s+/g, " ").trim();
+  return decoded(found?.[2] ?? found?.[3] ?? found?.[4] ?? "", true).replace(/\s+/g, " ").trim();
 }
 
 function open(name, attributes) {
@@ -89,7 +96,7 @@ function open(name, attributes) {
   const nested = (name === "ul" || name === "ol") && lists.length > 0;
   if (GAPS[name]) breakLines(nested ? 1 : GAPS[name]);
   if (name === "br") [gap, space] = [Math.min(gap + 1, 2), false];
-  else if (name === "ul" || name === "ol") lists.push({ ordered: name === "ol", next: Number(attribute(attributes, "start")) || 1 });
+  else if (name === "ul" || name === "ol") lists.push({ ordered: name === "ol", next: (name === "ol" && Number(attribute(attributes, "start"))) || 1 });
   else if (name === "li") item();
   else if (name === "tr") cells = 0;
   else if (name === "td" || name === "th") cell();
@@ -110,9 +117,9 @@ function close(name) {
 
 // ---- reading
 
-const html = input.html.replace(/\r\n?/g, "\n"), lower = html.toLowerCase();
+const html = input.html.replace(/\r\n?/g, "\n").replace(/[\0-\x08\x0e-\x1f\x7f]/g, ""), lower = html.toLowerCase();
 const small = lower.length === html.length ? lower : html; // İ becomes two characters
-const TAG = /<(?:!--|[!?]|(\/?)([a-z][^\s/>]*))/gi, SIGN = />|=\s*(["'])/g;
+const TAG = /<(?:!--|[!?]|(\/?)([a-z][^\s/>]*))/gi, SIGN = />|=\s*(["'])/g, COMMENT_END = /--!?>/g;
 
 // Where the tag's ">" stands; quotes count only as a value's. -1 when it never ends: then there are no more tags.
 function endOfTag(from) {
@@ -126,8 +133,12 @@ function endOfTag(from) {
   }
 }
 
+// A comment that never ends hides all that follows, as it does in a browser; <!--> is a whole one.
 function endOf(match) {
-  if (match[0] === "<!--") return html.indexOf("-->", match.index + 4) + 2;
+  if (match[0] === "<!--") {
+    COMMENT_END.lastIndex = match.index + 2;
+    return COMMENT_END.test(html) ? COMMENT_END.lastIndex - 1 : html.length - 1;
+  }
   return match[2] ? endOfTag(TAG.lastIndex) : html.indexOf(">", TAG.lastIndex);
 }
 

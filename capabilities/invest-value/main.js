@@ -55,6 +55,7 @@ const { calculate, ...given } = input;
 const lacking = NEEDS[calculate].find((name) => given[name] === undefined), extra = Object.keys(given).find((name) => !TAKES[calculate].includes(name));
 if (lacking) throw invalid(`${calculate} needs ${NEEDS[calculate].join(" and ")}`);
 if (extra) throw invalid(`${calculate} takes ${TAKES[calculate].join(", ")}, not ${extra}`);
+if (calculate === "growth" && given.principal === undefined && given.contribution === undefined) throw invalid("growth needs principal or contribution: the money that grows");
 if (calculate === "growth") return growth(given);
 if (calculate === "irr") return irr(given);
 return { npv: shown(present(given.flows, 1 + given.rate / 100)) };

@@ -114,6 +114,7 @@ function comparison() {
   const left = operand(), sign = take(/\s*(==|!=|<=|>=|<|>)/)?.[1];
   if (!sign) return (value) => left.test(value);
   const right = operand(), compare = comparisons[sign];
+  if (left.many || right.many) throw invalid("a filter compares single values: @.* and the like may be several; test for one, or use count()");
   return (value) => compare(left.of(value), right.of(value));
 }
 
@@ -131,12 +132,13 @@ function operand() {
 
 function query(root, path) {
   const nodes = (value) => follow(root === "@" ? value : document, path);
-  return { nodes, of: (value) => nodes(value)[0], test: (value) => nodes(value).length > 0 };
+  return { nodes, many: path.some((one) => one.many), of: (value) => nodes(value)[0], test: (value) => nodes(value).length > 0 };
 }
 
 function called(name) {
   const first = operand(), second = take(/\s*,/) && operand();
   need(/\s*\)/, '")"');
+  if (/count|value/.test(name) && !first.nodes) throw invalid(`${name}() takes a path, such as @.*`);
   if (/match|search/.test(name) !== Boolean(second)) throw invalid(`${name}() takes ${second ? "one argument" : "a path and a pattern"}`);
   const of = (value) => calls[name](first, value, second);
   return { of, test: (value) => of(value) === true };

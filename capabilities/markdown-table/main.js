@@ -6,7 +6,7 @@ const { rows, columns, align } = input;
 
 // Characters of East Asia and emoji take two places; marks take none.
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
-const NO_PLACE = /[\p{M}\p{Cf}]/u;
+const NO_PLACE = /[\p{M}\p{Cf}\p{EMod}]/u;
 const width = (text) => [...text].reduce((sum, one) => sum + (NO_PLACE.test(one) ? 0 : WIDE.test(one) ? 2 : 1), 0);
 
 function cell(value) {

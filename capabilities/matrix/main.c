@@ -2,7 +2,6 @@
 // 1e-13 of its row's largest number counts as zero, so that what rounding leaves of a zero is none.
 #include "sigil.h"
 #include <math.h>
-#include <stdio.h>
 
 #define MOST 60
 #define ZERO 1e-13
@@ -74,12 +73,7 @@ static int reduce(matrix *m, int columns)
     return rank;
 }
 
-static void put_number(double value)
-{
-    char digits[40];
-    snprintf(digits, sizeof digits, "%.12g", value == 0 ? 0 : value);
-    sigil_put(digits);
-}
+static void put_number(double value) { sigil_put_number(value, 12); }
 
 static int put_result(void)
 {
@@ -143,11 +137,7 @@ static int solve(void)
     return put_result();
 }
 
-static int is(const char *name)
-{
-    sigil_text given = sigil_get_text("operation");
-    return given.size == strlen(name) && !memcmp(given.at, name, given.size);
-}
+static int is(const char *name) { return sigil_is("operation", name); }
 
 int answer(void)
 {

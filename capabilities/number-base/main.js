@@ -37,8 +37,9 @@ function inBits(number) {
   return BigInt.asUintN(bits, number).toString(to).padStart(all.length, "0");
 }
 
-if (signed && !bits) throw invalid("signed needs to know in how many bits: give bits");
 const { isNegative, base, digits } = read(String(value));
+if (signed && !bits) throw invalid("signed needs to know in how many bits: give bits");
+if (typeof value === "number" && !Number.isSafeInteger(value)) throw invalid("a number beyond 9007199254740991 loses digits on the way: give it as text");
 const plain = magnitude(digits, base), number = isNegative ? -plain : plain;
 if (signed) return meant(number).toString(to);
 return bits ? inBits(number) : number.toString(to);

@@ -5,6 +5,9 @@ const BYTES = ["B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"], BINARY = ["
 const { number, style, decimals, rounding, grouping, prefix, suffix, plus } = input;
 const invalid = (message) => Object.assign(new Error(message), { code: "EINVAL" });
 
+// 12345678901234567890 has been rounded before it came here; 1e20 has not.
+const isRounded = (number) => typeof number === "number" && Math.abs(number) > Number.MAX_SAFE_INTEGER && /[1-9]\d{15}/.test(String(Math.abs(number)).replace(".", ""));
+
 function read(text) {
   const [, sign, whole, fraction = "", exponent = "0"] = /^([-+−]?)(\d+(?=\.?)|(?=\.\d))(?:\.(\d*))?(?:e([+-]?\d{1,4}))?$/i.exec(text) ?? [];
   if (whole === undefined) throw invalid(`"${text.slice(0, 40).toWellFormed()}" is no number: give one such as 1234567.89 or 1.2e9, without separators`);
@@ -75,6 +78,7 @@ const styles = {
   ordinal,
 };
 
+if (isRounded(number)) throw invalid("a number of more than 15 digits is rounded on the way: give it as text");
 const value = read(String(number).normalize("NFKC").trim()), text = styles[style](value);
 const isZero = !/[1-9]/.test(text.replace(/e[^e]*$/, "")); // also what was rounded to nothing: there is no -0.00
 return (isZero ? "" : value.minus ? "-" : plus ? "+" : "") + prefix + text + suffix;

@@ -1,4 +1,4 @@
-// English number names, short scale. Digits are read as text, so that nothing is rounded.
+// English number names, short scale, and Chinese ones. Digits are read as text, so that nothing is rounded.
 const SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen " +
   "eighteen nineteen").split(" ");
 const TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split(" ");
@@ -7,6 +7,9 @@ const ORDINALS = { one: "first", two: "second", three: "third", five: "fifth", e
 const MONEY = { usd: ["dollar", "dollars", "cent", "cents"], eur: ["euro", "euros", "cent", "cents"], gbp: ["pound", "pounds", "penny", "pence"] };
 const { value, form, and } = input;
 const invalid = (message) => Object.assign(new Error(message), { code: "EINVAL" });
+
+// 12345678901234567890 has been rounded before it came here; 1e20 has not.
+const isRounded = (number) => typeof number === "number" && Math.abs(number) > Number.MAX_SAFE_INTEGER && /[1-9]\d{15}/.test(String(Math.abs(number)).replace(".", ""));
 
 // ---- words
 
@@ -41,7 +44,9 @@ function money(whole, decimals) {
 
 function spelled(sign, whole, decimals) {
   if (whole.length > 36 || decimals.length > 40) throw invalid("at most 36 digits before the point and 40 after it");
-  const minus = sign && /[1-9]/.test(whole + decimals) ? "minus " : "";
+  const isNegative = sign && /[1-9]/.test(whole + decimals), minus = isNegative ? "minus " : "", fu = isNegative ? "负" : "";
+  if (form === "cny") return fu + yuan(whole, decimals);
+  if (form === "chinese") return fu + chinese(whole, CHINESE) + (decimals ? `点${[...decimals].map((digit) => CHINESE.signs[digit]).join("")}` : "");
   if (MONEY[form]) return minus + money(whole, decimals);
   if (form === "ordinal" && decimals) throw invalid("only a whole number has an ordinal");
   if (form === "ordinal") return minus + ordinal(cardinal(whole));
@@ -56,6 +61,34 @@ function plainDigits(text) {
   if (Math.abs(by) > 80) throw invalid("at most 36 digits before the point and 40 after it");
   const padded = point < 1 ? "0".repeat(1 - point) + digits : digits.padEnd(point, "0"), at = Math.max(point, 1);
   return [sign, padded.slice(0, at).replace(/^0+(?=\d)/, ""), padded.slice(at)];
+}
+
+// ---- Chinese: groups of four digits with 万 and 亿 behind them
+
+const CHINESE = { signs: "零一二三四五六七八九", places: ["", "十", "百", "千"] };
+const FORMAL = { signs: "零壹贰叁肆伍陆柒捌玖", places: ["", "拾", "佰", "仟"] }; // of cheques: hard to change into another
+// Digits behind 千, 万 or 亿 that begin with zeros are told to do so, once.
+function grouped(digits, style) {
+  const plain = digits.replace(/^0+/, "");
+  for (const [size, unit] of [[8, "亿"], [4, "万"]]) {
+    if (plain.length <= size) continue;
+    const low = grouped(plain.slice(-size), style);
+    return grouped(plain.slice(0, -size), style) + unit + (low && plain.at(-size) === "0" ? "零" : "") + low;
+  }
+  const words = [...plain].map((digit, i) => (digit === "0" ? "零" : style.signs[digit] + style.places[plain.length - 1 - i])).join("");
+  return words.replace(/零+/g, "零").replace(/零$/, "");
+}
+
+function chinese(digits, style) {
+  if (digits.length > 16) throw invalid("in Chinese at most 16 digits before the point");
+  return grouped(digits, style).replace(/^一十/, "十") || "零";
+}
+
+function yuan(whole, decimals) {
+  if (decimals.length > 2) throw invalid(`an amount has at most two decimals, not ${decimals.length}: round it first`);
+  const [tenths, hundredths] = decimals.padEnd(2, "0"), isWhole = !/[1-9]/.test(decimals), hasYuan = /[1-9]/.test(whole);
+  const parts = [hasYuan || isWhole ? `${chinese(whole, FORMAL)}元` : "", tenths !== "0" ? `${FORMAL.signs[tenths]}角` : hasYuan && !isWhole ? "零" : ""];
+  return parts.join("") + (isWhole ? "整" : hundredths === "0" ? "整" : `${FORMAL.signs[hundredths]}分`);
 }
 
 // ---- reading words
@@ -101,6 +134,7 @@ function numberOf(text) {
   return exact.length > 16 || (!digits.length && !Number.isSafeInteger(number)) ? exact : number;
 }
 
+if (isRounded(value)) throw invalid("a number of more than 15 digits is rounded on the way: give it as text");
 const text = String(value).normalize("NFKC").trim().toLowerCase().replace(/−/g, "-");
 if (/[a-z]/.test(text.replace(/(?<=\d)e/, ""))) return numberOf(text.replace(/[\s,-]+/g, " "));
 return spelled(...plainDigits(text.replace(/^\+/, "").replace(/^-?\d{1,3}(?:,\d{3})+(?![\d,])/, (whole) => whole.replaceAll(",", ""))));

@@ -18,6 +18,15 @@ const BLOCKS = {
 };
 const entry = (table, version) => Number(table[input.level].split(" ")[version - 1]);
 
+// Readers look for dark modules on a light ground; what a person hardly tells apart, they do not see at all.
+function demandContrast() {
+  const light = (color) => {
+    const digits = color.length === 4 ? color.slice(1).replace(/./g, "$&$&") : color.slice(1);
+    return digits.match(/../g).reduce((sum, pair, i) => sum + parseInt(pair, 16) * [0.299, 0.587, 0.114][i], 0);
+  };
+  if (light(input.light) - light(input.dark) < 100) throw invalid("light has to be much lighter than dark: readers do not see the code otherwise");
+}
+
 // ---- bits
 
 const MODES = {
@@ -206,6 +215,7 @@ function bestMask() {
   return sums.indexOf(Math.min(...sums));
 }
 
+demandContrast();
 patterns();
 fill(interleaved(version));
 const mask = bestMask();

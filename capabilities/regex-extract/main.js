@@ -10,10 +10,21 @@ const built = (pattern, flags) => {
   }
 };
 
-// With Unicode rules (\p{L}, whole emoji) where the pattern is valid under them; Python's way to name a group is understood.
-function compiled(pattern, flags) {
+// What Python and others write in another way. A letter that JavaScript does not know behind \ would mean itself, and match nothing.
+const OTHERS = { "\\A": "(?<![^])", "\\Z": "(?![^])", "\\z": "(?![^])", "\\h": "[\\t\\p{Zs}]", "\\R": "(?:\\r\\n|[\\n\\r])" };
+
+function translated(pattern) {
   const written = pattern.replaceAll("(?P<", "(?<").replace(/\(\?P=(\w+)\)/g, "\\k<$1>");
-  const unique = [...new Set(flags)].join("");
+  return written.replace(/\\[^]|\[(?:\\[^]|[^\]\\])*\]|\{,(\d+)\}/g, (part, most) => {
+    if (/^\\[a-zA-Z]$/.test(part) && !"bBcdDfknpPrsStuvwWx".includes(part[1]) && !OTHERS[part]) throw invalid(`${part} means nothing in JavaScript's regular expressions`);
+    return OTHERS[part] ?? (most === undefined ? part : `{0,${most}}`);
+  });
+}
+
+// With Unicode rules (\p{L}, whole emoji) where the pattern is valid under them.
+function compiled(pattern, flags) {
+  const [, inline = "", rest] = /^(?:\(\?([ims]+)\))?([^]*)$/.exec(pattern), written = translated(rest);
+  const unique = [...new Set(flags + inline)].join("");
   const attempts = [built(written, `g${unique}u`), built(written, `g${unique}`)];
   const regex = attempts.find((attempt) => attempt instanceof RegExp);
   if (!regex) throw invalid(`the pattern is not a regular expression: ${attempts[1].message}`);

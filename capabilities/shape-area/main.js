@@ -19,6 +19,7 @@ function triangleOf(a, b, c) {
 function triangle({ a, b, c, height, angle, angle2 }) {
   if (height !== undefined) return { area: (a * height) / 2 };
   if (c !== undefined) return triangleOf(a, b, c);
+  if (angle >= 180) throw invalid("there is no such triangle: each of its angles is less than 180 degrees");
   if (b !== undefined) return triangleOf(a, b, sqrt((a - b) ** 2 + 2 * a * b * (1 - cos(radians(angle)))));
   const third = 180 - angle - angle2;
   if (third <= 0) throw invalid("there is no such triangle: its angles are 180 degrees together");

@@ -3,7 +3,6 @@
 // Hyndman and Fan (1996), as spreadsheets, R and NumPy have them.
 #include "sigil.h"
 #include <math.h>
-#include <stdio.h>
 
 #define MOST 20000
 
@@ -69,12 +68,7 @@ static double quantile(list sorted, double share)
     return sorted.at[i] + (place - below) * (sorted.at[next] - sorted.at[i]);
 }
 
-static void put_number(double value)
-{
-    char digits[40];
-    snprintf(digits, sizeof digits, "%.12g", value == 0 ? 0 : value);
-    sigil_put(digits);
-}
+static void put_number(double value) { sigil_put_number(value, 12); }
 
 static void put(const char *name, double value)
 {

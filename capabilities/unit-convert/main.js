@@ -1,4 +1,5 @@
-// A unit is a factor to its quantity's base unit and its other names; for temperatures also the offset of its zero, in its own degrees.
+// A unit is a factor to its quantity's base unit and its other names; for temperatures also the offset of its zero, in its own degrees;
+// "per" where it counts the other way round, as L/100km does.
 const QUANTITIES = {
   length: {
     m: [1, "meter metre 米 公尺"], km: [1000, "kilometer kilometre 公里 千米"], dm: [0.1, "decimeter decimetre 分米"],
@@ -74,6 +75,23 @@ const QUANTITIES = {
     BTU: [1055.05585262, "britishthermalunit"],
     eV: [1.602176634e-19, "electronvolt 电子伏"], "ft-lb": [1.3558179483314004, "footpound ftlbf"],
   },
+  power: {
+    W: [1, "watt 瓦 瓦特"], mW: [0.001, "milliwatt 毫瓦"], kW: [1000, "kilowatt 千瓦"], MW: [1e6, "megawatt 兆瓦"], GW: [1e9, "gigawatt 吉瓦"],
+    hp: [745.6998715822702, "horsepower 英制马力"], PS: [735.49875, "metrichorsepower 马力 公制马力"],
+  },
+  force: {
+    N: [1, "newton 牛 牛顿"], kN: [1000, "kilonewton 千牛"], lbf: [4.4482216152605, "poundforce"], kgf: [9.80665, "kilogramforce kp 千克力 公斤力"],
+    dyn: [1e-5, "dyne 达因"],
+  },
+  frequency: {
+    Hz: [1, "hertz 赫 赫兹"], kHz: [1000, "kilohertz 千赫"], MHz: [1e6, "megahertz 兆赫"], GHz: [1e9, "gigahertz 吉赫"],
+    rpm: [1 / 60, "revolutionperminute revolutionsperminute 转每分钟 转/分"],
+  },
+  "fuel economy": {
+    "km/L": [1, "kmpl kilometerperliter kilometersperliter kilometreperlitre kilometresperlitre 公里每升 公里/升"],
+    "L/100km": [100, "literper100km litersper100km litreper100km litresper100km 升每百公里 百公里油耗 升/百公里", "per"],
+    mpg: [0.425143707430272, "milepergallon milespergallon"], "imp mpg": [0.354006189934647, "ukmpg"],
+  },
   angle: {
     deg: [1, "° degree 度"], rad: [180 / Math.PI, "radian 弧度"], mrad: [0.18 / Math.PI, "milliradian"], grad: [0.9, "gon gradian"],
     arcmin: [1 / 60, "arcminute minuteofarc 角分"], arcsec: [1 / 3600, "arcsecond secondofarc 角秒"], turn: [360, "revolution rev 圈"],
@@ -108,6 +126,11 @@ function unknown(name, other) {
 }
 
 function converted(value, from, to) {
+  if ((from.zero === "per") !== (to.zero === "per")) {
+    if (value <= 0) throw invalid(`${value} ${from.symbol} has no counterpart: give a number above 0`);
+    return Number((from.zero === "per" ? from.factor / value / to.factor : to.factor / (value * from.factor)).toPrecision(12));
+  }
+  if (from.zero === "per") return value;
   const base = (value + from.zero) * from.factor;
   if (from.quantity === "temperature" && base < 0) throw invalid(`${value} ${from.symbol} is below absolute zero`);
   const result = base / to.factor - to.zero;

@@ -9,6 +9,8 @@ const IBAN_LENGTHS = Object.fromEntries((
   "MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 " +
   "SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
 ).split(" ").map((entry) => [entry.slice(0, 2), Number(entry.slice(2))]));
+// The first two digits of GB/T 2260, with Taiwan, Hong Kong, Macao and the residence permits of their people.
+const REGIONS = "11 12 13 14 15 21 22 23 31 32 33 34 35 36 37 41 42 43 44 45 46 50 51 52 53 54 61 62 63 64 65 71 81 82 83".split(" ");
 const BARCODES = { 8: "EAN-8", 12: "UPC-A", 13: "EAN-13", 14: "GTIN-14" };
 
 const compact = (text) => text.replace(/[\s\u2010-\u2015-]/g, "");
@@ -61,6 +63,34 @@ function isbn(text) {
   return { value, isbn13: value, ...(value.startsWith("978") ? { isbn10: nine + isbn10Digit(nine) } : {}) };
 }
 
+// GB 11643: region, birthday, three digits (the last of them odd for men) and ISO 7064's MOD 11-2.
+function citizen(text) {
+  const value = compact(text).toUpperCase(), [, year, month, day] = /^\d{6}(\d{4})(\d\d)(\d\d)\d{3}[\dX]$/.exec(value) ?? [];
+  demand(year, "a Chinese identity number has 17 digits and a last digit or X");
+  demand(REGIONS.includes(value.slice(0, 2)), `there is no province with the code ${value.slice(0, 2)}`);
+  const birthday = `${year}-${month}-${day}`;
+  demand(year >= 1850 && new Date(birthday).toJSON()?.slice(0, 10) === birthday, `${birthday}, the digits 7 to 14, is no birthday`);
+  expect(value.at(-1), "10X98765432"[weighted(value.slice(0, 17), (digit, fromEnd) => digit * (2 ** fromEnd % 11)) % 11]);
+  return { value, birthday, sex: value[16] % 2 ? "male" : "female" };
+}
+
+// GB 32100: 17 signs in base 31, whose powers of 3 make the last one.
+function company(text) {
+  const value = compact(text).toUpperCase(), signs = "0123456789ABCDEFGHJKLMNPQRTUWXY";
+  demand(/^[1-9ANY][1-9]\d{6}[0-9A-HJ-NP-RTUWXY]{10}$/.test(value), "a unified social credit code has 18 digits and capitals without I, O, S, V and Z: kind, office, six digits of the region, and ten more");
+  const sum = [...value.slice(0, 17)].reduce((sum, sign, place) => sum + signs.indexOf(sign) * (3 ** place % 31), 0);
+  expect(value.at(-1), signs[(31 - (sum % 31)) % 31]);
+  return { value, region: value.slice(2, 8) };
+}
+
+// ISO 6166: the digits that the letters make (A is 10) have a Luhn digit.
+function isin(text) {
+  const value = compact(text).toUpperCase();
+  demand(/^[A-Z]{2}[A-Z\d]{9}\d$/.test(value), "an ISIN is two letters, nine letters and digits, and a digit");
+  luhn(value.replace(/[A-Z]/g, (letter) => String(parseInt(letter, 36))));
+  return { value, country: value.slice(0, 2) };
+}
+
 // RFC 5321 and 5322 without quoted local parts, comments and address literals; RFC 6531 for letters of all scripts.
 function email(text) {
   const value = text.trim().normalize("NFC"), at = value.lastIndexOf("@"), local = value.slice(0, at), domain = value.slice(at + 1).toLowerCase();
@@ -90,7 +120,7 @@ function uuid(text) {
 }
 
 try {
-  return { valid: true, ...{ luhn, iban, isbn, ean, email, uuid }[input.kind](input.value) };
+  return { valid: true, ...{ luhn, iban, isbn, ean, isin, email, uuid, "cn-id": citizen, "cn-company": company }[input.kind](input.value) };
 } catch (problem) {
   if (!(problem instanceof Fault)) throw problem;
   return { valid: false, reason: problem.message };

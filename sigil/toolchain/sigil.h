@@ -20,6 +20,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,14 @@ SIGIL_UNUSED static void sigil_put_integer(int64_t value)
     do *--at = (char)('0' + rest % 10); while (rest /= 10);
     if (value < 0) sigil_put_bytes("-", 1);
     sigil_put_bytes(at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Puts a number with at most so many significant digits, 1 to 17; what is no number of JSON's (NaN, an infinity) as null. */
+SIGIL_UNUSED static void sigil_put_number(double value, int digits)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.*g", digits, value == 0 ? 0 : value);
+    sigil_put(value - value == 0 ? text : "null");
 }
 
 /* Replaces whatever was put by a failure: `return sigil_fail("EINVAL", "say what is wrong");`. */
@@ -177,6 +186,41 @@ SIGIL_UNUSED static sigil_text sigil_get_text(const char *name)
         to = sigil_utf8(to, point);
     }
     return (sigil_text){text, (size_t)(to - text)};
+}
+
+/* Whether a member is this text. */
+SIGIL_UNUSED static int sigil_is(const char *name, const char *text)
+{
+    sigil_text given = sigil_get_text(name);
+    return given.at && given.size == strlen(text) && !memcmp(given.at, text, given.size);
+}
+
+/* The characters of Unicode in a member that is a string; none when it is missing. */
+typedef struct { uint32_t *at; size_t size; } sigil_points;
+
+SIGIL_UNUSED static sigil_points sigil_get_points(const char *name)
+{
+    sigil_text text = sigil_get_text(name);
+    sigil_points out = {malloc((text.size + 1) * sizeof(uint32_t)), 0};
+    if (!out.at) __builtin_trap();
+    for (size_t i = 0; i < text.size;) {
+        unsigned char lead = (unsigned char)text.at[i++];
+        int more = lead < 0xC0 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+        uint32_t point = more ? lead & (0x3F >> more) : lead;
+        while (more-- && i < text.size) point = point << 6 | (text.at[i++] & 0x3F);
+        out.at[out.size++] = point;
+    }
+    return out;
+}
+
+/* Makes capitals small: Latin letters with and without accents, Greek and Cyrillic ones. */
+SIGIL_UNUSED static void sigil_lower(sigil_points text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        uint32_t c = text.at[i];
+        int capital = (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7) || (c >= 0x391 && c <= 0x3A9) || (c >= 0x410 && c <= 0x42F);
+        text.at[i] = capital ? c + 32 : c;
+    }
 }
 
 /* A member that is a whole number of at most 64 bits; `otherwise` when it is missing, no number, or written with a point or exponent. */

@@ -19,6 +19,7 @@ from tests.capabilities.conftest import FOLDER, Library
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
 EIGHT = {"calculate", "date-math", "encode", "hash", "json-query", "regex-extract", "text-stats", "unit-convert"}
 WEB = {"currency-rates", "weather-now"}
+CHANCE = {"random-values"}
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -30,6 +31,11 @@ def test_the_first_eight_are_there() -> None:
     assert set(NAMES) >= EIGHT
 
 
+def test_the_library_has_forty_and_more_five_of_them_in_c() -> None:
+    assert len(NAMES) >= 40
+    assert sum(manifest_of(name).lang == "c" for name in NAMES) >= 5
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_manifest_says_what_its_capability_is(name: str) -> None:
     manifest = manifest_of(name)
@@ -37,8 +43,11 @@ def test_a_manifest_says_what_its_capability_is(name: str) -> None:
     assert manifest.lifetime == "persistent"
     assert manifest.public
     assert manifest.tags
+    assert manifest.output is not None
+    assert len(manifest.description) <= 200
     assert len(manifest.examples) >= 3
-    assert any(map(CHINESE.search, manifest.aliases))
+    assert any(map(CHINESE.search, manifest.examples))
+    assert sum(map(bool, map(CHINESE.search, manifest.aliases))) >= 3
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -52,10 +61,12 @@ def test_every_parameter_is_described_and_either_required_or_optional_without_lo
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_capability_of_the_library_needs_no_permission_but_to_read_the_web(name: str) -> None:
+def test_a_capability_of_the_library_needs_no_permission_but_to_read_the_web_or_to_draw_at_random(name: str) -> None:
     manifest = manifest_of(name)
-    assert manifest.pure or name in WEB
-    others = manifest.permissions.model_dump(exclude={"http"}, exclude_defaults=True)
+    assert manifest.pure is (name not in CHANCE)
+    assert manifest.permissions.random is (name in CHANCE)
+    assert bool(manifest.permissions.http) is (name in WEB)
+    others = manifest.permissions.model_dump(exclude={"http", "random"}, exclude_defaults=True)
     assert (others, [rule for rule in manifest.permissions.http if not re.fullmatch(r"GET [a-z.-]+/v1/", rule)]) == ({}, [])
 
 

@@ -99,7 +99,7 @@ def test_functions_are_near_python_s(library: Library, x: float, name: str) -> N
     try:
         expected = call(x)
     except (ValueError, OverflowError):
-        with pytest.raises(SigilError, match=r"real number|too large"):
+        with pytest.raises(SigilError, match=r"real number|too large|logarithm"):
             library("calculate", expression=f"{name}({x!r})")
         return
     assert float(library("calculate", expression=f"{name}({x!r})")) == pytest.approx(expected, rel=1e-12, abs=1e-12)

@@ -151,3 +151,62 @@ def test_bars_stand_on_zero_and_slices_are_as_wide_as_their_share(library: Libra
     pie = library("chart-svg", kind="pie", labels=["a", "b"], series=[{"values": [1, 3]}])
     assert "25 %" in pie
     assert re.findall(r"A[\d.]+ [\d.]+ 0 ([01]) 1", pie) == ["0", "1"]
+
+
+LONG = "A rather long label that nobody shortened", "北京市朝阳区建国门外大街一号院", "x", ""
+
+
+def _width(text: str) -> float:
+    """At least as wide as a browser draws it: 7 pixels a character, 12 those of East Asia."""
+    return sum(12 if ord(one) > 0x2E80 else 7 for one in text)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=st.sampled_from(["bar", "line", "pie"]),
+    count=st.sampled_from([1, 2, 5, 12, 40, 100]),
+    values=st.lists(st.floats(-9e14, 9e14), min_size=1, max_size=3),
+    names=st.lists(st.sampled_from(LONG), min_size=1, max_size=8),
+    size=st.sampled_from([(240, 200), (640, 400), (2000, 900)]),
+)
+def test_every_text_of_a_chart_stands_within_the_picture(
+    library: Library, kind: str, count: int, values: list[float], names: list[str], size: tuple[int, int]
+) -> None:
+    row = [abs(values[i % len(values)]) + 1 if kind == "pie" else values[i % len(values)] for i in range(count)]
+    series = [{"name": name, "values": row} for name in (names[:1] if kind == "pie" else names)]
+    labels = [f"{LONG[i % len(LONG)]} {i}" for i in range(count)]
+    width, height = size
+    svg = ElementTree.fromstring(library("chart-svg", kind=kind, title=LONG[0], labels=labels, series=series, width=width, height=height))
+    for text in svg.iter(f"{SVG}text"):
+        words, x, y = text.text or "", float(text.get("x", "")), float(text.get("y", ""))
+        left = {"end": 1.0, "middle": 0.5}.get(text.get("text-anchor", ""), 0.0)
+        wide = _width(words) * (0.71 if text.get("transform") else 1)
+        assert x - wide * left >= -8
+        assert x + wide * (1 - left) <= width + 16
+        assert 0 <= y + (wide if text.get("transform") else 0) <= height + 8
+
+
+def test_labels_that_have_room_are_all_there_and_whole(library: Library) -> None:
+    months = "January February March April May June July August September October November December".split()
+    svg = library("chart-svg", kind="bar", labels=months, series=[{"values": list(range(12))}])
+    assert re.findall(r"rotate[^>]*>(\w+)<", svg) == months
+    years = [str(year) for year in range(1990, 2030)]
+    shown = re.findall(r'text-anchor="middle">(\d{4})<', library("chart-svg", kind="line", labels=years, series=[{"values": [1] * 40}]))
+    assert shown == years[:: len(years) // len(shown) + (len(years) % len(shown) > 0)]
+    assert len(shown) >= 10
+
+
+def test_series_without_a_name_keep_their_color_in_the_legend(library: Library) -> None:
+    svg = ElementTree.fromstring(
+        library("chart-svg", kind="line", labels=["a"], series=[{"name": "", "values": [1]}, {"name": "second", "values": [2]}])
+    )
+    colors = [one.get("fill") for one in svg.iter(f"{SVG}rect")][1:]
+    words = [one.text for one in svg.iter(f"{SVG}text")][-2:]
+    assert words == ["series 1", "second"]
+    assert colors == [one.get("fill") for one in svg.iter(f"{SVG}circle")]
+
+
+@pytest.mark.parametrize(("dark", "light"), [("#fff", "#000"), ("#777777", "#888888"), ("#000", "#333"), ("#ffff00", "#ffffff")])
+def test_colors_that_no_reader_tells_apart_are_refused(library: Library, dark: str, light: str) -> None:
+    assert library.code_of("qr-svg", text="x", dark=dark, light=light) == "EINVAL"
+    assert library.code_of("qr-svg", text="x", dark="#003366", light="#ffe") == ""

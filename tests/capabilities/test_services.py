@@ -27,9 +27,12 @@ class Services(RecordingServer):
     """Both services: Frankfurter's rates by date, Open-Meteo's places and weather."""
 
     down = False
+    odd: Answer | None = None
 
     def answer(self, request: Recorded) -> Answer:
         parts = urlsplit(request.path)
+        if self.odd is not None:
+            return self.odd
         asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if self.down:
             return Answer(503, b"down for maintenance")
@@ -134,3 +137,76 @@ def test_a_service_that_is_down_is_told_from_an_answer(
     with pytest.raises(SigilError, match="try again later") as caught:
         ask(name, **arguments)
     assert caught.value.code == "ENET"
+
+
+ODD = {
+    "an error page": Answer(200, b"<html>busy</html>"),
+    "nothing": Answer(200, b""),
+    "null": json_answer(None),
+    "a list": json_answer([1, 2]),
+    "a text": json_answer("rates"),
+    "other members": json_answer({"amount": 1}),
+    "members of other kinds": json_answer({"date": 5, "rates": [1], "results": "x", "current": 7}),
+    "a limit": json_answer({"error": True, "reason": "Minutely API request limit exceeded"}, 429),
+    "a crash": json_answer({"message": "internal"}, 500),
+    "a gateway": Answer(502, b"bad gateway"),
+    "a redirect elsewhere": Answer(302, b"", {"location": "http://198.51.100.7/v1/"}),
+    "a cut line": Answer(cut=True),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("currency-rates", {"from": "EUR", "to": "USD"}),
+        ("currency-rates", {"from": "EUR"}),
+        ("weather-now", {"place": "Bern"}),
+        ("weather-now", {"place": "46.95, 7.45", "days": 3}),
+    ],
+)
+def test_whatever_a_service_answers_the_failure_has_a_code_and_a_next_step(
+    ask: Ask, services: Services, monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, Json], odd: str
+) -> None:
+    monkeypatch.setattr(services, "odd", ODD[odd])
+    with pytest.raises(SigilError) as caught:
+        ask(name, **arguments)
+    expected = {"EPERM"} if "redirect" in odd else {"ENET", "ENOENT"} if arguments.get("place") == "Bern" else {"ENET"}
+    assert caught.value.code in expected, caught.value.message
+    assert odd != "a limit" or "asked too often" in caught.value.message
+
+
+def test_rates_that_are_none_are_left_out_or_missed(ask: Ask, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = {"USD": "1.05", "CNY": -1, "JPY": 160.5, "__proto__": 3, "usd": 2, "GBP": None}
+    monkeypatch.setattr(services, "odd", json_answer({"date": "2024-11-22", "rates": rates}))
+    assert ask("currency-rates", **{"from": "EUR"})["to"] == {"JPY": {"rate": 160.5, "value": 160.5}}
+    with pytest.raises(SigilError, match="there is no rate for USD, CNY") as caught:
+        ask("currency-rates", **{"from": "EUR", "to": "USD,CNY,JPY"})
+    assert caught.value.code == "ENOENT"
+
+
+def test_a_name_is_asked_for_in_its_own_language_and_the_largest_place_is_taken(
+    ask: Ask, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    village = {"name": "北京", "latitude": 30.7, "longitude": 108.7, "country": "中国", "admin1": "重庆市"}
+    capital = {"name": "北京市", "latitude": 39.9, "longitude": 116.4, "country": "中国", "admin1": "北京市", "population": 18_960_744}
+    near = {"name": "北京路", "latitude": 23.1, "longitude": 113.3, "country": "中国", "population": 90_000_000}
+    asked: list[dict[str, list[str]]] = []
+
+    def answer(request: Recorded) -> Answer:
+        parts = urlsplit(request.path)
+        asked.append(parse_qs(parts.query))
+        known = {name: values[0] for name, values in asked[-1].items()}
+        return json_answer({"results": [near, village, capital]}) if parts.path == "/v1/search" else _weather(known)
+
+    monkeypatch.setattr(services, "answer", answer)
+    assert ask("weather-now", place="北京")["place"] == "北京市, 北京市, 中国"
+    assert asked[0]["language"] == ["zh"]
+    assert ask("weather-now", place="北京, 重庆市")["latitude"] == 30.7
+    for place, language in {"Москва": "ru", "東京タワー": "ja", "서울": "ko", "Zürich": "en"}.items():
+        asked.clear()
+        ask("weather-now", place=place)
+        assert asked[0]["language"] == [language]
+    asked.clear()
+    ask("weather-now", place="Warszawa", language="pl")
+    assert asked[0]["language"] == ["pl"]

@@ -1,0 +1,105 @@
+"""The words of the manifests: what people type finds the right capability, and what none can do finds none of them by a greedy word."""
+
+from __future__ import annotations
+
+import pytest
+
+from sigil.artifacts import MemoryArtifacts
+from sigil.kv.memory import MemoryKV
+from sigil.library import stock
+from sigil.protocol import LIBRARY, Caller
+from sigil.registry import LocalRegistry
+from tests.capabilities.conftest import FOLDER, Library
+
+ASKED = {
+    "calculate": "计算器 | 最大公约数",
+    "case-convert": "驼峰转下划线 | camel case",
+    "chart-svg": "画一个柱状图 | 饼图 | pie chart",
+    "color-convert": "颜色转换 | rgb转hex",
+    "crc-checksum": "CRC校验",
+    "cron-next": "cron表达式 | next cron run",
+    "csv-convert": "csv转json",
+    "currency-rates": "汇率换算 | 100美元换人民币 | exchange rate usd eur | wechselkurs",
+    "date-calendar": "2024年3月有几个工作日 | easter 2025",
+    "date-math": "两个日期相差几天 | what weekday was 1969-07-20",
+    "encode": "base64编码 | decode base64",
+    "geo-distance": "两地距离 | distance between two gps coordinates",
+    "hash": "md5加密 | 哈希值",
+    "html-to-text": "网页转文本 | strip html",
+    "invest-value": "复利计算 | compound interest",
+    "ip-subnet": "子网掩码计算 | subnet mask for /26",
+    "json-diff": "比较两个json | difference between two json",
+    "json-query": "查询JSON | jsonpath",
+    "json-validate": "校验JSON结构 | validate json schema",
+    "jwt-decode": "解析JWT | read a jwt",
+    "levenshtein": "编辑距离 | edit distance",
+    "loan-plan": "房贷月供计算 | mortgage payment",
+    "markdown-table": "markdown表格",
+    "matrix": "矩阵求逆 | solve linear equations",
+    "number-base": "进制转换 | 十六进制转十进制 | binary to decimal",
+    "number-format": "千分位格式 | bytes to human readable",
+    "number-words": "人民币大写 | 数字转大写金额",
+    "prime-factors": "是不是质数 | 分解质因数",
+    "qr-svg": "把文本转成二维码 | 生成二维码 | qr code | QRコード",
+    "random-values": "生成一个uuid | generate a uuid | 随机密码 | make me a strong password | 随机数",
+    "regex-extract": "正则提取邮箱 | extract numbers from text",
+    "roman-numerals": "罗马数字 | roman numerals of 1994",
+    "shape-area": "圆的面积 | volume of a sphere",
+    "slugify": "生成slug",
+    "sort-list": "列表去重 | 排序 | remove duplicate lines",
+    "statistics": "平均数 | standard deviation",
+    "template-render": "模板渲染 | mail merge",
+    "text-diff": "差异对比 | diff two texts",
+    "text-replace": "把所有逗号替换成分号 | find and replace",
+    "text-similarity": "最长公共子序列 | jaro winkler",
+    "text-stats": "统计字数 | word count",
+    "text-wrap": "自动换行 | wrap text at 80 columns",
+    "time-zone": "时间戳转日期 | 北京时间转纽约时间 | convert unix timestamp 1700000000",
+    "unit-convert": "单位换算 | 公斤换算成磅 | convert 5 miles to km",
+    "url-parts": "解析网址 | parse query string",
+    "validate-id": "校验身份证 | 身份证号校验 | 统一社会信用代码验证 | luhn check",
+    "weather-now": "天气 | 今天北京天气怎么样 | will it rain tomorrow in Paris | wetter",
+}
+GREEDY = {
+    "convert pdf to text": {"color-convert", "csv-convert", "unit-convert", "case-convert"},
+    "convert mp4 to mp3": {"color-convert", "csv-convert", "unit-convert", "case-convert"},
+    "send an email to Bob": {"validate-id", "regex-extract"},
+    "给鲍勃发邮件": {"validate-id", "regex-extract"},
+    "generate a uuid": {"validate-id"},
+    "生成一个UUID": {"validate-id"},
+    "generate an image of a cat": {"random-values", "chart-svg", "qr-svg"},
+    "book a flight to Rome": {"time-zone", "weather-now", "geo-distance"},
+    "set a timer for ten minutes": {"time-zone", "date-math", "cron-next"},
+    "remind me tomorrow at nine": {"time-zone", "date-math", "date-calendar"},
+    "translate hello to french": {"encode", "number-words"},
+    "playlist of my favourite songs": {"sort-list"},
+    "who won the lottery yesterday": {"number-words"},
+    "delete my account": {"text-replace", "loan-plan"},
+    "my internet network is slow": {"levenshtein"},
+}
+
+
+@pytest.fixture(scope="module")
+def registry(library: Library) -> LocalRegistry:
+    made = LocalRegistry(MemoryKV(), MemoryArtifacts(), library.sandbox)
+    stock(made, FOLDER, Caller(LIBRARY, author="library"), lambda line: None)
+    return made
+
+
+def found(registry: LocalRegistry, query: str) -> list[str]:
+    return [hit.offer.name for hit in registry.query(query, Caller("main")).hits]
+
+
+def test_every_capability_is_asked_for_here() -> None:
+    assert sorted(ASKED) == sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_people_type_finds_it_first(registry: LocalRegistry, name: str) -> None:
+    queries = ASKED[name].split(" | ")
+    assert {query: found(registry, query)[:1] for query in queries} == {query: [name] for query in queries}
+
+
+@pytest.mark.parametrize("query", GREEDY)
+def test_a_greedy_word_does_not_bring_it(registry: LocalRegistry, query: str) -> None:
+    assert not GREEDY[query] & set(found(registry, query))
