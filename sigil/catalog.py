@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sigil import heads, marks
+from sigil import changes, heads, marks
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.heads import Standing, Step
-from sigil.kv import ABSENT, KV, Expect, keys
+from sigil.kv import ABSENT, KV, Expect, Item, keys
 from sigil.protocol import Caller, Ref
 from sigil.public import Publics, alive, at, head_at
 from sigil.records import Head, Record, absent, decode, encode
@@ -106,17 +106,13 @@ class Catalog:
         lasts = record.expires_at is None or head is not None
         ttl = None if lasts else (self._ttl(record) or 0) + GRACE_SECONDS
         body = heads.join(standing, encode(record))
-        self._kv.put(keys.capability(record.namespace, record.name), body, expect=absent(head), ttl=ttl)
-        marks.follow(self._kv, record.namespace, record.name, self._clock())
-        self.touch(record.namespace)
+        self._write(record, body, absent(head), ttl)
 
     def remove(self, head: Head) -> None:
         """Leave a tombstone: the name is gone, its number goes on, no version of it runs any more."""
         record = head.record
         tombstone = heads.join(head.standing.gone(), encode(record))
-        self._kv.put(keys.capability(record.namespace, record.name), tombstone, expect=head.token)
-        marks.follow(self._kv, record.namespace, record.name, self._clock())
-        self.touch(record.namespace)
+        self._write(record, tombstone, head.token)
         for number, value in self._rows(record.namespace, record.name):
             self._forget(record.namespace, record.name, number, decode(value).digest)
 
@@ -157,12 +153,26 @@ class Catalog:
 
     def heads(self, namespace: str, after: str = "") -> Iterator[Head]:
         """The heads of a namespace that are not removed, by name, from beyond `after` on."""
+        heads = (self.read(item) for _, item in self.items(namespace, after))
+        return (head for head in heads if not head.removed)
+
+    def log(self, namespace: str) -> Item | None:
+        """The log of the namespace's changes: its version is another one whenever the namespace's capabilities are."""
+        return self._kv.get(keys.generation(namespace))
+
+    def item(self, namespace: str, name: str) -> Item | None:
+        """A name's head as it is stored."""
+        return self._kv.get(keys.capability(namespace, name))
+
+    def items(self, namespace: str, after: str = "") -> Iterator[tuple[str, Item]]:
+        """Every name's head as it is stored, from beyond `after` on."""
         while page := self._kv.scan(keys.capability(namespace, "").partition, after=after, limit=PAGE):
-            for sort, item in page:
-                head = at(self._kv, item, self._clock())
-                if not head.removed:
-                    yield head
-                after = sort
+            yield from page
+            after = page[-1][0]
+
+    def read(self, item: Item) -> Head:
+        """A stored head as it stands at this moment."""
+        return at(self._kv, item, self._clock())
 
     def namespaces(self, prefix: str = "") -> Iterator[str]:
         """The namespaces that ever had a capability."""
@@ -174,16 +184,22 @@ class Catalog:
 
     def generation(self, namespace: str) -> str:
         """A token that changes whenever the namespace's capabilities do."""
-        item = self._kv.get(keys.generation(namespace))
+        item = self.log(namespace)
         return item.version if item else ""
 
     def touch(self, namespace: str) -> None:
-        """Tell every reader that the namespace changed."""
-        self._kv.put(keys.generation(namespace), b"")
+        """Tell every reader that the whole namespace may have changed."""
+        changes.restart(self._kv, namespace)
 
     def alive(self, record: Record) -> bool:
         """Whether its time has not run out."""
         return alive(record, self._clock())
+
+    def _write(self, record: Record, body: bytes, expect: Expect, ttl: float | None = None) -> None:
+        """Write a name's head, and have readers learn of it."""
+        place, now = (record.namespace, record.name), self._clock()
+        with changes.change(self._kv, *place, now), marks.step(self._kv, *place, body, now):
+            self._kv.put(keys.capability(*place), body, expect=expect, ttl=ttl)
 
     def _in(self, namespace: str, ref: Ref) -> Record | None:
         head = self.head(namespace, ref.name)

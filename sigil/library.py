@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
+from sigil.kv import KV, keys
 from sigil.package import Package, read_folder
-from sigil.protocol import Caller
+from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
+from sigil.version import version
 
 NAMED = 5
 """So many new ones are told by name."""
@@ -18,13 +23,52 @@ def packages(folder: Path) -> list[Package]:
     return [read_folder(path.parent) for path in sorted(folder.glob("*/sigil.toml"))]
 
 
-def stock(registry: LocalRegistry, folder: Path | None, caller: Caller, progress: Callable[[str], None]) -> None:
-    """Deploy what is new or changed in `folder`, remove what is no longer there; what stands there unchanged costs one read each."""
+def stock(registry: LocalRegistry, folder: Path | None, caller: Caller, progress: Callable[[str], None]) -> bool:
+    """Deploy what is new or changed in `folder`, remove what is no longer there; whether there was anything to do."""
     if folder is None:
-        return
+        return False
     shelf = packages(folder)
     new = [package.manifest.name for package in shelf if registry.deploy_package(package, caller).created]
     if new:
         progress(f"library: {', '.join(new) if len(new) <= NAMED else f'{len(new)} capabilities'}")
-    for name in registry.keep({package.manifest.name for package in shelf}, caller):
+    gone = registry.keep({package.manifest.name for package in shelf}, caller)
+    for name in gone:
         progress(f"library: {name} is gone")
+    return bool(new or gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A library's folder, and the store whose registry it fills."""
+
+    kv: KV
+    folder: Path
+
+    def stock(self, registry: LocalRegistry, progress: Callable[[str], None]) -> None:
+        """See `stock`. Where folder, program and the library's namespace are as a start left them that had nothing to do, they are
+        not gone through again.
+        """
+        mark = self._mark()
+        noted = self.kv.get(keys.stocked())
+        if noted and noted.value == mark:
+            return
+        if not stock(registry, self.folder, Caller(LIBRARY, author="library"), progress):
+            self.kv.put(keys.stocked(), mark)
+
+    def _mark(self) -> bytes:
+        """What the folder is made of, and the version of the log of what the library's namespace holds."""
+        log = self.kv.get(keys.generation(LIBRARY))
+        return f"{self._made_of()} {log.version if log else ''}".encode()
+
+    def _made_of(self) -> str:
+        """The SHA-256 of everything in the folder that a capability is made of, and of the program's version."""
+        whole = sha256(version().encode())
+        for path in self._files():
+            body = path.read_bytes()
+            whole.update(f"\0{path.relative_to(self.folder).as_posix()}\0{len(body)}\0".encode() + body)
+        return whole.hexdigest()
+
+    def _files(self) -> Iterator[Path]:
+        for manifest in sorted(self.folder.glob("*/sigil.toml")):
+            with suppress(OSError):
+                yield from (path for path in sorted(manifest.parent.rglob("*")) if path.is_file())

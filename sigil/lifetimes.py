@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from sigil import heads, marks, remains, statistics
+from sigil import changes, heads, marks, remains, statistics
 from sigil.audit import Audit
 from sigil.errors import Conflict
 from sigil.heads import Standing
@@ -80,13 +80,13 @@ class Lifetimes:
             return 0  # it was removed, or another version runs
         granted = self._kv.get(keys.grants(namespace, namespace, name))
         try:
-            self._end(head)
+            with changes.change(self._kv, namespace, name, self._clock()):
+                self._end(head)
         except Conflict:
             return 0
         if granted:
             self._ungrant(head, granted)
         marks.follow(self._kv, namespace, name, self._clock())
-        self._kv.put(keys.generation(namespace), b"")
         self._audit.note(namespace, "expire", name=name, version=head.record["version"], digest=head.record["digest"])
         return 1
 
@@ -115,13 +115,11 @@ class Lifetimes:
             if marks.wants(head.standing, head.record, self._clock()):
                 marks.follow(self._kv, namespace, head.name, self._clock())
             if not head.standing.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
-                with suppress(Conflict):  # it was deployed or called at this moment
+                with suppress(Conflict), changes.change(self._kv, namespace, head.name, self._clock()):  # it was used at this moment
                     self._rewrite(head, replace(head.standing, inactive=True))
                     marks.follow(self._kv, namespace, head.name, self._clock())
                     self._audit.note(namespace, "inactive", name=head.name, version=head.record["version"])
                     marked += 1
-        if marked:
-            self._kv.put(keys.generation(namespace), b"")
         return marked
 
     def _is_idle(self, head: _Head, last: float) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from sigil import heads, remains
+from sigil import changes, heads, remains
 from sigil.errors import Conflict
 from sigil.heads import Standing
 from sigil.kv import ABSENT, KV, Item, keys
@@ -15,21 +16,27 @@ RACES = 20
 PAGE = 500
 
 
+@contextmanager
+def step(kv: KV, namespace: str, name: str, body: bytes, now: float) -> Iterator[None]:
+    """Around the write of `body` as a name's head: the mark follows it, and whoever dies between has said before that it may change."""
+    if not _may_be_public(namespace, name):
+        yield
+        return
+    mark = kv.get(keys.public(namespace, name))
+    changes_it = (mark.value if mark else None) != wants(*heads.split(body), now)
+    with changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now) if changes_it else nullcontext():
+        yield
+        _follow(kv, namespace, name, now, said=changes_it)
+
+
 def follow(kv: KV, namespace: str, name: str, now: float) -> None:
     """Bring a name's mark in step with its head as it stands now: there while it runs and is public.
 
     Whoever writes a head calls this afterwards, so the last one of several finds the last head. Each mark is written over the one
     that was read before the head, and the head is read again afterwards: an old head never wins.
     """
-    if namespace == LIBRARY or not is_full_name(f"{namespace}/{name}"):
-        return
-    for _ in range(RACES):
-        mark = kv.get(keys.public(namespace, name))
-        head = kv.get(keys.capability(namespace, name))
-        wanted = wants(*heads.split(remains.at(kv, head.value, now)), now) if head else None
-        if wanted == (mark.value if mark else None):
-            return
-        _write(kv, namespace, name, (mark, wanted))
+    if _may_be_public(namespace, name):
+        _follow(kv, namespace, name, now, said=False)
 
 
 def wants(standing: Standing, record: Mapping[str, Any], now: float) -> bytes | None:
@@ -48,13 +55,25 @@ def all_of(kv: KV) -> Iterator[tuple[str, str, str]]:
             after = sort
 
 
+def _may_be_public(namespace: str, name: str) -> bool:
+    return namespace != LIBRARY and is_full_name(f"{namespace}/{name}")
+
+
+def _follow(kv: KV, namespace: str, name: str, now: float, *, said: bool) -> None:
+    for _ in range(RACES):
+        mark = kv.get(keys.public(namespace, name))
+        head = kv.get(keys.capability(namespace, name))
+        wanted = wants(*heads.split(remains.at(kv, head.value, now)), now) if head else None
+        if wanted == (mark.value if mark else None):
+            return
+        with nullcontext() if said else changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now):
+            _write(kv, namespace, name, (mark, wanted))
+
+
 def _write(kv: KV, namespace: str, name: str, change: tuple[Item | None, bytes | None]) -> None:
     key, (mark, wanted) = keys.public(namespace, name), change
-    try:
+    with suppress(Conflict):  # somebody else's turn; it is looked at again
         if wanted is not None:
             kv.put(key, wanted, expect=mark.version if mark else ABSENT)
         elif mark:
             kv.delete(key, expect=mark.version)
-    except Conflict:
-        return  # somebody else's turn; it is looked at again
-    kv.put(keys.generation(keys.EVERYWHERE), b"")

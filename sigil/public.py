@@ -73,7 +73,11 @@ class Publics:
         runs = head and not head.removed and not head.yanked and alive(head.record, self._clock())
         return head if head and runs and head.record.manifest.public else None
 
-    def generation(self) -> str:
-        """A token that changes whenever a public capability does."""
-        item = self._kv.get(keys.generation(EVERYWHERE))
-        return item.version if item else ""
+    def mark(self, namespace: str, name: str) -> str:
+        """The digest that a name is public with, empty when it is not."""
+        item = self._kv.get(keys.public(namespace, name))
+        return item.value.decode("ascii", "replace") if item else ""
+
+    def log(self) -> Item | None:
+        """The log of what changed: its version is another one whenever a public capability is."""
+        return self._kv.get(keys.generation(EVERYWHERE))

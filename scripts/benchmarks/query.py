@@ -1,78 +1,74 @@
-"""How fast `sigil_query` is over a registry on SQLite, beside the ranking alone."""
+"""What the first `sigil_query` of a process costs, with a library and with a thousand capabilities, and a deploy's share in that."""
 
 from __future__ import annotations
 
-import random
 import statistics
-import tempfile
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from scripts.benchmarks.rows import Row
-from scripts.benchmarks.search import made_up
-from sigil.manifest import Manifest
-from sigil.package import Package
-from sigil.protocol import LIBRARY, Caller
+from scripts.benchmarks.search import MODEL, SHELF, made_up, opened, package
 from sigil.registry import LocalRegistry
-from sigil.search import Document, Index
 from sigil.settings import Settings
-from sigil.wiring import local_registry, open_stores
+from sigil.wiring import local_registry
 
 SIZE: Final = 1_000
-QUERIES: Final = 300
-LIMIT: Final = 3
+TIMES: Final = 5
+QUERY: Final = "encode hello world in base64"
+CHILD: Final = """
+import sys, time
+from dataclasses import replace
+from sigil.protocol import Caller
+from sigil.settings import Settings
+from sigil.wiring import local_registry, open_stores
+settings = replace(Settings(), data=sys.argv[1], library=sys.argv[2])
+registry = local_registry(settings, open_stores(settings))
+began = time.process_time()
+registry.query(sys.argv[3], Caller("main", session="s", author="model"))
+print((time.process_time() - began) * 1e3)
+registry.close()
+"""
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds a query."""
-    documents, queries = zip(*made_up(SIZE), strict=True)
-    asked = random.Random(3).sample(queries, QUERIES)
-    index = Index()
-    for document in documents:
-        index.add(document)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = replace(Settings(), data=folder, library="none")
-        stores = open_stores(settings)
+    """Milliseconds of CPU."""
+    with opened() as (settings, stores):
+        with closing(local_registry(replace(settings, library="builtin"), stores)):
+            pass
+        yield Row("first query over the library, nothing kept yet", _first(settings, "builtin"), "ms")
+        kept = statistics.median(_first(settings, "builtin") for _ in range(TIMES))
+        yield Row("first query of a process, library", kept, "ms")
+    with opened() as (settings, stores):
+        documents, queries = zip(*made_up(SIZE), strict=True)
         with closing(local_registry(settings, stores)) as registry:
-            caller, spent = Caller("main", session="s", author="model"), _stock(registry, documents)
-            yield Row(f"deploy of the library, {SIZE:,} capabilities", spent / SIZE * 1e3, "ms")
             started = time.process_time()
-            registry.query(asked[0], caller)
-            yield Row(f"first query of a process, {SIZE:,} capabilities", (time.process_time() - started) * 1e3, "ms")
-            ours = _each(lambda text: registry.query(text, caller, limit=LIMIT), asked)
-            floor = _each(lambda text: index.search(text, LIMIT), asked)
-            yield Row("query, CPU p50", _median(ours, 0), "ms", 2.0, floor=_median(floor, 0))
-            yield Row("query, wall p50", _median(ours, 1), "ms", floor=_median(floor, 1))
-        stores.kv.close()  # type: ignore[attr-defined]
+            for document in documents:
+                registry.deploy_package(package(document), SHELF)
+            yield Row(f"deploy, {SIZE:,} capabilities, each", (time.process_time() - started) / SIZE * 1e3, "ms")
+        yield Row(f"first query over {SIZE:,}, nothing kept yet", _first(settings, "none", queries[0]), "ms")
+        kept = statistics.median(_first(settings, "none", queries[0]) for _ in range(TIMES))
+        yield Row(f"first query of a process, {SIZE:,} capabilities", kept, "ms", 60.0)
+        with closing(local_registry(settings, stores)) as registry:
+            yield from _each(registry, queries[:300])
 
 
-def _stock(registry: LocalRegistry, documents: Sequence[Document]) -> float:
-    started = time.process_time()
-    for document in documents:
-        registry.deploy_package(_package(document), Caller(LIBRARY, author="library"))
-    return time.process_time() - started
+def _first(settings: Settings, library: str, text: str = QUERY) -> float:
+    """Of a process that just began, its start not counted."""
+    command = [sys.executable, "-c", CHILD, settings.data, library, text]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
 
 
-def _package(document: Document) -> Package:
-    properties = {name: {"type": "string", "description": text} for name, text in document.parameters.items()}
-    schema = {"type": "object", "properties": properties}
-    manifest = Manifest(name=document.name, description=document.description, tags=document.tags, input=schema)
-    return Package(manifest, b"return input")
-
-
-def _each(ask: Callable[[str], object], queries: Sequence[str]) -> list[tuple[float, float]]:
-    """CPU and wall time of each query, in ms."""
+def _each(registry: LocalRegistry, queries: tuple[str, ...]) -> Iterator[Row]:
     times = []
     for text in queries:
         cpu, wall = time.process_time(), time.perf_counter()
-        ask(text)
+        registry.query(text, MODEL)
         times.append(((time.process_time() - cpu) * 1e3, (time.perf_counter() - wall) * 1e3))
-    return times
-
-
-def _median(times: Sequence[tuple[float, float]], which: int) -> float:
-    return statistics.median(pair[which] for pair in times)
+    yield Row("query, CPU p50", statistics.median(cpu for cpu, _ in times), "ms", 2.0)
+    yield Row("query, wall p50", statistics.median(wall for _, wall in times), "ms")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from sigil.search.diverse import Candidate, diverse
 from sigil.search.document import Document, Hit
-from sigil.search.index import Index
+from sigil.search.index import Among, Index
+from sigil.search.layout import DamagedIndexError
+from sigil.search.meaning import Encoder
 
-__all__ = ["Document", "Hit", "Index"]
+__all__ = ["Among", "Candidate", "DamagedIndexError", "Document", "Encoder", "Hit", "Index", "diverse"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from sigil.search.words import SUM, has_sum
+
+NAME_PARTS: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|[-_]")
 FIELD_LIMIT: Final = 4_000
 """Characters of a field that are read; what stands further back is not found by it."""
 SATURATION: Final = 2.0
@@ -19,7 +23,8 @@ class Document:
     """A capability as people look for it.
 
     `ref` is the caller's own key for it, `parameters` maps name to description; a search can be kept to some groups, and
-    names are unique in theirs."""
+    `ref` is unique in its own. `stamp` (64 bits) is the caller's too, to know later which state of the document this was; `until`: when
+    it ends, in the caller's seconds, 0 for never."""
 
     name: str
     description: str
@@ -29,6 +34,8 @@ class Document:
     examples: tuple[str, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
+    stamp: int = 0
+    until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,15 @@ def strengths(document: Document, terms: Callable[[str], Iterable[str]]) -> dict
         each = field_.per_word(len(words))
         for word in words:
             found[word] = found.get(word, 0.0) + each
+    sums = sum(map(has_sum, document.examples))
+    if sums:
+        found[SUM] = sums * EXAMPLES.per_word(round(EXAMPLES.length))
     return {term: STRONGEST * weight / (SATURATION + weight) for term, weight in found.items()}
+
+
+def sentence(document: Document) -> str:
+    """What a document says of itself in one sentence."""
+    return f"{NAME_PARTS.sub(' ', document.name).title()}: {document.description}"[:FIELD_LIMIT]
 
 
 def _fields(document: Document) -> tuple[tuple[Field, str], ...]:

@@ -2,105 +2,187 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Collection, Iterator
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from heapq import merge
+from itertools import islice, repeat
+from operator import itemgetter
+from typing import Any, Final
 
-from sigil.search.document import Document, Hit, strengths
+from sigil.search.answers import Asked, Scored, answers
+from sigil.search.diverse import Candidate
+from sigil.search.document import Document, Hit, sentence, strengths
 from sigil.search.entries import Entry
-from sigil.search.shelf import Shelf
-from sigil.search.wanted import Wanted, weigh
-from sigil.search.words import QUERY_LIMIT, Words, phrase
+from sigil.search.group import Group
+from sigil.search.meaning import Encoder, Meaning, kept
+from sigil.search.postings import rarity
+from sigil.search.rules import rules
+from sigil.search.sealed import Sealed
+from sigil.search.sealing import seal
+from sigil.search.wanted import Part
+from sigil.search.words import QUERY_LIMIT, Words
 
-TOOL_PREFIX: Final = "cap_"
-BESIDE: Final = 0.35
-"""The share of the best document's score that any other needs."""
-EXACT_NAME: Final = 1.0
-EXACT_ALIAS: Final = 0.99
-INEXACT: Final = 0.98
+POOL: Final = 200
+"""So many documents of a group are looked around at, when nothing is asked for: always the same ones of the same."""
+WIDER: Final = (1, 10, 100)
+"""So many times as many answers as are wanted are looked at, one after the other, while too few of them may be given."""
 
-Scored = tuple[Entry, float, float]
-"""An entry, the score that is shown, and the points that decide between equals."""
+Among = Callable[[str], bool]
+"""Whether a reference may be given; asked while the index is locked."""
 
 
 class Index:
     """Fielded BM25 over capabilities; a document is searchable as soon as it is added.
 
     Any number of threads may use it. One lock makes a change and a search see each other whole or not at all: the interpreter
-    runs one of them at a time anyway, and the reading of texts, which takes longest, happens outside of it."""
+    runs one of them at a time anyway, and the reading of texts, which takes longest, happens outside of it. A group's documents may
+    come from a file, which `seal` writes and `open` reads; what such a file holds that makes no sense raises `DamagedIndexError` then
+    or later. With an `encoder`, what a document means counts beside its words."""
 
-    def __init__(self) -> None:
+    def __init__(self, encoder: Encoder | None = None) -> None:
         self._lock = threading.Lock()
         self._words = Words()
-        self._shelves: dict[str, Shelf] = {}
-        self._groups: dict[str, str] = {}
+        self._encoder = encoder
+        self._groups: dict[str, Group] = {}
 
     def __len__(self) -> int:
-        return len(self._groups)
+        return sum(map(len, self._groups.values()))
 
     def add(self, document: Document) -> None:
-        """Takes the place of what has the same `ref`, and of what has the same `name` in its group."""
+        """Takes the place of what has the same `ref` in its group."""
         found = strengths(document, self._words.terms)
-        entry = Entry.of(document, tuple(found))
+        vector = kept(self._encoder.encode([sentence(document)])[0]) if self._encoder else b""
         with self._lock:
-            self._drop(document.ref)
-            replaced = self._shelves.setdefault(document.group, Shelf()).put(entry, found)
-            if replaced is not None:
-                del self._groups[replaced]
-            self._groups[document.ref] = document.group
+            self._groups.setdefault(document.group, Group()).put(document, found, vector)
 
-    def remove(self, ref: str) -> None:
+    def remove(self, ref: str, group: str = "") -> None:
         """Nothing happens when it is not there."""
         with self._lock:
-            self._drop(ref)
+            if group in self._groups:
+                self._groups[group].drop(ref)
+                if not self._groups[group]:
+                    del self._groups[group]
 
-    def search(self, query: str, limit: int, *, within: Collection[str] | None = None) -> list[Hit]:
+    def open(self, group: str, body: bytes) -> dict[str, Any]:
+        """Put the documents of a file in the place of a group; the header that it was written with."""
+        sealed = Sealed(body, self.made)
+        opened = Group(sealed)
+        with self._lock:
+            self._groups[group] = opened
+        return sealed.header
+
+    def still(self, group: str) -> Group:
+        """The group as it is at this moment; what changes in it later changes nothing there."""
+        with self._lock:
+            return self._groups[group].still() if group in self._groups else Group()
+
+    def seal(self, still: Group, header: Mapping[str, Any]) -> bytes:
+        """A group as a file. `ValueError` when a document is not Unicode."""
+        return seal(still.sealed, still.shelf, {**header, "made": self.made})
+
+    def forget(self, group: str) -> None:
+        """Drop a group with all its documents."""
+        with self._lock:
+            self._groups.pop(group, None)
+
+    def has(self, ref: str, group: str) -> bool:
+        """Whether the group has this document."""
+        with self._lock:
+            return group in self._groups and self._groups[group].has(ref)
+
+    def stamp(self, ref: str, group: str) -> int | None:
+        """The stamp of one document, None when the group does not have it."""
+        with self._lock:
+            return self._groups[group].stamp(ref) if group in self._groups else None
+
+    def size(self, group: str) -> int:
+        """How many documents the group has."""
+        return len(self._groups.get(group, ()))
+
+    def gone(self, group: str) -> int:
+        """How many documents of the group's file are outdated."""
+        with self._lock:
+            sealed = self._groups[group].sealed if group in self._groups else None
+            return sealed.gone if sealed is not None else 0
+
+    def stamps(self, group: str) -> dict[str, int]:
+        """The stamp of each document of the group."""
+        with self._lock:
+            return self._groups[group].stamps() if group in self._groups else {}
+
+    def ended(self, group: str, now: float) -> list[str]:
+        """The documents of the group whose `until` has passed."""
+        with self._lock:
+            return self._groups[group].ended(now) if group in self._groups else []
+
+    def search(self, query: str, limit: int, *, within: Collection[str] | None = None, among: Among | None = None) -> list[Hit]:
         """At most `limit` documents, the best first: what is called exactly so, then what passes the floor; often none.
 
-        `within` names the groups that are seen (None: all); the others change neither results nor scores. Scores are
+        `within` names the groups that are seen (None: all); the others change neither results nor scores. `among` then says of each
+        answer whether it is given. Scores are
         comparable between queries: 1 the name itself, 0.99 an alias, below it the root of the share that a document has of
         what the query could give. Equal ones stand in the order of their names."""
-        if limit < 1:
-            return []
-        text = query[:QUERY_LIMIT]
-        asked, said, tool = self._words.query(text), phrase(text), phrase(text.strip().removeprefix(TOOL_PREFIX))
+        asked = self._asked(query)
         with self._lock:
-            shelves = self._seen(within)
-            wanted = weigh(asked, shelves)
-            scored = {entry.ref: (entry, score, points) for entry, score, points in _inexact(shelves, wanted, said, limit)}
-            scored |= {entry.ref: (entry, score, points) for entry, score, points in _exact(shelves, wanted, {said, tool} - {""})}
-        best = sorted(scored.values(), key=_order)[:limit]
-        return [Hit(entry.ref, round(score, 3)) for entry, score, _ in best]
+            return [Hit(entry.ref, round(score, 3)) for entry, score, _ in self._best(asked, limit, self._seen(within), among)]
 
-    def _seen(self, within: Collection[str] | None) -> list[Shelf]:
-        groups = self._shelves if within is None else dict.fromkeys(within)
-        return [self._shelves[group] for group in groups if group in self._shelves]
+    def candidates(self, query: str, limit: int, *, within: Collection[str] | None = None, among: Among | None = None) -> list[Candidate]:
+        """What `search` finds, with its terms; where nothing is asked for, some of everything, in the order of `within` and of names."""
+        asked = replace(self._asked(query), around=True) if query[:QUERY_LIMIT].strip() else None
+        with self._lock:
+            groups = self._seen(within)
+            found = {entry.ref: score for entry, score, _ in self._best(asked, limit, groups, among)} if asked else None
+            parts = [part for group in groups for part in group.parts]
+            documents = sum(map(len, parts))
+            return [Candidate(ref, score, _weights(terms, parts, documents)) for ref, score, terms in _drawn(groups, found, among)]
 
-    def _drop(self, ref: str) -> None:
-        group = self._groups.pop(ref, None)
-        if group is None:
-            return
-        self._shelves[group].drop(ref)
-        if not self._shelves[group]:
-            del self._shelves[group]
+    @cached_property
+    def made(self) -> str:
+        """By which rules its files are made: those of others it does not open."""
+        return rules(self._words) + (f"-{self._encoder.name}" if self._encoder else "")
+
+    def _asked(self, query: str) -> Asked:
+        text = query[:QUERY_LIMIT]
+        meaning = Meaning(self._encoder.encode([text])[0]) if self._encoder and text.strip() else None
+        return Asked.of(text, self._words, meaning)
+
+    def _best(self, asked: Asked, limit: int, groups: list[Group], among: Among | None) -> list[Scored]:
+        parts = [part for group in groups for part in group.parts]
+        if among is None:
+            return answers(asked, parts, self._words, limit)
+        given: list[Scored] = []
+        for times in WIDER:
+            found = answers(asked, parts, self._words, limit * times)
+            given = [each for each in found if among(each[0].ref)]
+            if len(given) >= limit or len(found) < limit * times:
+                break
+        return given[:limit]
+
+    def _seen(self, within: Collection[str] | None) -> list[Group]:
+        names = self._groups if within is None else dict.fromkeys(within)
+        return [self._groups[name] for name in names if name in self._groups]
 
 
-def _inexact(shelves: list[Shelf], wanted: Wanted, said: str, limit: int) -> Iterator[Scored]:
-    ranked = [found for shelf in shelves for found in shelf.ranked(wanted.weights, limit, BESIDE)]
-    best = max((points for _, points in ranked), default=0.0)
-    for entry, points in ranked:
-        if points >= BESIDE * best and (best >= wanted.floor or entry.is_said_in(said)):
-            yield entry, INEXACT * math.sqrt(wanted.share(points)), points
+def _drawn(groups: list[Group], found: Mapping[str, float] | None, among: Among | None) -> Iterator[tuple[str, float, Collection[str]]]:
+    """(reference, score, terms) of each of those that were found, in their order; of some of each group where nothing was asked."""
+    if found is not None:
+        for ref, score in found.items():
+            part, number = next((part, number) for group in groups for part in group.parts if (number := part.with_ref(ref)) is not None)
+            yield ref, score, part.terms(number)
+        return
+    for group in groups:
+        drawn = sorted(islice(_scattered(group, among), POOL), key=lambda row: (row[0].name, row[0].ref))
+        yield from ((entry.ref, 1.0, part.terms(number)) for entry, part, number in drawn)
 
 
-def _exact(shelves: list[Shelf], wanted: Wanted, spellings: set[str]) -> Iterator[Scored]:
-    for shelf in shelves:
-        for said in spellings:
-            for entry, points in shelf.called(said, wanted.weights):
-                yield entry, EXACT_NAME if entry.is_named(said) else EXACT_ALIAS, points
+def _scattered(group: Group, among: Among | None) -> Iterator[tuple[Entry, Part, int]]:
+    """The documents of a group in an order that has to do with nothing but their references."""
+    orders = [zip(part.scattered(), repeat(part), strict=False) for part in group.parts]
+    rows = ((part.entry(number), part, number) for (_, number), part in merge(*orders, key=itemgetter(0)))
+    return (row for row in rows if among is None or among(row[0].ref))
 
 
-def _order(scored: Scored) -> tuple[float, float, str, str]:
-    entry, score, points = scored
-    return -score, -points, entry.name, entry.ref
+def _weights(terms: Collection[str], parts: list[Part], documents: int) -> dict[str, float]:
+    return {term: rarity(sum(part.holders(term) for part in parts), documents) for term in terms}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import nsmallest
 from itertools import chain
 from typing import Final
@@ -23,14 +23,14 @@ class Neighbours:
         self._words: dict[str, list[str]] = {}
 
     def add(self, word: str) -> None:
-        if _compared(word):
-            for gram in _grams(word):
+        if compared(word):
+            for gram in grams(word):
                 self._words.setdefault(gram, []).append(word)
 
     def remove(self, word: str) -> None:
-        if not _compared(word):
+        if not compared(word):
             return
-        for gram in _grams(word):
+        for gram in grams(word):
             words = self._words[gram]
             words.remove(word)
             if not words:
@@ -38,13 +38,17 @@ class Neighbours:
 
     def of(self, word: str) -> list[tuple[float, str]]:
         """At most two words whose groups agree at least by half with this word's, each after its likeness (Dice, 0.5 to 1)."""
-        if not _compared(word):
+        if not compared(word):
             return []
-        grams = _grams(word)
-        shared = Counter(chain.from_iterable(self._words.get(gram, ()) for gram in grams))
-        # half of both means at least a third of one: spares most of the comparisons
-        alike = ((_dice(count, len(grams), other), other) for other, count in shared.items() if 3 * count >= len(grams))
-        return nsmallest(MOST, (found for found in alike if found[0] >= ALIKE), key=_order)
+        mine = grams(word)
+        return closest(len(mine), Counter(chain.from_iterable(self._words.get(gram, ()) for gram in mine)))
+
+
+def closest(mine: int, shared: Mapping[str, int]) -> list[tuple[float, str]]:
+    """What `Neighbours.of` says of a word with `mine` groups; `shared`: how many of them each other word has too."""
+    # half of both means at least a third of one: spares most of the comparisons
+    alike = ((_dice(count, mine, other), other) for other, count in shared.items() if 3 * count >= mine)
+    return nsmallest(MOST, (found for found in alike if found[0] >= ALIKE), key=_order)
 
 
 def best(found: Iterable[tuple[float, str]]) -> list[str]:
@@ -57,14 +61,16 @@ def _order(found: tuple[float, str]) -> tuple[float, str]:
     return -likeness, word
 
 
-def _compared(word: str) -> bool:
+def compared(word: str) -> bool:
+    """Whether a word is long enough, and made of letters alone."""
     return len(word) >= SHORTEST and LETTERS.fullmatch(word) is not None
 
 
-def _grams(word: str) -> set[str]:
+def grams(word: str) -> set[str]:
+    """Its groups of three and four characters, its ends marked."""
     bounded = f"^{word}$"
     return {bounded[start : start + size] for size in (3, 4) for start in range(len(bounded) - size + 1)}
 
 
-def _dice(shared: int, grams: int, other: str) -> float:
-    return 2 * shared / (grams + len(_grams(other)))
+def _dice(shared: int, mine: int, other: str) -> float:
+    return 2 * shared / (mine + len(grams(other)))

@@ -13,21 +13,23 @@ from sigil.search.neighbours import Neighbours
 PRIOR: Final = 50
 """Documents that every index is counted to have besides its own, so that in a registry of three a word that all three lack
 does not outweigh the one that was found."""
+UNIT: Final = 16_384
+"""Of so many parts a strength of 1 is: whole numbers below 65,536 take half the room of floating ones, here and where they are kept."""
 
 
 class Posting:
-    """The documents of one term: ascending numbers, and beside each the term's strength there (0 to 3, single precision)."""
+    """The documents of one term: ascending numbers, and beside each the term's strength there, in parts of `UNIT`."""
 
     __slots__ = ("numbers", "strengths", "strongest")
 
-    def __init__(self) -> None:
-        self.numbers = array("I")
-        self.strengths = array("f")
-        self.strongest = 0.0
+    def __init__(self, numbers: array[int] | None = None, strengths: array[int] | None = None, strongest: int = 0) -> None:
+        self.numbers = array("I") if numbers is None else numbers
+        self.strengths = array("H") if strengths is None else strengths
+        self.strongest = strongest
 
     def append(self, number: int, strength: float) -> None:
         self.numbers.append(number)
-        self.strengths.append(strength)
+        self.strengths.append(max(round(strength * UNIT), 1))
         self.strongest = max(self.strongest, self.strengths[-1])
 
     def remove(self, number: int) -> None:
@@ -35,12 +37,15 @@ class Posting:
         place = bisect_left(self.numbers, number)
         del self.numbers[place], self.strengths[place]
 
-    def strength(self, number: int) -> float:
+    def strength(self, number: int) -> int:
         """0 where the document does not have the term."""
         place = bisect_left(self.numbers, number)
         if place == len(self.numbers) or self.numbers[place] != number:
-            return 0.0
+            return 0
         return self.strengths[place]
+
+    def copy(self) -> Posting:
+        return Posting(self.numbers[:], self.strengths[:], self.strongest)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -72,6 +77,12 @@ class Postings:
 
     def get(self, term: str) -> Posting | None:
         return self._terms.get(term)
+
+    def copy(self) -> Postings:
+        """The same postings, without the vocabulary's neighbours."""
+        other = Postings()
+        other._terms = {term: posting.copy() for term, posting in self._terms.items()}
+        return other
 
     def neighbours(self, term: str) -> list[tuple[float, str]]:
         return self._neighbours.of(term)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -25,10 +25,10 @@ class Weighted:
     posting: Posting
 
 
-def rank(terms: Sequence[Weighted], count: int, share: float) -> dict[int, float]:
+def rank(terms: Sequence[Weighted], count: int, share: float, gone: Collection[int] = ()) -> dict[int, float]:
     """Document → score for at least the best `count` documents (with all that tie) that reach `share` of the best score.
 
-    Others may be in it too; every score in it is complete, and added up in an order that only the terms decide."""
+    Others may be in it too, those of `gone` never; every score in it is complete, and added up in an order that only the terms decide."""
     ordered = _ordered(terms)
     rest = _rest(ordered)
     scores: dict[int, float] = {}
@@ -38,6 +38,8 @@ def rank(terms: Sequence[Weighted], count: int, share: float) -> dict[int, float
             _add_known(scores, term)
         else:
             _add_all(scores, term)
+            for number in gone:
+                scores.pop(number, None)
         bound = _bound(scores, count, share, ahead, closed)
         if bound > ahead:
             closed = True

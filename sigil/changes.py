@@ -1,0 +1,151 @@
+"""Which names of a namespace changed, in order, so that whoever follows it reads those again and nothing else. Reads no manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+
+from sigil.errors import Conflict
+from sigil.kv import ABSENT, KV, Item, keys
+from sigil.kv.encoding import new_version
+
+RECENT: Final = 64
+"""Names that stand in the log itself: it is read with every query, so it stays small."""
+PAGE: Final = 32
+"""Names of a page, which the log's oldest ones become when it is full."""
+MOST: Final = 4_096
+"""Whoever lies further behind reads the whole namespace again."""
+KEPT_SECONDS: Final = 30 * 86_400.0
+OPEN_MOST: Final = 16
+OPEN_SECONDS: Final = 3_600.0
+"""A change that began so long ago and did not end was cut short: it counts as made."""
+RACES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A namespace's last changes. `epoch`: numbers of another one mean nothing here. `number`: how many changes there were.
+
+    `recent`: the names of the last of them. `open`: names that are being changed, each since when; a crash leaves it there, and whoever
+    follows the log reads it with whatever changes next.
+    """
+
+    epoch: str
+    number: int = 0
+    recent: tuple[str, ...] = ()
+    open: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest of the recent changes."""
+        return self.number - len(self.recent) + 1
+
+
+def log_of(item: Item | None) -> Log | None:
+    """The log that is stored so, None when there is none or its bytes are none."""
+    try:
+        fields: Any = orjson.loads(item.value) if item else None
+        epoch, number, recent, open_ = fields["epoch"], fields["number"], fields["recent"], fields["open"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    whole = isinstance(epoch, str) and type(number) is int and isinstance(recent, list) and isinstance(open_, dict)
+    if not whole or not all(isinstance(name, str) for name in recent) or not 0 <= len(recent) <= number:
+        return None
+    return Log(epoch, number, tuple(recent), {name: float(at) for name, at in open_.items() if isinstance(at, int | float)})
+
+
+def since(kv: KV, namespace: str, log: Log, number: int) -> set[str] | None:
+    """The names that changed after change `number` of the same epoch, with those that are open; None when that is no longer known."""
+    if not 0 <= log.number - number <= MOST:
+        return None
+    recent = log.recent[max(number + 1 - log.first, 0) :]
+    older = _paged(kv, namespace, log, number + 1) if number + 1 < log.first else []
+    return None if older is None else {*older, *recent, *log.open}
+
+
+@contextmanager
+def change(kv: KV, namespace: str, name: str, now: float) -> Iterator[None]:
+    """Around the write that changes `name`: said before and after it, so that no crash between hides it."""
+    _write(kv, namespace, lambda log: _opened(log, name, now))
+    try:
+        yield
+    finally:
+        made(kv, namespace, name, now)
+
+
+def made(kv: KV, namespace: str, name: str, now: float) -> None:
+    """Say that `name` was changed."""
+    _write(kv, namespace, lambda log: _made(log, name, now))
+
+
+def restart(kv: KV, namespace: str) -> None:
+    """Have everybody read the whole namespace again."""
+    kv.put(keys.generation(namespace), _dumps(_fresh()))
+
+
+def _fresh() -> Log:
+    return Log(new_version())
+
+
+def _opened(log: Log, name: str, now: float) -> Log:
+    others = [(other, at) for other, at in log.open.items() if other != name]
+    kept = others[-(OPEN_MOST - 1) :]
+    cut = [other for other, _ in others[: len(others) - len(kept)]]
+    return _with(log, cut, dict([*kept, (name, now)]))
+
+
+def _made(log: Log, name: str, now: float) -> Log:
+    late = [other for other, at in log.open.items() if other != name and not 0 <= now - at < OPEN_SECONDS]
+    return _with(log, [*late, name], {other: at for other, at in log.open.items() if other not in (name, *late)})
+
+
+def _with(log: Log, names: list[str], open_: Mapping[str, float]) -> Log:
+    return Log(log.epoch, log.number + len(names), (*log.recent, *names), open_)
+
+
+def _write(kv: KV, namespace: str, step: Callable[[Log], Log]) -> None:
+    key = keys.generation(namespace)
+    for _ in range(RACES):
+        item = kv.get(key)
+        log = step(log_of(item) or _fresh())
+        try:
+            kv.put(key, _dumps(_shortened(kv, namespace, log)), expect=item.version if item else ABSENT)
+        except Conflict:
+            continue
+        return
+    restart(kv, namespace)  # too many write at this moment
+
+
+def _shortened(kv: KV, namespace: str, log: Log) -> Log:
+    """The log with its oldest names on pages of their own; those are the same whoever writes them."""
+    while len(log.recent) > RECENT:
+        kv.put(keys.changes(namespace, log.epoch, log.first), orjson.dumps(log.recent[:PAGE]), ttl=KEPT_SECONDS)
+        log = replace(log, recent=log.recent[PAGE:])
+    return log
+
+
+def _paged(kv: KV, namespace: str, log: Log, number: int) -> list[str] | None:
+    start = (number - 1) // PAGE * PAGE + 1
+    names: list[str] = []
+    while start + len(names) < log.first:
+        page = _page(kv.get(keys.changes(namespace, log.epoch, start + len(names))))
+        if len(page) != PAGE:
+            return None
+        names += page
+    return names[number - start :]
+
+
+def _page(item: Item | None) -> list[str]:
+    try:
+        names: Any = orjson.loads(item.value) if item else []
+    except orjson.JSONDecodeError:
+        return []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def _dumps(log: Log) -> bytes:
+    return orjson.dumps({"epoch": log.epoch, "number": log.number, "recent": log.recent, "open": dict(log.open)})

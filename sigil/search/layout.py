@@ -1,0 +1,95 @@
+"""How an index lies in a file: a magic line, a header of JSON, and sections of plain numbers, checked before any is used."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Mapping
+from typing import Any, Final, Union
+
+import orjson
+
+MAGIC: Final = b"sigil index 1\r\n\0"
+MOST_BYTES: Final = 1 << 30
+HEADER_BYTES: Final = 16_384
+ALIGNED: Final = 8
+SIZES: Final = {"B": 1, "H": 2, "I": 4, "Q": 8, "d": 8}
+"""The kinds of numbers, as `array` calls them, and their bytes here and everywhere."""
+
+Section = Union["array[Any]", bytes]
+
+
+class DamagedIndexError(ValueError):
+    """Bytes that are no index of ours, or one that does not hold together: it is made again from the documents."""
+
+
+def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
+    """The file: equal sections are equal bytes."""
+    table = [[name, _kind(section), len(section)] for name, section in sections.items()]
+    head = orjson.dumps({**header, "order": sys.byteorder, "sections": table})
+    parts = [MAGIC, len(head).to_bytes(8, "little"), _padded(head)]
+    parts += [_padded(section if isinstance(section, bytes) else section.tobytes()) for section in sections.values()]
+    return b"".join(parts)
+
+
+def unpack(body: bytes, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, memoryview]]:
+    """Header and sections, nothing copied; `kinds` says which sections there are and which kinds of number each may hold.
+
+    `DamagedIndexError` unless the file is exactly that and every byte of it is accounted for."""
+    if len(body) > MOST_BYTES or not body.startswith(MAGIC):
+        raise DamagedIndexError("not an index")
+    size = int.from_bytes(body[len(MAGIC) : len(MAGIC) + 8], "little")
+    start = len(MAGIC) + 8
+    if size > HEADER_BYTES:
+        raise DamagedIndexError("not an index")
+    header = _header(body[start : start + size])
+    if header.pop("order", None) != sys.byteorder:
+        raise DamagedIndexError("an index of another machine")
+    return header, _sections(memoryview(body), start + _rounded(size), header.pop("sections", None), kinds)
+
+
+def typed(values: array[int], most: int) -> array[int]:
+    """The same numbers in the smallest kind that holds every number up to `most`."""
+    return array("H" if most < 1 << 16 else "I", values)
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    try:
+        header = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise DamagedIndexError("not an index") from None
+    if not isinstance(header, dict):
+        raise DamagedIndexError("not an index")
+    return header
+
+
+def _sections(body: memoryview, start: int, table: Any, kinds: Mapping[str, str]) -> dict[str, memoryview]:
+    found: dict[str, memoryview] = {}
+    for row in table if isinstance(table, list) else ():
+        match row:
+            case [str(name), str(kind), int(count)] if kind in kinds.get(name, "").split() and count >= 0 and name not in found:
+                end = start + count * SIZES[kind]
+                found[name] = _cast(body[start:end], kind) if end <= len(body) else body[:0]
+                start += _rounded(count * SIZES[kind])
+            case _:
+                raise DamagedIndexError("sections of another kind")
+    if found.keys() != kinds.keys() or start != len(body):
+        raise DamagedIndexError("sections are missing or cut short")
+    return found
+
+
+def _cast(part: memoryview, kind: str) -> memoryview:
+    cast: Any = part.cast  # its type knows only kinds that are written out
+    return cast(kind)  # type: ignore[no-any-return]
+
+
+def _kind(section: Section) -> str:
+    return "B" if isinstance(section, bytes) else section.typecode
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(_rounded(len(data)) - len(data))
+
+
+def _rounded(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED

@@ -1,0 +1,75 @@
+"""What a caller may see is found behind however much that it may not, and nobody fills the answers alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from sigil.artifacts import MemoryArtifacts
+from sigil.kv.memory import MemoryKV
+from sigil.protocol import Caller
+from sigil.search.words import Words
+from tests.sigil.searching import MAIN, Garden, names
+
+CAROL = Caller("carol")
+
+
+@pytest.fixture
+def garden() -> Garden:
+    return Garden(MemoryKV())
+
+
+def test_a_token_for_one_capability_finds_it_behind_a_hundred_others(garden: Garden) -> None:
+    for number in range(100):
+        garden.deploy(f"plant-{number}", "Plant a carrot.", aliases=("plant a carrot",))
+    garden.deploy("zz-carrot", "Plant a carrot in a pot.")
+    finder, only = garden.finder(), Caller("main", only=("main/zz-carrot",))
+    assert names(finder, "plant a carrot", only) == ["zz-carrot"]
+    assert [each.name for each in finder.explore("plant a carrot", only, 5)] == ["zz-carrot"]
+
+
+def test_a_token_for_one_capability_looks_around_at_it_among_a_thousand(garden: Garden) -> None:
+    for number in range(450):
+        garden.deploy(f"plant-{number}", f"Plant number {number}.")
+    finder = garden.finder()
+    for number in (0, 151, 449):
+        assert [each.name for each in finder.explore("", Caller("main", only=(f"main/plant-{number}",)), 5)] == [f"plant-{number}"]
+
+
+def test_what_one_has_made_public_oneself_hides_nothing_that_others_have(garden: Garden) -> None:
+    for number in range(60):
+        garden.deploy(f"plant-{number}", "Plant a carrot.", "carol", public=True)
+        garden.idle(f"plant-{number}", "carol") if number % 2 else None
+    garden.deploy("planter", "Plant a carrot or so.", "alice", public=True)
+    only = Caller("carol", only=("alice/*",))
+    assert names(garden.finder(), "plant a carrot", only) == ["alice/planter"]
+
+
+def test_a_namespace_that_is_full_of_the_same_does_not_crowd_the_others_out(garden: Garden) -> None:
+    for number in range(120):
+        garden.deploy(f"x{number}", "invoice pdf make", "mallory", public=True, aliases=("make an invoice pdf", "make invoice"))
+    garden.deploy("invoice", "Make an invoice as a PDF file from items.", "alice", public=True)
+    finder = garden.finder()
+    found = names(finder, "make an invoice pdf", CAROL, 3)
+    assert found[2] == "alice/invoice"
+    assert len(names(finder, "make an invoice pdf", CAROL, 50)) == 11
+    assert "alice/invoice" in [each.name for each in finder.explore("make an invoice pdf", CAROL, 3)]
+
+
+def test_looking_around_shows_every_process_the_same(garden: Garden) -> None:
+    for number in range(450):
+        garden.deploy(f"plant-{number * 7919 % 1000}", f"Plant number {number % 13} of row {number % 7}.")
+    running = garden.finder()
+    names(running, "plant")
+    for number in range(30):
+        garden.deploy(f"sow-{number}", f"Sow number {number}.")
+        garden.remove(f"plant-{number * 7919 % 1000}")
+    garden.deploy("plant-7", "Plant once more.")
+    blind = Garden(garden.kv, artifacts=MemoryArtifacts())
+    shown = [[each.name for each in finder.explore("", MAIN, 20)] for finder in (running, garden.finder(), blind.finder())]
+    assert shown[0] == shown[1] == shown[2]
+
+
+def test_an_alias_is_read_once_however_many_ask() -> None:
+    words = Words()
+    assert words.content("make the invoices") is words.content("make the invoices")
+    assert words.content("make the invoices") == {"make", "invoic"}

@@ -1,0 +1,108 @@
+"""The library's folder and the registry that it fills: gone through when something changed, and not otherwise."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sigil import library
+from sigil.library import Shelf
+from sigil.protocol import LIBRARY, Caller
+from sigil.registry import LocalRegistry
+from sigil.settings import Settings
+from sigil.wiring import local_registry, open_stores
+from tests.house.tree import ROOT
+
+READER = Caller("main")
+
+
+class Starts:
+    """Registries over one store and one folder, each as after a start; how often the folder was gone through."""
+
+    def __init__(self, place: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = place / "library"
+        self._settings = Settings(data=str(place / "data"), cache=str(compiled), library=str(self.folder))
+        self.stores = open_stores(self._settings)
+        self.gone_through = 0
+        monkeypatch.setattr(library, "packages", self._packages)
+
+    def _packages(self, folder: Path) -> list[library.Package]:
+        self.gone_through += 1
+        return [library.read_folder(path.parent) for path in sorted(folder.glob("*/sigil.toml"))]
+
+    def shelve(self, name: str) -> None:
+        shutil.copytree(ROOT / "capabilities" / name, self.folder / name)
+
+    def start(self) -> list[str]:
+        """What a start says."""
+        said: list[str] = []
+        local_registry(self._settings, self.stores, said.append).close()
+        return said
+
+    def registry(self) -> LocalRegistry:
+        return local_registry(self._settings, self.stores)
+
+
+@pytest.fixture
+def starts(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Starts:
+    made = Starts(tmp_path, compiled, monkeypatch)
+    made.shelve("encode")
+    made.shelve("roman-numerals")
+    assert made.start() == ["library: encode, roman-numerals"]
+    assert made.start() == []
+    made.gone_through = 0
+    return made
+
+
+def test_a_start_with_nothing_to_do_reads_no_manifest(starts: Starts) -> None:
+    assert starts.start() == []
+    assert starts.gone_through == 0
+
+
+@pytest.mark.parametrize("file", ["sigil.toml", "main.js"])
+def test_a_changed_file_is_seen(starts: Starts, file: str) -> None:
+    path = starts.folder / "roman-numerals" / file
+    path.write_text(path.read_text() + ("\n# more\n" if file.endswith("toml") else "\n// more\n"))
+
+    said = starts.start()
+
+    assert starts.gone_through == 1
+    assert said == ([] if file.endswith("toml") else ["library: roman-numerals"])
+
+
+def test_what_is_new_and_what_has_gone_is_told(starts: Starts) -> None:
+    starts.shelve("slugify")
+    shutil.rmtree(starts.folder / "roman-numerals")
+
+    said = starts.start()
+
+    assert said[1:] == ["library: roman-numerals is gone"]
+    assert starts.start() == []
+
+
+def test_what_changed_in_the_store_is_put_right(starts: Starts) -> None:
+    registry = starts.registry()
+    registry.keep({"encode"}, Caller(LIBRARY, author="library"))
+    registry.close()
+
+    assert starts.start() == ["library: roman-numerals"]
+
+
+def test_another_versions_mark_does_not_count(starts: Starts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "version", lambda: "another")
+
+    starts.start()
+
+    assert starts.gone_through == 1
+
+
+def test_two_folders_over_one_store_each_see_the_others_change(starts: Starts, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "capabilities" / "encode", other / "encode")
+    registry = starts.registry()
+    Shelf(starts.stores.kv, other).stock(registry, lambda line: None)
+    registry.close()
+
+    assert starts.start() == ["library: roman-numerals"]
