@@ -12,14 +12,14 @@ from typing import Any
 import orjson
 
 from functions.agent.messages import ToolCall
-from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability, summary
+from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
+from sigil import statics
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.protocol import Caller, Json, Offer, Registry, capability_of
 
 MOST = 16
 RESULT_CHARACTERS = 16_000
 HEAD_SHARE = 0.75
-SPEC_FIELDS = ("name", "description", "schema", "execute", "tags", "aliases", "examples", "tests", "permissions", "requires")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,46 +143,17 @@ def _exists(desk: Desk, name: str) -> bool:
 
 
 def _query(desk: Desk, arguments: dict[str, Json]) -> tuple[str, tuple[Offer, ...]]:
-    text, limit = arguments.get("query"), arguments.get("limit", 3)
-    if not isinstance(text, str) or not text.strip():
-        raise ToolError("EINVAL", "query is missing: say what the capability should do")
-    if isinstance(limit, str) and limit.isascii() and limit.isdigit() and len(limit) < 4:
-        limit = int(limit)
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 10:
-        raise ToolError("EINVAL", "limit is a whole number from 1 to 10")
+    text, limit = statics.read_query(arguments)
     found = desk.registry.query(text, desk.caller, limit=limit)
-    result = {"items": [summary(hit) for hit in found.hits], "total": found.total}
+    result = {"items": [statics.hit_row(hit) for hit in found.hits], "total": found.total}
     return orjson.dumps({"ok": result}).decode(), tuple(hit.offer for hit in found.hits)
 
 
 def _deploy(desk: Desk, arguments: dict[str, Json]) -> tuple[str, tuple[Offer, ...]]:
     if not desk.may_deploy:
         raise Refused("EPERM", "this chat may not create capabilities", suggestion="ask an owner to do it")
-    unknown = sorted(set(arguments) - set(SPEC_FIELDS))
-    if unknown:
-        raise ToolError("EINVAL", f"unknown field {one_line(unknown[0], 40)!r}", suggestion=f"the fields are {', '.join(SPEC_FIELDS)}")
-    if not isinstance(arguments.get("name"), str | None):
-        raise ToolError("EINVAL", "name is no text", suggestion="lower-case words joined by hyphens, or leave it out")
-    done = desk.registry.deploy({name: _unwrapped(name, value) for name, value in arguments.items()}, desk.caller)
-    result = {
-        "capability": done.offer.name,
-        "tool": done.offer.tool,
-        "version": done.offer.version,
-        "digest": done.offer.digest,
-        "tests": {"passed": done.passed, "failed": 0},
-        "pending": list(done.pending),
-    }
-    return orjson.dumps({"ok": result}).decode(), (done.offer,)
-
-
-def _unwrapped(name: str, value: Json) -> Json:
-    """Small models send objects and lists as JSON text."""
-    if name in ("schema", "permissions", "tests", "tags", "aliases", "examples", "requires") and isinstance(value, str):
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return value
-    return value
+    done = desk.registry.deploy(statics.read_spec(arguments), desk.caller)
+    return orjson.dumps({"ok": statics.deployed_row(done)}).decode(), (done.offer,)
 
 
 _HANDLERS: dict[str, Callable[[Desk, dict[str, Any]], tuple[str, tuple[Offer, ...]]]] = {QUERY: _query, DEPLOY: _deploy}

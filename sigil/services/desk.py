@@ -12,16 +12,21 @@ from sigil.services.hop import Web
 from sigil.services.store import Store
 
 Compose = Callable[[str, Json, float], Json]
+Consult = Callable[[Json, float], Json]
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The services of one run. `web` opens the way to the network when it is needed; `compose(name, input, seconds)` runs another."""
+    """The services of one run. `web` opens the way to the network when it is needed; `compose(name, input, seconds)` runs another.
+
+    `consult(argument, seconds)` asks the MCP server that the capability stands for; None for one that stands for none.
+    """
 
     rights: Rights
     web: Callable[[], Web]
     store: Store
     compose: Compose
+    consult: Consult | None = None
 
     def answer(self, operation: str, argument: Json, seconds: float) -> Json:
         """The answer to one request of the guest; `SigilError` when there is none."""
@@ -31,6 +36,8 @@ class Desk:
             return self.store.answer(operation, argument)
         if operation == "call":
             return self.compose(*_call(argument), seconds)
+        if operation == "mcp" and self.consult:
+            return self.consult(argument, seconds)
         raise ToolError("EINVAL", f"no such operation: {one_line(operation, 40)}")
 
 

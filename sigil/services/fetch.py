@@ -78,14 +78,18 @@ class Rights:
         return f" --namespace {agent}" if agent not in ("", AGENT) else ""
 
 
-def fetch(web: Web, rights: Rights, argument: Json, seconds: float) -> Json:
-    """The answer to a guest's request; `Refused` EPERM, `ToolError` EINVAL or ENET. Shapes: `asked` and `reply`."""
+def fetch(web: Web, rights: Rights, argument: Json, seconds: float, own: frozenset[str] | None = None) -> Json:
+    """The answer to a guest's request; `Refused` EPERM, `ToolError` EINVAL or ENET. Shapes: `asked` and `reply`.
+
+    `own`: the headers that secrets are put into, beside the query, where everything else is somebody else's words; None for all, and
+    the body.
+    """
     end = time.monotonic() + seconds
     wanted, written = asked(argument), True
     for count in range(REDIRECTS_MOST + 1):
         rights.demand(wanted.method, wanted.target)
         _demand_scheme(web, wanted.target)
-        answer = web.send(_filled(wanted, rights, written=written), end - time.monotonic())
+        answer = web.send(_filled(wanted, rights, own, written=written), end - time.monotonic())
         location = _location(answer)
         if location is None or wanted.redirect == "manual":
             return reply(_scrubbed(answer, rights), _shown(wanted.target, rights), redirected=count > 0)
@@ -100,21 +104,22 @@ def _demand_scheme(web: Web, target: Target) -> None:
         raise Refused("EPERM", "only https is allowed", source="http")
 
 
-def _filled(wanted: Asked, rights: Rights, *, written: bool) -> Hop:
-    """The request with its secrets in place. `written`: the address is the capability's own, not one that a server sent."""
+def _filled(wanted: Asked, rights: Rights, own: frozenset[str] | None, *, written: bool) -> Hop:
+    """The request with its secrets in place. `own`: see `fetch`. `written`: the address is the capability's own, not one a server sent."""
     target = wanted.target
     if written and any(rights.secret(name, target) for name in placeholders.named(target.path)):
         raise Refused("EPERM", "a secret goes into headers, the query or the body, not into the path", source="http")
-    query, values = target.query if written else "", [value for _, value in wanted.headers]
-    used = {name for name in placeholders.named(query, *values, wanted.body) if rights.secret(name, target)}
+    query, body = target.query if written else "", wanted.body if own is None else b""
+    fields = [field for field in wanted.headers if own is None or field[0] in own]
+    used = {name for name in placeholders.named(query, *(value for _, value in fields), body) if rights.secret(name, target)}
     _demand_credentials(wanted, rights, used)
     if not used:
         return Hop(wanted.method, target, wanted.headers, wanted.body, rights.asker)
     known = {name: rights.values()[name] for name in used}
-    headers = tuple((name, placeholders.in_header(value, known)) for name, value in wanted.headers)
+    headers = tuple((field[0], placeholders.in_header(field[1], known)) if field in fields else field for field in wanted.headers)
     if not all(value.isascii() for _, value in headers):
         raise Refused("EPERM", "a secret that is not plain ASCII does not go into a header", source="http")
-    body = placeholders.in_body(wanted.body, dict(wanted.headers).get("content-type", ""), known)
+    body = placeholders.in_body(wanted.body, dict(wanted.headers).get("content-type", ""), known) if own is None else wanted.body
     return Hop(wanted.method, target.asking(placeholders.in_query(query, known)) if written else target, headers, body, rights.asker)
 
 

@@ -176,6 +176,21 @@ if (input.fail) throw new Error(turned); console.log(turned); return [text, turn
     assert "the secret KEY is not set" in failure(registry, "far").message
 
 
+@pytest.mark.parametrize("mark", ["{{KEY}}", "%7B%7BKEY%7D%7D", {"deep": ["about {{KEY}} and more"]}])
+def test_an_input_that_holds_a_secrets_mark_goes_nowhere(registry: LocalRegistry, secure: Callable[..., Scripted], mark: object) -> None:
+    api = secure("api.example.test")
+    place = f"api.example.test:{api.port}"
+    execute = f"await fetch('https://{place}/', {{method: 'POST', body: JSON.stringify(input)}}); return 'sent'"
+    deploy(registry, "post", execute, PERSON, permissions={"http": [f"POST {place}/"], "secrets": [f"KEY@{place}"]})
+    registry.granting.grant("post", PERSON)
+    registry.secrets.set("KEY", VALUE, PERSON)
+
+    assert failure(registry, "post", title=mark).code == "EINVAL"
+    assert api.requests == []
+    assert run(registry, "post", title="{{OTHER}} KEY {KEY}") == "sent"
+    assert VALUE not in repr(api.requests)
+
+
 @pytest.mark.parametrize("value", ["", "short", "two\nlines of it", "x" * 8193, "nul\0nul\0nul", "lone \ud800 surrogate"])
 def test_a_secret_that_could_not_be_scrubbed_or_sent_is_refused(registry: LocalRegistry, value: str) -> None:
     with pytest.raises(UsageError, match="EINVAL"):
@@ -310,13 +325,15 @@ def test_calls_share_depth_number_and_time(registry: LocalRegistry) -> None:
 
 
 def test_golden_tests_reach_no_network_and_state_what_it_answers(registry: LocalRegistry, server: Scripted) -> None:
-    url = f"https://127.0.0.1:{server.port}/v1/x?k=%7B%7BKEY%7D%7D"
-    execute = "const r = await fetch(input.url); await env.KV.put('k', (await r.json()).word); return [r.status, await env.KV.get('k')]"
+    place = f"https://127.0.0.1:{server.port}/v1/x"
+    url = f"{place}?k=%7B%7BKEY%7D%7D"
+    fetches = "const r = await fetch(`${input.url}?k={{KEY}}`);"
+    execute = f"{fetches} await env.KV.put('k', (await r.json()).word); return [r.status, await env.KV.get('k')]"
     permissions = {"http": [f"GET 127.0.0.1:{server.port}/v1/"], "secrets": [f"KEY@127.0.0.1:{server.port}"], "kv": True}
-    test = {"input": {"url": url}, "output": [201, "hello"], "http": [{"url": url, "status": 201, "body": {"word": "hello"}}]}
+    test = {"input": {"url": place}, "output": [201, "hello"], "http": [{"url": url, "status": 201, "body": {"word": "hello"}}]}
     done = registry.deploy({"name": "far", "execute": execute, "permissions": permissions, "tests": [test, test]}, MODEL)
     assert (done.passed, len(done.pending)) == (2, 2)
-    silent = {"input": {"url": url}, "output": 1}
+    silent = {"input": {"url": place}, "output": 1}
     with pytest.raises(Refused, match="a test reaches no network"):
         registry.deploy({"name": "other", "execute": execute, "permissions": permissions, "tests": [silent]}, MODEL)
     assert not server.requests

@@ -1,0 +1,129 @@
+"""JSON-RPC 2.0 as the Model Context Protocol uses it: messages read strictly, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sigil import strict
+from sigil.errors import UsageError, one_line
+from sigil.protocol import Json
+
+PARSE, REQUEST, METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+REFUSED = -32000
+"""For a request that is not looked at: nothing is wrong with it."""
+HEADERS, REVISION = -32020, -32022
+"""Codes of the protocol's own: a header that says something else than the body, a revision that is not spoken here."""
+ID_CHARACTERS, METHOD_CHARACTERS = 200, 100
+ID_MOST = 2**53
+
+Id = str | int
+
+
+class RpcError(Exception):
+    """An error of the protocol. `message` is one clean line."""
+
+    def __init__(self, code: int, message: str, data: Json = None) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = one_line(message)
+        self.data = data
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What wants an answer."""
+
+    id: Id
+    method: str
+    params: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What wants none."""
+
+    method: str
+    params: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer; `error` when it is a failure. `id` is None when the other side could not tell which request it means."""
+
+    id: Id | None
+    result: Json = None
+    error: RpcError | None = None
+
+
+Message = Request | Note | Reply
+
+
+def read(body: bytes | str) -> Json:
+    """The JSON in `body`; `RpcError` when it is none."""
+    try:
+        return strict.loads(body)
+    except UsageError as problem:
+        raise RpcError(PARSE, problem.message) from None
+
+
+def message(value: Json) -> Message:
+    """The message that a JSON value is; `RpcError` when it is none."""
+    if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
+        raise RpcError(REQUEST, "not a JSON-RPC 2.0 message")
+    if "method" not in value:
+        return _reply(value)
+    method, params = value["method"], value.get("params", {})
+    if not isinstance(method, str) or not 0 < len(method) <= METHOD_CHARACTERS:
+        raise RpcError(REQUEST, "method is a short string")
+    if not isinstance(params, dict):
+        raise RpcError(REQUEST, "params is an object")
+    if "id" not in value:
+        return Note(method, params)
+    id = _id(value["id"])
+    if id is None:
+        raise RpcError(REQUEST, f"id is a whole number, or a string of at most {ID_CHARACTERS} characters")
+    return Request(id, method, params)
+
+
+def id_of(value: Json) -> Id | None:
+    """The id of what may be no message at all, for the answer that says so."""
+    return _id(value.get("id")) if isinstance(value, dict) else None
+
+
+def request(id: Id, method: str, params: Mapping[str, Json]) -> dict[str, Json]:
+    """A request."""
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)}
+
+
+def note(method: str, params: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    """A notification."""
+    return {"jsonrpc": "2.0", "method": method, **({"params": dict(params)} if params else {})}
+
+
+def result(id: Id, value: Json) -> dict[str, Json]:
+    """A good answer."""
+    return {"jsonrpc": "2.0", "id": id, "result": value}
+
+
+def failure(id: Id | None, problem: RpcError) -> dict[str, Json]:
+    """The answer that tells a failure."""
+    data = {} if problem.data is None else {"data": problem.data}
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": problem.code, "message": problem.message, **data}}
+
+
+def _reply(value: Mapping[str, Json]) -> Reply:
+    id = _id(value.get("id"))
+    if "result" in value and "error" not in value and id is not None:
+        return Reply(id, value["result"])
+    error = value.get("error")
+    if "result" in value or not isinstance(error, dict) or type(error.get("code")) is not int:
+        raise RpcError(REQUEST, "neither a request nor an answer")
+    said = error.get("message")
+    return Reply(id, error=RpcError(error["code"], said if isinstance(said, str) else "", error.get("data")))
+
+
+def _id(value: Json) -> Id | None:
+    if isinstance(value, str):
+        return value if len(value) <= ID_CHARACTERS else None
+    return value if type(value) is int and abs(value) <= ID_MOST else None

@@ -1,0 +1,1 @@
+"""Sigil as an MCP server: over a pipe for a program that starts it, and over HTTP."""

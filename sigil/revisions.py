@@ -1,0 +1,58 @@
+"""The revisions of the Model Context Protocol that are spoken here, and the names that both of its sides use.
+
+Up to 2025-11-25 a connection begins with a handshake (`initialize`); since 2026-07-28 every request says for itself which revision it
+speaks, in `params._meta`, and there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sigil.jsonrpc import PARAMS, REVISION, RpcError
+from sigil.protocol import Json
+from sigil.version import version
+
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+NEWEST_HANDSHAKE = HANDSHAKE[-1]
+BATCHED = ("2024-11-05", "2025-03-26")
+"""Revisions whose peers may send several messages as one list."""
+UNSAID = "2025-03-26"
+"""What a request over HTTP speaks that does not say it."""
+STATELESS = "2026-07-28"
+KNOWN = (*HANDSHAKE, STATELESS)
+
+SPOKEN = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+CLIENT = "io.modelcontextprotocol/clientInfo"
+SERVER = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+VERSION_HEADER, METHOD_HEADER, NAME_HEADER, SESSION_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"
+
+
+def about() -> dict[str, Json]:
+    """Who we are, on either side."""
+    return {"name": "sigil", "version": version()}
+
+
+def envelope(capabilities: Mapping[str, Json]) -> dict[str, Json]:
+    """The `_meta` of a request that needs no handshake."""
+    return {SPOKEN: STATELESS, CLIENT: about(), CAPABILITIES: dict(capabilities)}
+
+
+def is_stateless(params: Mapping[str, Json]) -> bool:
+    """Whether a request speaks for itself; `RpcError` when it does so wrongly, or in a revision that is not known here."""
+    meta = params.get("_meta")
+    if not isinstance(meta, dict) or SPOKEN not in meta:
+        return False
+    spoken = meta[SPOKEN]
+    if not isinstance(spoken, str) or not isinstance(meta.get(CAPABILITIES), dict):
+        raise RpcError(PARAMS, f"params._meta has {SPOKEN}, a string, and {CAPABILITIES}, an object")
+    if spoken != STATELESS:
+        raise unspoken(spoken, (STATELESS,))
+    return True
+
+
+def unspoken(asked: str, known: tuple[str, ...] = KNOWN) -> RpcError:
+    """For a revision that is not known here."""
+    return RpcError(REVISION, "this revision of the protocol is not spoken here", {"supported": list(known), "requested": asked[:40]})

@@ -1,0 +1,94 @@
+"""Runs one program and leaves nothing of it behind: when whoever started this is gone, or the program ends, all that it started is killed.
+
+`python -I -S warden.py PIPE COMMAND …`: PIPE is a file descriptor that is at its end once the one who started this is gone. Standard input,
+output and error are the program's. It runs without any package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+from contextlib import suppress
+
+_DEATH_SIGNAL, _SUBREAPER = 1, 36  # linux/prctl.h
+_LOOK_SECONDS = 0.5
+_NOT_FOUND = 127
+
+
+def main(pipe: int, command: list[str]) -> int:
+    """Run `command`; its exit code."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1)  # whoever loses its parent becomes a child of this process
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.set_inheritable(pipe, False)
+    warden = os.getpid()
+    started = os.fork()
+    if started == 0:
+        _become(command, warden)
+    _let_go()
+    code = _watch(started, pipe)
+    _clear()
+    return code
+
+
+def _become(command: list[str], warden: int) -> None:
+    """The program, in the child; it never comes back. It ends with its warden, should something else end that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != warden:
+        os._exit(_NOT_FOUND)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(command[0], command)
+    except OSError as problem:
+        os.write(2, f"{command[0]}: {problem.strerror}\n".encode())
+    os._exit(_NOT_FOUND)
+
+
+def _let_go() -> None:
+    """The pipes are the program's alone: they are at their end when it is."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+
+
+def _watch(started: int, pipe: int) -> int:
+    """Wait until the program ends or nobody wants it any more; its exit code."""
+    watched = [pipe]
+    if hasattr(os, "pidfd_open"):
+        with suppress(OSError):
+            watched.append(os.pidfd_open(started))
+    while True:
+        readable, _, _ = select.select(watched, [], [], _LOOK_SECONDS if len(watched) == 1 else None)
+        ended, status = os.waitpid(started, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status) & 0xFF
+        if pipe in readable:
+            return 0
+
+
+def _clear() -> None:
+    """Kill everything that is left, also what leads a session of its own; whoever is killed leaves its own children to this process."""
+    while children := _children():
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(-1, 0)
+    if sys.platform != "linux":
+        os.killpg(0, signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    with suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+    return []
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

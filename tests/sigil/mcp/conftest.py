@@ -1,0 +1,100 @@
+"""A registry that may reach this machine, an owner, and a server that behaves as a test wants."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigil.artifacts import MemoryArtifacts
+from sigil.kv.memory import MemoryKV
+from sigil.protocol import Caller, Json
+from sigil.registry import LocalRegistry
+from sigil.sandbox.pool import Sandbox
+from sigil.services.line import Line, open_line
+from sigil.services.mcp import document
+from sigil.services.mcp.servers import Servers
+from tests.fakes.mcp import FakeMcp
+
+OWNER = Caller("main", owner=True)
+ENGINE = Path(__file__).parents[3] / "sigil" / "engine" / "engine.wasm"
+
+
+class Ground:
+    """A registry, and short words for what a person does with a server."""
+
+    def __init__(self, registry: LocalRegistry) -> None:
+        self.registry = registry
+
+    def told(self, server: dict[str, Json], *only: str) -> list[dict[str, Any]]:
+        """The tools of a server."""
+        return self.registry.importing.tools(server, OWNER, only)
+
+    def bring(self, server: dict[str, Json], *, grant: bool = True, timeout: int = 5_000) -> list[str]:
+        """Bring in every tool that can be a capability, and grant it; their names."""
+        read = document.server_of(server)
+        names = []
+        for row in self.told(server):
+            if not row["problem"]:
+                self.registry.deploy(spec(read, row, timeout), OWNER)
+                if grant:
+                    self.registry.granting.grant(row["capability"], OWNER)
+                names.append(row["capability"])
+        return names
+
+    def run(self, ref: str, /, **given: Json) -> Any:
+        """What a capability returns."""
+        import json
+
+        return json.loads(self.registry.run(ref, given, OWNER).output)
+
+
+def spec(server: document.Server, row: dict[str, Any], timeout: int = 5_000) -> dict[str, Any]:
+    """A tool as a deploy takes it."""
+    return {
+        "name": row["capability"],
+        "description": row["description"],
+        "schema": row["schema"],
+        "lang": "mcp",
+        "code": document.Document(server, row["tool"]).code.decode(),
+        "permissions": {"http": list(server.http), "secrets": list(server.secrets), "mcp": list(server.mcp)},
+        "limits": {"timeout_ms": timeout},
+    }
+
+
+@pytest.fixture(scope="session")
+def sandbox(compiled: Path) -> Iterator[Sandbox]:
+    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def grounds(sandbox: Sandbox) -> Iterator[Callable[..., Ground]]:
+    """Opens registries: `grounds(web=…, servers=…)`."""
+    with ExitStack() as stack:
+
+        def opened(web: Callable[[], Line] | None = None, servers: Servers | None = None) -> Ground:
+            here = servers or Servers({"PATH": os.environ["PATH"], "HOME": "/"})
+            line = web or (lambda: open_line(loopback=True))
+            registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, web=line, servers=here)
+            stack.callback(here.close)
+            return Ground(registry)
+
+        yield opened
+
+
+@pytest.fixture
+def ground(grounds: Callable[..., Ground]) -> Ground:
+    return grounds()
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeMcp]:
+    """A server over HTTP."""
+    with FakeMcp() as server:
+        yield server

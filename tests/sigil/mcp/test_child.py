@@ -1,0 +1,279 @@
+"""Servers that are programs of this machine: kept while they are used, gone when we are, and never able to stop or fill the host."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigil.errors import BackendError, Refused, ToolError
+from sigil.jsonrpc import Reply, RpcError
+from sigil.services.mcp import document
+from sigil.services.mcp.program import Program
+from sigil.services.mcp.servers import Servers
+from tests.house.tree import ROOT
+from tests.sigil.mcp.conftest import OWNER, Ground
+
+HOSTILE = str(Path(__file__).with_name("hostile.py"))
+
+
+def program(kind: str = "plain", **more: Any) -> dict[str, Any]:
+    return {"name": "local", "command": [sys.executable, "-I", "-S", HOSTILE, kind], **more}
+
+
+def pid(said: str) -> int:
+    return int(said.removeprefix("pid "))
+
+
+def gone(number: int) -> bool:
+    """Whether a process has ended, within a moment."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.fixture
+def local(ground: Ground) -> Ground:
+    ground.bring(program(), timeout=1_000)
+    return ground
+
+
+def fails(ground: Ground, tool: str) -> str:
+    with pytest.raises(ToolError) as failed:
+        ground.run(f"local-{tool}")
+    return f"{failed.value.code}: {failed.value.message}"
+
+
+def test_a_program_is_kept_from_call_to_call(local: Ground) -> None:
+    assert local.run("local-pid") == local.run("local-pid")
+
+
+def test_a_program_that_died_says_its_last_words_and_is_started_again(local: Ground) -> None:
+    first = local.run("local-pid")
+
+    assert fails(local, "die") == "EREMOTE: the program ended: the disk [31m is full"
+    assert local.run("local-pid") != first
+
+
+def test_a_program_that_floods_is_ended(local: Ground) -> None:
+    assert fails(local, "flood") == "EREMOTE: the program ended: it wrote a line without an end"
+    assert local.run("local-pid")
+
+
+def test_a_program_that_is_silent_is_waited_for_no_longer_than_a_call_may_take(local: Ground) -> None:
+    assert fails(local, "silence") == "ETIMEDOUT: the program did not answer in time"
+
+
+def test_what_a_program_prints_or_answers_to_nobody_harms_nothing(local: Ground) -> None:
+    for tool in ("complain", "print", "misdirect", "pid"):
+        assert local.run(f"local-{tool}").startswith("pid ")
+
+
+def test_a_program_that_asks_back_is_refused(local: Ground) -> None:
+    refusal, pong = sorted(json.loads(local.run("local-ask")), key=lambda each: "result" in each)
+
+    assert refusal["error"]["code"] == -32601
+    assert pong["result"] == {}
+
+
+def test_a_program_has_its_own_variables_and_none_of_ours(grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNCAGED_TOKEN", "not for programs")
+    ground = grounds()
+    ground.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
+    ground.bring(program(env={"KEY": "secret:LOCAL_KEY", "MODE": "quick"}))
+    asked = ground.registry.granting.asked("local-pid", OWNER)["asked"]
+    seen = ground.run("local-environment")
+
+    assert asked == [f"mcp:local KEY=secret:LOCAL_KEY MODE=quick {sys.executable} -I -S {HOSTILE} plain"]
+    assert {*seen} - {"LC_CTYPE"} == {"PATH", "HOME", "KEY", "MODE"}
+    assert "correct-horse-battery" not in str(seen)
+
+
+def test_a_program_whose_secret_changed_is_started_anew(ground: Ground) -> None:
+    with pytest.raises(Refused, match="the secret LOCAL_KEY is not set"):
+        ground.told(program(env={"KEY": "secret:LOCAL_KEY"}))
+    ground.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
+    ground.bring(program(env={"KEY": "secret:LOCAL_KEY"}))
+    first = ground.run("local-pid")
+    assert ground.run("local-pid") == first
+
+    ground.registry.secrets.set("LOCAL_KEY", "another-horse-battery", OWNER)
+    assert ground.run("local-pid") != first
+    assert gone(pid(first))
+
+
+def test_a_program_waits_for_a_grant_and_a_revoked_one_is_not_asked(ground: Ground) -> None:
+    ground.bring(program(), grant=False)
+    assert fails(ground, "pid") == "EPERM: the program of local waits for an owner's grant: `sigil grant local-pid`"
+    ground.registry.granting.grant("local-pid", OWNER)
+    assert ground.run("local-pid")
+    ground.registry.granting.revoke("local-pid", OWNER)
+    assert fails(ground, "pid").startswith("EPERM: ")
+
+
+def test_a_program_is_ended_when_nobody_has_needed_it_for_long(grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sigil.services.mcp.child.LOOK_SECONDS", 0.05)
+    ground = grounds(servers=Servers({"PATH": os.environ["PATH"]}, idle=0.1))
+    ground.bring(program())
+
+    assert gone(pid(ground.run("local-pid")))
+    assert ground.run("local-pid")
+
+
+def test_closing_a_registry_ends_its_programs_and_what_they_started(grounds: Callable[..., Ground]) -> None:
+    servers = Servers({"PATH": os.environ["PATH"]})
+    ground = grounds(servers=servers)
+    ground.bring(program())
+    ground.run("local-child")
+    number = pid(ground.run("local-pid"))
+    children = [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+    servers.close()
+
+    assert len(children) == 1
+    assert gone(number)
+    assert gone(children[0])
+
+
+def test_kill_9_of_the_registrys_process_ends_its_programs_too() -> None:
+    code = """
+import os, sys, time
+from sigil.services.mcp.child import Child
+child = Child(sys.argv[1:], {"PATH": os.environ["PATH"]})
+said = child.ask("tools/call", {"name": "pid"}, 20).result["content"][0]["text"]
+print(said, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *program()["command"]], env=environment, capture_output=True, text=True, check=False, timeout=30
+    )
+
+    assert done.returncode == -9
+    assert gone(pid(done.stdout.strip()))
+
+
+def test_a_program_whose_warden_is_killed_ends_too(local: Ground) -> None:
+    number = pid(local.run("local-pid"))
+    warden = int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(warden, 9)
+
+    assert gone(number)
+    assert pid(local.run("local-pid")) != number
+
+
+def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(local: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sigil.services.mcp.servers.PROGRAMS_MOST", 1)
+    local.bring({**program(), "name": "other"})
+    servers = local.registry._servers
+    with ThreadPoolExecutor(1) as threads:
+        silent = threads.submit(fails, local, "silence")
+        while not any(servers._asked.values()):
+            assert not silent.done()
+        with pytest.raises(BackendError, match="EBUSY: 1 programs are at work") as busy:
+            local.run("other-pid")
+        assert busy.value.retry_after
+        assert silent.result() == "ETIMEDOUT: the program did not answer in time"
+    assert local.run("other-pid")
+    assert len(servers._kept) == 1
+
+
+def test_starting_and_asking_a_program_take_their_time_from_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    class Slow:
+        alive = True
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def ask(self, method: str, params: object, seconds: float) -> Reply:
+            given.append(seconds)
+            time.sleep(0.02)
+            if method == "initialize":
+                return Reply(1, error=RpcError(-32601, "what?"))
+            return Reply(1, {"supportedVersions": ["2026-07-28"]})
+
+    monkeypatch.setattr("sigil.services.mcp.program.Child", Slow)
+    Program(document.Command("local", ("x",)), {}, 1.0).ask("tools/list", {}, {}, 5.0)
+
+    assert len(given) == 3
+    assert given == sorted({*given}, reverse=True)
+    assert given[0] <= 5.0
+
+
+@pytest.mark.parametrize("act", ["revoke", "remove"])
+def test_a_program_that_nothing_may_ask_any_more_is_ended(ground: Ground, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
+    monkeypatch.setattr("sigil.services.mcp.child.LOOK_SECONDS", 0.05)
+    ground.bring(program())
+    ground.bring({**program(), "name": "other"})
+    number, other = (pid(ground.run(f"{name}-pid")) for name in ("local", "other"))
+    if act == "revoke":
+        ground.registry.granting.revoke("local-pid", OWNER)
+    else:
+        ground.registry.remove("local-pid", OWNER)
+
+    assert gone(number)
+    assert pid(ground.run("other-pid")) == other
+    assert ground.run("local-environment")  # which another tool of the server starts anew
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (program("dead")["command"], "EREMOTE: the program ended: no license"),
+        (program("future")["command"], "EREMOTE: the program speaks a revision that is not known here"),
+        (["/nowhere/at-all"], "EREMOTE: the program ended: /nowhere/at-all: No such file or directory"),
+        (["/bin/cat"], "EREMOTE: .*"),
+    ],
+)
+def test_a_program_that_is_no_server_says_why(ground: Ground, command: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sigil.importing.LIST_SECONDS", 2.0)
+    with pytest.raises(ToolError, match=why):
+        ground.told({"name": "local", "command": command})
+
+
+def test_a_program_without_a_handshake_is_understood(ground: Ground) -> None:
+    ground.bring(program("stateless"))
+
+    assert ground.run("local-pid").startswith("pid ")
+
+
+def test_a_registry_that_starts_no_programs_refuses(grounds: Callable[..., Ground]) -> None:
+    with pytest.raises(Refused, match="this registry starts no programs"):
+        grounds(servers=Servers()).told(program())
+
+
+def test_a_token_never_has_a_program_started(ground: Ground) -> None:
+    from dataclasses import replace
+
+    from tests.sigil.mcp.conftest import spec
+
+    admin = replace(OWNER, token="admin")
+    with pytest.raises(Refused, match="on this machine alone"):
+        ground.registry.importing.tools(program(), admin)
+    row = ground.told(program(), "pid")[0]
+    with pytest.raises(Refused, match="on this machine alone"):
+        ground.registry.deploy(spec(document.server_of(program()), row), admin)
+    model = replace(OWNER, author="model", session="chat")
+    with pytest.raises(Refused, match="JavaScript alone"):
+        ground.registry.deploy(spec(document.server_of(program()), row), model)
+
+
+def test_calls_go_side_by_side(local: Ground) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        assert len({*threads.map(lambda _: local.run("local-pid"), range(20))}) == 1
