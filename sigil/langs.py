@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
-Lang = Literal["js", "wat", "wasm", "wasi", "c"]
+Lang = Literal["js", "ts", "wat", "wasm", "wasi", "c", "assemblyscript", "rust", "mcp"]
 LANGS: Final[tuple[str, ...]] = get_args(Lang)
 BINARY: Final = ("wasm", "wasi")
 """Languages whose code is a finished module."""
-SOURCES: Final = {"js": "main.js", "wat": "main.wat", "wasm": "main.wasm", "wasi": "main.wasm", "c": "main.c"}
+SOURCES: Final = {
+    "js": "main.js",
+    "ts": "main.ts",
+    "wat": "main.wat",
+    "wasm": "main.wasm",
+    "wasi": "main.wasm",
+    "c": "main.c",
+    "assemblyscript": "main.ts",
+    "rust": "main.rs",
+    "mcp": "server.json",
+}
 """Language → the file that holds its source unless the manifest names another."""

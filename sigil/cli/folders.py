@@ -1,27 +1,28 @@
-"""`init`, `check` and `test`: work on a capability's folder before anybody else sees it."""
+"""`init` and `test`: work on a capability's folder before anybody else sees it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.moments import counted
 from sigil.cli.shell import Shell, shell_of
 from sigil.cli.sources import placed, read, warn
 from sigil.errors import Refused, UsageError
 from sigil.exits import TESTS_FAILED
 
 if TYPE_CHECKING:
-    from sigil.golden import Verdict
+    from sigil.golden import Bench, Verdict
     from sigil.package import Package
     from sigil.protocol import Json
     from sigil.sandbox.pool import Sandbox
     from sigil.sandbox.program import Program
+    from sigil.settings import Settings
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with a sigil.toml (default: the current one).")]
 
@@ -32,8 +33,13 @@ class Lang(StrEnum):
     """What `init` can write."""
 
     js = "js"
+    ts = "ts"
     c = "c"
+    assemblyscript = "assemblyscript"
+    rust = "rust"
     wat = "wat"
+    wasm = "wasm"
+    wasi = "wasi"
 
 
 def init(
@@ -44,36 +50,21 @@ def init(
 ) -> None:
     """Make a folder with a capability that works."""
     from sigil.cli.templates import files_for
+    from sigil.files import write_folder
     from sigil.protocol import Ref, is_name
 
     if not is_name(name):
         Ref.parse(name)
         raise UsageError("ENAME", f"not a capability's name: {name!r}", suggestion="lower-case words joined by hyphens")
     shell, place = shell_of(context), folder or Path(name)
-    files = files_for(name, lang.value)
-    _write(place, files)
+    _demand_free(place)
+    files = files_for(name, lang.value, partial(_assembled, shell))
+    write_folder(place, files)
     if shell.printer.json:
         shell.printer.document({"folder": str(place), "files": [*files]})
     else:
         shell.printer.line(str(place))
         shell.printer.note(f"try: sigil test {place}, then: sigil deploy {place}")
-
-
-def check(context: typer.Context, folder: Folder = HERE) -> None:
-    """Read the manifest, compile and load the source."""
-    from sigil import golden
-
-    shell, package = shell_of(context), read(folder)
-    with placed(folder), _program(shell, package) as (sandbox, program):
-        golden.demand_loads(sandbox, package.manifest.model_copy(update={"tests": ()}), program)
-        size = len(program.load())
-    if shell.printer.json:
-        shell.printer.document(
-            {"capability": package.manifest.name, "lang": package.manifest.lang, "digest": package.digest, "bytes": size}
-        )
-    else:
-        shell.printer.line(f"{package.manifest.name} {package.digest}")
-        shell.printer.note(f"{package.manifest.lang}, {size:,} bytes of wasm, {counted(len(package.manifest.tests), 'test')}")
 
 
 def prove(context: typer.Context, folder: Folder = HERE) -> None:
@@ -83,7 +74,7 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
     """
     shell, package = shell_of(context), read(folder)
     with placed(folder):
-        verdicts = _verdicts(shell, package, folder)
+        verdicts = verdicts_of(shell, package, folder)
     failed = sum(1 for verdict in verdicts if verdict.problem)
     if shell.printer.json:
         rows = [{"number": verdict.number, "ok": not verdict.problem, "problem": verdict.problem} for verdict in verdicts]
@@ -98,29 +89,44 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
         raise typer.Exit(TESTS_FAILED)
 
 
-def _verdicts(shell: Shell, package: Package, folder: Path) -> list[Verdict]:
+def verdicts_of(shell: Shell, package: Package, folder: Path) -> list[Verdict]:
     """What a deploy would find. Of a registry elsewhere nobody here knows what stands there."""
-    from sigil import composition, golden
+    with program_of(shell, package) as (sandbox, program):
+        return verdicts_in(tested_in(shell.settings(), sandbox, package, folder), shell, package, program)
+
+
+def tested_in(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> Bench:
+    """Where the tests of a folder run: in `sandbox`, with what stands in this process's registry or beside the folder."""
     from sigil.cli.beside import beside
+    from sigil.golden import Bench
+
+    return Bench(sandbox, settings.agent, beside(settings, sandbox, folder, package.manifest))
+
+
+def verdicts_in(bench: Bench, shell: Shell, package: Package, program: Program) -> list[Verdict]:
+    """What a deploy would find of a compiled package."""
+    from sigil import composition, golden
     from sigil.services.part import Part
 
-    settings, manifest = shell.settings(), package.manifest
-    with _program(shell, package) as (sandbox, program):
-        others = beside(settings, sandbox, folder, manifest)
-        part = Part(settings.agent, manifest, package.digest, program)
-        composition.demand(part, others, later=bool(settings.registry_url))
-        golden.demand_loads(sandbox, manifest, program)
-        return golden.verdicts(golden.Bench(sandbox, settings.agent, others), manifest, program)
+    manifest = package.manifest
+    if bench.others:
+        part = Part(bench.namespace, manifest, package.digest, program)
+        composition.demand(part, bench.others, later=bool(shell.address()))
+    golden.demand_loads(bench.sandbox, manifest, program)
+    with shell.printer.working(f"testing {manifest.name}"):
+        return golden.verdicts(bench, manifest, program)
 
 
 @contextmanager
-def _program(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, Program]]:
+def program_of(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, Program]]:
+    """A sandbox here, and what a package compiles to in it."""
     from sigil.compile import build
     from sigil.sandbox.program import Program
 
     warn(shell, package.manifest.lang, package.code)
     with shell.sandbox() as sandbox:
-        built = build(package, sandbox)
+        with shell.printer.working(f"compiling {package.manifest.name}"):
+            built = build(package, sandbox)
         yield sandbox, Program(built.digest, built.kind, lambda: built.wasm)
 
 
@@ -131,8 +137,13 @@ def _short(value: Json) -> str:
     return text if len(text) <= 100 else f"{text[:99]}…"
 
 
-def _write(folder: Path, files: dict[str, str]) -> None:
-    from sigil.files import unwritten, write_folder
+def _assembled(shell: Shell, text: bytes) -> bytes:
+    with shell.sandbox() as sandbox:
+        return sandbox.assemble(text)
+
+
+def _demand_free(folder: Path) -> None:
+    from sigil.files import unwritten
 
     try:
         taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
@@ -140,4 +151,3 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         raise unwritten(folder, problem) from None
     if taken:
         raise Refused("EEXIST", f"{folder} is there already", suggestion="choose another name, or --folder PATH")
-    write_folder(folder, files)

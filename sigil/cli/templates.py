@@ -1,91 +1,25 @@
-"""What `sigil init` writes: a capability that works, small enough to be read."""
+"""What `sigil init` writes: a capability that works, small enough to be read. The files lie in `starters/`."""
 
 from __future__ import annotations
 
-_MANIFEST = """\
-[capability]
-name = "{name}"
-description = "{description}"
-tags = ["example"]
-examples = ["{example}"]
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 
-[build]
-lang = "{lang}"
-source = "main.{lang}"
+from sigil.langs import SOURCES
 
-[input]
-type = "object"
-required = ["text"]
-
-[input.properties.text]
-type = "string"
-description = "{parameter}"
-
-[[test]]
-input = {{ text = "Ada" }}
-output = {output}
-
-[[test]]
-input = {{}}
-error = "EINVAL"
-"""
-
-_JS = """\
-// The body of `async (input, env) => {…}`: return a string or anything that JSON can say.
-// `input` has been checked against the schema. To fail, throw an error with a code.
-if (!input.text.trim()) throw Object.assign(new Error("whom shall I greet?"), { code: "EINVAL" });
-return `Hello, ${input.text.trim()}!`;
-"""
-
-_C = """\
-// `answer` returns 0 when what was put is the answer. `sigil.h` says what there is to read the input and to write.
-#include "sigil.h"
-
-int answer(void)
-{
-    sigil_text text = sigil_get_text("text");
-    if (!text.size) return sigil_fail("EINVAL", "whom shall I greet?");
-    char *greeting = malloc(text.size + sizeof "Hello, !");
-    if (!greeting) return sigil_fail("ENOMEM", "the name is too long");
-    memcpy(greeting, "Hello, ", 7);
-    memcpy(greeting + 7, text.at, text.size);
-    greeting[7 + text.size] = '!';
-    sigil_put_text(greeting, text.size + 8);
-    return 0;
-}
-"""
-
-_WAT = """\
-;; The ABI sigil/1: JSON in, JSON out. This module answers what it is given.
-(module
-  (memory (export "memory") 17)
-  (global $at (mut i32) (i32.const 0))
-  (global $len (mut i32) (i32.const 0))
-
-  ;; room for the input; 0 when there is none
-  (func (export "sigil_alloc") (param $len i32) (result i32)
-    (select (i32.const 1024) (i32.const 0) (i32.le_u (local.get $len) (i32.const 1048576))))
-
-  ;; 0: the output is the answer; 1: it is a failure, {"code", "message"}
-  (func (export "sigil_run") (param $at i32) (param $len i32) (result i32)
-    (global.set $at (local.get $at))
-    (global.set $len (local.get $len))
-    (i32.const 0))
-
-  (func (export "sigil_out_ptr") (result i32) (global.get $at))
-  (func (export "sigil_out_len") (result i32) (global.get $len)))
-"""
+STARTERS = Path(__file__).with_name("starters")
 
 _README = """\
 # {name}
 
 {description}
-
+{more}
     sigil test          # run the golden tests of sigil.toml here
+    sigil dev           # the same again, whenever a file changes
     sigil deploy        # check, test and activate it
     sigil run {name} --arg text=Ada
 """
-
 _GREETING = {
     "description": "Greet somebody by name.",
     "example": "greet Ada",
@@ -98,13 +32,41 @@ _ECHO = {
     "parameter": "What to give back.",
     "output": '{ text = "Ada" }',
 }
+_READY = "\n`main.wasm` was made of `main.wat`, as `wat2wasm main.wat -o main.wasm` makes it. Put a module of your own in its place.\n"
 
 
-def files_for(name: str, lang: str) -> dict[str, str]:
-    """The files of a new capability in `lang` (js, c or wat), by name."""
-    words = _ECHO if lang == "wat" else _GREETING
-    return {
-        "sigil.toml": _MANIFEST.format(name=name, lang=lang, **words),
-        f"main.{lang}": {"js": _JS, "c": _C, "wat": _WAT}[lang],
-        "README.md": _README.format(name=name, description=words["description"]),
-    }
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """What a language begins with. `source`: the file in `starters/`; `beside`: what helps an editor; `words`: what it does, and says."""
+
+    source: str
+    words: dict[str, str] = field(default_factory=lambda: _GREETING)
+    beside: tuple[str, ...] = ()
+    more: str = ""
+
+
+STARTED = {
+    "js": Starter("greet.js", beside=("sigil.d.ts", "jsconfig.json")),
+    "ts": Starter("greet.ts", beside=("sigil.d.ts", "tsconfig.json")),
+    "wat": Starter("echo.wat", _ECHO),
+    "c": Starter("greet.c"),
+    "assemblyscript": Starter("greet.as.ts"),
+    "rust": Starter("greet.rs"),
+    "wasm": Starter("echo.wat", _ECHO, more=_READY),
+    "wasi": Starter("command.wat", _ECHO, more=_READY),
+}
+"""Language → what a capability in it begins with."""
+
+
+def files_for(name: str, lang: str, assemble: Callable[[bytes], bytes]) -> dict[str, bytes]:
+    """The files of a new capability in `lang`, by name. `assemble` makes a module of a WAT text."""
+    starter, source = STARTED[lang], SOURCES[lang]
+    code = _read(starter.source)
+    sources = {"main.wat": code, source: assemble(code)} if source.endswith(".wasm") else {source: code}
+    manifest = _read("sigil.toml").decode().format(name=name, lang=lang, source=source, **starter.words)
+    readme = _README.format(name=name, description=starter.words["description"], more=starter.more)
+    return {"sigil.toml": manifest.encode(), **sources, "README.md": readme.encode(), **{each: _read(each) for each in starter.beside}}
+
+
+def _read(name: str) -> bytes:
+    return (STARTERS / name).read_bytes()

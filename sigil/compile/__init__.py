@@ -10,6 +10,7 @@ from sigil.errors import Refused
 
 if TYPE_CHECKING:  # the sandbox needs a part of this package, and no manifest
     from sigil.package import Package
+    from sigil.sandbox.program import Grants, Limits, Outcome, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,16 @@ class Built:
 
 
 class Checker(Protocol):
-    """Compiles foreign text and modules in a child process within limits."""
+    """Compiles foreign text and modules in a child process within limits, and runs what itself compiles."""
 
     def assemble(self, text: bytes) -> bytes:
         """The module that a WAT text describes; `Refused` with EMODULE when it is none."""
 
     def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil") -> None:
         """`Refused` with EMODULE when the module may not run here."""
+
+    def run(self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...) -> Outcome:
+        """The answer of a program, which may itself be a compiler."""
 
 
 def build(package: Package, sandbox: Checker) -> Built:
@@ -41,6 +45,11 @@ def build(package: Package, sandbox: Checker) -> Built:
             from sigil.compile.javascript import plugin
 
             return Built("js", plugin(_text(package)))
+        case "ts":
+            from sigil.compile.javascript import plugin
+            from sigil.compile.typescript import stripped
+
+            return Built("js", plugin(stripped(_text(package), package.manifest.name, sandbox)))
         case "wat":
             return _checked(sandbox.assemble(package.code), sandbox)
         case "wasm":
@@ -52,6 +61,19 @@ def build(package: Package, sandbox: Checker) -> Built:
 
             kind, wasm = compiled(_text(package).encode(), package.manifest.name)
             return _checked(wasm, sandbox, kind)
+        case "assemblyscript":
+            from sigil.toolchain import assemblyscript
+
+            return _checked(assemblyscript.compiled(_text(package), package.manifest.name), sandbox)
+        case "rust":
+            from sigil.toolchain import rust
+
+            kind, wasm = rust.compiled(_text(package), package.manifest.name)
+            return _checked(wasm, sandbox, kind)
+        case "mcp":
+            from sigil.compile.mcp import module
+
+            return _checked(sandbox.assemble(module(package)), sandbox)
 
 
 def _text(package: Package) -> str:

@@ -6,23 +6,19 @@ The compiler runs in a child with bounds on time and memory, shut into its own f
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from time import monotonic, sleep
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from sigil.errors import BackendError, Refused, one_line
-from sigil.sandbox import spawn
+from sigil.errors import Refused, one_line
 from sigil.sandbox.scan import MODULE_BYTES
+from sigil.toolchain.shut import SECONDS, Compiler
+from sigil.toolchain.turns import kept, turn, users
 
 HEADER = Path(__file__).with_name("sigil.h")
 BUILT = Path(__file__).with_name("built")
@@ -30,10 +26,7 @@ BUILT = Path(__file__).with_name("built")
 NOTE = "made-of.json"
 """Beside them: `{"made_of"}`, what else they were made of."""
 
-SECONDS = 10
 PATIENCE_SECONDS = 60.0
-MEMORY_BYTES = 768 << 20
-_WALL_SECONDS = 20
 _FIRST_SECONDS = 240
 """The C library itself is compiled once for each cache: about twenty seconds of a processor."""
 
@@ -72,9 +65,22 @@ def compiled(source: bytes, name: str, cache: Path | None = None) -> Compiled:
     return Compiled(kind, _ready(source).read_bytes() if _came(source) else _made(source, kind, name, cache))
 
 
+def demand_here() -> None:
+    """`Refused` when the compiler is missing here."""
+    _zig("")
+
+
 def waits(source: bytes, cache: Path | None = None) -> bool:
-    """Whether this source waits until the C library is compiled: it did not come compiled, and the cache is cold."""
-    return not _came(source) and cold(cache)
+    """Whether this source waits until the C library is compiled: it is text, it did not come compiled, and the cache is cold."""
+    return _is_text(source) and not _came(source) and cold(cache)
+
+
+def _is_text(source: bytes) -> bool:
+    try:
+        source.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _ready(source: bytes) -> Path:
@@ -125,11 +131,11 @@ def _made(source: bytes, kind: str, name: str, cache: Path | None) -> bytes:
     with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
         work = Path(temporary) / "work"
         work.mkdir()
-        cache = _kept(cache or _users()) or Path(temporary)
+        cache = kept(cache or users("c")) or Path(temporary)
         (work / "main.c").write_bytes(_LINE_END.sub(b"\n", source))
         shutil.copy(HEADER, work / "sigil.h")
         mode = (_REACTOR,) if kind == "sigil" else ()
-        with _alone(zig, cache, name):
+        with turn(cache, "C", name, lambda: PATIENCE_SECONDS if _mark(zig, cache).is_file() else _FIRST_SECONDS):
             if not _mark(zig, cache).is_file():
                 _warm(zig, cache)
             words, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), SECONDS)
@@ -141,30 +147,10 @@ def _made(source: bytes, kind: str, name: str, cache: Path | None) -> bytes:
     raise _refused(_reason(words, ending), name)
 
 
-@contextmanager
-def _alone(zig: Path, cache: Path, name: str) -> Iterator[None]:
-    """One compiler at a time in a cache, whoever else uses it. `BackendError` EBUSY when others have it for too long."""
-    begin = monotonic()
-    with open(cache / "lock", "wb") as lock:
-        while not _locked(lock):
-            if monotonic() - begin > (PATIENCE_SECONDS if _mark(zig, cache).is_file() else _FIRST_SECONDS):
-                raise BackendError("EBUSY", "the C compiler is busy with others", source=name, suggestion="try again in a minute")
-            sleep(0.02)
-        yield
-
-
-def _locked(lock: BinaryIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def cold(cache: Path | None = None) -> bool:
     """Whether the next source waits until the C library is compiled, once for each cache: half a minute."""
-    zig, kept = find_spec("ziglang"), cache or _users()
-    return zig is not None and zig.origin is not None and not _mark(Path(zig.origin).with_name("zig"), kept).is_file()
+    zig, place = find_spec("ziglang"), cache or users("c")
+    return zig is not None and zig.origin is not None and not _mark(Path(zig.origin).with_name("zig"), place).is_file()
 
 
 def _mark(zig: Path, cache: Path) -> Path:
@@ -186,34 +172,8 @@ def _warm(zig: Path, cache: Path) -> None:
 
 
 def _compile(zig: Path, work: Path, cache: Path, arguments: tuple[str, ...], seconds: int) -> tuple[str, int]:
-    child = spawn.start("builder", str(MEMORY_BYTES), str(seconds), str(zig), str(work), str(cache), "cc", *arguments, pipes=True)
-    try:
-        words, _ = child.communicate(b"", timeout=max(_WALL_SECONDS, seconds * 2))
-        return words.decode("utf-8", "replace"), child.returncode
-    except subprocess.TimeoutExpired:
-        return "", -9
-    finally:
-        spawn.kill(child)
-
-
-def _users() -> Path:
-    from sigil.settings import Settings
-
-    if given := Settings.read().cache:
-        return Path(given).expanduser() / "c"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("sigil") / "c"
-
-
-def _kept(folder: Path) -> Path | None:
-    """`folder`, made when it is not there; None where nothing can be kept."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder.resolve()
-    except OSError:
-        return None
+    caches = {"ZIG_LOCAL_CACHE_DIR": str(work / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(cache)}
+    return Compiler(zig, work, write=[cache], variables=caches).run(("cc", *arguments), seconds)
 
 
 def _zig(name: str) -> Path:

@@ -250,10 +250,10 @@ def test_the_example_of_the_manifest_page_works(sandbox: Sandbox) -> None:
 
 
 def test_what_init_writes_passes_its_own_tests(sandbox: Sandbox) -> None:
-    files = files_for("greet", "c")
-    manifest, source = parse_toml(files["sigil.toml"])
+    files = files_for("greet", "c", bytes)
+    manifest, source = parse_toml(files["sigil.toml"].decode())
     assert (manifest.lang, source) == ("c", "main.c")
-    wasm = c.compiled(files["main.c"].encode(), "test", CACHE).wasm
+    wasm = c.compiled(files["main.c"], "test", CACHE).wasm
     assert run(sandbox, wasm, manifest.tests[0].input) == manifest.tests[0].output
     with pytest.raises(ToolError, match="EINVAL"):
         run(sandbox, wasm, manifest.tests[1].input)

@@ -6,9 +6,11 @@ import base64
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 import sigil
+from sigil import http
 from sigil.artifacts import MemoryArtifacts
 from sigil.errors import Refused
 from sigil.kv.memory import MemoryKV
@@ -17,8 +19,10 @@ from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from tests.sigil.sandbox.modules import guest
 from tests.sigil.sandbox.wasi_modules import ECHO, answering
+from tests.sigil.serving import served
 
 PERSON, MODEL = Caller("main", owner=True), Caller("main", session="chat", author="model")
+TYPED = "interface Input { n: number }\nexport default (input: Input): number => input.n * 2;\n"
 SEVEN = '#include "sigil.h"\nint answer(void) { sigil_put("7"); return 0; }\n'
 
 
@@ -58,7 +62,26 @@ def test_a_source_that_does_not_compile_is_not_deployed(registry: LocalRegistry)
         registry.deploy({"name": "reader", "lang": "c", "code": '#embed "/etc/passwd"\n'}, PERSON)
 
 
-@pytest.mark.parametrize("spec", [wasm(ECHO, lang="wasi"), wasm(guest()), {"code": SEVEN, "lang": "c"}], ids=("wasi", "wasm", "c"))
+def test_typescript_is_deployed_and_run_over_http(registry: LocalRegistry) -> None:
+    with served(http.app(registry, "a-token-of-the-tests")) as address:
+        client = httpx.Client(base_url=address, headers={"Authorization": "Bearer a-token-of-the-tests"})
+        tests = [{"input": {"n": 2}, "output": 4}]
+        answer = client.post("/_api/deploy", json={"name": "typed", "lang": "ts", "code": TYPED, "tests": tests})
+        assert (answer.status_code, answer.json()["tests"]["passed"]) == (201, 1)
+        assert client.post("/run/typed", json={"n": 21}).json() == 42
+        assert client.get("/_api/inspect/typed").json()["source"] == TYPED
+        broken = client.post("/_api/deploy", json={"name": "broken", "lang": "ts", "code": "let a: = 1"})
+        assert (broken.status_code, broken.json()["error"]["message"]) == (422, "line 1, column 8: unexpected token")
+
+
+FOREIGN = {
+    "wasi": wasm(ECHO, lang="wasi"),
+    "wasm": wasm(guest()),
+    **{lang: {"code": SEVEN, "lang": lang} for lang in ("c", "ts", "assemblyscript", "rust")},
+}
+
+
+@pytest.mark.parametrize("spec", FOREIGN.values(), ids=FOREIGN)
 def test_a_model_deploys_javascript_alone(spec: dict[str, Json], registry: LocalRegistry) -> None:
     with pytest.raises(Refused) as caught:
         registry.deploy({"name": "foreign", **spec}, MODEL)

@@ -1,0 +1,63 @@
+"""TypeScript becomes JavaScript: its types are taken out, and every line stays where it was.
+
+sucrase does it (`typescript.js` beside this file, made by scripts/build-typescript), itself a program in the sandbox: whatever a
+source does to it ends with that call, within the limits of any other.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from sigil import strict
+from sigil.artifacts import name_of
+from sigil.compile.javascript import plugin
+from sigil.errors import Refused, ToolError, UsageError, one_line
+from sigil.protocol import Json
+from sigil.sandbox.program import NO_GRANTS, Grants, Limits, Outcome, Program
+from sigil.sandbox.shelf import Rank
+
+STRIPPER = Path(__file__).with_name("typescript.js")
+LIMITS = Limits(timeout_ms=8_000, output_bytes=1 << 20)
+"""A source of the largest size takes one to two seconds of a processor."""
+_DEEP = ("ESTACK", "ENOMEM", "ETIMEDOUT", "ELIMIT")
+
+
+class Runner(Protocol):
+    """The sandbox."""
+
+    def run(self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...) -> Outcome:
+        """The answer of a program, as the sandbox gives it."""
+
+
+def stripped(source: str, name: str, sandbox: Runner) -> str:
+    """The JavaScript of a source in TypeScript. `Refused` EMODULE names line and column of what cannot be read."""
+    try:
+        answer = strict.loads(sandbox.run(_stripper(), strict.dumps({"text": source}), NO_GRANTS, LIMITS).output)
+    except UsageError:
+        raise _refused("the source holds a lone surrogate, which no UTF-8 text can hold", name) from None
+    except ToolError as problem:
+        if problem.code in _DEEP or "RangeError" in problem.message:
+            raise _refused("it is nested too deep, or too long, to be read", name) from None
+        raise
+    return _code(answer, name)
+
+
+def _code(answer: Json, name: str) -> str:
+    match answer:
+        case {"code": str(code)}:
+            return code
+        case {"message": str(message), "line": int(line), "column": int(column)}:
+            raise _refused(f"line {line}, column {column}: {one_line(message, 200)}", name)
+    raise _refused("the source cannot be read", name)
+
+
+@lru_cache(maxsize=1)
+def _stripper() -> Program:
+    module = plugin(f"{STRIPPER.read_text('utf-8')}\nreturn typescript.strip(input.text);")
+    return Program(name_of(module), "js", lambda: module, Rank.PERSISTENT)
+
+
+def _refused(message: str, name: str) -> Refused:
+    return Refused("EMODULE", message, source=name, suggestion="mend the source and deploy again")

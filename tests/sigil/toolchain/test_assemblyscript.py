@@ -1,0 +1,151 @@
+"""AssemblyScript with npm's own compiler: what runs, what is refused, and that it sees no file of the machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+import sigil
+from sigil.errors import Refused, ToolError, one_line
+from sigil.sandbox import landlock
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Program
+from sigil.toolchain import assemblyscript
+from sigil.toolchain.shut import Compiler, system
+from tests.servers.npm import node, packages
+
+ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+IMPORT = 'import { Json, Kind, call, fail, parse } from "./sigil";\n'
+ANSWER = IMPORT + "export function answer(input: Json): Json { %s }\n"
+
+
+@pytest.fixture(scope="module")
+def sandbox(compiled: Path) -> Iterator[Sandbox]:
+    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(node().parent))
+
+
+def made(source: str) -> bytes:
+    return assemblyscript.compiled(source, "test", packages())
+
+
+def run(sandbox: Sandbox, wasm: bytes, value: object) -> object:
+    sandbox.check(wasm)
+    program = Program(sha256(wasm).hexdigest(), "sigil", lambda: wasm)
+    return json.loads(sandbox.run(program, json.dumps(value).encode()).output)
+
+
+def refusal(source: str) -> str:
+    with pytest.raises(Refused) as caught:
+        made(source)
+    assert caught.value.code == "EMODULE"
+    assert caught.value.message == one_line(caught.value.message)
+    return caught.value.message
+
+
+def test_json_is_read_and_written(sandbox: Sandbox) -> None:
+    wasm = made(
+        ANSWER
+        % """
+        const n = input.get("n"), list = Json.list();
+        list.push(input).push(Json.text(input.get("t").text)).push(Json.number(n.number)).push(Json.integer(n.integer));
+        list.push(Json.integer(i64.MIN_VALUE)).push(Json.number(1e21)).push(Json.number(NaN)).push(Json.bool(input.get("b").bool));
+        list.push(Json.integer(input.get("o").get("x").length)).push(Json.bool(input.has("none"))).push(input.get("o").get("x").at(1));
+        list.push(Json.bool(input.get("t").kind == Kind.Text)).push(parse(' { "a" : [ ] } ')).push(Json.object().set("k", Json.null()));
+        return list;"""
+    )
+    odd = 'a"\\\n\t\x00\x1f é 编 👍 </'
+    value = {"n": -12.75, "t": odd, "b": True, "o": {"x": [1, "}]", {"y": None}]}, "e": [[], {}]}
+    wanted = [value, odd, -12.75, -12, -(2**63), 1e21, None, True, 3, False, "}]", True, {"a": []}, {"k": None}]
+    assert run(sandbox, wasm, value) == wanted
+    program = Program(sha256(wasm).hexdigest(), "sigil", lambda: wasm)
+    written = b' { "t" : "\\u0041\\u00e9\\ud83d\\udc4d\\/\\b\\f\\n\\r\\t\\"\\\\", "n": 1, "o": {"x": [0, "\\ud800"]} } '
+    answer = json.loads(sandbox.run(program, written).output)
+    assert (answer[1], answer[10]) == ('Aé👍/\b\f\n\r\t"\\', "�")
+
+
+def test_a_failure_has_its_code_and_the_host_can_be_asked(sandbox: Sandbox) -> None:
+    wasm = made(ANSWER % 'return input.has("ask") ? call("clock", Json.null()) : fail("EINVAL", "no \\"name\\"");')
+    assert run(sandbox, wasm, {"ask": 1}) == {
+        "error": {"code": "EPERM", "message": "clock is not declared: add permissions.clock to the manifest"}
+    }
+    with pytest.raises(ToolError, match='EINVAL: no "name"'):
+        run(sandbox, wasm, {})
+
+
+@pytest.mark.parametrize("line", ["assert(input.isNull);", 'assert(input.isNull, "no");', 'throw new Error("no");'])
+def test_an_assertion_that_fails_and_what_is_thrown_is_a_trap(sandbox: Sandbox, line: str) -> None:
+    with pytest.raises(ToolError, match="ETRAP"):
+        run(sandbox, made(ANSWER % f"{line} return Json.null();"), {})
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ('import { x } from "/etc/passwd";', "line 1, column 19: File "),
+        ('import { x } from "../../../../etc/passwd";', "line 1, column 19: File "),
+        ('export * from "fs";', "line 1, column 15: File "),
+        (ANSWER % "return input.get(1);", "line 2, column 62: Type 'i32' is not assignable to type"),
+        (IMPORT, "there is no `export function answer(input: Json): Json`"),
+        ("(" * 100_000, "takes too long or too much memory"),
+    ],
+    ids=range(6),
+)
+def test_what_does_not_compile_is_refused_in_one_line(source: str, reason: str) -> None:
+    assert reason in refusal(source)
+
+
+def test_a_source_that_unfolds_without_end_is_stopped_within_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assemblyscript, "SECONDS", 3)
+    inlined = "".join(f"@inline function g{i}(a: i32): i32 {{ return g{i - 1}(a) + g{i - 1}(a * 2) }}\n" for i in range(1, 26))
+    source = f"@inline function g0(a: i32): i32 {{ return a + 1 }}\n{inlined}{ANSWER % 'return Json.integer(g25(input.length));'}"
+    assert "takes too long or too much memory" in refusal(source)
+
+
+def test_what_the_sandbox_has_not_is_refused_by_its_name(sandbox: Sandbox) -> None:
+    wasm = made(ANSWER % 'console.log("x"); return input;')
+    with pytest.raises(Refused, match=r"imports env\.console\.log: only sigil\.call and sigil\.take exist"):
+        sandbox.check(wasm)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not landlock.version(), reason="the kernel has no such lock")
+def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path) -> None:
+    (work := tmp_path / "work").mkdir()
+    (work / "own").write_text("own")
+    (tmp_path / "secret").write_text("secret")
+    run = Compiler(node(), work, read=[packages() / "node_modules", *system()], variables={"OPENSSL_CONF": "/dev/null"})
+
+    def said(path: str) -> str:
+        return run.run(("-p", f"require('fs').readFileSync({path!r}, 'utf8')"))[0]
+
+    assert said("own").strip() == "own"
+    for path in ("/etc/passwd", "../secret", str(Path(sigil.__file__))):
+        assert "EACCES" in said(path)
+    assert "EACCES" in run.run(("-e", "require('fs').writeFileSync('../made', '')"))[0]
+
+
+def test_without_compiler_or_node_the_error_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Refused) as caught:
+        assemblyscript.compiled(ANSWER % "return input;", "test", tmp_path)
+    assert caught.value.message == "the AssemblyScript compiler is missing"
+    assert f"npm install --ignore-scripts --prefix {tmp_path} assemblyscript@{assemblyscript.VERSION}" in caught.value.suggestion
+    assert "`sigil build`" in caught.value.suggestion
+    package = tmp_path / assemblyscript.MODULE / "package.json"
+    package.parent.mkdir(parents=True)
+    package.write_text('{"version": "0.27.1"}')
+    with pytest.raises(Refused, match=r"is 0\.27\.1, 0\.28\.x is wanted"):
+        assemblyscript.compiled(ANSWER % "return input;", "test", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Refused, match="Node, which is missing here"):
+        made(ANSWER % "return input;")

@@ -1,0 +1,55 @@
+"""What `sigil.h` offers beyond texts and whole numbers: words to compare with, characters, small letters, numbers with a point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+import sigil
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.program import Program
+from sigil.toolchain import c
+
+ROOT = Path(sigil.__file__).parents[1]
+SOURCE = b"""#include "sigil.h"
+#include <math.h>
+
+int answer(void)
+{
+    sigil_points text = sigil_get_points("text");
+    double numbers[] = {0.1 + 0.2, -0.0, 1e300, NAN, INFINITY, 1.0 / 3};
+    sigil_put(sigil_is("kind", "one") ? "[1," : sigil_is("kind", "") ? "[0," : "[2,");
+    sigil_lower(text);
+    sigil_put("[");
+    for (size_t i = 0; i < text.size; i++) { if (i) sigil_put(","); sigil_put_integer(text.at[i]); }
+    sigil_put("]");
+    for (int i = 0; i < 6; i++) { sigil_put(","); sigil_put_number(numbers[i], 12); }
+    sigil_put("]");
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def sandbox(compiled: Path) -> Iterator[Sandbox]:
+    made = Sandbox(engine=ROOT / "sigil" / "engine" / "engine.wasm", cache=compiled, children=1)
+    yield made
+    made.close()
+
+
+def test_the_header_compares_takes_characters_and_writes_numbers(sandbox: Sandbox) -> None:
+    wasm = c.compiled(SOURCE, "test", ROOT / "build" / "c").wasm
+    program = Program(sha256(wasm).hexdigest(), "sigil", lambda: wasm)
+
+    def told(**value: object) -> object:
+        return json.loads(sandbox.run(program, json.dumps(value, ensure_ascii=False).encode()).output)
+
+    numbers = [0.3, 0, 1e300, None, None, 0.333333333333]
+    assert told(kind="one", text="AÉßЖΩ编👍\u0000") == [1, [*map(ord, "aéßжω编👍\u0000")], *numbers]
+    assert told(kind="", text="") == [0, [], *numbers]
+    assert told(kind="ones") == [2, [], *numbers]
+    assert told(kind=1, text=5) == [2, [], *numbers]
