@@ -1,0 +1,115 @@
+"""Asks the agent, on the path of `uncaged chat`: an event of the machine's own user, one new chat a question, the facts from the store."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from functions.agent import trace
+from functions.agent.turn import handle, stop
+from functions.events import Event, Sender, order_of
+from functions.settings import Settings
+from functions.wiring import House
+from scripts.bootstrapping.facts import Half, Worklog, half
+from scripts.bootstrapping.requests import Ask, Request
+from scripts.bootstrapping.verdicts import Row
+from sigil.audit import Audit
+from sigil.errors import SigilError, UsageError, one_line
+from sigil.wiring import unheard
+
+OWN = Sender("terminal:local", "you")
+
+
+def demand_model(settings: Settings) -> None:
+    """`UsageError` when there is no language model to ask."""
+    if not settings.endpoint:
+        raise UsageError(
+            "ESETTING",
+            "no language model is set: the offline one cannot write a capability",
+            suggestion="set UNCAGED_LLM_URL and UNCAGED_LLM_MODEL, and UNCAGED_LLM_KEY if the endpoint wants one",
+        )
+
+
+def emptied(settings: Settings, folder: Path, cache: Path) -> Settings:
+    """The person's settings over an empty registry in `folder`: their model and limits, nothing that they have stored."""
+    return replace(
+        settings,
+        data=str(folder),
+        cache=settings.cache or str(cache),
+        store="",
+        artifacts="",
+        library="none",
+        registry_url="",
+        queue="",
+        deploy="members",
+        access="members",
+    )
+
+
+def play(house: House, request: Request, tell: Callable[[str], None] = unheard) -> Row:
+    """Ask both questions of a request, each in a chat of its own; the second only when there may be something to find."""
+    first = ask(house, f"terminal:{request.name}", request.first)
+    tell(f"first: {spoken(first)}")
+    if first.error or not (first.deployed or first.found):
+        return Row(request.name, first)
+    again = ask(house, f"terminal:{request.name}-again", request.again)
+    tell(f"again: {spoken(again)}")
+    return Row(request.name, first, again)
+
+
+def ask(house: House, session: str, question: Ask) -> Half:
+    """One turn in a new chat, and what it did. Ctrl-C stops the turn before it goes on."""
+    app, event = house.app, _event(house, session, question.text)
+    try:
+        opened = handle(event, app)
+    except KeyboardInterrupt:
+        stop(session, app)
+        raise
+    except SigilError as problem:
+        return Half(error=one_line(f"{problem.message} ({problem.code})"))
+    replies = opened.document.outbox
+    app.sessions.delivered(opened)
+    text, worklog = "\n\n".join(reply.text for reply in replies), _worklog(house, event)
+    done = half(opened.document.messages, text, _deployed(house, session), worklog, (question.answer.said, question.answer.held))
+    return replace(done, error=one_line(text)) if any(reply.failed for reply in replies) else done
+
+
+def spoken(done: Half) -> str:
+    """A turn in a line."""
+    if done.error:
+        return done.error
+    deployed = f"deployed {_names(done.deployed)}, tests passed: {done.tests}" if done.deployed else "deployed nothing"
+    parts = [
+        f"searched {done.searched}x, found {_names(done.found)}",
+        *([f"wrote {done.written}x, {deployed}"] if done.written else []),
+        f"called {_names(done.called)}",
+        "right" if done.right else "wrong",
+        f"{done.worklog.rounds} rounds, {done.worklog.tokens:,} tokens, {done.worklog.seconds:.1f} s",
+    ]
+    return one_line(" · ".join(parts), 200)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names) or "nothing"
+
+
+def _event(house: House, session: str, text: str) -> Event:
+    now = time.time()
+    return Event(f"terminal:{uuid.uuid4().hex}", "message", house.app.name, session, OWN, text, now, order_of(now, 0), private=True)
+
+
+def _worklog(house: House, event: Event) -> Worklog:
+    record = trace.read(house.app.kv, event.id) or {}
+    usage = record.get("usage", {})
+    tokens = int(usage.get("prompt", 0)) + int(usage.get("completion", 0))
+    return Worklog(int(record.get("rounds", 0)), tokens, float(record.get("seconds", 0.0)))
+
+
+def _deployed(house: House, session: str) -> list[str]:
+    """The names that this chat's model brought into the agent's namespace, as the audit tells."""
+    rows = [entry.row for entry in Audit(house.app.kv).latest(house.app.name)]
+    mine = [row for row in rows if row["action"] == "deploy" and row.get("session") == session and row.get("author") == "model"]
+    return [str(row["name"]) for row in mine]
