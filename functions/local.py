@@ -104,14 +104,14 @@ def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> F
             log.note("a turn was still running; it goes on at the next start")
 
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
-    served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))
     registry = house.app.registry
     here = registry if isinstance(registry, LocalRegistry) else None
     gate = Gate(token, (lambda: here.keys) if here else None, house.settings.agent, house.settings.rate)
-    served.include_router(chat_routes(house, gate))
     if here:
         served.include_router(sigil_http.router(lambda: here, gate))
-        sigil_http.furnish(served)
+    served.include_router(chat_routes(house, gate))
+    served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))
+    sigil_http.furnish(served)
     return served
 
 

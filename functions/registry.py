@@ -33,6 +33,9 @@ class Door:
             from sigil.http import failure
 
             return await failure(problem)(scope, receive, send)
+        number = scope.get("aws.event", {}).get("requestContext", {}).get("requestId")
+        if number:
+            scope["request_number"] = number  # the one in the gateway's log
         return await self._built[0](scope, receive, send)
 
     def close(self) -> None:

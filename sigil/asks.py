@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import orjson
 from fastapi import Response
@@ -22,7 +22,11 @@ SEALED = {**QUIET, "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """An authorised request, its body read. `query`: every value of each parameter. `ref`: what the path names."""
+    """An authorised request, its body read. `query`: every value of each parameter. `ref`: what the path names.
+
+    `url`: where it was sent to, without the query. A HEAD is asked as the GET that it stands for. `headers`: by their lower-case names.
+    `again` lets it in once more, as one more request of its token: `Refused` EAUTH or ERATE.
+    """
 
     registry: Keeper
     holder: Holder
@@ -33,6 +37,9 @@ class Ask:
     query: Mapping[str, list[str]]
     accept: str
     body: bytes
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    again: Callable[[], object] = lambda: None
 
     def last(self, name: str) -> str:
         """The last value of a query parameter, empty when it is not given."""
@@ -41,11 +48,24 @@ class Ask:
     def whole(self, name: str, default: int, most: int = LIMIT_MOST, least: int = 1) -> int:
         """A query parameter that is a whole number from `least` to `most`; `UsageError` otherwise."""
         text = self.last(name)
-        if not text:
+        if name not in self.query:
             return default
         if not re.fullmatch(r"[0-9]{1,12}", text, re.ASCII) or not least <= int(text) <= most:
             raise UsageError("EINVAL", f"{name} is a number from {least} to {most}", source="http")
         return int(text)
+
+    def flag(self, name: str) -> bool:
+        """A query parameter that is 1 or 0, which it is when it is not given; `UsageError` otherwise."""
+        return self.choice(name, ("0", "1")) == "1"
+
+    def choice(self, name: str, known: tuple[str, ...]) -> str:
+        """A query parameter that is one of `known`, the first when it is not given; `UsageError` otherwise."""
+        text = self.last(name)
+        if name not in self.query:
+            return known[0]
+        if text not in known:
+            raise UsageError("EINVAL", f"{name} is {' or '.join(known)}", source="http")
+        return text
 
     def demand_deploy(self, name: str) -> None:
         """`Refused` with EPERM unless the token may change the capability `name`; `*` asks about every one."""

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sigil.errors import UsageError, one_line
 from sigil.wire import read_object
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Number = Annotated[int, Field(ge=1, lt=10**8)]
+NAME: Final = {"type": "string", "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$", "maxLength": 60, "description": "a capability's name"}
+REF: Final = {
+    "type": "string",
+    "pattern": "^([a-z][a-z0-9]*(-[a-z0-9]+)*/)?[a-z][a-z0-9]*(-[a-z0-9]+)*(@([1-9][0-9]{0,7}|sha256:[0-9a-f]{64}))?$",
+    "maxLength": 200,
+    "description": "NAME, NAME@VERSION or NAME@sha256:DIGEST; of another namespace NAMESPACE/NAME",
+}
+SCOPE: Final = {"type": "string", "pattern": r"^(run:\*|(run|deploy):[a-z][a-z0-9-]*/(\*|[a-z][a-z0-9-]*))$"}
+"""What may be named, in JSON Schema: the registry itself tells what is wrong with any other name, and says it better."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=NAME)]
+Reference = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=REF)]
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value  # 3.0 is an integer to JSON Schema
+
+
+Number = Annotated[int, Field(ge=1, lt=10**8), BeforeValidator(_whole)]
 
 
 class _Body(BaseModel):
@@ -23,7 +40,7 @@ class Rollback(_Body):
 
 
 class Yank(_Body):
-    ref: Name
+    ref: Annotated[Name, Field(json_schema_extra={**REF, "pattern": str(REF["pattern"]).replace(")?$", ")$")})]
     undo: bool = False
 
 
@@ -34,11 +51,16 @@ class Publish(_Body):
 
 
 class Export(_Body):
-    refs: Annotated[list[Name], Field(min_length=1, max_length=200)]
+    refs: Annotated[list[Reference], Field(min_length=1, max_length=200)]
+
+
+class Tools(_Body):
+    server: dict[str, Any]
+    only: Annotated[list[Name], Field(max_length=200)] = []
 
 
 class Grant(_Body):
-    ref: Name
+    ref: Reference
     digest: Annotated[str, Field(max_length=100)] = ""
 
 
@@ -48,13 +70,13 @@ class Revoke(_Body):
 
 
 class Secret(_Body):
-    value: Annotated[str, Field(max_length=64 << 10)]
+    value: Annotated[str, Field(max_length=64 << 10, json_schema_extra={"minLength": 8, "maxLength": 8_192})]
 
 
 class Key(_Body):
-    kind: Annotated[str, Field(max_length=20)]
-    name: Annotated[str, Field(max_length=200)] = ""
-    scopes: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)] = []
+    kind: Annotated[str, Field(max_length=20, json_schema_extra={"enum": ["deploy", "invoke"]})]
+    name: Annotated[str, Field(max_length=200, json_schema_extra={"maxLength": 80})] = ""
+    scopes: Annotated[list[Annotated[str, Field(max_length=200, json_schema_extra=SCOPE)]], Field(max_length=50)] = []
     namespace: Annotated[str, Field(max_length=200)] = ""
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from sigil import remote, wire
+from sigil import answers, remote, wire
 from sigil.keeper import Rows
 from sigil.line import Line, Request
-from sigil.protocol import Caller, Deployed, Found, Json, Ran, Ref
+from sigil.protocol import Caller, Deployed, Found, Glimpse, Json, Ran, Ref
 from sigil.strict import dumps
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class RemoteRegistry:
         self._line = Line(url, token, client)
         self.granting = remote.Granting(self._line)
         self.secrets = remote.Secrets(self._line)
+        self.importing = remote.Importing(self._line)
         self.keys = remote.Keys(self._line)
         self.log = remote.Log(self._line)
 
@@ -38,9 +39,14 @@ class RemoteRegistry:
         query = {"q": _sendable(text[:QUERY_CHARACTERS]), "mode": "find", "limit": str(min(max(limit, 1), QUERY_MOST))}
         return wire.read_found(self._line.send(Request("GET", "/_api/query", query=query), caller).body)
 
+    def explore(self, text: str, caller: Caller, *, limit: int = 20) -> tuple[Glimpse, ...]:
+        """See `Shelved.explore`."""
+        query = {"q": _sendable(text[:QUERY_CHARACTERS]), "mode": "explore", "limit": str(min(max(limit, 1), QUERY_MOST))}
+        return wire.read_glimpses(self._line.send(Request("GET", "/_api/query", query=query), caller).body)
+
     def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
         """See `Registry.inspect`."""
-        return self._line.send(Request("GET", f"/_api/inspect/{_path(ref)}"), caller).object
+        return answers.one(answers.Detail, self._line.send(Request("GET", f"/_api/inspect/{_path(ref)}"), caller).body)
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """See `Registry.deploy`."""
@@ -54,7 +60,7 @@ class RemoteRegistry:
 
     def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
         """See `Shelved.list`."""
-        return remote.pages(self._line, "/_api/list", caller)
+        return remote.pages(self._line, "/_api/list", caller, answers.Listed)
 
     def remove(self, name: str, caller: Caller) -> None:
         """See `Shelved.remove`."""
@@ -62,28 +68,29 @@ class RemoteRegistry:
 
     def status(self, caller: Caller) -> dict[str, Json]:
         """See `Shelved.status`."""
-        return self._line.send(Request("GET", "/_api/status"), caller).object
+        return answers.one(answers.Status, self._line.send(Request("GET", "/_api/status"), caller).body)
 
     def versions(self, name: str, caller: Caller) -> Rows:
         """See `Versioned.versions`."""
-        return wire.read_rows(self._line.send(Request("GET", f"/_api/versions/{_path(name)}"), caller).body)
+        return answers.page(answers.Version, self._line.send(Request("GET", f"/_api/versions/{_path(name)}"), caller).body)[0]
 
     def history(self, name: str, caller: Caller) -> Rows:
         """See `Versioned.history`."""
-        return wire.read_rows(self._line.send(Request("GET", f"/_api/versions/{_path(name)}"), caller).body, "history")
+        answer = self._line.send(Request("GET", f"/_api/versions/{_path(name)}"), caller)
+        return answers.page(answers.Step, answer.body, "history")[0]
 
     def diff(self, name: str, caller: Caller, older: int | None = None, newer: int | None = None) -> dict[str, Json]:
         """See `Versioned.diff`."""
         query = {side: str(number) for side, number in (("from", older), ("to", newer)) if number is not None}
-        return self._line.send(Request("GET", f"/_api/diff/{_path(name)}", query=query), caller).object
+        return answers.one(answers.Differences, self._line.send(Request("GET", f"/_api/diff/{_path(name)}", query=query), caller).body)
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
         """See `Versioned.rollback`."""
-        return remote.post(self._line, "/_api/rollback", {"name": name, "version": version}, caller).object
+        return answers.one(answers.Changed, remote.post(self._line, "/_api/rollback", {"name": name, "version": version}, caller).body)
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
         """See `Versioned.yank`."""
-        return remote.post(self._line, "/_api/yank", {"ref": ref, "undo": undo}, caller).object
+        return answers.one(answers.Changed, remote.post(self._line, "/_api/yank", {"ref": ref, "undo": undo}, caller).body)
 
     def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> Deployed:
         """See `Moved.publish`."""
@@ -98,12 +105,12 @@ class RemoteRegistry:
     def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> Sequence[Deployed]:
         """See `Moved.import_bundle`."""
         query = {name: "1" for name, wanted in (("public", public), ("replace", replace)) if wanted}
-        request = Request("POST", "/_api/import", query=query, body=body, seconds=DEPLOY_SECONDS)
+        request = Request("POST", "/_api/import", query=query, body=body, seconds=DEPLOY_SECONDS, kind="application/zip")
         return wire.read_imported(self._line.send(request, caller).body)
 
     def health(self) -> dict[str, Json]:
         """What the registry says of itself; no token is sent."""
-        return self._line.send(Request("GET", "/_health"), None).object
+        return answers.one(answers.Anything, self._line.send(Request("GET", "/_health"), None).body)
 
     def close(self) -> None:
         """Give the connections back."""

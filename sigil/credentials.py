@@ -23,20 +23,20 @@ class Credentials:
 
     path: Path
 
-    def token(self, url: str) -> str:
-        """The token kept for exactly this address, empty when there is none."""
-        return self._kept().get(place_of(url), "")
+    def token(self, url: str, profile: str = "") -> str:
+        """The token kept for exactly this address (and profile), empty when there is none."""
+        return self._kept().get(_key(url, profile), "")
 
-    def keep(self, url: str, token: str) -> None:
-        """Keep the token for this address in the place of an older one."""
-        self._write({**self._kept(), place_of(url): token})
+    def keep(self, url: str, token: str, profile: str = "") -> None:
+        """Keep the token for this address in the place of an older one; a profile has one of its own there."""
+        self._write({**self._kept(), _key(url, profile): token})
 
-    def forget(self, url: str) -> bool:
+    def forget(self, url: str, profile: str = "") -> bool:
         """Whether a token was kept for this address; it is no more. A file that others can read is no reason to keep it.
 
         A damaged file goes as a whole, and with it whatever it still held.
         """
-        place = place_of(url)
+        place = _key(url, profile)
         if self.damaged:
             self._remove()
             return True
@@ -55,9 +55,9 @@ class Credentials:
         return False
 
     def addresses(self) -> tuple[str, ...]:
-        """The addresses that a token is kept for; none when the file cannot be used."""
+        """The addresses that a token is kept for, without those of profiles; none when the file cannot be used."""
         try:
-            return tuple(self._kept())
+            return tuple(place for place in self._kept() if "#" not in place)
         except UsageError:
             return ()
 
@@ -105,6 +105,10 @@ def place_of(url: str) -> str:
     host = (parts.hostname or "").lower()
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme.lower()}://{shown}{'' if port in (None, _PORTS[parts.scheme.lower()]) else f':{port}'}{parts.path.rstrip('/')}"
+
+
+def _key(url: str, profile: str) -> str:
+    return place_of(url) + (f"#{profile}" if profile else "")  # no address has a fragment: one cannot be taken for the other
 
 
 def _demand_private(path: Path, found: os.stat_result) -> None:

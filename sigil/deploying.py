@@ -78,6 +78,9 @@ class Deployer:
     def _demand(self, package: Package, caller: Caller) -> None:
         name = package.manifest.name
         permissions.demand(package.manifest)
+        if package.manifest.permissions.mcp and caller.token:
+            message = "what starts a program of this machine is added on this machine alone"
+            raise Refused("EPERM", message, source=name, suggestion="run `sigil mcp add -- COMMAND` there, or give the server's address")
         self.may_name(name, caller)
         if package.manifest.public:
             public.demand_name(caller.target, name)
@@ -113,7 +116,8 @@ class Deployer:
             record = self._catalog.holder(namespace, name)
             if record and not (record.namespace == caller.target and record.author == "model" and record.session == caller.session):
                 owner = {"library": "the standard library", "person": "a person"}.get(record.author, "another chat")
-                raise Refused("EEXIST", f"{name} belongs to {owner}", source=name, suggestion="use it as it is, or choose another name")
+                hint = "find it with sigil_query and use it as it is, or choose another name"
+                raise Refused("EEXIST", f"{name} belongs to {owner}", source=name, suggestion=hint)
 
     def _built(self, package: Package, caller: Caller) -> Built:
         built = build(package, self._sandbox)

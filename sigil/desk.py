@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from itertools import islice
 from operator import itemgetter
 
 from fastapi import Response
 
-from sigil import bodies, wire
+from sigil import bodies, pages, wire
 from sigil.asks import PAGE_MOST, SEALED, Ask, answer
 from sigil.keeper import Keeper
 from sigil.places import of_grant, written
 from sigil.protocol import Caller, Json
 from sigil.tokens import Wish
 
-HISTORY = 10**8
+HISTORY, ENTRIES = 10**8, 10**12
 
 
 def versions(ask: Ask) -> Response:
     """The versions of a capability, newest first, and what was active when."""
     ask.demand_reach(ask.ref)
-    return answer({"items": ask.registry.versions(ask.ref, ask.caller), "history": ask.registry.history(ask.ref, ask.caller)})
+    limit, after = ask.whole("limit", PAGE_MOST, PAGE_MOST), ask.whole("after", HISTORY, HISTORY) if ask.last("after") else HISTORY
+    rows = (row for row in ask.registry.versions(ask.ref, ask.caller) if row["version"] < after)
+    history = ask.registry.history(ask.ref, ask.caller)
+    return pages.told(ask, list(islice(rows, limit + 1)), limit, lambda row: str(row["version"]), history=history)
 
 
 def diff(ask: Ask) -> Response:
-    """What changed between `?from=` and `?to=`."""
+    """What changed between two versions: fields, schema and source."""
     ask.demand_reach(ask.ref)
     older, newer = (ask.whole(name, 0, HISTORY) or None for name in ("from", "to"))
     return answer(ask.registry.diff(ask.ref, ask.caller, older, newer))
@@ -59,8 +61,8 @@ def export(ask: Ask) -> Response:
 
 
 def import_bundle(ask: Ask) -> Response:
-    """What such a file holds, checked and deployed; with `public=1` what was public stays so, `replace=1` as in `Moved.import_bundle`."""
-    made = ask.registry.import_bundle(ask.body, ask.caller, public=ask.last("public") == "1", replace=ask.last("replace") == "1")
+    """What such a file holds, checked and deployed."""
+    made = ask.registry.import_bundle(ask.body, ask.caller, public=ask.flag("public"), replace=ask.flag("replace"))
     rows = [{**wire.deployed_row(each, f"{ask.base}run/{each.offer.name}"), "created": each.created} for each in made]
     return answer({"items": rows}, 201 if any(each.created for each in made) else 200)
 
@@ -68,7 +70,7 @@ def import_bundle(ask: Ask) -> Response:
 def grants(ask: Ask) -> Response:
     """What waits for an owner and what stands."""
     rows = ask.registry.granting.rows(ask.caller, ask.last("after"))
-    return _page(ask, rows, lambda row: written(of_grant(row, ask.caller)))
+    return pages.page(ask, rows, lambda row: written(of_grant(row, ask.caller)))
 
 
 def asked(ask: Ask) -> Response:
@@ -88,9 +90,15 @@ def revoke(ask: Ask) -> Response:
     return answer(ask.registry.granting.revoke(body.name, ask.caller, body.permission))
 
 
+def mcp_tools(ask: Ask) -> Response:
+    """The tools of an MCP server, each with the capability that it can become, or the problem."""
+    body = bodies.read(bodies.Tools, ask.body)
+    return answer({"items": ask.registry.importing.tools(body.server, ask.caller, body.only)})
+
+
 def secrets(ask: Ask) -> Response:
     """The names of the secrets, never a value."""
-    return _page(ask, ask.registry.secrets.rows(ask.caller, ask.last("after")), itemgetter("secret"))
+    return pages.page(ask, ask.registry.secrets.rows(ask.caller, ask.last("after")), itemgetter("secret"))
 
 
 def set_secret(ask: Ask) -> Response:
@@ -106,7 +114,7 @@ def remove_secret(ask: Ask) -> Response:
 
 def keys(ask: Ask) -> Response:
     """The tokens, never a value."""
-    return _page(ask, ask.registry.keys.rows(ask.caller, ask.last("after")), itemgetter("id"))
+    return pages.page(ask, ask.registry.keys.rows(ask.caller, ask.last("after")), itemgetter("id"))
 
 
 def create_key(ask: Ask) -> Response:
@@ -117,18 +125,19 @@ def create_key(ask: Ask) -> Response:
 
 
 def revoke_key(ask: Ask) -> Response:
-    """End the token `?id=`."""
+    """End a token at once."""
     return answer(ask.registry.keys.revoke(ask.last("id"), ask.caller))
 
 
 def audit(ask: Ask) -> Response:
-    """A namespace's audit; with `verify=1` whether its chain holds."""
-    namespace = ask.last("namespace")
-    if ask.last("verify") == "1":
-        return answer(ask.registry.log.verify(ask.caller, namespace=namespace))
-    after = ask.whole("after", 0, 10**12, 0) if ask.last("after") else None
-    limit = ask.whole("limit", 100, PAGE_MOST)
-    return answer({"items": ask.registry.log.rows(ask.caller, namespace=namespace, after=after, limit=limit)})
+    """A namespace's audit: the last entries, or those beyond `after`; with `verify` whether its chain holds."""
+    namespace, limit, log = ask.last("namespace"), ask.whole("limit", 100, PAGE_MOST), ask.registry.log
+    if ask.flag("verify"):
+        return answer(log.verify(ask.caller, namespace=namespace))
+    if not ask.last("after"):
+        return answer({"items": log.rows(ask.caller, namespace=namespace, limit=limit)})
+    rows = log.rows(ask.caller, namespace=namespace, after=ask.whole("after", 0, ENTRIES, 0), limit=limit + 1)
+    return pages.told(ask, rows, limit, lambda row: str(row["number"]))
 
 
 def whoami(ask: Ask) -> Response:
@@ -145,10 +154,3 @@ def status_row(registry: Keeper, caller: Caller) -> dict[str, Json]:
     """The status, of the capabilities that the caller's token is about."""
     row = registry.status(caller)
     return {**row, "items": [item for item in row.get("items", []) if caller.reaches(item["namespace"], item["capability"])]}
-
-
-def _page(ask: Ask, rows: Iterable[dict[str, Json]], place: Callable[[dict[str, Json]], str]) -> Response:
-    """The first of the rows; `next`, when there are more, is the place of the last of them: the `after` of the next page."""
-    limit = ask.whole("limit", PAGE_MOST, PAGE_MOST)
-    page = list(islice(rows, limit + 1))
-    return answer({"items": page[:limit], **({"next": place(page[limit - 1])} if len(page) > limit else {})})

@@ -13,13 +13,21 @@ from __future__ import annotations
 
 import re
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\ud800-\udfff]+")
+_SELECTORS = r"\ufe00-\ufe0f"
+_IGNORABLE = (
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""What Unicode calls default ignorable (DerivedCoreProperties): nobody sees it, and whole texts are hidden in it. Without `_SELECTORS`,
+of which one may follow a character that is seen: many emoji are written so."""
+_CONTROL = rf"\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\udfff{_IGNORABLE}"
+_UNSEEN = re.compile(rf"(?:[{_CONTROL}]|(?<![^\s{_SELECTORS}])[{_SELECTORS}])[{_CONTROL}{_SELECTORS}]*")
 MESSAGE_LIMIT = 300
 
 
 def one_line(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """`text` without control, bidi, tag and lone surrogate characters, on one line, at most `limit` characters."""
-    line = _CONTROL.sub(" ", text).strip()
+    """`text` without control, bidi, invisible and lone surrogate characters, on one line, at most `limit` characters."""
+    line = _UNSEEN.sub(" ", text).strip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

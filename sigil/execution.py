@@ -13,14 +13,17 @@ from sigil.blame import Link, Listening, Passed, on_behalf_of
 from sigil.composition import circle
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.grants import home_of, way
-from sigil.permissions import CALL, HTTP, SECRET, asked, calls, offered
+from sigil.manifest import Manifest
+from sigil.permissions import CALL, HTTP, MCP, SECRET, asked, calls, offered
 from sigil.protocol import Caller, Json
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Limits, Outcome
 from sigil.services.desk import Desk
 from sigil.services.fetch import Rights
+from sigil.services.mcp import document
+from sigil.services.mcp.servers import MARGIN_SECONDS, Means, Servers
 from sigil.services.part import Begun, Facilities, Part
-from sigil.services.placeholders import Values, scrubbed, scrubbed_text
+from sigil.services.placeholders import Values, named, scrubbed, scrubbed_text
 from sigil.services.rules import CallRule, call_rule, http_rule, secret_rule
 
 DEPTH_MOST, CALLS_MOST = 8, 32
@@ -71,10 +74,11 @@ class _Tree:
 class Execution:
     """Runs capabilities in a sandbox, their services answered out of `facilities`, every call written down in `books`."""
 
-    def __init__(self, sandbox: Sandbox, facilities: Facilities, books: Books | None = None) -> None:
+    def __init__(self, sandbox: Sandbox, facilities: Facilities, books: Books | None = None, servers: Servers | None = None) -> None:
         self._sandbox = sandbox
         self._facilities = facilities
         self._books = books or Unwritten()
+        self._servers = servers or Servers()
 
     def run(self, part: Part, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
         """Run `part` on `arguments`; every failure carries the capability's name as its source."""
@@ -102,7 +106,8 @@ class Execution:
         link, values = path[-1], _Values(dict)
         part = link.part
         try:
-            valid = schema.accept(part.manifest.input, arguments)
+            given = strict.dumps(schema.accept(part.manifest.input, arguments))
+            _demand_no_mark(given, part.manifest)
             grants = offered(part.manifest)
             desk = None
             if grants.services:
@@ -110,8 +115,10 @@ class Execution:
                 values = _Values(lambda: self._secrets(part, link.home, granted))
                 rights = _rights(link, granted, values)
                 compose = _Composer(self, tree, path, granted).answer
-                desk = Listening(Desk(rights, self._facilities.web, self._facilities.store(part, link.home), compose), link)
-            return _scrubbed(self._sandbox.run(part.program, strict.dumps(valid), grants, limits, desk), values.known)
+                consult = _Consultant(part, self._servers, rights, granted, self._facilities).answer
+                own = self._facilities.store(part, link.home)
+                desk = Listening(Desk(rights, self._facilities.web, own, compose, consult if part.manifest.lang == "mcp" else None), link)
+            return _scrubbed(self._sandbox.run(part.program, given, grants, limits, desk), values.known)
         except SigilError as failure:
             problem = link.judged(failure)
             _sign(problem, part.name, values.known)
@@ -119,6 +126,7 @@ class Execution:
 
     def _secrets(self, part: Part, home: str, granted: frozenset[str]) -> Values:
         names = {secret_rule(text.removeprefix(SECRET)).name for text in granted if text.startswith(SECRET)}
+        names |= {name for text in granted if text.startswith(MCP) for name in document.secrets_in(text.removeprefix(MCP))}
         found = {name: self._facilities.secret(home.partition("~")[0], name) for name in sorted(names)}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -167,6 +175,31 @@ class _Composer:
         raise Refused("EPERM", f"a call of {one_line(name, 80)} is not declared: add permissions.call to the manifest")
 
 
+@dataclass(frozen=True, slots=True)
+class _Consultant:
+    """The MCP server that one part stands for. Its document came with the part's own module, which was made of nothing else."""
+
+    part: Part
+    servers: Servers
+    rights: Rights
+    granted: frozenset[str]
+    facilities: Facilities
+
+    def answer(self, argument: Json, seconds: float) -> Json:
+        wanted = document.read(strict.dumps(argument["document"]))
+        for text in wanted.server.mcp:
+            if f"{MCP}{text}" not in self.granted:
+                grant = way(self.part.namespace, self.part.name)
+                raise Refused("EPERM", f"the program of {wanted.server.name} waits for an owner's grant: {grant}")
+        means = Means(self.rights, self.facilities.web, time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2))
+        try:
+            return self.servers.call(wanted, argument["input"], means)
+        except ToolError as problem:
+            if problem.code != "ETIMEDOUT":
+                raise
+            raise Passed(problem, problem.message, self.part) from None
+
+
 class _Values:
     """A part's secrets, read at the first need. `known`: those that were read."""
 
@@ -182,6 +215,17 @@ class _Values:
     @property
     def known(self) -> Values:
         return self._values or {}
+
+
+def _demand_no_mark(given: bytes, manifest: Manifest) -> None:
+    """Refuse an input that holds the mark of one of the capability's own secrets: it may stand in a request, and be filled there.
+
+    What is sent to an MCP server is filled in its own headers alone.
+    """
+    known = {secret_rule(text).name for text in manifest.permissions.secrets if manifest.lang != "mcp"}
+    if name := next(iter(sorted(known & named(given))), ""):
+        message = f"the input holds {{{{{name}}}}}, which stands for a secret here"
+        raise UsageError("EINVAL", message, suggestion="leave it out, or write it in another way")
 
 
 def _rights(link: Link, granted: frozenset[str], values: _Values) -> Rights:

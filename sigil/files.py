@@ -27,14 +27,14 @@ def write_whole(path: Path, body: bytes, mode: int = EVERYBODYS) -> None:
         raise unwritten(path, problem) from None
 
 
-def write_folder(folder: Path, files: Mapping[str, str]) -> None:
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """`folder` with these files in it, or nothing of them: `UsageError` with EWRITE when that cannot be. An empty one may stand already."""
     stood = folder.is_dir()
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            write_whole(folder / name, text.encode())
+        for name, body in files.items():
+            write_whole(folder / name, body)
             written.append(folder / name)
     except BaseException as problem:
         _take_back(folder, written, stood)

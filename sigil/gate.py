@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from sigil.errors import Refused
-from sigil.rates import Rates
+from sigil.rates import Left, Rates
 from sigil.tokens import ADMIN, PREFIX, Holder, Holders, is_well_typed, mistyped
 
 RATE, TRIES = 600, 60
@@ -71,6 +71,10 @@ class Gate:
         if wait:
             raise Refused("ERATE", "this token asks too often", source="http", suggestion="wait, and ask less often", retry_after=wait)
         return holder
+
+    def left(self, holder: Holder) -> Left | None:
+        """How much of its rate a token has left; None for the admin, who has none."""
+        return None if holder.kind == ADMIN else self._rates.left(holder.id)
 
     def _other(self, given: str, place: str) -> Holder:
         known = _hash(given.encode("utf-8", "replace"))

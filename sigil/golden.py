@@ -26,6 +26,11 @@ NO_JSON = b"!"
 UNREADABLE = {"ESYNTAX": "", "ESTACK": "it is nested too deep to be read", "ENOMEM": "it takes too much memory to be read"}
 """How JavaScript fails that no input could ever reach, and what is said then; empty: the engine's own words."""
 SHOWN, LINE_SHOWN = 3, 80
+VALUE_SHOWN, BEFORE_SHOWN = 80, 20
+"""Characters of a value in a failed test, and of those before the first difference."""
+SILENT = " gave null, expected "
+MEND = "mend the code or the test and deploy again"
+UNRETURNED = "nothing was returned: end the code itself with return, since a function that it only defines never runs"
 NOTHING = Fixtures(())
 _PLACE = re.compile(r"(.*) \(([0-9]{1,9}):([0-9]{1,9})\)")
 BUDGET_SECONDS = 10.0
@@ -70,7 +75,8 @@ def demand(bench: Bench, manifest: Manifest, program: Program) -> int:
         more = f"; and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
         tests = "1 test" if len(manifest.tests) == 1 else f"{len(manifest.tests)} tests"
         message = f"{len(failed)} of {tests} failed: {shown}{more}"
-        raise Refused("ETESTS", message, source=manifest.name, suggestion="mend the code or the test and deploy again")
+        silent = program.kind == "js" and all(SILENT in verdict.problem for verdict in failed)
+        raise Refused("ETESTS", message, source=manifest.name, suggestion=UNRETURNED if silent else MEND)
     return len(manifest.tests)
 
 
@@ -127,7 +133,7 @@ def _problem(bench: Bench, manifest: Manifest, program: Program, test: Test) -> 
         return "" if problem.code == test.error else _instead(test, f"{problem.code} ({problem.message})")
     if test.error is None and _same(output, test.output):
         return ""
-    return _instead(test, _short(output))
+    return _instead(test, *_apart(output, test.output))
 
 
 def _fixtures(bench: Bench, test: Test) -> Fixtures:
@@ -135,14 +141,27 @@ def _fixtures(bench: Bench, test: Test) -> Fixtures:
     return Fixtures(test.http, bench.others.web().loopback) if test.http and bench.others else Fixtures(test.http)
 
 
-def _instead(test: Test, got: str) -> str:
-    expected = test.error if test.error is not None else _short(test.output)
+def _instead(test: Test, got: str, wanted: str = "") -> str:
+    expected = test.error if test.error is not None else wanted or _short(test.output)
     return one_line(f"{_short(test.input)} gave {got}, expected {expected}", 240)
 
 
+def _apart(got: Json, wanted: Json) -> tuple[str, str]:
+    """Both values; of two that would look the same once they are cut, what stands around the first difference."""
+    left, right = _written(got), _written(wanted)
+    same = next((at for at, (ours, theirs) in enumerate(zip(left, right, strict=False)) if ours != theirs), min(len(left), len(right)))
+    start = same - BEFORE_SHOWN if same >= VALUE_SHOWN - 1 else 0
+    shown = [one_line(f"{'…' if start else ''}{text[start:]}", VALUE_SHOWN) for text in (left, right)]
+    return shown[0], shown[1]
+
+
 def _short(value: Json) -> str:
+    return one_line(_written(value), VALUE_SHOWN)
+
+
+def _written(value: Json) -> str:
     try:
-        return one_line(dumps(value).decode(), 80)
+        return dumps(value).decode()
     except UsageError:
         return "something nested too deep to show"
 

@@ -47,12 +47,20 @@ class Version(Protocol):
     def manifest(self) -> Manifest: ...
 
 
-class Grantbook:
-    """The grants of a store; every verb reads it anew, so what is revoked is gone at the next call."""
+Revoked = Callable[[str, frozenset[str]], None]
 
-    def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
+
+def _untold(home: str, permissions: frozenset[str]) -> None:
+    """For nobody."""
+
+
+class Grantbook:
+    """The grants of a store; each verb reads it anew, so what is revoked is gone at the next call. `revoked` is told for whom, and what."""
+
+    def __init__(self, kv: KV, clock: Callable[[], float] = time.time, revoked: Revoked = _untold) -> None:
         self._kv = kv
         self._clock = clock
+        self._revoked = revoked
 
     def granted(self, record: Version, home: str = "") -> frozenset[str]:
         """Those of the permissions it asks for that are granted to this digest. `home`: for whom it runs, see `home_of`."""
@@ -77,7 +85,9 @@ class Grantbook:
         """Take `permission` (empty: all of them) from every version of a capability; what was taken."""
         key = keys.grants(namespace, home or namespace, name)
         before = self._change(key, lambda grants: tuple(filter(_holds, (_without(grant, permission) for grant in grants))))
-        return frozenset(text for grant in before for text in grant.permissions if permission in ("", text))
+        taken = frozenset(text for grant in before for text in grant.permissions if permission in ("", text))
+        self._revoked(home or namespace, taken)
+        return taken
 
     def forget(self, namespace: str, name: str, digest: str) -> None:
         """Take everything from one version, as it begins: what it was granted before it went is not for whoever brings it back."""
@@ -88,6 +98,8 @@ class Grantbook:
         """An owner's own redeploy that asks for nothing new keeps what stood for the version that it replaces."""
         if before is None or before.digest == record.digest or not caller.owner or caller.author != "person":
             return
+        if record.manifest.lang == "mcp":
+            return  # what changed is not the owner's own doing, but the server's
         if record.manifest.public and not before.manifest.public:
             return  # for others to call is more than what was granted
         if set(asked(record.manifest)) <= set(asked(before.manifest)):

@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import orjson
 
+from sigil.errors import BackendError
+
 HISTORY_MOST = 20
 
 
@@ -77,11 +79,19 @@ def join(standing: Standing, record: bytes) -> bytes:
 
 
 def split(data: bytes) -> tuple[Standing, dict[str, Any]]:
-    """What `join` wrote: how the name stands, and the fields of its active record."""
-    fields: Mapping[str, Any] = orjson.loads(data)
-    given = {name: fields[name] for name in ("latest", "removed", "floor", "size", "inactive") if name in fields}
-    steps = tuple(Step(*step) for step in fields.get("history", ()))
-    return Standing(**given, yanked=tuple(fields.get("yanked", ())), history=steps), dict(fields["record"])
+    """What `join` wrote: how the name stands, and the fields of its active record; `BackendError` EDAMAGED for anything else."""
+    try:
+        fields: Mapping[str, Any] = orjson.loads(data)
+        given = {name: fields[name] for name in ("latest", "removed", "floor", "size", "inactive") if name in fields}
+        steps = tuple(Step(*step) for step in fields.get("history", ()))
+        return Standing(**given, yanked=tuple(fields.get("yanked", ())), history=steps), dict(fields["record"])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise damaged() from None
+
+
+def damaged() -> BackendError:
+    """For what stands in a store and was not written by us so."""
+    return BackendError("EDAMAGED", "the store holds a record that cannot be read", suggestion="restore a backup, or use another store")
 
 
 def expired(record: Mapping[str, Any], now: float) -> bool:

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from enum import Enum, auto
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
-from sigil import desk, verbs, wire
+from sigil import shapes, wire
 from sigil.asks import Ask, answer
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
+from sigil.fresh import tagged
+from sigil.fronts import Described
 from sigil.gate import Gate, demand_admin
+from sigil.incoming import body_of, demand_unconditional
 from sigil.keeper import Served
+from sigil.numbered import NUMBER, Numbered, note
 from sigil.protocol import Caller
+from sigil.route import Right, Route
+from sigil.routes import GUARDED, OPEN
 from sigil.statuses import BUG, status_of
 from sigil.tokens import ADMIN, Holder
-from sigil.version import version
 
-BODY_BYTES, DEPLOY_BYTES, BUNDLE_BYTES = 1 << 20, 4 << 20, 32 << 20
 RETRY_SECONDS = 5
 
 Open = Callable[[], Served]
 """Gives the registry; called in a thread that may wait."""
+ROUTES = (*OPEN, *GUARDED)
+Door = Callable[[Request], Awaitable[Response]]
 
 
 def app(registry: Served, token: str, agent: str = "main") -> FastAPI:
@@ -44,132 +51,119 @@ def app_of(open: Open, gate: Gate) -> FastAPI:
 
 
 def router(open: Open, gate: Gate) -> APIRouter:
-    """Sigil's routes, to be mounted beside others. Everything but the health checks asks the gate."""
+    """Sigil's routes, to be mounted beside others: one for each path, so that a wrong method is told all the right ones."""
     routes = APIRouter()
-    routes.add_api_route("/health", health, methods=["GET"])
-    routes.add_api_route("/_health", _health(open, gate), methods=["GET"])
-    for route in _ROUTES:
-        routes.add_api_route(route.path, _guarded(route, open, gate), methods=[route.method])
+    described = Described(ROUTES)
+    makers = {Right.NONE: partial(_public, described), Right.PERHAPS: partial(_half_open, open, gate)}
+    guarded = partial(_guarded, open, gate)
+    by_path = sorted(ROUTES, key=lambda route: route.path)
+    for path, here in groupby(by_path, key=lambda route: route.path):
+        methods = {route.method: makers.get(route.right, guarded)(route) for route in here}
+        # plain routes: FastAPI's own read the annotations and load pydantic's first version for it, and know no HEAD
+        routes.add_route(path, _by_method(methods), methods=[*methods])
     return routes
 
 
 def furnish(app: FastAPI) -> None:
-    """Answer unknown routes, wrong methods and our own bugs as every other failure is answered."""
+    """Number every request, and answer unknown routes, wrong methods and our own bugs as every other failure is answered."""
 
     async def refused(request: Request, problem: Any) -> Response:
-        return failure(_of_route(problem, request))
+        return failure(_of_route(problem, request), headers=_allowed(problem))
 
     async def broken(request: Request, problem: Exception) -> Response:
-        return failure(SigilError("EBUG", "the server made a mistake", suggestion="its log says more"))
+        number = str(request.scope.get(NUMBER, ""))
+        note(number, type(problem).__name__)
+        bug = SigilError("EBUG", "the server made a mistake", suggestion=f"its log says more about the request {number}")
+        return failure(bug, headers={"X-Request-Id": number} if number else {})
 
+    app.router.redirect_slashes = False
+    app.add_middleware(Numbered)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(Exception, broken)
 
 
-def failure(problem: SigilError, *, logs: bool = False) -> Response:
+def failure(problem: SigilError, *, logs: bool = False, headers: Mapping[str, str] = MappingProxyType({})) -> Response:
     """The answer to a failed request: its status and `{"error": {source, code, message, suggestion}}`.
 
     `logs`: with what the run had said before it failed, as one more field; for owners alone.
     """
-    status = status_of(problem)
-    headers = {"WWW-Authenticate": 'Bearer realm="sigil"'} if status == 401 else {}
+    status, given = status_of(problem), dict(headers)
+    if status == 401:
+        given["WWW-Authenticate"] = 'Bearer realm="sigil"'
     if status in (429, 503):
-        headers["Retry-After"] = str(max(math.ceil(problem.retry_after or RETRY_SECONDS), 1))
+        given["Retry-After"] = str(max(math.ceil(problem.retry_after or RETRY_SECONDS), 1))
     said = {"logs": [one_line(line, 1_000) for line in problem.logs]} if logs and problem.logs else {}
-    return answer({"error": {**problem.as_dict(), **said}}, status, headers)
+    return answer({"error": {**problem.as_dict(), **said}}, status, given)
 
 
-async def health() -> Response:
-    """That the server answers; asks for no token and opens nothing."""
-    return answer({"ok": True, "version": version()})
-
-
-class Right(Enum):
-    """What a route asks of a token."""
-
-    USE = auto()
-    """Any token; what it reaches is the registry's matter."""
-    WORK = auto()
-    """A deploy token or the admin's."""
-    KEEP = auto()
-    """The admin token alone."""
-
-
-class Route(NamedTuple):
-    method: str
-    path: str
-    action: Callable[[Ask], Response]
-    right: Right
-    most: int = BODY_BYTES
-
-
-_ROUTES: tuple[Route, ...] = (
-    Route("POST", "/_api/deploy", verbs.deploy, Right.WORK, DEPLOY_BYTES),
-    Route("DELETE", "/_api/remove", verbs.remove, Right.KEEP),
-    Route("GET", "/_api/query", verbs.query, Right.USE),
-    Route("GET", "/_api/inspect/{ref:path}", verbs.inspect, Right.USE),
-    Route("GET", "/_api/list", verbs.everything, Right.USE),
-    Route("GET", "/run/{ref:path}", verbs.run, Right.USE),
-    Route("POST", "/run/{ref:path}", verbs.run, Right.USE),
-    Route("GET", "/_api/versions/{ref}", desk.versions, Right.WORK),
-    Route("GET", "/_api/diff/{ref}", desk.diff, Right.WORK),
-    Route("POST", "/_api/rollback", desk.rollback, Right.KEEP),
-    Route("POST", "/_api/yank", desk.yank, Right.KEEP),
-    Route("POST", "/_api/publish", desk.publish, Right.KEEP),
-    Route("POST", "/_api/export", desk.export, Right.WORK),
-    Route("POST", "/_api/import", desk.import_bundle, Right.KEEP, BUNDLE_BYTES),
-    Route("GET", "/_api/grants", desk.grants, Right.KEEP),
-    Route("GET", "/_api/grants/{ref:path}", desk.asked, Right.KEEP),
-    Route("POST", "/_api/grant", desk.grant, Right.KEEP),
-    Route("POST", "/_api/revoke", desk.revoke, Right.KEEP),
-    Route("GET", "/_api/secrets", desk.secrets, Right.KEEP),
-    Route("PUT", "/_api/secrets/{ref}", desk.set_secret, Right.KEEP),
-    Route("DELETE", "/_api/secrets/{ref}", desk.remove_secret, Right.KEEP),
-    Route("GET", "/_api/keys", desk.keys, Right.KEEP),
-    Route("POST", "/_api/keys", desk.create_key, Right.KEEP),
-    Route("DELETE", "/_api/keys", desk.revoke_key, Right.KEEP),
-    Route("GET", "/_api/audit", desk.audit, Right.KEEP),
-    Route("GET", "/_api/whoami", desk.whoami, Right.USE),
-    Route("GET", "/_api/status", desk.status, Right.WORK),
-)
-
-
-def _guarded(route: Route, open: Open, gate: Gate) -> Callable[[Request], Awaitable[Response]]:
+def _by_method(doors: Mapping[str, Door]) -> Door:
     async def door(request: Request) -> Response:
-        owner = False
-        try:
-            holder = await admit(request, gate)
-            caller = _caller(holder, request, route.right)
-            owner = holder.kind == ADMIN and caller.owner
-            body = await _body(request, route.most)
-            return await run_in_threadpool(lambda: route.action(_ask(request, open(), (holder, caller), body)))
-        except SigilError as problem:
-            return failure(problem, logs=owner)
+        return await doors["GET" if request.method == "HEAD" else request.method](request)
 
     return door
 
 
-def _health(open: Open, gate: Gate) -> Callable[[Request], Awaitable[Response]]:
+def _public(described: Described, route: Route) -> Door:
     async def door(request: Request) -> Response:
-        """What anybody may know; with a good token also how the registry does."""
+        # the check of health never waits for a thread: it tells that the server answers while all of them run something
+        response = await run_in_threadpool(route.action, described) if route.kept else route.action()
+        return tagged(response, request.headers.get("if-none-match", ""), own=False) if route.kept else response
+
+    return door
+
+
+def _half_open(open: Open, gate: Gate, route: Route) -> Door:
+    async def door(request: Request) -> Response:
         try:
             holder = await admit(request, gate)
-            caller = _caller(holder, request, Right.WORK)
-            detail = await run_in_threadpool(lambda: desk.status_row(open(), caller))
+            who = holder, _caller(holder, request, Right.WORK)
+            return await run_in_threadpool(lambda: route.action(_ask(request, open(), who, b"")))
         except Refused:
-            return await health()
+            return route.action(None)
         except SigilError as problem:
             return failure(problem)
-        return answer({"ok": True, "version": version(), **detail})
+
+    return door
+
+
+def _guarded(open: Open, gate: Gate, route: Route) -> Door:
+    async def door(request: Request) -> Response:
+        owner, holder = False, None
+        try:
+            holder = await admit(request, gate)
+            caller = _caller(holder, request, route.right)
+            owner = holder.kind == ADMIN and caller.owner
+            demand_unconditional(request)
+            body = await body_of(request, route.most, zipped=route.takes is shapes.BUNDLE) if route.takes else b""
+            asked = partial(_ask, request, who=(holder, caller), body=body, again=partial(gate.admit, *_shown(request)))
+            response = await run_in_threadpool(lambda: route.action(asked(open())))
+            response = tagged(response, request.headers.get("if-none-match", "")) if route.kept else response
+        except SigilError as problem:
+            response = failure(problem, logs=owner)
+        response.headers.update(_rate(gate, holder))
+        return response
 
     return door
 
 
 async def admit(request: Request, gate: Gate) -> Holder:
     """Who asks; `Refused` EAUTH or ERATE when the token is not good."""
-    shown, address = request.headers.get("authorization", ""), request.client.host if request.client else ""
+    shown, address = _shown(request)
     admin = gate.admin(shown, address)
     return admin if admin else await run_in_threadpool(gate.admit, shown, address)
+
+
+def _shown(request: Request) -> tuple[str, str]:
+    """What a client shows at the gate, and its address."""
+    return request.headers.get("authorization", ""), request.client.host if request.client else ""
+
+
+def _rate(gate: Gate, holder: Holder | None) -> dict[str, str]:
+    """What is left of the token's rate, as draft-ietf-httpapi-ratelimit-headers has it; nothing for the admin, who has no rate."""
+    left = gate.left(holder) if holder else None
+    if left is None:
+        return {}
+    return {"RateLimit-Policy": f'"token";q={left.most};w=60', "RateLimit": f'"token";r={left.left};t={left.seconds}'}
 
 
 def _caller(holder: Holder, request: Request, right: Right) -> Caller:
@@ -185,31 +179,25 @@ def _caller(holder: Holder, request: Request, right: Right) -> Caller:
     return holder.caller()
 
 
-def _ask(request: Request, registry: Served, who: tuple[Holder, Caller], body: bytes) -> Ask:
+def _ask(request: Request, registry: Served, who: tuple[Holder, Caller], body: bytes, again: Callable[[], object] = lambda: None) -> Ask:
     parameters: dict[str, list[str]] = {}
     for name, value in request.query_params.multi_items():
         parameters.setdefault(name, []).append(value)
-    accept = request.headers.get("accept", "*/*")
-    return Ask(registry, *who, request.method, str(request.base_url), request.path_params.get("ref", ""), parameters, accept, body)
+    headers = MappingProxyType(dict(request.headers))
+    method = "GET" if request.method == "HEAD" else request.method
+    base, url = str(request.base_url), str(request.url.replace(query="", fragment=""))
+    ref = request.path_params.get("ref", "")
+    return Ask(registry, *who, method, base, ref, parameters, headers.get("accept", "*/*"), body, url, headers, again)
 
 
-async def _body(request: Request, most: int) -> bytes:
-    """The request's body, counted as it arrives: what a header claims about its length is not trusted."""
-    chunks, size = [], 0
-    try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > most:
-                raise UsageError("ETOOBIG", f"the request's body is over {most >> 20} MiB", source="http")
-            chunks.append(chunk)
-    except ClientDisconnect:
-        raise UsageError("EBODY", "the request ended before its body did", source="http") from None
-    return b"".join(chunks)
+def _allowed(problem: HTTPException) -> dict[str, str]:
+    allow = (problem.headers or {}).get("Allow", "")
+    return {"Allow": ", ".join(sorted(allow.split(", ")))} if allow else {}
 
 
 def _of_route(problem: HTTPException, request: Request) -> SigilError:
     place = one_line(f"{request.method} {request.url.path}", 120)
-    see = "docs/sigil.md lists the routes"
+    see = "GET /_api/docs shows the routes"
     match problem.status_code:
         case 404:
             return UsageError("EROUTE", f"no such route: {place}", source="http", suggestion=see)

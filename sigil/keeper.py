@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from sigil.protocol import Caller, Deployed, Json, Registry
+from sigil.protocol import Caller, Deployed, Glimpse, Json, Registry
 from sigil.tokens import Holders, Wish
 
 Row = dict[str, Json]
@@ -18,6 +18,9 @@ class Shelved(Protocol):
 
     def list(self, caller: Caller) -> Iterator[Row]:
         """One row for each name that the caller sees, nearest namespace first, then by name."""
+
+    def explore(self, text: str, caller: Caller, *, limit: int = 20) -> Sequence[Glimpse]:
+        """What there is, or what there is for `text`, so that what stands below does not repeat what stands above."""
 
     def remove(self, name: str, caller: Caller) -> None:
         """Take a capability of the caller's own away; `UsageError` with ENOENT when there is none."""
@@ -90,6 +93,13 @@ class Secrets(Protocol):
         """Their names, and since when; from beyond the name `after` on."""
 
 
+class Importing(Protocol):
+    """What MCP servers have; an owner's to ask."""
+
+    def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> Rows:
+        """The tools of a server, each with the capability that it can become, or the problem."""
+
+
 class Keys(Protocol):
     """The access tokens; an owner's matter."""
 
@@ -128,6 +138,9 @@ class Keeper(Registry, Shelved, Versioned, Moved, Protocol):
 
     @property
     def secrets(self) -> Secrets: ...
+
+    @property
+    def importing(self) -> Importing: ...
 
     @property
     def keys(self) -> Keys: ...

@@ -11,7 +11,8 @@ from sigil.protocol import Caller, Json
 from sigil.tokens import ADMIN, Holder, Tokens, Wish
 
 NAMESPACE_CHARACTERS = 500
-LIMIT_MOST = 500
+LIMIT_MOST = 501
+"""One more than a page has: so it is seen whether there are more."""
 
 
 class Keyring:

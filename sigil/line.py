@@ -13,20 +13,20 @@ from urllib.parse import urlsplit
 
 from sigil import wire
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
-from sigil.protocol import Caller, Json
+from sigil.protocol import Caller
 from sigil.statuses import error_of
-from sigil.strict import loads
 
 if TYPE_CHECKING:
     import httpx
 
 ANSWER_BYTES = 64 << 20
 CONNECT_SECONDS, READ_SECONDS = 5.0, 15.0
+_THERE = "check the address, and that `sigil serve` or `uncaged serve` runs there"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. `seconds`: how long the answer may take."""
+    """What is asked. `seconds`: how long the answer may take; `kind`: the media type of the body."""
 
     method: str
     path: str
@@ -34,6 +34,7 @@ class Request:
     body: bytes | None = None
     seconds: float = READ_SECONDS
     accept: str = "application/json"
+    kind: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,6 @@ class Answer:
     status: int
     body: bytes
     wait: float = 0.0
-
-    @property
-    def object(self) -> dict[str, Json]:
-        """The JSON object in it; `BackendError` when it holds none."""
-        value = loads(self.body)
-        if not isinstance(value, dict):
-            raise wire.strange()
-        return value
 
 
 class Line:
@@ -80,7 +73,7 @@ class Line:
     def _exchange(self, request: Request, headers: Mapping[str, str]) -> Answer:
         import httpx
 
-        given = {**headers, "Accept": request.accept, "Content-Type": "application/json"}
+        given = {**headers, "Accept": request.accept, **({"Content-Type": request.kind} if request.body else {})}
         built = self._client.build_request(
             request.method,
             self._base + request.path,
@@ -105,7 +98,7 @@ class Line:
             problem.suggestion = _login(self._base)
         return problem
 
-    def _unavailable(self, what: str, suggestion: str = "check the address, and that `uncaged serve` runs there") -> BackendError:
+    def _unavailable(self, what: str, suggestion: str = _THERE) -> BackendError:
         return BackendError("EUNAVAILABLE", f"the registry at {self._base} {what}", suggestion=suggestion)
 
 
@@ -130,7 +123,7 @@ def _why(problem: Exception) -> tuple[str, str]:
         return "has a name that nobody knows", "check the address"
     if isinstance(problem, httpx.RemoteProtocolError):
         return "hangs up, or does not speak HTTP", "check whether the address begins with http: or https:, and its port"
-    return "cannot be reached", "check the address, and that `uncaged serve` runs there"
+    return "cannot be reached", _THERE
 
 
 def _causes(problem: BaseException | None) -> Iterator[BaseException]:

@@ -54,6 +54,8 @@ Sentence = Annotated[str, Field(max_length=500), AfterValidator(_clean)]
 Words = Annotated[tuple[Word, ...], Field(max_length=40, strict=False)]
 Grantables = Annotated[tuple[Annotated[str, Field(max_length=200), AfterValidator(_clean)], ...], Field(max_length=20, strict=False)]
 
+Command = Annotated[str, Field(max_length=1_000), AfterValidator(_clean)]
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -65,6 +67,7 @@ class Permissions(_Part):
     http: Grantables = ()
     secrets: Grantables = ()
     call: Grantables = ()
+    mcp: Annotated[tuple[Command, ...], Field(max_length=1, strict=False)] = Field(default=(), exclude_if=lambda value: not value)
     log: bool = False
     kv: bool = False
     clock: bool = False

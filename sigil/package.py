@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from sigil import toml
 from sigil.errors import UsageError, one_line
 from sigil.langs import BINARY, SOURCES
 from sigil.manifest import Limits, Manifest, Permissions, Test
@@ -45,13 +45,13 @@ def read_folder(folder: Path) -> Package:
     """The package in a folder with a `sigil.toml`; `UsageError` names the line and the field that are wrong."""
     path = folder / "sigil.toml"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = toml.text_of(path)
     except OSError as problem:
         raise UsageError(
             "ENOENT", f"cannot read {path}: {problem.strerror}", suggestion="`sigil init NAME` makes a working folder"
         ) from None
     except UnicodeDecodeError:
-        raise UsageError("EMANIFEST", f"{path}: not UTF-8") from None
+        raise UsageError("EMANIFEST", f"{path}: not UTF-8", suggestion="save it as UTF-8") from None
     manifest, source = parse_toml(text, place=str(path))
     if not (folder / source).resolve().is_relative_to(folder.resolve()):
         raise wrong(str(path), text, ("build", "source"), "it leaves the folder", "put the source into the folder")
@@ -74,12 +74,12 @@ def _read_source(path: Path, lang: str) -> bytes:
 def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     """The manifest and the name of its source file."""
     try:
-        table = tomllib.loads(text.removeprefix("\ufeff"))
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
-        raise UsageError("EMANIFEST", f"{place}: {one_line(str(problem))}") from None
-    unknown = sorted(set(table) - {section.strip("[]") for section in _SECTIONS})
+        table = toml.table_of(text.removeprefix("\ufeff"))
+    except ValueError as problem:
+        raise UsageError("EMANIFEST", f"{place}: {one_line(str(problem))}", suggestion="mend it: it has to be TOML (toml.io)") from None
+    unknown = sorted(set(table) - {section.strip("[]") for section in SECTIONS})
     if unknown:
-        raise wrong(place, text, (unknown[0],), "not a section of a manifest", meant(f"[{unknown[0]}]", _SECTIONS))
+        raise wrong(place, text, (unknown[0],), "not a section of a manifest", meant(f"[{unknown[0]}]", SECTIONS))
     for section in ("capability", "build"):
         if not isinstance(table.get(section, {}), dict):
             raise wrong(place, text, (section,), "has to be a section")
@@ -91,14 +91,14 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     sections = {name: table[name] for name in ("input", "output", "permissions", "limits") if name in table}
     fields = {**table.get("capability", {}), **sections, "lang": lang, "tests": table.get("test", [])}
     if not depth(fields, NESTED_MOST):
-        raise UsageError("EMANIFEST", f"{place}: nested deeper than {NESTED_MOST}")
+        raise UsageError("EMANIFEST", f"{place}: nested deeper than {NESTED_MOST}", suggestion="nest its tables and lists less deep")
     try:
         return Manifest.model_validate(fields), source
     except ValidationError as problem:
         raise wrong(place, text, *first(problem, "a section", {**_PARTS, "": _CAPABILITY})) from None
 
 
-_SECTIONS = ("[capability]", "[build]", "[input]", "[output]", "[permissions]", "[limits]", "[[test]]")
+SECTIONS = ("[capability]", "[build]", "[input]", "[output]", "[permissions]", "[limits]", "[[test]]")
 _CAPABILITY = Manifest.model_fields.keys() - {"lang", "input", "output", "permissions", "limits", "tests"}
 _PARTS: dict[str | int, Collection[str]] = {
     "permissions": Permissions.model_fields,

@@ -9,7 +9,7 @@ from sigil.manifest import Manifest
 from sigil.sandbox.program import Grants
 from sigil.services.rules import call_rule, http_rule, secret_rule
 
-HTTP, SECRET, CALL = "http:", "secret:", "call:"
+HTTP, SECRET, CALL, MCP = "http:", "secret:", "call:", "mcp:"
 
 
 def demand(manifest: Manifest) -> None:
@@ -26,15 +26,22 @@ def demand(manifest: Manifest) -> None:
             except UsageError as problem:
                 message = f"permissions.{field}: {problem.message}"
                 raise UsageError(problem.code, message, source=manifest.name, suggestion=problem.suggestion) from None
+    if permissions.mcp and manifest.lang != "mcp":
+        message = "permissions.mcp is for the tools of MCP servers alone"
+        raise UsageError("EMANIFEST", message, source=manifest.name, suggestion="`sigil mcp add -- COMMAND` brings them in")
 
 
 def asked(manifest: Manifest) -> tuple[str, ...]:
-    """The permissions that an owner has to grant, as they are asked for: `http:GET host/`, `secret:NAME@host`, `call:namespace/other`."""
+    """The permissions that an owner has to grant, as they are asked for.
+
+    `http:GET host/`, `secret:NAME@host`, `call:namespace/other`, `mcp:name command`.
+    """
     permissions = manifest.permissions
     return (
         *(f"{HTTP}{target}" for target in permissions.http),
         *(f"{SECRET}{target}" for target in permissions.secrets),
         *(f"{CALL}{target}" for target in permissions.call if "/" in target),
+        *(f"{MCP}{target}" for target in permissions.mcp),
     )
 
 
@@ -52,11 +59,11 @@ def offered(manifest: Manifest) -> Grants:
     """What the sandbox passes on: everything declared. What waits for an owner is told apart where it is asked for, by name."""
     wants = manifest.permissions
     called = bool(wants.call or manifest.requires)
-    return _grants((wants.clock, wants.random, wants.log), (bool(wants.http), wants.kv, called))
+    return _grants((wants.clock, wants.random, wants.log), (bool(wants.http), wants.kv, called, manifest.lang == "mcp"))
 
 
 @lru_cache(maxsize=64)
-def _grants(own: tuple[bool, bool, bool], served: tuple[bool, bool, bool]) -> Grants:
+def _grants(own: tuple[bool, bool, bool], served: tuple[bool, bool, bool, bool]) -> Grants:
     clock, random, log = own
-    services = frozenset(name for name, wanted in zip(("http", "kv", "call"), served, strict=True) if wanted)
+    services = frozenset(name for name, wanted in zip(("http", "kv", "call", "mcp"), served, strict=True) if wanted)
     return Grants(clock=clock, random=random, log=log, services=services)

@@ -146,6 +146,19 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Glimpse:
+    """A capability as somebody sees it who looks around; `score` in 0…1."""
+
+    name: str
+    description: str
+    score: float
+
+    @property
+    def tool(self) -> str:
+        return tool_of(self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class Deployed:
     """What a deploy made. `created` is False when this very digest was there already."""
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import NamedTuple
 
 BUCKETS_MOST = 10_000
+
+
+class Left(NamedTuple):
+    """What a key may still do: `most` a minute, `left` of them at once, and the whole of it again in `seconds`."""
+
+    most: int
+    left: int
+    seconds: int
 
 
 class Rates:
@@ -37,6 +47,12 @@ class Rates:
         """Whether `take` would have to wait; takes nothing."""
         with self._lock:
             return self._left(key)[0] < 1.0
+
+    def left(self, key: str) -> Left:
+        """How much there is for a key; takes nothing."""
+        with self._lock:
+            left, _ = self._left(key)
+        return Left(int(self._most), int(left), math.ceil((self._most - left) * 60.0 / self._most))
 
     def _left(self, key: str) -> tuple[float, float]:
         now = self._clock()

@@ -80,7 +80,11 @@ def encode(record: Record) -> bytes:
 
 def decode(data: bytes) -> Record:
     """The record that `encode` wrote."""
-    return _record(orjson.loads(data))
+    try:
+        fields: dict[str, Any] = dict(orjson.loads(data))
+    except (ValueError, TypeError):
+        raise heads.damaged() from None
+    return _record(fields)
 
 
 @lru_cache(maxsize=1024)
@@ -96,5 +100,8 @@ def absent(head: Head | None) -> Expect:
 
 
 def _record(fields: Mapping[str, Any]) -> Record:
-    manifest = Manifest.model_validate_json(orjson.dumps(fields["manifest"]), strict=True, context=STORED)
-    return Record(**{**fields, "manifest": manifest})
+    try:
+        manifest = Manifest.model_validate_json(orjson.dumps(fields["manifest"]), strict=True, context=STORED)
+        return Record(**{**fields, "manifest": manifest})
+    except (ValueError, LookupError, TypeError):
+        raise heads.damaged() from None

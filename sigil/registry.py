@@ -19,17 +19,20 @@ from sigil.finder import Finder
 from sigil.granting import Granting
 from sigil.grants import Grantbook, home_of
 from sigil.health import Breaker
+from sigil.importing import Importing
 from sigil.keyring import Keyring, Logbook
 from sigil.kv import KV
 from sigil.langs import BINARY
 from sigil.moving import Mover
 from sigil.package import Package, parse_flat
 from sigil.permissions import waiting
-from sigil.protocol import LIBRARY, Caller, Deployed, Found, Json, Ran, Ref, is_name
-from sigil.public import Publics, foreign
+from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Json, Ran, Ref, is_name
+from sigil.public import foreign
 from sigil.quotas import Quotas, Room
 from sigil.sandbox.pool import Sandbox
+from sigil.search import Encoder
 from sigil.secretbook import Secretbook
+from sigil.services.mcp.servers import Servers
 from sigil.statistics import Statistics
 from sigil.tokens import Tokens
 from sigil.versions import Versions
@@ -43,10 +46,11 @@ Rows = list[Row]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How much a namespace may hold, and the seconds between two deploys of one token."""
+    """How much a namespace may hold, the seconds between two deploys of one token, and what tells a query's meaning (None: its words)."""
 
     room: Quotas = Quotas()
     pause: float = 5.0
+    encoder: Encoder | None = None
 
 
 DEFAULT = Rules()
@@ -64,6 +68,7 @@ class LocalRegistry:
         *,
         rules: Rules = DEFAULT,
         web: Callable[[], Web] = to_the_web,
+        servers: Servers | None = None,
     ) -> None:
         self._kv = kv
         self._catalog = Catalog(kv, clock)
@@ -71,19 +76,21 @@ class LocalRegistry:
         self._sandbox = sandbox
         self._clock = clock
         self._rules = rules
-        self._finder = Finder(self._catalog, Publics(kv, clock))
+        self._finder = Finder(kv, artifacts, clock, encoder=rules.encoder)
         self._breaker = Breaker(kv, clock)
         self._statistics = Statistics(kv, clock)
         self._audit = Audit(kv, clock)
         self.keys = Keyring(Tokens(kv, clock), self._audit)
         self.log = Logbook(self._audit)
         self._versions = Versions(kv, artifacts, self._breaker, clock)
-        self._grantbook = Grantbook(kv, clock)
+        self._servers = servers or Servers()
+        self._grantbook = Grantbook(kv, clock, self._servers.revoked)
         self.secrets = Secretbook(kv, clock, self._audit.note)
         self.granting = Granting(self._catalog, self._grantbook, self.secrets, self._audit.note)
         self._facilities = Standing(kv, self._catalog, artifacts, self._grantbook, self.secrets, Way(web), clock)
         books = Books(self._breaker, self._statistics, self._catalog, self._versions, self._audit)
-        self._execution = Execution(sandbox, self._facilities, books)
+        self.importing = Importing(self._servers, self.secrets, self._facilities.way)
+        self._execution = Execution(sandbox, self._facilities, books, self._servers)
         room = Room(kv, self._catalog, rules.room, clock)
         self._deployer = Deployer(kv, sandbox, self._facilities, clock, room=room, pause=rules.pause)
         self._mover = Mover(kv, artifacts, self._deployer, clock, room=room)
@@ -91,6 +98,10 @@ class LocalRegistry:
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
         return self._finder.find(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
+
+    def explore(self, text: str, caller: Caller, *, limit: int = 20) -> tuple[Glimpse, ...]:
+        """See `Shelved.explore`. `limit` is at most 50, the text at most 2,000 characters."""
+        return self._finder.explore(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
     def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
         """See `Registry.inspect`: manifest, version, digest, author, times, use, health, pending permissions and the source."""
@@ -223,7 +234,9 @@ class LocalRegistry:
     def close(self) -> None:
         """Write the statistics and end the sandbox's children."""
         self._statistics.flush()
+        self._finder.close()
         self._facilities.way.close()
+        self._servers.close()
         self._sandbox.close()
 
     def _works(self, namespace: str) -> Row:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from urllib.parse import quote
 
-from sigil import wire
+from sigil import answers, wire
 from sigil.line import Answer, Line, Request
 from sigil.protocol import Caller, Json, Ref
 from sigil.strict import dumps
 from sigil.tokens import Wish
 
 Row = dict[str, Json]
-PAGES_MOST = 10_000
+PAGES_MOST, PLACE_MOST = 10_000, 4_000
 
 
 def post(line: Line, path: str, body: Mapping[str, Json], caller: Caller) -> Answer:
@@ -21,22 +21,28 @@ def post(line: Line, path: str, body: Mapping[str, Json], caller: Caller) -> Ans
     return line.send(Request("POST", path, body=dumps(dict(body))), caller)
 
 
-def pages(line: Line, path: str, caller: Caller, after: str = "") -> Iterator[Row]:
-    """The rows of a list from beyond `after` on, page by page; the first page is asked for at once."""
-    return _rest(line, path, caller, _page(line, path, caller, after))
+def pages(line: Line, path: str, caller: Caller, shape: type, after: str = "") -> Iterator[Row]:
+    """The rows of a list from beyond `after` on, page by page, each of that shape; the first page is asked for at once."""
+
+    def page(after: str) -> tuple[list[Row], str]:
+        return answers.page(shape, line.send(Request("GET", path, query={"after": after} if after else {}), caller).body)
+
+    return _rest(page, page(after), after)
 
 
-def _rest(line: Line, path: str, caller: Caller, page: tuple[list[Row], str]) -> Iterator[Row]:
+def _rest(page: Callable[[str], tuple[list[Row], str]], found: tuple[list[Row], str], before: str) -> Iterator[Row]:
+    """Every page goes on from a place where none went on before, and none but the last is empty: else the list has no end."""
+    seen = {before}
     for _ in range(PAGES_MOST):
-        rows, after = page
+        rows, after = found
         yield from rows
         if not after:
             return
-        page = _page(line, path, caller, after)
-
-
-def _page(line: Line, path: str, caller: Caller, after: str) -> tuple[list[Row], str]:
-    return wire.read_page(line.send(Request("GET", path, query={"after": after} if after else {}), caller).body)
+        if after in seen or not rows or len(after) > PLACE_MOST:
+            raise wire.strange()
+        seen.add(after)
+        found = page(after)
+    raise wire.strange()
 
 
 class Granting:
@@ -47,16 +53,16 @@ class Granting:
 
     def asked(self, ref: str, caller: Caller) -> Row:
         Ref.parse(ref)
-        return self._line.send(Request("GET", f"/_api/grants/{quote(ref, safe='@:/')}"), caller).object
+        return answers.one(answers.Asked, self._line.send(Request("GET", f"/_api/grants/{quote(ref, safe='@:/')}"), caller).body)
 
     def grant(self, ref: str, caller: Caller, digest: str = "") -> Row:
-        return post(self._line, "/_api/grant", {"ref": ref, "digest": digest}, caller).object
+        return answers.one(answers.Asked, post(self._line, "/_api/grant", {"ref": ref, "digest": digest}, caller).body)
 
     def revoke(self, name: str, caller: Caller, permission: str = "") -> Row:
-        return post(self._line, "/_api/revoke", {"name": name, "permission": permission}, caller).object
+        return answers.one(answers.Revoked, post(self._line, "/_api/revoke", {"name": name, "permission": permission}, caller).body)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
-        return pages(self._line, "/_api/grants", caller, after)
+        return pages(self._line, "/_api/grants", caller, answers.Grant, after)
 
 
 class Secrets:
@@ -66,13 +72,25 @@ class Secrets:
         self._line = line
 
     def set(self, name: str, value: str, caller: Caller) -> Row:
-        return self._line.send(Request("PUT", _secret(name), body=dumps({"value": value})), caller).object
+        return answers.one(answers.Anything, self._line.send(Request("PUT", _secret(name), body=dumps({"value": value})), caller).body)
 
     def remove(self, name: str, caller: Caller) -> None:
         self._line.send(Request("DELETE", _secret(name)), caller)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
-        return pages(self._line, "/_api/secrets", caller, after)
+        return pages(self._line, "/_api/secrets", caller, answers.Secret, after)
+
+
+class Importing:
+    """See `sigil.keeper.Importing`."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> list[Row]:
+        body = dumps({"server": server, "only": [*only]})
+        answer = self._line.send(Request("POST", "/_api/mcp/tools", body=body, seconds=40.0), caller)
+        return answers.page(answers.Tool, answer.body)[0]
 
 
 class Keys:
@@ -82,16 +100,16 @@ class Keys:
         self._line = line
 
     def create(self, wish: Wish, caller: Caller) -> Row:
-        return post(self._line, "/_api/keys", asdict(wish), caller).object
+        return answers.one(answers.NewKey, post(self._line, "/_api/keys", asdict(wish), caller).body)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
-        return pages(self._line, "/_api/keys", caller, after)
+        return pages(self._line, "/_api/keys", caller, answers.Key, after)
 
     def revoke(self, id: str, caller: Caller) -> Row:
-        return self._line.send(Request("DELETE", "/_api/keys", query={"id": id}), caller).object
+        return answers.one(answers.Holder, self._line.send(Request("DELETE", "/_api/keys", query={"id": id}), caller).body)
 
     def whoami(self, caller: Caller) -> Row:
-        return self._line.send(Request("GET", "/_api/whoami"), caller).object
+        return answers.one(answers.Holder, self._line.send(Request("GET", "/_api/whoami"), caller).body)
 
 
 class Log:
@@ -102,10 +120,11 @@ class Log:
 
     def rows(self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100) -> list[Row]:
         query = {"namespace": namespace, "limit": str(limit), **({} if after is None else {"after": str(after)})}
-        return wire.read_rows(self._line.send(Request("GET", "/_api/audit", query=query), caller).body)
+        return answers.page(answers.Entry, self._line.send(Request("GET", "/_api/audit", query=query), caller).body)[0]
 
     def verify(self, caller: Caller, *, namespace: str = "") -> Row:
-        return self._line.send(Request("GET", "/_api/audit", query={"namespace": namespace, "verify": "1"}), caller).object
+        query = {"namespace": namespace, "verify": "1"}
+        return answers.one(answers.Verdict, self._line.send(Request("GET", "/_api/audit", query=query), caller).body)
 
 
 def _secret(name: str) -> str:

@@ -39,6 +39,7 @@ def detail(record: Record) -> dict[str, Json]:
     """What an inspection shows beside the row."""
     manifest = record.manifest.model_dump(mode="json")
     return {
+        "kind": "mcp" if record.manifest.lang == "mcp" else "wasm",
         "schema": manifest["input"],
         "pure": record.manifest.pure,
         "pending": list(waiting(record.manifest)),

@@ -34,6 +34,8 @@ _COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
 _NOTES = ("$defs", "$schema", "definitions", "default", "examples", "example")
 _PROPERTY = regex.compile(r"[A-Za-z0-9_.-]{1,64}", regex.ASCII)
 _FOREIGN = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
+UNSUPPORTED = frozenset((*_FOREIGN, *_REFUSED))
+"""Keywords with which a schema is refused."""
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from sigil import toml
 from sigil.errors import UsageError, one_line
 
 FILE = "uncaged.toml"
 _AWS_QUEUE = re.compile(r"sqs://https://sqs\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/")
+FUNCTION = "AWS_LAMBDA_FUNCTION_NAME"
+"""Where this is set the process is a function, which is frozen between its calls: a program of its own would be too."""
+PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ")
 ELSEWHERE = ("ssm:", "secretsmanager:")
 """How the value of a secret begins that is kept by AWS."""
 
 
-def setting(name: str, default: Any, meaning: str, *, secret: bool = False, keeps: str = "", rules: bool = False) -> Any:
+def setting(
+    name: str, default: Any, meaning: str, *, secret: bool = False, keeps: str = "", rules: bool = False, outside: bool = False
+) -> Any:
     """A field of a settings class: its name outside, its default, and what it means to a person.
 
     `keeps` names the secrets that are sent to the address in this setting: they have to come from the same place. `rules`: it decides
-    who may do what, what runs, or who reads along, so a file may set it only for a store of its own.
+    who may do what, what runs, or who reads along, so a file may set it only for a store of its own. `outside`: it opens the machine
+    itself, so no file may set it.
     """
-    return field(default=default, metadata={"name": name, "meaning": meaning, "secret": secret, "keeps": keeps, "rules": rules})
+    facts = {"name": name, "meaning": meaning, "secret": secret, "keeps": keeps, "rules": rules, "outside": outside}
+    return field(default=default, metadata=facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +60,9 @@ class Settings:
     agent: str = setting("UNCAGED_AGENT", "main", "the agent's name, which is also the namespace of its capabilities", rules=True)
     registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)", keeps="SIGIL_TOKEN", rules=True)
     registry_token: str = setting("SIGIL_TOKEN", "", "the bearer token for the remote registry", secret=True)
+    profile: str = setting("SIGIL_PROFILE", "", "a profile of `sigil login --profile`, for `sigil` alone (default: the one in use)")
     runners: int = setting("SIGIL_RUNNERS", 2, "how many child processes run capabilities")
+    ranker: str = setting("SIGIL_RANKER", "words", "how a query finds: words, or dense (by meaning as well; needs uncaged[dense])")
     rate: int = setting("SIGIL_RATE", 600, "requests a minute for each access token but the admin's; each process counts for itself")
     deploy_cooldown: float = setting("SIGIL_DEPLOY_COOLDOWN", 5.0, "seconds between deploys of a token (not the admin's) or a chat's model")
     capabilities: int = setting("SIGIL_CAPABILITIES", 500, "how many capabilities a namespace may have")
@@ -67,7 +76,13 @@ class Settings:
         rules=True,
     )
     engine: str = setting("SIGIL_ENGINE", "", "the JavaScript engine (default: the one built with this package)", rules=True)
-    loopback: bool = setting("SIGIL_LOOPBACK", False, "for tests: capabilities may be granted this machine, without TLS", rules=True)
+    programs: bool = setting(
+        "SIGIL_PROGRAMS",
+        True,
+        "whether an MCP server may be a program of this machine, once it is granted; never in a function, nor unsaid in a store of a file",
+        outside=True,
+    )
+    loopback: bool = setting("SIGIL_LOOPBACK", False, "for tests: capabilities may be granted this machine, without TLS", outside=True)
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:
@@ -78,6 +93,8 @@ class Settings:
                 _refuse_to_leak(part.metadata["name"], secret, outer, inner)
         _refuse_to_fetch([part.metadata["name"] for part in fields(cls) if part.metadata["secret"]], inner)
         _refuse_to_call(inner)
+        _refuse_to_open([part.metadata["name"] for part in fields(cls) if part.metadata["outside"]], inner)
+        _refuse_to_choose(inner)
         _refuse_to_take_over([part.metadata["name"] for part in fields(cls) if part.metadata["rules"]], outer, inner)
         given = {**inner, **{name: value for name, value in outer.items() if value}}
         if inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA"):
@@ -87,7 +104,14 @@ class Settings:
             name = part.metadata["name"]
             if given.get(name):
                 values[part.name] = _typed(name, given[name], part.default)
+        if outer.get(FUNCTION) or (_brings_a_store(outer, inner) and not outer.get("SIGIL_PROGRAMS")):
+            values["programs"] = False
         return cls(**values)
+
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """What a program of this machine is given of our own environment: what it needs to be found and to speak, and no secret."""
+        return {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)}
 
     @property
     def data_folder(self) -> Path:
@@ -101,9 +125,23 @@ class Settings:
     @property
     def credentials(self) -> Path:
         """The file of the tokens that `sigil login` keeps, one for each address; nothing is made yet."""
-        from platformdirs import user_config_path
+        return _config_folder() / "credentials.toml"
 
-        return user_config_path("uncaged", appauthor=False) / "credentials.toml"
+    @property
+    def profiles(self) -> Path:
+        """The file of the registries that `sigil login --profile` names; nothing is made yet."""
+        return _config_folder() / "profiles.toml"
+
+
+def variable(name: str) -> str:
+    """A variable of the environment that a person names: the token of a profile, or what a shell wants to have completed."""
+    return os.environ.get(name, "")
+
+
+def _config_folder() -> Path:
+    from platformdirs import user_config_path
+
+    return user_config_path("uncaged", appauthor=False)
 
 
 def _refuse_to_leak(address: str, secret: str, outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
@@ -131,13 +169,35 @@ def _refuse_to_call(inner: Mapping[str, str]) -> None:
         raise UsageError("ESETTING", f"{FILE} names UNCAGED_CACHE, whose code would run", suggestion="set it in the environment")
 
 
+def _refuse_to_open(outside: list[str], inner: Mapping[str, str]) -> None:
+    """A file in a folder that somebody else filled must not open the person's machine, whatever store it brings."""
+    found = next((name for name in outside if inner.get(name)), None)
+    if found:
+        raise UsageError("ESETTING", f"{FILE} sets {found}, which it never may", suggestion=f"set {found} in the environment")
+
+
+def _refuse_to_choose(inner: Mapping[str, str]) -> None:
+    """A file in a folder that somebody else filled must not lead a person's commands to a registry of theirs, or into another account."""
+    if inner.get("SIGIL_PROFILE"):
+        message = f"{FILE} chooses a profile with SIGIL_PROFILE"
+        raise UsageError("ESETTING", message, suggestion="choose it with --profile, or set SIGIL_PROFILE in the environment")
+    if inner.get("SIGIL_TOKEN") and not inner.get("SIGIL_URL"):
+        message = f"{FILE} sets SIGIL_TOKEN but not SIGIL_URL: set both in the same place"
+        raise UsageError("ESETTING", message, suggestion="or set SIGIL_TOKEN in the environment")
+
+
 def _refuse_to_take_over(rules: list[str], outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
     """A file in a folder that somebody else filled must not change who may do what in the person's own store."""
     taken = next((name for name in rules if inner.get(name) and not outer.get(name)), None)
-    own = not outer.get("UNCAGED_STORE") and (inner.get("UNCAGED_STORE") or (inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA")))
-    if taken and not own:
+    if taken and not _brings_a_store(outer, inner):
         message = f"{FILE} sets {taken} but not where its store is: set UNCAGED_DATA or UNCAGED_STORE there too, and there alone"
         raise UsageError("ESETTING", message, suggestion="or set it in the environment")
+
+
+def _brings_a_store(outer: Mapping[str, str], inner: Mapping[str, str]) -> bool:
+    """Whether the file says where the store is, and it alone: what stands in that store, grants too, came with the folder."""
+    folder = inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA")
+    return bool(not outer.get("UNCAGED_STORE") and (inner.get("UNCAGED_STORE") or folder))
 
 
 def _own_cache() -> str:
@@ -149,14 +209,19 @@ def _own_cache() -> str:
 
 def _file(folder: Path) -> dict[str, str]:
     try:
-        table = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
+        return {name: _text(name, value) for name, value in toml.table_of(toml.text_of(folder / FILE)).items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as problem:
-        raise UsageError(
-            "ESETTING", f"{FILE}: {one_line(str(problem))}", suggestion='lines such as UNCAGED_STORE = "sqlite:///path"'
-        ) from None
-    return {name: ",".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in table.items()}
+        reason = problem.strerror or "it cannot be read" if isinstance(problem, OSError) else one_line(str(problem))
+        raise UsageError("ESETTING", f"{FILE}: {reason}", suggestion='lines such as UNCAGED_STORE = "sqlite:///path"') from None
+
+
+def _text(name: str, value: object) -> str:
+    parts = value if isinstance(value, list) else [value]
+    if any(isinstance(part, dict | list) for part in parts):
+        raise ValueError(f"{one_line(name, 40)} is no text, number or list of them")
+    return ",".join(map(str, parts))
 
 
 def _typed(name: str, text: str, default: object) -> object:

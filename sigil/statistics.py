@@ -18,6 +18,7 @@ from typing import Self
 
 import orjson
 
+from sigil import heads
 from sigil.errors import BackendError, Conflict
 from sigil.kv import ABSENT, KV, Item, Key, keys
 
@@ -252,5 +253,8 @@ def _encode(part: _Part) -> bytes:
 
 
 def _decode(item: Item) -> _Part:
-    calls, errors, total_ms, last, classes, within = orjson.loads(item.value)
-    return _Part(Use(calls, errors, total_ms, last, tuple(classes)), tuple(within), item.version)
+    try:
+        calls, errors, total_ms, last, classes, within = orjson.loads(item.value)
+        return _Part(Use(calls, errors, total_ms, last, tuple(classes)), tuple(within), item.version)
+    except (ValueError, TypeError):
+        raise heads.damaged() from None

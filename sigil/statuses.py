@@ -23,7 +23,9 @@ _TABLE = (
     _Row(UsageError, "ENOENT", 404),
     _Row(UsageError, "EROUTE", 404),
     _Row(UsageError, "EMETHOD", 405),
+    _Row(UsageError, "EPRECONDITION", 412),
     _Row(UsageError, "ETOOBIG", 413),
+    _Row(UsageError, "EMEDIA", 415),
     _Row(UsageError, "", 400),
     _Row(Refused, "EAUTH", 401),
     _Row(Refused, "EEXIST", 409),
@@ -45,6 +47,11 @@ def status_of(problem: SigilError) -> int:
     """The status that a failure travels under; 500 for one that is none of the named kinds."""
     rows = (row for row in _TABLE if isinstance(problem, row.kind) and row.code in ("", problem.code))
     return next((row.status for row in rows), BUG)
+
+
+def codes_of(status: int) -> tuple[str, ...]:
+    """The codes that travel under a status and under no other."""
+    return tuple(row.code for row in _TABLE if row.status == status and row.code)
 
 
 def error_of(status: int, fields: Mapping[str, str]) -> SigilError:

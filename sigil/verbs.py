@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import islice
+import re
+from collections.abc import Mapping
 
 import orjson
 from fastapi import Response
 
-from sigil import wire
-from sigil.asks import PAGE_MOST, SEALED, Ask, answer
-from sigil.errors import UsageError
-from sigil.protocol import Json, Offer
+from sigil import pages, wire
+from sigil.asks import SEALED, Ask, answer
+from sigil.places import nowhere
+from sigil.protocol import Json, is_name
 from sigil.strict import loads
 
 FIND_LIMIT, EXPLORE_LIMIT = 3, 20
+_REFUSED = re.compile(r";q=0(\.0*)?(;|$)", re.ASCII)
 
 
 def deploy(ask: Ask) -> Response:
-    """201 and what stands now; 200 when this very digest stood already."""
+    """Deploy a capability: 201 and what stands now, 200 when this very digest stood already."""
     spec = wire.read_object(ask.body, source="http")
     name = spec.get("name")
     ask.demand_deploy(name if isinstance(name, str) else "*")
@@ -28,78 +29,53 @@ def deploy(ask: Ask) -> Response:
 
 
 def remove(ask: Ask) -> Response:
-    """Take `?name=` away."""
+    """Take a capability of the namespace's own away, with every version of it."""
     name = ask.last("name")
     ask.registry.remove(name, ask.caller)
     return answer({"removed": name})
 
 
 def query(ask: Ask) -> Response:
-    """`mode=find` (the default with `q`): what is relevant, ready to call. `mode=explore`: names and descriptions."""
+    """Find what is relevant, ready to call (`mode=find`), or look around among names and descriptions (`mode=explore`)."""
     text = ask.last("q")
-    mode = ask.last("mode") or ("find" if text else "explore")
-    if mode not in ("find", "explore"):
-        raise UsageError("EINVAL", "mode is find or explore")
+    mode = ask.choice("mode", ("find", "explore") if text else ("explore", "find"))
     limit = ask.whole("limit", FIND_LIMIT if mode == "find" else EXPLORE_LIMIT)
-    if mode == "explore" and not text:
-        return _browse(ask, limit)
+    if mode == "explore":
+        return answer({"items": [wire.glimpse_row(each) for each in ask.registry.explore(text, ask.caller, limit=limit)]})
     found = ask.registry.query(text, ask.caller, limit=limit)
-    row = _full(ask) if mode == "find" else _brief
-    return answer({"items": [{**row(hit.offer), "score": hit.score} for hit in found.hits], "total": found.total})
-
-
-def _browse(ask: Ask, limit: int) -> Response:
-    rows = islice((row for row in ask.registry.list(ask.caller) if row["state"] != "inactive"), limit)
-    items = [{name: row[name] for name in ("capability", "tool", "description")} for row in rows]
-    return answer({"items": items})
-
-
-def _brief(offer: Offer) -> dict[str, Json]:
-    return {"capability": offer.name, "tool": offer.tool, "description": offer.description}
-
-
-def _full(ask: Ask) -> Callable[[Offer], dict[str, Json]]:
-    def row(offer: Offer) -> dict[str, Json]:
-        try:
-            detail = ask.registry.inspect(f"{offer.name}@{offer.digest}", ask.caller)
-        except UsageError:
-            detail = {}  # it was removed a moment ago
-        return {**wire.offer_row(offer), "tags": detail.get("tags", []), "examples": detail.get("examples", [])}
-
-    return row
+    return answer({"items": [wire.found_row(hit, ask.registry, ask.caller) for hit in found.hits], "total": found.total})
 
 
 def inspect(ask: Ask) -> Response:
-    """Everything about one capability; of the source and the tests nothing to a token that may only run it."""
+    """Everything about one capability; of the source, the tests and its use nothing to a token that may only run it."""
+    brief = ask.choice("view", ("all", "interface")) == "interface" or ask.holder.kind == "invoke"
     row = ask.registry.inspect(ask.ref, ask.caller)
-    return answer(wire.interface(row) if ask.holder.kind == "invoke" else row)
+    return answer(wire.interface(row) if brief else row)
 
 
 def everything(ask: Ask) -> Response:
-    """One row for each name that the caller sees, from `after` (the `next` of the answer before)."""
-    limit, after = ask.whole("limit", PAGE_MOST, PAGE_MOST), ask.last("after")
+    """One row for each name that the caller sees, nearest namespace first."""
     places = {namespace: number for number, namespace in enumerate(ask.caller.sees)}
 
     def place(row: dict[str, Json]) -> tuple[int, str]:
         return places.get(row["namespace"], len(places)), row["capability"]
 
-    start = _start(after)
-    rows = list(islice((row for row in ask.registry.list(ask.caller) if start is None or place(row) > start), limit + 1))
-    more = {"next": "{}:{}".format(*place(rows[limit - 1]))} if len(rows) > limit else {}
-    return answer({"items": rows[:limit], **more})
+    start = _start(ask.last("after"))
+    rows = (row for row in ask.registry.list(ask.caller) if start is None or place(row) > start)
+    return pages.page(ask, rows, lambda row: "{}:{}".format(*place(row)))
 
 
 def _start(after: str) -> tuple[int, str] | None:
     if not after:
         return None
     number, _, name = after.partition(":")
-    if number not in ("0", "1", "2", "3") or not name:
-        raise UsageError("EINVAL", "after is the next of the answer before", source="http")
+    if number not in ("0", "1", "2", "3") or not is_name(name):
+        raise nowhere()
     return int(number), name
 
 
 def run(ask: Ask) -> Response:
-    """The output as it is: JSON, or plain text for a string unless the client accepts only JSON."""
+    """Run it: the output as it is, JSON, or plain text for a string unless the client accepts only JSON."""
     said = {} if ask.method == "GET" else wire.read_object(ask.body or b"{}", source="http")
     arguments = {**_parameters(ask.query), **said}
     ran = ask.registry.run(ask.ref, arguments, ask.caller)
@@ -124,5 +100,6 @@ def _parameters(query: Mapping[str, list[str]]) -> dict[str, Json]:
 
 
 def _takes_text(accept: str) -> bool:
-    kinds = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    parts = (part.lower().replace(" ", "") for part in accept.split(","))
+    kinds = {part.partition(";")[0] for part in parts if not _REFUSED.search(part)}
     return not kinds.isdisjoint({"text/plain", "text/*", "*/*", ""})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.langs import BINARY
 from sigil.package import Package
-from sigil.protocol import LIBRARY, Caller, Deployed, Found, Hit, Json, Offer, Ran, Ref, is_full_name, is_name
+from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Hit, Json, Offer, Ran, Ref, Registry, is_full_name, is_name
 from sigil.strict import loads
 
 NAMESPACE, SESSION, AUTHOR, OWNER = "X-Sigil-Namespace", "X-Sigil-Session", "X-Sigil-Author", "X-Sigil-Owner"
@@ -33,19 +33,19 @@ def headers_of(caller: Caller) -> dict[str, str]:
 def caller_of(headers: Mapping[str, str], agent: str) -> Caller:
     """Who asks. Without headers the token's holder, an owner at a shell; `UsageError` with ECALLER when they make no sense."""
     namespace = _part(headers, NAMESPACE) or agent
-    author, owner = _part(headers, AUTHOR) or "person", _part(headers, OWNER)
+    author, owner = _part(headers, AUTHOR, "person"), _part(headers, OWNER) if OWNER in headers else None
     if namespace == LIBRARY or "~" in namespace:
         raise UsageError("ECALLER", f"{NAMESPACE}: nobody deploys to {namespace!r} or asks in its name")
     if author not in ("person", "model"):
         raise UsageError("ECALLER", f"{AUTHOR} is person or model")
-    if owner not in ("", "0", "1"):
+    if owner not in (None, "0", "1"):
         raise UsageError("ECALLER", f"{OWNER} is 0 or 1")
     model = author == "model"
-    return Caller(namespace, _part(headers, SESSION), owner == "1" or (not owner and not model), "model" if model else "person")
+    return Caller(namespace, _part(headers, SESSION), owner == "1" or (owner is None and not model), "model" if model else "person")
 
 
-def _part(headers: Mapping[str, str], name: str) -> str:
-    value = unquote(headers.get(name, ""), errors="replace")
+def _part(headers: Mapping[str, str], name: str, default: str = "") -> str:
+    value = unquote(headers.get(name, default), errors="replace")
     if len(value) > PART_LIMIT:
         raise UsageError("ECALLER", f"{name}: at most {PART_LIMIT} characters")
     return value
@@ -62,6 +62,20 @@ def offer_row(offer: Offer) -> dict[str, Json]:
         "schema": offer.schema,
         "pure": offer.pure,
     }
+
+
+def found_row(hit: Hit, registry: Registry, caller: Caller) -> dict[str, Json]:
+    """A found capability, ready to be called: its offer, tags, examples and score."""
+    try:
+        detail = registry.inspect(f"{hit.offer.name}@{hit.offer.digest}", caller)
+    except UsageError:
+        detail = {}  # it was removed a moment ago
+    return {**offer_row(hit.offer), "tags": detail.get("tags", []), "examples": detail.get("examples", []), "score": hit.score}
+
+
+def glimpse_row(glimpse: Glimpse) -> dict[str, Json]:
+    """A capability as somebody sees it who looks around."""
+    return {"capability": glimpse.name, "tool": glimpse.tool, "description": glimpse.description, "score": glimpse.score}
 
 
 _INTERFACE = (
@@ -125,6 +139,16 @@ class _Found(_Row):
     total: int = Field(ge=0)
 
 
+class _Glimpse(_Row):
+    capability: str
+    description: str
+    score: float = Field(ge=0, le=1)
+
+
+class _Glimpses(_Row):
+    items: list[_Glimpse] = Field(max_length=50)
+
+
 class _Tests(_Row):
     passed: int = Field(ge=0)
 
@@ -156,12 +180,6 @@ class _Failed(_Row):
     error: _Failure
 
 
-class _List(_Row):
-    items: list[dict[str, Any]]
-    history: list[dict[str, Any]] = []
-    next: str = ""
-
-
 class _Imported(_Row):
     items: list[_Deployed]
 
@@ -189,6 +207,14 @@ def read_found(body: bytes) -> Found:
     return Found(tuple(Hit(_offer(item), item.score) for item in answer.items), answer.total)
 
 
+def read_glimpses(body: bytes) -> tuple[Glimpse, ...]:
+    """The answer to somebody who looks around; `BackendError` when it is not one."""
+    items = _read(_Glimpses, body).items
+    if not all(is_name(item.capability) or is_full_name(item.capability) for item in items):
+        raise strange()
+    return tuple(Glimpse(item.capability, one_line(item.description, DESCRIPTION_LIMIT), item.score) for item in items)
+
+
 def read_deployed(body: bytes, *, created: bool) -> Deployed:
     """The answer to a deploy; `BackendError` when it is not one."""
     return _deployed(_read(_Deployed, body), created=created)
@@ -199,18 +225,6 @@ def read_ran(body: bytes) -> Ran:
     report, _, output = body.partition(b"\n")
     answer = _read(_Report, report)
     return Ran(output, answer.version, answer.digest, answer.duration_ms, answer.cold, tuple(one_line(line, 1_000) for line in answer.logs))
-
-
-def read_rows(body: bytes, part: Literal["items", "history"] = "items") -> list[dict[str, Json]]:
-    """The answer to a list; `BackendError` when it is not one."""
-    answer = _read(_List, body)
-    return answer.items if part == "items" else answer.history
-
-
-def read_page(body: bytes) -> tuple[list[dict[str, Json]], str]:
-    """A part of a list, and where the next part begins (empty: that was all); `BackendError` when it is not one."""
-    page = _read(_List, body)
-    return page.items, page.next
 
 
 def read_imported(body: bytes) -> list[Deployed]:

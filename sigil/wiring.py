@@ -17,16 +17,18 @@ import sigil
 from sigil.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from sigil.errors import BackendError, UsageError
 from sigil.kv import KV
-from sigil.protocol import LIBRARY, Caller, Registry
+from sigil.protocol import Registry
 from sigil.secrets import reveal
 from sigil.settings import Settings, without_userinfo
 
 if TYPE_CHECKING:
     from sigil.registry import LocalRegistry
     from sigil.sandbox.pool import Sandbox
+    from sigil.search.meaning import Encoder
 
 SCHEMES = "sqlite:///path, redis://host:port/0, dynamodb://TABLE or memory://"
 IN_STORE = "store:"
+_LIBRARIES = "use builtin, none, or a folder of capabilities"
 
 
 def unheard(line: str) -> None:
@@ -49,7 +51,7 @@ def open_stores(settings: Settings) -> Stores:
 
 def _open_kv(settings: Settings) -> KV:
     scheme, _, rest = settings.store.partition("://")
-    path = _sqlite_path(settings)
+    path = sqlite_path(settings)
     if path:
         from sigil.kv.sqlite import SqliteKV
 
@@ -70,7 +72,7 @@ def _open_kv(settings: Settings) -> KV:
     raise UsageError("ESETTING", f"UNCAGED_STORE={without_userinfo(settings.store)!r} names no store", suggestion=f"use {SCHEMES}")
 
 
-def _sqlite_path(settings: Settings) -> Path | None:
+def sqlite_path(settings: Settings) -> Path | None:
     """The file of an SQLite store."""
     if not settings.store:
         return data_folder(settings) / "uncaged.db"
@@ -82,7 +84,7 @@ def _sqlite_path(settings: Settings) -> Path | None:
 
 def _open_artifacts(settings: Settings, kv: KV) -> Artifacts:
     """A folder, a bucket or the store itself; by default what is as durable, and as shared, as the store."""
-    where, path = settings.artifacts, _sqlite_path(settings)
+    where, path = settings.artifacts, sqlite_path(settings)
     if where.startswith("s3://"):
         from sigil.artifacts.s3 import S3Artifacts
 
@@ -135,17 +137,23 @@ def admin_token(settings: Settings) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
+def engine_path(settings: Settings) -> Path:
+    """Where the JavaScript engine is, or should be."""
+    return Path(settings.engine) if settings.engine else Path(sigil.__file__).parent / "engine" / "engine.wasm"
+
+
 def open_sandbox(settings: Settings) -> Sandbox:
     """The sandbox with the engine of this package; compiled code is kept in the data folder."""
     from sigil.sandbox.pool import Sandbox
 
-    engine = Path(settings.engine) if settings.engine else Path(sigil.__file__).parent / "engine" / "engine.wasm"
+    engine = engine_path(settings)
     if not engine.exists():
         raise BackendError("EUNAVAILABLE", "the JavaScript engine is not built", suggestion="run scripts/build-engine")
-    return Sandbox(engine=engine, cache=_cache(settings), children=settings.runners, way=settings.sandbox)
+    return Sandbox(engine=engine, cache=cache_folder(settings), children=settings.runners, way=settings.sandbox)
 
 
-def _cache(settings: Settings) -> Path | None:
+def cache_folder(settings: Settings) -> Path | None:
+    """Where compiled code is kept; None where nothing can be."""
     if settings.cache:
         return Path(settings.cache).expanduser()
     try:
@@ -166,16 +174,30 @@ def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], 
 def local_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> LocalRegistry:
     """A registry in this process, its library deployed when it is new or changed."""
     from sigil.facilities import to_the_web
-    from sigil.library import stock
+    from sigil.library import Shelf
     from sigil.quotas import Quotas
     from sigil.registry import LocalRegistry, Rules
+    from sigil.services.mcp.servers import Servers
 
     room = Quotas(settings.capabilities, settings.artifact_mib << 20, settings.session_capabilities, settings.ephemeral)
-    rules = Rules(room, settings.deploy_cooldown)
+    rules = Rules(room, settings.deploy_cooldown, encoder=open_encoder(settings))
     web = partial(to_the_web, loopback=settings.loopback)
-    registry = LocalRegistry(stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web)
-    stock(registry, library_folder(settings), Caller(LIBRARY, author="library"), progress)
+    servers = Servers(settings.surroundings if settings.programs else None)
+    registry = LocalRegistry(stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web, servers=servers)
+    if folder := library_folder(settings):
+        Shelf(stores.kv, folder).stock(registry, progress)
     return registry
+
+
+def open_encoder(settings: Settings) -> Encoder | None:
+    """What tells the meaning of a text for `SIGIL_RANKER=dense`, None where words decide."""
+    if settings.ranker == "words":
+        return None
+    if settings.ranker != "dense":
+        raise UsageError("ESETTING", f"SIGIL_RANKER={settings.ranker!r} is no ranker", suggestion="use words or dense")
+    from sigil.search.encoders import UniversalEncoder
+
+    return UniversalEncoder()
 
 
 def library_folder(settings: Settings) -> Path | None:
@@ -186,7 +208,7 @@ def library_folder(settings: Settings) -> Path | None:
     shipped = next((folder for folder in (package / "capabilities", package.parent / "capabilities") if folder.is_dir()), None)
     folder = shipped if settings.library == "builtin" else Path(settings.library).expanduser()
     if folder is None or not folder.is_dir():
-        raise UsageError(
-            "ESETTING", f"UNCAGED_LIBRARY={settings.library!r} is no folder", suggestion="use builtin, none, or a folder of capabilities"
-        )
+        raise UsageError("ESETTING", f"UNCAGED_LIBRARY={settings.library!r} is no folder", suggestion=_LIBRARIES)
+    if not any(folder.glob("*/sigil.toml")):
+        raise UsageError("ESETTING", f"there is no capability in UNCAGED_LIBRARY={settings.library!r}", suggestion=_LIBRARIES)
     return folder

@@ -9,7 +9,10 @@ from collections.abc import Collection, Iterable, Mapping
 from pydantic import ValidationError
 
 from sigil.errors import UsageError, one_line
+from sigil.protocol import NAME_LIMIT, TOOL_PREFIX, is_name
 
+FEW = 8
+"""So many fields are listed for whoever named none of them."""
 Where = tuple[str | int, ...]
 """Names from the outside in; the number of an item in a list, from 0."""
 
@@ -27,8 +30,22 @@ def first(problem: ValidationError, table: str, parts: Mapping[str | int, Collec
     where: Where = tuple("test" if part == "tests" and not at else part for at, part in enumerate(error["loc"]))
     said = _SAID.get(error["type"], error["msg"]).replace("{table}", table).removeprefix("Value error, ")
     fields = parts.get(where[0] if where[1:] else "", parts[""])
-    hint = meant(str(where[-1]), fields) if error["type"] == "extra_forbidden" else ""
+    hint = _hint(str(where[-1]), fields) if error["type"] == "extra_forbidden" else _named(error["input"]) if where == ("name",) else ""
     return where, one_line(re.sub("^(Input|String|Tuple|Dictionary) should", "has to", said)), hint
+
+
+def _hint(name: str, fields: Collection[str]) -> str:
+    """The field that was meant; where none is near and there are few, all of them."""
+    return meant(name, fields) or (f"the fields are {', '.join(fields)}" if len(fields) <= FEW else "")
+
+
+def _named(given: object) -> str:
+    """The name that somebody means who writes names in another way: `roman_numerals`, `RomanNumerals`, `cap_roman_numerals`."""
+    if not isinstance(given, str) or len(given) > NAME_LIMIT:
+        return ""
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+", given.removeprefix(TOOL_PREFIX), re.ASCII)
+    name = "-".join(words).lower()
+    return f"did you mean {name}?" if is_name(name) else ""
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -78,7 +78,9 @@ def set_(
 
 @cli.command()
 def status(platform: Platform, json: Json = False) -> None:
-    """Ask the platform who the bot is and how its webhook does; the exit code is 1 when none is set or deliveries fail.
+    """Ask the platform who the bot is and how its webhook does.
+
+    The exit code is 1 when none is set or deliveries fail.
 
     Example: uncaged channel status telegram
     """
@@ -91,7 +93,9 @@ def status(platform: Platform, json: Json = False) -> None:
 
 @cli.command()
 def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
-    """Take the webhook away: the platform keeps its updates for itself, Telegram for a day.
+    """Take the webhook away.
+
+    The platform keeps its updates for itself, Telegram for a day.
 
     Example: uncaged channel unset telegram
     """

@@ -1,25 +1,24 @@
-"""`uncaged doctor`: every setting, and whether what the agent needs answers."""
+"""`uncaged doctor`: what `sigil doctor` looks at, and what the agent needs beside it: its queue, its model, its platforms, its people."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 
-import orjson
-
 from functions.agent.model import Request
+from functions.channels.hooks import Hooked
 from functions.cli.inbox import Counts
 from functions.settings import Settings
-from functions.wiring import open_channels, open_inlet, open_model
-from sigil.errors import BackendError, SigilError
-from sigil.kv import keys
+from functions.wiring import Closes, open_channels, open_inlet, open_model
+from sigil.checkup import Check, Unwise, here, machine, there
+from sigil.cli.checkups import diagnose
+from sigil.cli.printing import Printer
+from sigil.errors import BackendError
 from sigil.secrets import reveal
-from sigil.settings import described, without_userinfo
-from sigil.wiring import admin_token, library_folder, open_sandbox, open_stores
 
 MODEL_SECONDS = 20.0
 
@@ -32,95 +31,23 @@ class Known(Protocol):
         """Our name there; `BackendError` when the platform does not answer or does not know us."""
 
 
-@runtime_checkable
-class Warns(Protocol):
-    """A store whose server can be set up in a way that loses data."""
-
-    def warnings(self) -> list[str]:
-        """What is unwise about it, a line each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One check: `problem` is empty when all is well."""
-
-    name: str
-    state: str
-    problem: str = ""
-    help: str = ""
-
-
-def run(*, as_json: bool) -> int:
+def run(printer: Printer) -> int:
     """Print settings and findings; the exit code is 1 when something is wrong."""
     settings = Settings.read()
-    findings = [_check(name, check) for name, check in _checks(settings).items()]
-    rows = described(settings)
-    if as_json:
-        report = {"settings": {name: value for name, value, _ in rows}, "checks": findings}
-        sys.stdout.write(orjson.dumps(report).decode() + "\n")
-    else:
-        width = max(len(name) for name, _, _ in rows)
-        for name, value, meaning in rows:
-            sys.stdout.write(f"{name:<{width}}  {value or '-':<24}  {meaning}\n")
-        sys.stdout.write("\n")
-        for finding in findings:
-            sys.stdout.write(f"{'✗' if finding.problem else '✓'} {finding.name}: {finding.problem or finding.state}\n")
-            if finding.help:
-                sys.stdout.write(f"  help: {finding.help}\n")
-    return 1 if any(finding.problem for finding in findings) else 0
+    return diagnose(printer, {**_registry(settings), **_agent(settings)}, settings)
 
 
-def _checks(settings: Settings) -> dict[str, Callable[[], str]]:
-    return {
-        "store": lambda: _store(settings),
-        "artifacts": lambda: _artifacts(settings),
-        "queue": lambda: _queue(settings),
-        "registry": lambda: _registry(settings),
-        "engine": lambda: _engine(settings),
-        "model": lambda: _model(settings),
-        "platforms": lambda: _platforms(settings),
-        "owners": lambda: ", ".join(settings.owners) or "nobody but this machine's own user",
-    }
+def _registry(settings: Settings) -> Mapping[str, Check]:
+    """What the agent's registry needs, and its store, which is the agent's own too."""
+    if not settings.registry_url:
+        return {**machine.sandbox(settings), **here.registry(settings)}
+    elsewhere = replace(settings, registry_token=reveal(settings.registry_token))
+    return {"disk": partial(here.disk, settings), "store": partial(here.store, settings), **there.registry(elsewhere)}
 
 
-def _check(name: str, check: Callable[[], str]) -> Finding:
-    try:
-        return Finding(name, check())
-    except SigilError as problem:
-        return Finding(name, "", problem.message, problem.suggestion)
-
-
-def _model(settings: Settings) -> str:
-    """The model's name, once it has answered."""
-    model = open_model(settings)
-    reply = model.chat(Request([{"role": "user", "content": "[doctor]\nSay ok."}], deadline=time.monotonic() + MODEL_SECONDS))
-    if reply.finish == "error":
-        raise BackendError("EUNAVAILABLE", reply.text, suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL")
-    return f"{model.name} answers"
-
-
-def _platforms(settings: Settings) -> str:
-    """The platforms that are set, once each knows its bot."""
-    channels = open_channels(settings)
-    for channel in channels.values():
-        if isinstance(channel, Known):
-            channel.known()
-    return ", ".join(f"{name} knows its bot" for name in channels) or "none set"
-
-
-def _store(settings: Settings) -> str:
-    kv = open_stores(settings).kv
-    kv.put(keys.probe(), b"", ttl=1.0)
-    unwise = kv.warnings() if isinstance(kv, Warns) else []
-    if unwise:
-        raise BackendError("EUNWISE", f"it answers, but {'; '.join(unwise)}", suggestion="docs/deploy.md tells the settings that matter")
-    return without_userinfo(settings.store) or f"sqlite in {settings.data_folder}"
-
-
-def _artifacts(settings: Settings) -> str:
-    artifacts = open_stores(settings).artifacts
-    artifacts.get(artifacts.put(b"doctor"))
-    return f"{settings.artifacts or 'beside or in the store'}: writes and reads"
+def _agent(settings: Settings) -> Mapping[str, Check]:
+    checks = {"queue": _queue, "model": _model, "platforms": _platforms, "owners": _owners}
+    return {name: partial(check, settings) for name, check in checks.items()}
 
 
 def _queue(settings: Settings) -> str:
@@ -128,27 +55,46 @@ def _queue(settings: Settings) -> str:
     return f"{queue.waiting()} events in SQS" if isinstance(queue, Counts) else "in the store itself"
 
 
-def _registry(settings: Settings) -> str:
-    """The library and the admin token of the registry in this process, or that another answers."""
-    if settings.registry_url:
-        from sigil.client import RemoteRegistry
-
-        with closing(RemoteRegistry(settings.registry_url, reveal(settings.registry_token))) as registry:
-            registry.health()
-        return f"{settings.registry_url} answers"
-    admin_token(settings)
-    folder = library_folder(settings)
-    return f"in this process, its library {folder}" if folder else "in this process, without a library"
-
-
-def _engine(settings: Settings) -> str:
-    from sigil.compile.javascript import plugin
-    from sigil.sandbox.program import Program
-
-    sandbox = open_sandbox(settings)
+def _model(settings: Settings) -> str:
+    """The model's name, once it has answered."""
+    model = open_model(settings)
     try:
-        wasm = plugin("return 1 + 1")
-        outcome = sandbox.run(Program("doctor", "js", lambda: wasm), b"{}")
-        return f"answers in {outcome.duration_ms:.1f} ms"
+        request = Request([{"role": "user", "content": "[doctor]\nSay ok."}], deadline=time.monotonic() + MODEL_SECONDS)
+        began = time.monotonic()
+        reply = model.chat(request)
     finally:
-        sandbox.close()
+        if isinstance(model, Closes):
+            model.close()
+    if reply.finish == "error":
+        raise BackendError("EUNAVAILABLE", reply.text, suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL")
+    if not settings.endpoint:
+        raise Unwise("the offline model answers: it knows a few phrases", suggestion="set UNCAGED_LLM_KEY, or UNCAGED_LLM_URL")
+    return f"{model.name} answers in {time.monotonic() - began:.1f} s"
+
+
+def _platforms(settings: Settings) -> str:
+    """The platforms that are set, once each knows its bot, and delivers to its webhook if it has one."""
+    said: list[str] = []
+    for name, channel in open_channels(settings).items():
+        with closing(channel) if isinstance(channel, Closes) else nullcontext():
+            bot = channel.known() if isinstance(channel, Known) else ""
+            said.append(f"{name} knows its bot{f' @{bot}' if bot else ''}{_hook(name, channel)}")
+    return ", ".join(said) or "none set"
+
+
+def _hook(platform: str, channel: object) -> str:
+    if not isinstance(channel, Hooked):
+        return ""
+    hook = channel.hooks.look()
+    if not hook.url:
+        mend = f"uncaged channel set {platform} --url https://bot.example.com"
+        raise Unwise(f"{platform} knows its bot, and has no webhook", suggestion=mend)
+    if not hook.works:
+        raise BackendError(
+            "EUNAVAILABLE", f"{platform} does not reach the webhook: {hook.error}", suggestion=hook.advice or "look at its log"
+        )
+    return ", its webhook works"
+
+
+def _owners(settings: Settings) -> str:
+    return ", ".join(settings.owners) or "nobody but this machine's own user"

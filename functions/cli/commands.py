@@ -9,21 +9,26 @@ from typing import Annotated
 import typer
 
 from functions.cli import channel, inbox
-from sigil.cli.output import guarded, invoked, misused
+from sigil.cli import completing
+from sigil.cli.helping import ByTopic
+from sigil.cli.output import guarded, helped, invoked, misused
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError
 from sigil.exits import FAILED, INTERRUPTED, USAGE, exit_code, mistake
 from sigil.version import version as installed
 
+TALK, CARE, REST = "Talk and serve", "Look after it", "More"
 cli = typer.Typer(
+    cls=ByTopic,
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it here, `uncaged serve` lets platforms in.",
 )
-cli.add_typer(inbox.cli, name="inbox")
-cli.add_typer(channel.cli, name="channel")
+cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
+cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 
 
 def _version(wanted: bool) -> None:
@@ -38,7 +43,7 @@ def root(version: Annotated[bool, typer.Option("--version", callback=_version, i
     ...
 
 
-@cli.command()
+@cli.command(rich_help_panel=TALK)
 def chat(
     text: Annotated[list[str] | None, typer.Argument(help="What to say; without it a conversation starts.")] = None,
     session: Annotated[str, typer.Option(help="Which conversation to go on with.")] = "main",
@@ -54,12 +59,14 @@ def chat(
     raise typer.Exit(terminal.run(" ".join(text or []), session, terminal.Style(quiet=quiet, json=json)))
 
 
-@cli.command()
+@cli.command(rich_help_panel=TALK)
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on.")] = 8000,
 ) -> None:
-    """Run everything in one process: webhooks, POST /chat, Sigil's API, the queue and its workers.
+    """Run everything in one process.
+
+    Webhooks, POST /chat, Sigil's API, the queue and its workers.
 
     Example: uncaged serve --port 8000
     """
@@ -68,50 +75,78 @@ def serve(
     raise typer.Exit(server.run(host, port))
 
 
-@cli.command()
-def doctor(json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False) -> None:
-    """Show every setting and check what the agent needs: store, engine, model, platforms.
+@cli.command(rich_help_panel=CARE)
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every setting with what it means.")] = False,
+) -> None:
+    """Find what is wrong, and say how to mend it.
+
+    Looks at the store, the engine, the runners, the model and the platforms. Exit code 1 when something does not work.
 
     Example: uncaged doctor
     """
     from functions.cli import checkup
 
-    raise typer.Exit(checkup.run(as_json=json))
+    raise typer.Exit(checkup.run(Printer(json=json, verbose=verbose)))
 
 
-@cli.command()
+@cli.command(rich_help_panel=CARE)
 def trace(
     event: Annotated[str, typer.Argument(help="The event's id, as the log and `uncaged inbox` show it.")],
     json: Annotated[bool, typer.Option("--json", help="Print the trace as JSON.")] = False,
 ) -> None:
-    """Show what an event did: its rounds, requests, calls and checkpoints, kept for 8 days and without texts.
+    """Show what an event did.
+
+    Its rounds, requests, calls and checkpoints, kept for 8 days and without texts.
 
     Example: uncaged trace telegram:42:1007
     """
     inbox.show_trace(event, json)
 
 
-@cli.command()
-def version() -> None:
+@cli.command(rich_help_panel=REST)
+def completion(shell: completing.Shells, json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> None:
+    """Print what your shell needs to complete on Tab.
+
+    \b
+    bash, in ~/.bashrc:              source <(uncaged completion bash)
+    zsh, in ~/.zshrc after compinit: source <(uncaged completion zsh)
+    fish, once:
+      uncaged completion fish > ~/.config/fish/completions/uncaged.fish
+
+    Example: uncaged completion bash
+    """
+    completing.show_script(Printer(json=json), "uncaged", shell.value)
+
+
+@cli.command(rich_help_panel=REST)
+def version(json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> None:
     """Print the version.
 
     Example: uncaged version
     """
-    sys.stdout.write(f"uncaged {installed()}\n")
+    if json:
+        Printer().document({"version": installed()})
+    else:
+        sys.stdout.write(f"uncaged {installed()}\n")
 
 
 def main() -> None:
     """The command, with errors as `sigil` tells them and the published exit codes."""
     words = sys.argv[1:]
+    if "--version" in words and {*words} <= {"--version", "--json"}:
+        words = ["version", *(word for word in words if word == "--json")]
     raise SystemExit(_ended(words, Printer(json="--json" in (words[: words.index("--")] if "--" in words else words))))
 
 
 def _ended(words: Sequence[str], printer: Printer) -> int:
     try:
         with guarded():
-            return invoked(cli, "uncaged", words)
+            wanted = completing.wanted("uncaged")
+            return completing.complete(cli, "uncaged", wanted) if wanted else invoked(cli, "uncaged", words)
     except SigilError as problem:
-        printer.error(problem)
+        printer.error(helped(problem, "uncaged", words))
         return exit_code(problem)
     except typer.TyperException as problem:
         printer.error(misused(problem, "uncaged"))

@@ -15,7 +15,7 @@ from scripts.staging.contents import PYTHON, SOURCELESS, TASK_ROOT, Stage
 from scripts.staging.trouble import StagingError
 
 _HOUSES = ("functions", "sigil")
-_SUFFIXES = (".py", ".wasm", ".json")
+_SUFFIXES = (".py", ".wasm", ".json", ".js", ".css")
 _SHIP = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -1,16 +1,16 @@
-"""`login`, `logout`, `whoami` and `keys`: who may talk to a registry."""
+"""`whoami` and `keys`: who may talk to a registry."""
 
 from __future__ import annotations
 
 import re
-import sys
-from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sigil.cli import tabs
+from sigil.cli.helping import examples
 from sigil.cli.moments import moment
 from sigil.cli.shell import Shell, perhaps, shell_of
 from sigil.cli.spread import spread
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from sigil.protocol import Json
     from sigil.settings import Settings
 
-TOKEN_CHARACTERS = 4_096
 _SPAN = re.compile(r"([1-9][0-9]{0,5})([smhdwy])", re.ASCII)
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
 
-keys = typer.Typer(help="Make, list and revoke access tokens.", no_args_is_help=True, rich_markup_mode=None)
+keys = typer.Typer(
+    name="keys",
+    help="Make, list and revoke access tokens.",
+    epilog=examples("sigil", "sigil keys create --kind deploy --namespace ada\nsigil keys list"),
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 class Kind(StrEnum):
@@ -53,53 +58,6 @@ class Wanted:
 NOTHING = Wanted()
 
 
-def login(context: typer.Context) -> None:
-    """Keep a token for a registry elsewhere.
-
-    The token comes from a prompt or from stdin; it is tried first, and kept for the address of --url (or SIGIL_URL) alone.
-    """
-    from sigil.client import RemoteRegistry
-    from sigil.credentials import Credentials
-    from sigil.protocol import Caller
-
-    shell = shell_of(context)
-    settings = shell.settings()
-    url = _address(settings.registry_url)
-    token = _well_typed(shell.token or _asked(url))
-    if not token:
-        raise UsageError("EUSAGE", "no token was given", suggestion=f"sigil login --url {url} < token.txt, or type it at the prompt")
-    with closing(RemoteRegistry(url, token)) as registry:
-        row = registry.keys.whoami(Caller(settings.agent, owner=True))
-    Credentials(settings.credentials).keep(url, token)
-    if url.lower().startswith("http:") and not re.match(r"http://(localhost|127\.|\[::1\])", url, re.IGNORECASE):
-        shell.printer.note("the address is not https: the token travels where others can read it")
-    if settings.registry_token not in ("", token):
-        shell.printer.note("SIGIL_TOKEN, or a token kept before, was another one; while SIGIL_TOKEN is set it wins")
-    _say_who(shell, row, f"logged in to {url}")
-    if shell.url:
-        shell.printer.note(f"commands go there with --url {url}, or once SIGIL_URL is set to it")
-
-
-def logout(context: typer.Context) -> None:
-    """Forget the token kept for a registry elsewhere.
-
-    The token itself goes on working until it ends or is revoked.
-    """
-    from sigil.credentials import Credentials
-    from sigil.settings import Settings
-
-    shell = shell_of(context)
-    credentials, url = Credentials(Settings.read().credentials), _address(shell.address())
-    damaged = credentials.damaged
-    gone = credentials.forget(url)
-    if shell.printer.json:
-        shell.printer.document({"url": url, "forgotten": gone})
-        return
-    if damaged:
-        shell.printer.note(f"{credentials.path} was damaged: it is gone, with whatever it kept for other addresses")
-    shell.printer.note(f"logged out of {url}" if gone else f"no token was kept for {url}")
-
-
 def whoami(context: typer.Context) -> None:
     """Show whose token is used, and what it may do."""
     shell = shell_of(context)
@@ -109,7 +67,8 @@ def whoami(context: typer.Context) -> None:
         return
     with shell.registry() as opened:
         row = opened.registry.keys.whoami(opened.caller)
-    _say_who(shell, row, settings.registry_url)
+    place = shell.place()
+    say_who(shell, row, f"{place.url} (profile {place.profile})" if place.profile else place.url)
 
 
 def _say_own(shell: Shell, settings: Settings) -> None:
@@ -117,13 +76,13 @@ def _say_own(shell: Shell, settings: Settings) -> None:
     from sigil.credentials import Credentials
     from sigil.tokens import Holder
 
-    _say_who(shell, Holder("", "admin", settings.agent).row(), "in this process, as its owner")
+    say_who(shell, Holder("", "admin", settings.agent).row(), "in this process, as its owner")
     kept = "" if shell.printer.json else ", ".join(Credentials(settings.credentials).addresses())
     if kept:
         shell.printer.note(f"a token is kept for {kept}: add --url, or set SIGIL_URL, to go there")
 
 
-@keys.command("create", epilog="Example: sigil keys create --kind invoke --scope 'run:alice/*' --expires 30d")
+@keys.command("create", epilog=examples("sigil", "sigil keys create --kind invoke --scope 'run:alice/*' --expires 30d"))
 @spread
 def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
     """Make an access token.
@@ -144,7 +103,7 @@ def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
     shell.printer.note("this is the only time that it is shown")
 
 
-@keys.command("list", epilog="Example: sigil keys list --json")
+@keys.command("list", epilog=examples("sigil", "sigil keys list --json"))
 def listed(context: typer.Context) -> None:
     """List the access tokens, without their values."""
     shell = shell_of(context)
@@ -158,10 +117,15 @@ def listed(context: typer.Context) -> None:
         shell.printer.note("there are no keys but the admin token")
 
 
-@keys.command("revoke", epilog="Example: sigil keys revoke 1f2e3d4c5b6a")
+@keys.command("revoke", epilog=examples("sigil", "sigil keys revoke 1f2e3d4c5b6a"))
 def revoke(
     context: typer.Context,
-    id: Annotated[str, typer.Argument(metavar="ID", help="The id that `sigil keys list` shows, or the name if no other token has it.")],
+    id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The id that `sigil keys list` shows, or the name if no other token has it.", autocompletion=tabs.tokens
+        ),
+    ],
 ) -> None:
     """End an access token at once."""
     shell = shell_of(context)
@@ -173,26 +137,6 @@ def revoke(
         shell.printer.note(f"revoked {row['id']} {row['name']}".rstrip())
 
 
-def _address(url: str) -> str:
-    if not url:
-        raise UsageError("EUSAGE", "which registry?", suggestion="add --url https://…, or set SIGIL_URL")
-    return url
-
-
-def _asked(url: str) -> str:
-    if sys.stdin.isatty():
-        return str(typer.prompt(f"Token for {url}", hide_input=True, err=True)).strip()
-    return sys.stdin.read(TOKEN_CHARACTERS + 1).strip()
-
-
-def _well_typed(token: str) -> str:
-    from sigil.tokens import PREFIX, is_well_typed, mistyped
-
-    if token.startswith(PREFIX) and not is_well_typed(token):
-        raise mistyped()
-    return token
-
-
 def _seconds(span: str) -> float | None:
     if not span:
         return None
@@ -202,7 +146,8 @@ def _seconds(span: str) -> float | None:
     return float(int(found[1]) * _SECONDS[found[2]])
 
 
-def _say_who(shell: Shell, row: dict[str, Json], place: str) -> None:
+def say_who(shell: Shell, row: dict[str, Json], place: str) -> None:
+    """Whose token it is at a place, and what it may do."""
     if shell.printer.json:
         shell.printer.document({**row, "at": place})
         return

@@ -3,80 +3,136 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
-from typing import Annotated
 
 import typer
 
-from sigil.cli import about, access, folders, granting, keeping, output, using, versions, watching
+from sigil.cli import (
+    about,
+    access,
+    building,
+    checking,
+    completing,
+    deploying,
+    developing,
+    entering,
+    folders,
+    granting,
+    keeping,
+    output,
+    profiles,
+    servers,
+    serving,
+    using,
+    versions,
+    watching,
+)
+from sigil.cli.completing import completion
+from sigil.cli.deadline import Deadline
+from sigil.cli.destination import Asked
+from sigil.cli.helping import TOPIC_REST, ByTopic, examples, meant, show_help
+from sigil.cli.options import ALONE, Options, hoisted, timeout
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Interrupted, Shell
+from sigil.cli.spread import spread
 from sigil.errors import SigilError
-from sigil.exits import FAILED, INTERRUPTED, USAGE, exit_code, mistake
+from sigil.exits import FAILED, INTERRUPTED, UNAVAILABLE, USAGE, exit_code, mistake
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
-_FLAGS = ("--json", "--quiet", "-q", "--no-color")
-_VALUES = ("--url", "--token")
-
-
-@app.callback(epilog="The options above may stand anywhere in a command. Example: sigil query 'encode text' --json")
-def root(
-    context: typer.Context,
-    *,
-    url: Annotated[str, typer.Option("--url", metavar="URL", help="A remote registry (default: SIGIL_URL, else in this process).")] = "",
-    token: Annotated[str, typer.Option("--token", metavar="TOKEN", help="Its bearer token (default: SIGIL_TOKEN).")] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON document on stdout.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours (NO_COLOR does the same).")] = False,
-) -> None:
-    """Store, find and run capabilities: small sandboxed WebAssembly modules."""
-    context.obj = Shell(Printer(json=json, quiet=quiet, color=not no_color), url, token)
-
-
-_COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
-    ("init", folders.init, "sigil init greet"),
-    ("check", folders.check, "sigil check greet"),
-    ("test", folders.prove, "sigil test greet"),
-    ("deploy", keeping.deploy, "sigil deploy greet, or sigil deploy --name shout --execute 'return input.text.toUpperCase()'"),
-    ("query", using.query, "sigil query 'encode hello world in base64'"),
-    ("inspect", keeping.inspect, "sigil inspect encode"),
-    ("run", using.run, """sigil run encode '{"text": "hello", "format": "base64"}', or sigil run encode -a text=hello -a format=hex"""),
-    ("list", keeping.everything, "sigil list --json"),
-    ("remove", keeping.remove, "sigil remove shout --yes"),
-    ("versions", versions.versions, "sigil versions shout"),
-    ("diff", versions.diff, "sigil diff shout 1 2"),
-    ("rollback", versions.rollback, "sigil rollback shout"),
-    ("yank", versions.yank, "sigil yank shout@2"),
-    ("publish", versions.publish, "sigil publish shout --session telegram:1"),
-    ("export", versions.export, "sigil export shout encode -o both.sigil"),
-    ("import", versions.bring, "sigil import both.sigil"),
-    ("grant", granting.grant, "sigil grant weather"),
-    ("grants", granting.grants, "sigil grants --json"),
-    ("revoke", granting.revoke, "sigil revoke weather, or sigil revoke weather 'http:GET api.example.com/'"),
-    ("login", access.login, "sigil login --url https://sigil.example.com"),
-    ("logout", access.logout, "sigil logout --url https://sigil.example.com"),
-    ("whoami", access.whoami, "sigil whoami"),
-    ("audit", watching.audit, "sigil audit --verify"),
-    ("logs", watching.logs, "sigil logs shout"),
-    ("status", watching.status, "sigil status"),
-    ("doctor", about.doctor, "sigil doctor"),
-    ("version", about.version, "sigil version"),
+app = typer.Typer(
+    cls=ByTopic,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
 )
-for _name, _command, _example in _COMMANDS:
-    app.command(_name, epilog=f"Example: {_example}")(_command)
-app.add_typer(access.keys, name="keys")
-app.add_typer(granting.secret, name="secret")
+
+
+@app.callback(epilog="The options above may stand anywhere in a command. `sigil help COMMAND` tells more about one.")
+@spread
+def root(context: typer.Context, options: Options = ALONE) -> None:
+    """Store, find and run capabilities: small sandboxed WebAssembly modules."""
+    printer = Printer(json=options.json, quiet=options.quiet, color=not options.no_color, verbose=options.verbose)
+    context.obj = Shell(printer, Asked(options.url, options.token, options.profile), options.yes, options.timeout or 0.0)
+
+
+Command = tuple[str, Callable[..., None], str]
+_TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
+    "Write a capability": (
+        ("init", folders.init, "sigil init greet"),
+        ("check", checking.check, "sigil check greet"),
+        ("test", folders.prove, "sigil test greet"),
+        ("dev", developing.dev, """sigil dev greet\nsigil dev greet --run '{"text": "Ada"}' --deploy"""),
+        ("build", building.build, "sigil build greet\nsigil build greet -o greet.wasm"),
+        ("schema", about.schema, "sigil schema > sigil.schema.json"),
+    ),
+    "Find and run": (
+        ("query", using.query, "sigil query 'encode hello world in base64'"),
+        ("run", using.run, """sigil run encode '{"text": "hello", "format": "base64"}'\nsigil run encode -a text=hello -a format=hex"""),
+        ("list", keeping.everything, "sigil list\nsigil list json --limit 5"),
+        ("inspect", keeping.inspect, "sigil inspect encode"),
+    ),
+    "Deploy and look after": (
+        ("deploy", deploying.deploy, deploying.EXAMPLES),
+        ("versions", versions.versions, "sigil versions shout"),
+        ("diff", versions.diff, "sigil diff shout 1 2"),
+        ("rollback", versions.rollback, "sigil rollback shout"),
+        ("yank", versions.yank, "sigil yank shout@2"),
+        ("remove", keeping.remove, "sigil remove shout --yes"),
+        ("publish", versions.publish, "sigil publish shout --session telegram:1"),
+        ("export", versions.export, "sigil export shout encode -o both.sigil"),
+        ("import", versions.bring, "sigil import both.sigil"),
+    ),
+    "Permissions": (
+        ("grant", granting.grant, "sigil grant weather"),
+        ("grants", granting.grants, "sigil grants --json"),
+        ("revoke", granting.revoke, "sigil revoke weather\nsigil revoke weather 'http:GET api.example.com/'"),
+        granting.secret,
+    ),
+    "Registries and access": (
+        (
+            "login",
+            entering.login,
+            "sigil login --url https://sigil.example.com\nsigil login --profile work --url https://sigil.example.com",
+        ),
+        ("logout", entering.logout, "sigil logout --url https://sigil.example.com\nsigil logout --profile work"),
+        ("whoami", access.whoami, "sigil whoami"),
+        profiles.profiles,
+        access.keys,
+        ("serve", serving.serve, "sigil serve\nsigil serve --port 9000"),
+        servers.group,
+    ),
+    "See what goes on": (
+        ("status", watching.status, "sigil status"),
+        ("logs", watching.logs, "sigil logs shout"),
+        ("audit", watching.audit, "sigil audit --verify"),
+        ("doctor", about.doctor, "sigil doctor"),
+    ),
+    TOPIC_REST: (
+        ("help", show_help, "sigil help deploy"),
+        ("completion", completion, "source <(sigil completion bash)"),
+        ("version", about.version, "sigil version"),
+    ),
+}
+for _topic, _entries in _TOPICS.items():
+    for _entry in _entries:
+        if isinstance(_entry, typer.Typer):
+            app.add_typer(_entry, rich_help_panel=_topic)
+        else:
+            app.command(_entry[0], epilog=examples("sigil", _entry[2]), rich_help_panel=_topic)(_entry[1])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; every failure ends in lines for people (or one of JSON), never in a traceback."""
     options, rest = hoisted(sys.argv[1:] if arguments is None else arguments)
-    printer = Printer(json="--json" in options)
+    printer = Printer(json="--json" in options, verbose="--verbose" in options or "-v" in options)
+    deadline, began = Deadline(timeout(options)), time.perf_counter()
     try:
-        with output.guarded():
-            return _run([*options, *rest])
+        with output.guarded(), deadline.kept():
+            return _run(options, rest)
     except SigilError as problem:
-        printer.error(problem)
+        printer.error(output.helped(problem, "sigil", rest))
         return exit_code(problem)
     except typer.TyperException as problem:
         printer.error(output.misused(problem, "sigil"))
@@ -84,29 +140,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Exit as ended:
         return ended.exit_code
     except (typer.Abort, KeyboardInterrupt) as problem:
-        printer.error(SigilError("EINTERRUPTED", str(problem) if isinstance(problem, Interrupted) else "interrupted; nothing was changed"))
-        return INTERRUPTED
+        printer.error(_interrupted(problem, deadline))
+        return UNAVAILABLE if deadline.over else INTERRUPTED
     except Exception as problem:  # noqa: BLE001 - the last door: whatever else happened is our own mistake, told in one line
         printer.error(mistake(problem, "sigil"))
+        printer.traceback(problem)
         return FAILED
+    finally:
+        printer.detail(f"took {(time.perf_counter() - began) * 1000:,.0f} ms")
 
 
-def hoisted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The options that every command shares, wherever they stand before `--`, and what remains."""
-    options: list[str] = []
-    rest: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        if word == "--":
-            rest += [word, *words]
-        elif word in _FLAGS or word.startswith(tuple(f"{name}=" for name in _VALUES)):
-            options.append(word)
-        elif word in _VALUES:
-            options += [word, *([value] if (value := next(words, None)) is not None else [])]
-        else:
-            rest.append(word)
-    return options, rest
+def _interrupted(problem: BaseException, deadline: Deadline) -> SigilError:
+    said = str(problem) if isinstance(problem, Interrupted) else "interrupted; nothing was changed"
+    if deadline.over:
+        return SigilError(
+            "ETIMEDOUT", said.replace("interrupted", f"not done after {deadline.seconds:g} s", 1), suggestion="give a longer --timeout"
+        )
+    return SigilError("EINTERRUPTED", said)
 
 
-def _run(arguments: list[str]) -> int:
-    return output.invoked(app, "sigil", ["version"] if arguments == ["--version"] else arguments or ["--help"])
+def _run(shared: list[str], rest: list[str]) -> int:
+    wanted = completing.wanted("sigil")
+    if wanted:
+        return completing.complete(app, "sigil", wanted)
+    words = ["version"] if rest == ["--version"] else rest
+    help = meant(app, words, json="--json" in shared)
+    return output.invoked(app, "sigil", ([*shared, *words] or ["--help"]) if help is None else [*shared, "help", *help])

@@ -11,7 +11,7 @@ from sigil.protocol import Json
 
 Line = tuple[str, str]
 _MOMENTS = ("at", "expires_at", "last")
-_ASKED = {"http": "http:", "secrets": "secret:", "call": "call:"}
+_ASKED = {"http": "http:", "secrets": "secret:", "call": "call:", "mcp": "mcp:"}
 _APART = ("source", "pending")
 """The source stands below the table; what waits is told with the permissions."""
 

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.keeping import declined
+from sigil.cli import tabs
+from sigil.cli.helping import examples
+from sigil.cli.keeping import confirm, demand_somebody
 from sigil.cli.moments import moment
+from sigil.cli.names import names
 from sigil.cli.namespaces import Namespace, flag, meant, within
 from sigil.cli.shell import Shell, perhaps, shell_of
 from sigil.errors import UsageError
@@ -19,21 +22,24 @@ if TYPE_CHECKING:
 SECRET_BYTES = 64 << 10
 
 secret = typer.Typer(
-    help="Set, list and remove secrets: capabilities use them and never see them.", no_args_is_help=True, rich_markup_mode=None
+    name="secret",
+    help="Keep secrets that capabilities use and never see.",
+    epilog=examples("sigil", "sigil secret set API_KEY < key.txt\nsigil secret list"),
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
-SecretName = Annotated[str, typer.Argument(metavar="NAME", help="The secret: capital letters, digits and _.")]
+SecretName = Annotated[str, typer.Argument(metavar="NAME", help="The secret: capital letters, digits and _.", autocompletion=tabs.secrets)]
 
 
 def grant(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names)],
     namespace: Namespace = "",
 ) -> None:
     """Grant a capability what it asks for.
 
-    Shows first what is new in it; the grant is for this one version, by its digest.
+    Shows first what is new in it, and asks; --yes answers. The grant is for this one version, by its digest.
     """
     shell = shell_of(context)
     with shell.registry(perhaps("sigil grants")) as opened:
@@ -43,10 +49,8 @@ def grant(
             _say(shell, row, "there is nothing to grant: all that it asks for stands" if row["asked"] else "it asks for nothing")
             return
         _show(shell, row)
-        if not yes and not sys.stdin.isatty():
-            raise UsageError("EUSAGE", "there is nobody to ask", source=name, suggestion="add --yes")
-        if not yes and not typer.confirm(f"Grant this to {row['capability']}@{row['version']}?", err=True):
-            raise declined("granted")
+        demand_somebody(shell, name)
+        confirm(shell, f"Grant this to {row['capability']}@{row['version']}?", "granted")
         granted = opened.registry.granting.grant(ref, caller, row["digest"])
     _say(shell, granted, f"granted to {granted['capability']}@{granted['version']} {granted['digest']}")
     for missing in granted["secrets_missing"]:
@@ -74,8 +78,10 @@ def grants(context: typer.Context, namespace: Namespace = "") -> None:
 
 def revoke(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.")],
-    permission: Annotated[str, typer.Argument(metavar="PERMISSION", help="As `sigil grants` shows it (default: all).")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)],
+    permission: Annotated[
+        str, typer.Argument(metavar="PERMISSION", help="As `sigil grants` shows it (default: all).", autocompletion=tabs.permissions)
+    ] = "",
     namespace: Namespace = "",
 ) -> None:
     """Take granted permissions back.
@@ -89,7 +95,7 @@ def revoke(
     _say(shell, row, f"revoked from {row['capability']}: {', '.join(row['revoked'])}")
 
 
-@secret.command("set", epilog="Example: sigil secret set API_KEY < key.txt")
+@secret.command("set", epilog=examples("sigil", "sigil secret set API_KEY < key.txt"))
 def set_secret(context: typer.Context, name: SecretName, namespace: Namespace = "") -> None:
     """Keep a secret.
 
@@ -101,7 +107,7 @@ def set_secret(context: typer.Context, name: SecretName, namespace: Namespace = 
     _say(shell, row, f"{name} is set")
 
 
-@secret.command("list", epilog="Example: sigil secret list --json")
+@secret.command("list", epilog=examples("sigil", "sigil secret list --json"))
 def list_secrets(context: typer.Context, namespace: Namespace = "") -> None:
     """List the names of secrets and when they were set."""
     shell = shell_of(context)
@@ -116,7 +122,7 @@ def list_secrets(context: typer.Context, namespace: Namespace = "") -> None:
         shell.printer.note("there are no secrets")
 
 
-@secret.command("remove", epilog="Example: sigil secret remove API_KEY")
+@secret.command("remove", epilog=examples("sigil", "sigil secret remove API_KEY"))
 def remove_secret(context: typer.Context, name: SecretName, namespace: Namespace = "") -> None:
     """Forget a secret."""
     shell = shell_of(context)

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 
 import typer
 
-from sigil.errors import SigilError
+from sigil.errors import Refused, SigilError, UsageError
 from sigil.exits import FAILED
 
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What an unbuffered write to a stdout that is full or closed fails with; a file of ours that fails has a name."""
+_STEPS = {"EMODULE": "mend the source; `sigil check` tells whether it may run"}
 
 
 @contextmanager
@@ -65,7 +66,27 @@ def misused(problem: typer.TyperException, program: str) -> SigilError:
     """A wrong command line, with the command whose help tells how it is right."""
     context = getattr(problem, "ctx", None)
     wanted = context.command_path if context else program
-    return SigilError("EUSAGE", problem.format_message().replace("Value error, ", ""), suggestion=f"{wanted} --help")
+    message = f"{wanted}: which command?" if type(problem).__name__ == "NoArgsIsHelpError" else problem.format_message()
+    near = _near(str(getattr(problem, "option_name", "")), context)
+    return SigilError("EUSAGE", message.replace("Value error, ", ""), suggestion=f"{near}{wanted} --help")
+
+
+def _near(option: str, context: typer.Context | None) -> str:
+    """The options that look like one that there is not, of the command or of all commands."""
+    from difflib import get_close_matches
+
+    commands = [context.command, context.find_root().command] if context and option else []
+    known = {name for command in commands for param in command.params for name in param.opts}
+    near = get_close_matches(option, sorted(known), n=2, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}? " if near else ""
+
+
+def helped(problem: SigilError, program: str, words: Sequence[str]) -> SigilError:
+    """A failure that whoever typed the command can mend always has a next step: without one of its own, the command's help."""
+    command = next((word for word in words if not word.startswith("-")), "")
+    if isinstance(problem, UsageError | Refused) and not problem.suggestion:
+        problem.suggestion = _STEPS.get(problem.code) or f"{program} {command} --help".replace("  ", " ")
+    return problem
 
 
 def _lost(problem: OSError) -> SigilError:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+from sigil.cli.moments import moment
 from sigil.cli.output import settle
+from sigil.cli.progress import Spinner
+from sigil.cli.tables import aligned, drawn
 from sigil.errors import SigilError, one_line
 
 CELL_LIMIT, WHOLE_LIMIT = 600, 1_000_000
@@ -17,11 +21,13 @@ CELL_LIMIT, WHOLE_LIMIT = 600, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """`json`: one JSON document on stdout. `quiet`: errors alone on stderr."""
+    """`json`: one JSON document on stdout. `quiet`: errors alone on stderr. `verbose`: also what is asked of whom."""
 
     json: bool = False
     quiet: bool = False
     color: bool = True
+    verbose: bool = False
+    spinner: Spinner = field(default_factory=Spinner)
 
     def document(self, value: Any) -> None:
         """One JSON document."""
@@ -45,14 +51,47 @@ class Printer:
         """Rows under a header: drawn on a terminal, aligned columns otherwise. `whole`: cells are as long as they are."""
         cells = [[one_line(str(cell), WHOLE_LIMIT if whole else CELL_LIMIT) for cell in row] for row in rows]
         if _terminal():
-            _drawn(header, cells, self.color)
+            drawn(header, cells, color=self.color)
         else:
             _write("".join(f"{line}\n" for line in aligned([list(header), *cells])).encode())
 
     def note(self, text: str) -> None:
         """A line about what happens, on stderr."""
         if not self.quiet:
-            _complain(one_line(text, 1_000))
+            self._complain(one_line(text, 1_000))
+
+    def event(self, what: str, /, **facts: object) -> None:
+        """Something that a server did, on stderr: a line for people, or one of JSON."""
+        at = moment(time.time())
+        if self.json:
+            import orjson
+
+            self._complain(orjson.dumps({"at": at, "step": what, **facts}, default=str).decode())
+        elif not self.quiet:
+            told = "  ".join(f"{name}={value}" for name, value in facts.items() if value not in ("", None))
+            self._complain(one_line(f"{at}  {what}  {told}", 1_000))
+
+    def detail(self, text: str) -> None:
+        """A line for whoever wants to know more, on stderr."""
+        if self.verbose:
+            self._complain(f"# {one_line(text, 1_000)}")
+
+    def traceback(self, problem: BaseException) -> None:
+        """Where an exception came from, for whoever wants to know more."""
+        if self.verbose:
+            import traceback
+
+            for line in traceback.format_exception(problem):
+                self._complain(line.rstrip("\n"))
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[None]:
+        """Show on a terminal's stderr that something takes long; elsewhere nothing."""
+        if self.json or self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        with self.spinner.turning(what, color=self.color):
+            yield
 
     def error(self, problem: SigilError) -> None:
         """A failure on stderr: two lines for people, or one line of JSON."""
@@ -60,37 +99,17 @@ class Printer:
         if self.json:
             import orjson
 
-            _complain(orjson.dumps({"error": fields}).decode())
+            self._complain(orjson.dumps({"error": fields}).decode())
             return
         said = re.match(rf"{re.escape(fields['source'])}\b", fields["message"])  # a name that the message begins with is not told twice
         source = f"{fields['source']}: " if fields["source"] and not said else ""
-        _complain(f"error: {source}{fields['message']} ({fields['code']})")
+        self._complain(f"error: {source}{fields['message']} ({fields['code']})")
         if fields["suggestion"]:
-            _complain(f"help: {fields['suggestion']}")
+            self._complain(f"help: {fields['suggestion']}")
 
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows as lines, each column as wide as its widest cell; wide East Asian characters count as two."""
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
-
-
-def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]], color: bool) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in header:
-        table.add_column(name, overflow="fold")  # what is too wide goes on in the next line: nothing is cut
-    for row in rows:
-        table.add_row(*map(Text, row))
-    Console(no_color=None if color else True, highlight=False).print(table)
+    def _complain(self, line: str) -> None:
+        with self.spinner.paused():
+            _complain(line)
 
 
 def _for_people(text: str) -> str:

@@ -18,12 +18,9 @@ LOOKED_AT = 100
 
 def report(shell: Shell, opened: Opened, deployed: Deployed, *, tested: bool = True) -> None:
     """Say what a deploy made. `tested`: whether its tests ran for it."""
-    from sigil.wire import deployed_row
-
     offer = deployed.offer
     if shell.printer.json:
-        row = {name: value for name, value in deployed_row(deployed, "").items() if name != "url"}
-        shell.printer.document({**row, "created": deployed.created})
+        shell.printer.document(row_of(deployed))
         return
     shell.printer.line(f"{offer.name}@{offer.version} {offer.digest}")
     if not deployed.created:
@@ -33,6 +30,14 @@ def report(shell: Shell, opened: Opened, deployed: Deployed, *, tested: bool = T
     if deployed.expires_at is not None:
         shell.printer.note(f"ephemeral: this version is gone at {moment(deployed.expires_at)}")
     _tell_pending(shell, opened, deployed)
+
+
+def row_of(deployed: Deployed) -> dict[str, Json]:
+    """A deploy as programs read it."""
+    from sigil.wire import deployed_row
+
+    row = {name: value for name, value in deployed_row(deployed, "").items() if name != "url"}
+    return {**row, "created": deployed.created}
 
 
 def came(opened: Opened, deployed: Deployed) -> str:

@@ -7,15 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sigil.cli.destination import Asked, Destination, address, destination
 from sigil.cli.printing import Printer
 
 if TYPE_CHECKING:
+    import httpx
     import typer
 
     from sigil.keeper import Keeper
     from sigil.protocol import Caller
     from sigil.sandbox.pool import Sandbox
     from sigil.settings import Settings
+
+
+NOWHERE = Asked()
 
 
 class Interrupted(KeyboardInterrupt):
@@ -37,32 +42,41 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The shared options of a command. `url`, `token`: over the settings when they are given."""
+    """The shared options of a command. `yes`: whatever would be asked is answered so. `seconds`: when it gives up, 0 for never."""
 
     printer: Printer
-    url: str = ""
-    token: str = ""
+    asked: Asked = NOWHERE
+    yes: bool = False
+    seconds: float = 0.0
 
     def settings(self) -> Settings:
-        """The settings, with this command's options over them; without a token the one kept for that very address, if there is one."""
+        """The settings, with the registry that is meant over them, and its token."""
         from sigil.settings import Settings
 
         given = Settings.read()
-        url, token = self.url or given.registry_url, self.token or given.registry_token
-        return replace(given, registry_url=url, registry_token=token or self._kept(url, given))
+        place = destination(self.asked, given)
+        return replace(given, registry_url=place.url, registry_token=place.token)
+
+    def settings_alone(self) -> Settings:
+        """As `settings`, also where there is no token, or none that can be read."""
+        from sigil.errors import SigilError
+
+        try:
+            return self.settings()
+        except SigilError:
+            from sigil.settings import Settings
+
+            return replace(Settings.read(), registry_url=self.place().url, registry_token="")
+
+    def place(self) -> Destination:
+        """Which registry is meant, and who said so. Reads no credentials."""
+        from sigil.settings import Settings
+
+        return address(self.asked, Settings.read())
 
     def address(self) -> str:
         """Where the registry elsewhere is; empty for the one in this process. Reads no credentials."""
-        from sigil.settings import Settings
-
-        return self.url or Settings.read().registry_url
-
-    def _kept(self, url: str, settings: Settings) -> str:
-        if not url:
-            return ""
-        from sigil.credentials import Credentials
-
-        return Credentials(settings.credentials).token(url)
+        return self.place().url
 
     @contextmanager
     def registry(self, interrupted: str = "") -> Iterator[Opened]:
@@ -73,7 +87,8 @@ class Shell:
         from sigil.protocol import Caller
 
         settings = self.settings()
-        registry = _open(settings, self.printer)
+        with self.printer.working("opening the registry"):
+            registry = _open(settings, self.printer)
         try:
             yield Opened(registry, Caller(settings.agent, owner=True, author="person"))
         except KeyboardInterrupt as problem:
@@ -105,7 +120,23 @@ def _open(settings: Settings, printer: Printer) -> Keeper:
     if settings.registry_url:
         from sigil.client import RemoteRegistry
 
-        return RemoteRegistry(settings.registry_url, settings.registry_token)
+        client = watched(printer) if printer.verbose else None
+        return RemoteRegistry(settings.registry_url, settings.registry_token, client=client)
+    from sigil.settings import without_userinfo
     from sigil.wiring import local_registry, open_stores
 
+    printer.detail(f"registry: in this process, {without_userinfo(settings.store) or settings.data_folder / 'uncaged.db'}")
     return local_registry(settings, open_stores(settings), printer.note)
+
+
+def watched(printer: Printer) -> httpx.Client:
+    """A client that says what it asks and how that was answered; never a header, and so never the token."""
+    import httpx
+
+    def answered(response: httpx.Response) -> None:
+        sent = response.request
+        printer.detail(
+            f"{sent.method} {sent.url} → {response.status_code}, request {response.headers.get('x-request-id', 'without an id')}"
+        )
+
+    return httpx.Client(event_hooks={"response": [answered]})

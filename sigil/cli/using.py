@@ -7,26 +7,48 @@ from typing import Annotated
 
 import typer
 
+from sigil.cli import tabs
+from sigil.cli.names import names, spelled
 from sigil.cli.shell import Shell, shell_of
-from sigil.errors import SigilError
+from sigil.errors import SigilError, UsageError
 
 
 def query(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What you need, in your own words.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="At most so many.")] = 10,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What you need, in your own words.")] = "",
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, max=50, help="At most so many.")] = None,
+    explore: Annotated[bool, typer.Option("--explore", help="Look around: no two that are much alike. The default without TEXT.")] = False,
 ) -> None:
-    """Find capabilities.
+    """Find capabilities, or look around.
 
     What is not relevant is not shown, so it may be that nothing is.
     """
-    from sigil.wire import offer_row
+    if explore or not text.strip():
+        return _explore(shell_of(context), text, limit or 20)
+    return _find(shell_of(context), text, limit or 10)
 
-    shell = shell_of(context)
+
+def _explore(shell: Shell, text: str, limit: int) -> None:
+    from sigil.wire import glimpse_row
+
+    with shell.registry() as opened:
+        seen = opened.registry.explore(text, opened.caller, limit=limit)
+    if shell.printer.json:
+        shell.printer.document({"items": [glimpse_row(each) for each in seen]})
+    elif seen:
+        shell.printer.table(("capability", "score", "description"), [(each.name, f"{each.score:.3f}", each.description) for each in seen])
+    else:
+        shell.printer.note("nothing found")
+
+
+def _find(shell: Shell, text: str, limit: int) -> None:
+    from sigil.wire import found_row
+
     with shell.registry() as opened:
         found = opened.registry.query(text, opened.caller, limit=limit)
+        items = [found_row(hit, opened.registry, opened.caller) for hit in found.hits] if shell.printer.json else []
     if shell.printer.json:
-        shell.printer.document({"items": [{**offer_row(hit.offer), "score": hit.score} for hit in found.hits], "total": found.total})
+        shell.printer.document({"items": items, "total": found.total})
     elif found.hits:
         rows = [(hit.offer.name, hit.offer.version, f"{hit.score:.3f}", hit.offer.description) for hit in found.hits]
         shell.printer.table(("capability", "version", "score", "description"), rows)
@@ -36,10 +58,11 @@ def query(
 
 def run(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names)],
     input: Annotated[str | None, typer.Argument(metavar="JSON|@FILE|-", help="A JSON object: itself, in a file, or on stdin.")] = None,
     arg: Annotated[
-        list[str] | None, typer.Option("--arg", "-a", metavar="KEY=VALUE", help="One argument; repeat a key for a list.")
+        list[str] | None,
+        typer.Option("--arg", "-a", metavar="KEY=VALUE", help="One argument; repeat a key for a list.", autocompletion=tabs.arguments),
     ] = None,
 ) -> None:
     """Run a capability.
@@ -53,9 +76,12 @@ def run(
     arguments = arguments_of(input, arg or ())
     with shell.registry("interrupted; what the run had done by then, in env.KV or on the web, stands") as opened:
         try:
-            ran = opened.registry.run(name, arguments, opened.caller)
+            with spelled(opened, name), shell.printer.working(f"running {name}"):
+                ran = opened.registry.run(name, arguments, opened.caller)
         except SigilError as problem:
             _tell(shell, problem.logs)
+            if isinstance(problem, UsageError) and problem.code == "EINVAL":
+                problem.suggestion = f"{problem.suggestion}: `sigil run {name} --help` shows it".removeprefix(": ")
             raise
     _tell(shell, ran.logs)
     if ran.output.lstrip()[:1] == b'"' and not shell.printer.json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sigil.cli.moments import counted, moment
+from sigil.cli.names import names
 from sigil.cli.namespaces import Namespace, meant
 from sigil.cli.reports import came, report
 from sigil.cli.shell import Opened, Shell, perhaps, shell_of
@@ -18,7 +19,7 @@ from sigil.files import write_whole
 if TYPE_CHECKING:
     from sigil.protocol import Caller, Deployed, Json
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The capability.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)]
 Number = Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="A version's number.")]
 
 
@@ -84,7 +85,7 @@ def rollback(context: typer.Context, name: Name, version: Number = None, namespa
 
 def yank(
     context: typer.Context,
-    version: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="A version, or NAME@sha256:DIGEST.")],
+    version: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="A version, or NAME@sha256:DIGEST.", autocompletion=names)],
     undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
     namespace: Namespace = "",
 ) -> None:
@@ -134,7 +135,7 @@ def publish(
 
 def export(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.")],
+    refs: Annotated[list[str], typer.Argument(metavar="NAME…", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")],
 ) -> None:
     """Write capabilities into one file.
@@ -142,13 +143,13 @@ def export(
     The same capabilities give the same bytes.
     """
     shell = shell_of(context)
-    with shell.registry() as opened:
-        body = opened.registry.export(names, opened.caller)
+    with shell.registry() as opened, shell.printer.working(f"exporting {counted(len(refs), 'capability')}"):
+        body = opened.registry.export(refs, opened.caller)
     write_whole(output, body)
     if shell.printer.json:
         shell.printer.document({"file": str(output), "bytes": len(body)})
     else:
-        shell.printer.note(f"{output}: {counted(len(names), 'capability')}, {counted(len(body), 'byte')}")
+        shell.printer.note(f"{output}: {counted(len(refs), 'capability')}, {counted(len(body), 'byte')}")
 
 
 def bring(
@@ -164,7 +165,8 @@ def bring(
     shell = shell_of(context)
     body = _bounded(file)
     with shell.registry(perhaps("sigil list")) as opened:
-        done = opened.registry.import_bundle(body, opened.caller, public=public, replace=replace)
+        with shell.printer.working(f"importing {file.name}"):
+            done = opened.registry.import_bundle(body, opened.caller, public=public, replace=replace)
         if shell.printer.json:
             shell.printer.document({"items": [_brought(one) for one in done]})
             return
@@ -185,7 +187,8 @@ def _bounded(file: Path) -> bytes:
         with file.open("rb") as stream:
             body = stream.read(BUNDLE_BYTES + 1)
     except OSError as problem:
-        raise UsageError("ENOENT", f"cannot read {file}: {problem.strerror}") from None
+        suggestion = "check the name: it is looked for from here; `sigil export NAME -o FILE` writes one"
+        raise UsageError("ENOENT", f"cannot read {file}: {problem.strerror}", suggestion=suggestion) from None
     if len(body) > BUNDLE_BYTES:
         raise UsageError("ETOOBIG", f"{file} is over {BUNDLE_BYTES >> 20} MiB")
     return body

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sigil.cli.moments import moment
+from sigil.cli.names import names
 from sigil.cli.namespaces import Namespace, meant
 from sigil.cli.shell import Shell, shell_of
 from sigil.errors import SigilError
@@ -44,12 +45,12 @@ def audit(
 
 def logs(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)],
     *,
     namespace: Namespace = "",
     limit: Limit = 50,
 ) -> None:
-    """Show what was done to one capability: deploys, removals, grants.
+    """Show what was done to one capability.
 
     Of the last 500 entries of the audit. What a capability itself logs is not here: `sigil run` shows that with each run, and nothing
     keeps it.
@@ -65,7 +66,7 @@ def logs(
 
 
 def status(context: typer.Context) -> None:
-    """Show how the capabilities fare, and what the registry is doing."""
+    """Show how the capabilities fare, and what the registry does."""
     shell = shell_of(context)
     with shell.registry() as opened:
         row = opened.registry.status(opened.caller)

@@ -57,6 +57,21 @@ def build(force: bool = False) -> Path:
     return ENGINE
 
 
+def trouble() -> str:
+    """What is wrong with the engine that stands here; empty when it is the one that its inputs make, as far as they are here too."""
+    try:
+        described = json.loads(DESCRIPTION.read_bytes())
+        whole, made_of = described["sha256"] == sha256(ENGINE.read_bytes()).hexdigest(), described["inputs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "nothing says what it was made of"
+    if not whole:
+        return "it is not the one that was built"
+    try:
+        return "" if made_of == _fingerprint(*_inputs()) else "it was built of another version of its sources"
+    except OSError:
+        return ""
+
+
 def prelude() -> bytes:
     """The prelude's rooms in their order, as one strict function of the intrinsics."""
     rooms = "\n".join((_HERE / "prelude" / f"{name}.js").read_text("utf-8") for name in PRELUDE)

@@ -105,8 +105,18 @@ def digest(namespace: str, name: str, digest: str) -> Key:
 
 
 def generation(namespace: str) -> Key:
-    """Changes its version with every change to the namespace's capabilities."""
+    """The log of a namespace's last changes: its version is another one with every change to the namespace's capabilities."""
     return Key("generation", escape(namespace))
+
+
+def changes(namespace: str, epoch: str, number: int) -> Key:
+    """A page of that log's older changes, named by the number of the first; never overwritten with anything else."""
+    return Key(f"changes#{escape(namespace)}", f"{escape(epoch)}#{number:012d}")
+
+
+def snapshot(namespace: str, kind: str = "") -> Key:
+    """Which artifact holds a namespace's search index of this kind, and since when."""
+    return Key("snapshot", f"{escape(namespace)}#{escape(kind)}")
 
 
 def audit(namespace: str, number: int) -> Key:
@@ -151,6 +161,11 @@ def health(namespace: str, name: str, digest: str) -> Key:
 def use(namespace: str, name: str, writer: str) -> Key:
     """How often a capability was called: absolute values, one writer a key; the writer `all` holds what was summed up."""
     return Key(f"use#{escape(namespace)}", f"{name}#{writer}")
+
+
+def stocked() -> Key:
+    """What the library was made of when a start found nothing to do, and the state of its namespace then."""
+    return Key("stocked", "library")
 
 
 def room(namespace: str) -> Key:

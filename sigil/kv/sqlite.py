@@ -86,7 +86,10 @@ class SqliteKV:
         above = lowest + b"\xff"  # no UTF-8 text holds this byte
         start = max(lowest, text_bytes(after) + b"\0") if after else lowest
         rows = self._file.rows(_SCAN, (text_bytes(partition), start, above, self._clock(), max(limit, 0)))
-        return [(sort.decode(), Item(value, version)) for sort, value, version in rows]
+        try:
+            return [(sort.decode(), Item(value, version)) for sort, value, version in rows]
+        except (UnicodeDecodeError, AttributeError):
+            raise self._file.damaged() from None
 
     def sweep(self) -> int:
         """Drop what has expired, a batch at a time; how many items that were."""

@@ -126,15 +126,19 @@ class SqliteFile:
         connection.execute("COMMIT")
 
     def _version(self, connection: sqlite3.Connection) -> int:
-        version, application, tables = connection.execute(
+        version, application, tables, odd = connection.execute(
             "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),"
-            " (SELECT count(*) FROM sqlite_master)"
+            " (SELECT count(*) FROM sqlite_master), (SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger'))"
         ).fetchone()
-        if (application, bool(tables)) not in {(_APPLICATION, True), (0, False)}:
+        if odd or (application, bool(tables)) not in {(_APPLICATION, True), (0, False)}:  # a view and a trigger are programs
             raise self._unusable("it is another program's database", "point UNCAGED_STORE elsewhere")
         if version > len(_MIGRATIONS):
             raise self._unusable("a newer version of this program made it", "update the program")
         return int(version)
+
+    def damaged(self) -> BackendError:
+        """For a row that was not written by us so."""
+        return self._unusable(*_FAILURES[sqlite3.SQLITE_CORRUPT])
 
     def _failure(self, problem: sqlite3.Error) -> BackendError:
         code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # absent when Python itself refused; the low byte is the primary code

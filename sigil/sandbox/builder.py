@@ -6,6 +6,7 @@ A compiler starts threads and processes of its own, so the runners' jail does no
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import resource
 import signal
@@ -18,23 +19,23 @@ _FILES = 256
 _PDEATHSIG = 1  # linux/prctl.h
 
 
-def main(server: str, _library: str, *words: str) -> None:
-    """Become a compiler. `words`: bytes of memory, seconds of processor time, the program, its work folder, its cache, its arguments.
+def main(server: str, _library: str, order: str) -> None:
+    """Become a compiler. `order`, in JSON: `memory` in bytes, `seconds` of processor time, `program` and `arguments`, its `work` folder,
+    the folders that it may `read` and those that it may `write`, and `variables`, its environment.
 
-    It reads the folder that it lies in, and reads and writes its work folder and its cache. What it says on stderr goes to stdout.
+    What it says on stderr goes to stdout.
     """
-    data, seconds, program, work, cache, *arguments = words
-    os.chdir(work)
+    wanted = json.loads(order)
+    os.chdir(wanted["work"])
     os.dup2(1, 2)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         if os.getppid() != int(server):
             os._exit(1)
-    limits = {"CORE": 0, "NOFILE": _FILES, "FSIZE": _WRITTEN_BYTES, "DATA": int(data), "CPU": int(seconds)}
-    for name, wanted in limits.items():
+    limits = {"CORE": 0, "NOFILE": _FILES, "FSIZE": _WRITTEN_BYTES, "DATA": wanted["memory"], "CPU": wanted["seconds"]}
+    for name, most in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]
-        resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-    landlock.shut(read=(os.path.dirname(program),), write=(work, cache, "/dev/null"))
-    caches = {"ZIG_LOCAL_CACHE_DIR": os.path.join(work, "zig"), "ZIG_GLOBAL_CACHE_DIR": cache}
-    os.execve(program, [program, *arguments], caches)
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    landlock.shut(read=tuple(wanted["read"]), write=(*wanted["write"], "/dev/null"))
+    os.execve(wanted["program"], [wanted["program"], *wanted["arguments"]], wanted["variables"])

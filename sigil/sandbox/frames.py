@@ -42,10 +42,10 @@ _ASK = struct.Struct("!BI")
 _CHUNK = 64 << 10
 _LINKED = 128
 OWN = {"clock": 1, "random": 2, "log": 4}
-SERVICES = {"http": 8, "kv": 16, "call": 32}
+SERVICES = {"http": 8, "kv": 16, "call": 32, "mcp": 64}
 GRANTS = OWN | SERVICES
 """What a run may ask for and its bit: what the runner itself answers, and what the server does for it."""
-OPERATIONS = ("http.fetch", "kv.get", "kv.put", "kv.list", "kv.delete", "call")
+OPERATIONS = ("http.fetch", "kv.get", "kv.put", "kv.list", "kv.delete", "call", "mcp")
 """What an ASK may ask for; the word before the dot is the service."""
 
 

@@ -31,7 +31,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What a run may ask of its host. `services`: what the server answers for it, of `http`, `kv` and `call`.
+    """What a run may ask of its host. `services`: what the server answers for it, of `http`, `kv`, `call` and `mcp`.
 
     What is declared but waits for an owner is the services' to refuse: they know its name and what of it waits.
     """

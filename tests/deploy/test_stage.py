@@ -67,6 +67,11 @@ def test_where_capabilities_run_they_reach_the_web(name: str, staged: Path) -> N
     assert alone(staged / name, f"{reaches}; print(Target.parse('https://bücher.example/').host)") == "xn--bcher-kva.example"
 
 
+def test_the_registry_describes_itself(staged: Path) -> None:
+    shown = alone(staged / "registry", "from sigil import http, openapi; print(len(openapi.page(http.ROUTES, '1')[0]) > 50_000)")
+    assert shown == "True"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stage_is_small(name: str, staged: Path) -> None:
     assert sum(path.stat().st_size for path in files(staged / name)) < MOST

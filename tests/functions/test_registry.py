@@ -118,3 +118,27 @@ def test_while_a_secret_that_is_kept_elsewhere_does_not_come_requests_are_told_t
 
     assert answer["statusCode"] == 503
     assert json.loads(answer["body"])["error"]["code"] == "EUNAVAILABLE"
+
+
+def test_the_function_describes_itself_and_knows_what_is_known(handler: Mangum, data: Path) -> None:
+    for path, kind in {"/_api/openapi.json": "application/json", "/_api/docs": "text/html"}.items():
+        answer = handler(event("GET", path, token=""), None)  # type: ignore[arg-type]
+        assert (answer["statusCode"], answer["headers"]["content-type"].partition(";")[0]) == (200, kind)
+        again = event("GET", path, token="")
+        again["headers"]["if-none-match"] = answer["headers"]["etag"]
+        assert handler(again, None)["statusCode"] == 304  # type: ignore[arg-type]
+        assert len(answer["body"]) < 1_000_000
+    assert not (data / "uncaged.db").exists()
+
+
+def test_a_request_has_the_number_that_the_gateways_log_has(handler: Mangum) -> None:
+    asked = event("GET", "/health")
+    asked["requestContext"]["requestId"] = "JKJaXmPLvHcESHA="
+    asked["headers"]["x-request-id"] = "another"
+    assert handler(asked, None)["headers"]["x-request-id"] == "JKJaXmPLvHcESHA="  # type: ignore[arg-type]
+
+
+def test_the_answer_to_a_head_has_no_body_whatever_carries_it(handler: Mangum) -> None:
+    full, head = (handler(event(method, "/health"), None) for method in ("GET", "HEAD"))  # type: ignore[arg-type]
+    assert (head["statusCode"], head["body"]) == (200, "")
+    assert head["headers"]["content-length"] == str(len(full["body"]))

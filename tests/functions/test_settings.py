@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,26 @@ def test_a_file_sends_no_signed_request_elsewhere_and_brings_no_code(tmp_path: P
         Settings.read({}, tmp_path)
 
 
+@pytest.mark.parametrize("name", ["SIGIL_PROGRAMS", "SIGIL_LOOPBACK"])
+@pytest.mark.parametrize("store", ["", 'UNCAGED_DATA = "here"\n', 'UNCAGED_STORE = "sqlite:///here/there.db"\n'])
+def test_a_file_never_opens_the_machine(tmp_path: Path, name: str, store: str) -> None:
+    for value in ('"yes"', "true", "1"):
+        (tmp_path / "uncaged.toml").write_text(f"{store}{name} = {value}\n")
+        with pytest.raises(UsageError, match=f"sets {name}, which it never may"):
+            Settings.read({}, tmp_path)
+        with pytest.raises(UsageError, match=f"sets {name}, which it never may"):
+            Settings.read({name: "no"}, tmp_path)
+
+
+@pytest.mark.parametrize("line", ['UNCAGED_DATA = "here"', 'UNCAGED_STORE = "sqlite:///here/there.db"'])
+def test_of_a_store_that_came_with_a_folder_no_program_is_started_unless_the_environment_says_so(tmp_path: Path, line: str) -> None:
+    (tmp_path / "uncaged.toml").write_text(line)
+
+    assert not Settings.read({}, tmp_path).programs
+    assert Settings.read({"SIGIL_PROGRAMS": "yes"}, tmp_path).programs
+    assert Settings.read({}, tmp_path / "nowhere").programs
+
+
 def test_code_that_came_along_with_a_folder_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "uncaged.toml").write_text('UNCAGED_DATA = "here"\n')
 
@@ -144,6 +165,36 @@ def test_a_broken_file_and_a_wrong_value_say_what_to_write(tmp_path: Path) -> No
         Settings.read({}, tmp_path)
     with pytest.raises(UsageError, match="UNCAGED_WORKERS='many' is not a whole number"):
         Settings.read({"UNCAGED_WORKERS": "many"}, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "{a = " * 3_000 + "1" + "}" * 3_000,
+        "a = " + "[" * 3_000,
+        ".".join(["a"] * 3_000) + " = 1",
+        "a = 0x" + "f" * 5_000,
+        "[a]\nb = 1",
+        "a = [[1]]",
+        "# " + "x" * (1 << 20),
+    ],
+    ids=["tables", "lists", "parts", "digits", "section", "list", "size"],
+)
+def test_a_file_that_is_made_to_hurt_is_told_as_wrong(tmp_path: Path, text: str) -> None:
+    (tmp_path / "uncaged.toml").write_text(text)
+
+    with pytest.raises(UsageError, match=r"ESETTING: uncaged\.toml: "):
+        Settings.read({}, tmp_path)
+
+
+def test_a_pipe_or_a_device_is_no_file_of_settings(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "uncaged.toml")
+    with pytest.raises(UsageError, match="it is no file"):
+        Settings.read({}, tmp_path)
+    (tmp_path / "uncaged.toml").unlink()
+    (tmp_path / "uncaged.toml").symlink_to("/dev/null")
+    with pytest.raises(UsageError, match="it is no file"):
+        Settings.read({}, tmp_path)
 
 
 def test_a_key_alone_means_dashscope_and_neither_means_the_offline_model() -> None:

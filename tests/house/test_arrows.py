@@ -8,16 +8,40 @@ from graphlib import CycleError, TopologicalSorter
 from tests.house.tree import arrows, modules
 
 SIGIL = (
-    ("http", "mcp", "cli", "verbs", "desk", "asks", "bodies"),
+    (
+        "http",
+        "mcp",
+        "cli",
+        "routes",
+        "route",
+        "openapi",
+        "fronts",
+        "verbs",
+        "desk",
+        "pages",
+        "asks",
+        "bodies",
+        "serving",
+        "requestlog",
+        "checkup",
+        "incoming",
+        "numbered",
+        "fresh",
+        "shapes",
+        "rows",
+    ),
     ("wiring",),
-    ("library", "registry", "client", "later", "remote", "line", "credentials"),
+    ("library", "registry", "client", "later", "remote", "line", "answers", "credentials", "profiles"),
     (
         "finder",
-        "commons",
+        "following",
+        "sources",
+        "snapshots",
         "golden",
         "execution",
         "composition",
         "granting",
+        "importing",
         "rehearsal",
         "facilities",
         "deploying",
@@ -43,6 +67,8 @@ SIGIL = (
         "wire",
         "statistics",
         "lifetimes",
+        "sweeping",
+        "blueprint",
         "cooldown",
         "heads",
         "audit",
@@ -56,6 +82,7 @@ SIGIL = (
         "public",
         "marks",
         "remains",
+        "changes",
     ),
     (
         "protocol",
@@ -64,6 +91,7 @@ SIGIL = (
         "secrets",
         "aws",
         "strict",
+        "toml",
         "errors",
         "settings",
         "statuses",
@@ -72,6 +100,9 @@ SIGIL = (
         "engine",
         "files",
         "langs",
+        "statics",
+        "jsonrpc",
+        "revisions",
     ),
 )
 """Sigil's rooms in layers: a room may import its own layer and those below, without a cycle."""
@@ -91,7 +122,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*DOORS, "wiring")),
-    **dict.fromkeys((*ROOMS, "events", "letters", "transport"), ("protocol", "kv", "errors", "strict")),
+    **dict.fromkeys((*ROOMS, "events", "letters", "transport"), ("protocol", "kv", "errors", "strict", "statics")),
     "queues": ("protocol", "kv", "errors", "strict", "aws"),
     "settings": ("settings", "errors"),
 }

@@ -12,7 +12,10 @@ import pytest
 from scripts.benchmarks.__main__ import HELPERS
 from tests.house.tree import ROOT, files
 
-SCRIPTS = ("install", "chat", "serve", "lint", "check", "test", "package", "build-engine", "bench", "check-docker", "tool")
+SCRIPTS = (
+    *("install", "chat", "serve", "lint", "check", "test", "package", "build-engine", "build-typescript"),
+    *("bench", "bootstrap", "check-docker", "tool", "npm"),
+)
 REGISTRIES = re.compile("|".join(("py" + r"pi\.org", r"pythonhosted\.org", r"npmjs\.", "crates" + r"\.io", r"deb\.debian\.org")))
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:root|work|Users|home)/[A-Za-z.]")
 LOCKED = "uv.lock"

@@ -11,35 +11,57 @@ import pytest
 
 from tests.house.transcripts import File, Step, steps
 from tests.house.tree import ROOT
+from tests.servers.process import Process, free_port
 
 SECONDS = 60
 
 
-def run(command: str, folder: Path, data: Path) -> str:
-    """What both streams of a shell's command say: first the data, then the rest."""
-    surroundings = {
+def surroundings(folder: Path) -> dict[str, str]:
+    return {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(folder),
-        "UNCAGED_DATA": str(data),
+        "UNCAGED_DATA": str(folder / "data"),
         "LANG": "C.UTF-8",
     }
+
+
+def run(command: str, folder: Path) -> str:
+    """What both streams of a shell's command say: first the data, then the rest."""
+    shell = ["bash", "-c", command]
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=surroundings, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+        shell, cwd=folder, env=surroundings(folder), stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
     )
     return (done.stdout + done.stderr).decode()
 
 
-@pytest.mark.parametrize("page", ["permissions.md", "versions.md"])
-def test_a_page_says_what_happens(page: str, tmp_path: Path) -> None:
-    run("sigil list", tmp_path, tmp_path / "data")  # the library is there when the first command of the page runs
-    found = list(steps((ROOT / "docs" / page).read_text(encoding="utf-8")))
-
+def follow(page: str, folder: Path) -> None:
+    """Write the files of a page and run its commands."""
+    found = list(steps(page))
     for step in found:
         if isinstance(step, File):
-            (tmp_path / step.path).parent.mkdir(exist_ok=True)
-            (tmp_path / step.path).write_text(step.text, encoding="utf-8")
+            (folder / step.path).parent.mkdir(exist_ok=True)
+            (folder / step.path).write_text(step.text, encoding="utf-8")
             continue
-        output = run(step.command, tmp_path, tmp_path / "data")
+        output = run(step.command, folder)
         assert step.is_said_by(output), f"$ {step.command}\n{output}\nthe page has:\n{step.said}"
 
     assert sum(isinstance(step, Step) for step in found) > 5
+
+
+@pytest.mark.parametrize("page", ["permissions.md", "versions.md"])
+def test_a_page_says_what_happens(page: str, tmp_path: Path) -> None:
+    run("sigil list", tmp_path)  # the library is there when the first command of the page runs
+
+    follow((ROOT / "docs" / page).read_text(encoding="utf-8"), tmp_path)
+
+
+def test_a_registry_of_ones_own_is_set_up_as_its_page_says(tmp_path: Path) -> None:
+    page, port = (ROOT / "docs" / "self-hosting.md").read_text(encoding="utf-8"), free_port()
+    server = Process([str(Path(sys.executable).with_name("sigil")), "serve", "--port", str(port)], surroundings(tmp_path))
+    try:
+        server.wait_until(lambda: f"http://127.0.0.1:{port}" in server.output)
+        follow(page.replace("127.0.0.1:8000", f"127.0.0.1:{port}"), tmp_path)
+        assert "token: in " in server.output
+        assert "from elsewhere: sigil login --url " in server.output
+    finally:
+        server.stop()

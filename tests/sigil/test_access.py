@@ -19,6 +19,7 @@ from sigil.gate import Gate
 from sigil.kv.memory import MemoryKV
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry, Rules
+from sigil.routes import GUARDED
 from sigil.sandbox.pool import Sandbox
 from sigil.tokens import made
 from tests.sigil.serving import served
@@ -111,6 +112,7 @@ KEEPING = [
     ("POST", "/_api/keys"),
     ("DELETE", "/_api/keys?id=x"),
     ("GET", "/_api/audit"),
+    ("POST", "/_api/mcp/tools"),
 ]
 WORKING = [
     ("POST", "/_api/deploy"),
@@ -133,8 +135,8 @@ def test_every_route_asks_for_the_right_token(place: Place) -> None:
         "401 EAUTH",
         "429 ERATE",
     }
-    listed = {(route.method, route.path.partition("{")[0]) for route in sigil_http._ROUTES}
-    tried = {(method, path.partition("?")[0]) for method, path in (*KEEPING, *WORKING, *USING, ("POST", "/run/one"))}
+    listed = {(route.method, route.path.partition("{")[0]) for route in GUARDED}
+    tried = {(method, path.partition("?")[0]) for method, path in (*KEEPING, *WORKING, *USING, ("POST", "/run/one"), ("POST", "/mcp"))}
     assert {(method, path) for method, path in listed if not any(m == method and p.startswith(path) for m, p in tried)} == set()
 
 

@@ -90,6 +90,22 @@ def failure(call: Callable[[], object]) -> tuple[type[SigilError], str, str]:
     return type(caught.value), caught.value.code, caught.value.source
 
 
+def test_who_looks_around_sees_what_is_unlike_the_rest(registry: Keeper, person: Caller) -> None:
+    codes = ("usd", "eur", "gbp", "jpy", "cny", "chf", "sek", "nok", "dkk", "pln", "czk", "huf")
+    for code in codes:
+        registry.deploy({"name": f"rate-{code}", "description": f"Exchange rate of the currency {code}.", "execute": "return 1;"}, person)
+    for name, what in (("draw-tree", "Draw a tree as text."), ("count-sheep", "Count sheep until asleep.")):
+        registry.deploy({"name": name, "description": what, "execute": "return 1;"}, person)
+    seen = registry.explore("", person, limit=5)
+    assert {"draw-tree", "count-sheep", "standard"} <= {each.name for each in seen}
+    assert seen[0].score == 1.0
+    assert [each.description for each in seen if each.name == "draw-tree"] == ["Draw a tree as text."]
+    rates = registry.explore("exchange rate of a currency", person, limit=3)
+    assert len(rates) == 3
+    assert all(each.name.startswith("rate-") and each.tool == f"cap_rate_{each.name[5:]}" for each in rates)
+    assert registry.explore("quantum chromodynamics", person) == ()
+
+
 class TestARegistryHereOrElsewhere:
     """Every test runs on a registry in this process and on the same one over HTTP."""
 

@@ -1,45 +1,61 @@
-"""`sigil doctor` and `version`."""
+"""`sigil version` and `schema`."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from sigil.blueprint import blueprint
+from sigil.manifest import Manifest
 from tests.sigil.cli.conftest import Sigil
 
-
-def test_a_healthy_house_is_all_green(run_sigil: Sigil) -> None:
-    ended = run_sigil("doctor", "--json")
-    assert ended.code == 0
-    assert [check["name"] for check in ended.document["checks"]] == ["engine", "store", "sandbox", "library"]
-    assert all(check["ok"] for check in ended.document["checks"])
-    assert {"name", "value", "meaning"} == set(ended.document["settings"][0])
-
-
-def test_what_is_broken_is_red_and_the_rest_is_still_looked_at(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SIGIL_ENGINE", str(place / "nothing.wasm"))
-    monkeypatch.setenv("UNCAGED_STORE", "redis-on-the-moon://x")
-    ended = run_sigil("doctor", "--json")
-    assert ended.code == 1
-    assert [check["ok"] for check in ended.document["checks"]] == [False, False, False, True]
-    assert "FAIL" in run_sigil("doctor").out
-
-
-def test_secrets_are_not_shown(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNCAGED_TOKEN", "very-secret")
-    ended = run_sigil("doctor")
-    assert "very-secret" not in ended.out + ended.err
-    assert "UNCAGED_TOKEN" in ended.out
-
-
-def test_a_setting_that_is_wrong_is_a_usage_error(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SIGIL_RUNNERS", "many")
-    ended = run_sigil("doctor", "--json")
-    assert (ended.code, ended.error["code"]) == (2, "ESETTING")
+LIBRARY = sorted((Path(__file__).parents[3] / "capabilities").glob("*/sigil.toml"))
+GOOD = {"capability": {"name": "a", "description": "Add."}}
 
 
 def test_the_version_is_told(run_sigil: Sigil) -> None:
     assert run_sigil("version").out.startswith("sigil ")
     assert run_sigil("--version").out == run_sigil("version").out
     assert set(run_sigil("version", "--json").document) == {"version"}
+    assert run_sigil("--version", "--json").document == run_sigil("--json", "--version").document == run_sigil("version", "--json").document
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    made = blueprint()
+    Draft202012Validator.check_schema(made)
+    return Draft202012Validator(made)
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.parent.name)
+def test_every_manifest_of_the_library_keeps_to_the_schema(schema: Any, path: Path) -> None:
+    assert [problem.message for problem in schema.iter_errors(tomllib.loads(path.read_text("utf-8")))] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"capability": {"name": "a"}},
+        {"capability": {**GOOD["capability"], "nmae": 1}},
+        {**GOOD, "permission": {}},
+        {**GOOD, "permissions": {"network": True}},
+        {**GOOD, "build": {"lang": "cobol"}},
+        {**GOOD, "limits": {"timeout_ms": 60_000}},
+        {**GOOD, "test": [{"output": 1}]},
+    ],
+)
+def test_the_schema_refuses_what_the_manifest_does(schema: Any, wrong: dict[str, Any]) -> None:
+    assert schema.is_valid(GOOD)
+    assert not schema.is_valid(wrong)
+
+
+def test_every_field_of_a_manifest_has_a_place_in_the_schema(run_sigil: Sigil) -> None:
+    made = run_sigil("schema").document
+    placed = {*made["properties"], *made["properties"]["capability"]["properties"], *made["properties"]["build"]["properties"]}
+    assert {"test" if name == "tests" else name for name in Manifest.model_fields} <= placed
+    assert run_sigil("schema", "--json").document == made

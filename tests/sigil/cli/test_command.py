@@ -18,8 +18,9 @@ import typer
 from sigil import http as sigil_http
 from sigil import wiring
 from sigil.cli import main
-from sigil.cli.commands import app, hoisted
-from sigil.cli.printing import aligned
+from sigil.cli.commands import app
+from sigil.cli.options import hoisted
+from sigil.cli.tables import aligned
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
 from sigil.exits import exit_code
 from sigil.settings import Settings
@@ -29,9 +30,8 @@ from tests.sigil.serving import served
 ROOT = Path(__file__).parents[3]
 COMMANDS = ("init", "check", "test", "deploy", "query", "inspect", "run", "list", "remove", "doctor", "version")
 COMMANDS += ("versions", "diff", "rollback", "yank", "publish", "export", "import")
-COMMANDS += ("grant", "grants", "revoke")
+COMMANDS += ("schema", "serve", "help", "completion")
 COMMANDS += ("login", "logout", "whoami", "audit", "logs", "status")
-COMMANDS += ("grant", "grants", "revoke")
 
 
 def started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
@@ -44,14 +44,39 @@ def started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
 def test_every_command_has_help_with_an_example(run_sigil: Sigil, command: str) -> None:
     ended = run_sigil(command, "--help")
     assert ended.code == 0
-    assert f"Example: sigil {command}" in " ".join(ended.out.split())
+    assert re.search(rf"^  Examples?:\n    \$ .*\bsigil {command}\b", ended.out, re.MULTILINE)
 
 
 def test_help_names_every_command_and_nothing_is_help_too(run_sigil: Sigil) -> None:
     ended = run_sigil("--help")
-    assert set(COMMANDS) == {info.name for info in app.registered_commands}
+    assert set(COMMANDS) <= {info.name for info in app.registered_commands}
     assert all(f"\n  {command} " in ended.out for command in COMMANDS)
     assert run_sigil().out == ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [(("run", "--help"), "sigil run"), (("keys", "create", "-h"), "sigil keys create"), (("keys", "-h"), "sigil keys")],
+)
+def test_help_is_one_document_with_json(run_sigil: Sigil, words: tuple[str, ...], command: str) -> None:
+    ended = run_sigil("--json", *words)
+    assert (ended.code, ended.document["command"]) == (0, command)
+    assert ended.document["help"].startswith(f"Usage: {command} ")
+
+
+def test_help_of_everything_and_of_nothing_is_json_too(run_sigil: Sigil) -> None:
+    assert {"command": "keys create", "topic": "Registries and access", "help": "Make an access token."} in run_sigil(
+        "--json", "--help"
+    ).document["commands"]
+    assert run_sigil("--json").document == run_sigil("--json", "--help").document
+    assert run_sigil("--json", "frob", "--help").error["message"] == "No such command 'frob'."
+    assert run_sigil("--json", "keys").error["message"] == "sigil keys: which command?"
+
+
+def test_an_option_that_there_is_not_is_told_with_those_that_look_like_it(run_sigil: Sigil) -> None:
+    assert run_sigil("list", "--jsno").err.endswith("help: did you mean --json? sigil list --help\n")
+    assert "did you mean --limit?" in run_sigil("list", "--limti", "5").err
+    assert run_sigil("list", "--frob").err.endswith("help: sigil list --help\n")
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -71,7 +96,7 @@ def test_shared_options_may_stand_anywhere_before_the_double_dash() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("frob",), ("query",), ("query", "x", "--frob"), ("query", "x", "-n", "0"), ("list", "--url"), ("run", "a", "b", "c")]
+    "words", [("frob",), ("inspect",), ("query", "x", "--frob"), ("query", "x", "-n", "0"), ("list", "--url"), ("run", "a", "b", "c")]
 )
 def test_wrong_usage_ends_with_2(run_sigil: Sigil, words: tuple[str, ...]) -> None:
     ended = run_sigil(*words)
@@ -232,6 +257,13 @@ def test_the_first_start_shows_its_progress_on_stderr(run_sigil: Sigil, place: P
     assert run_sigil("remove", "greet", "--yes").code == 5
 
 
+def test_a_library_without_a_capability_is_a_wrong_setting(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in (place, place / "nowhere"):
+        monkeypatch.setenv("UNCAGED_LIBRARY", str(folder))
+        ended = run_sigil("list", "--json")
+        assert (ended.code, ended.out, ended.error["code"]) == (2, "", "ESETTING")
+
+
 @pytest.fixture
 def elsewhere(place: Path, compiled: Path, tmp_path: Path) -> Iterator[str]:
     """A registry behind HTTP whose token is `there`."""
@@ -254,7 +286,7 @@ def test_every_command_works_on_a_registry_elsewhere(run_sigil: Sigil, elsewhere
     assert there("list", "--json").document["items"][0]["capability"] == "greet"
     assert there("list", "--json").document["sandbox"]["cold"] >= 1
     assert there("list").err.startswith("sandbox: ")
-    assert [check["name"] for check in there("doctor", "--json").document["checks"]] == ["registry", "token"]
+    assert {"registry", "clock", "token"} <= {check["name"] for check in there("doctor", "--json").document["checks"]}
     assert there("run", "greet").code == 2
     assert there("run", "nothing").code == 3
     assert there("remove", "greet", "--yes").code == 0
@@ -271,7 +303,7 @@ def test_settings_may_name_the_registry_elsewhere(run_sigil: Sigil, elsewhere: s
     assert refused.code == 4
     assert "wrong or" not in refused.out + refused.err.replace("missing or wrong", "")
     doctor = run_sigil("doctor", "--json")
-    assert (doctor.code, [check["ok"] for check in doctor.document["checks"]]) == (1, [True, False])
+    assert (doctor.code, [check["name"] for check in doctor.document["checks"] if check["state"] == "fail"]) == (1, ["token"])
     monkeypatch.setenv("SIGIL_TOKEN", "there")
     assert run_sigil("list").code == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,7 @@ def test_remove_warns_of_those_that_call_it_and_takes_no_for_an_answer(shout: Si
     assert shout("deploy", "both").code == 0
 
     monkeypatch.setattr("sigil.cli.keeping.typer.confirm", lambda *_, **__: False)
-    monkeypatch.setattr("sigil.cli.keeping._somebody", lambda: True)
+    monkeypatch.setattr("sigil.cli.keeping.demand_somebody", lambda *_: None)
     declined = shout("remove", "shout")
     assert declined.code == 1
     assert declined.err == "both calls shout, and will fail without it\nerror: nothing was removed (EDECLINED)\n"
@@ -137,3 +138,16 @@ def test_a_folder_travels_as_a_flat_spec_with_the_same_digest(run_sigil: Sigil, 
     for manifest in shipped.glob("*/sigil.toml"):
         package = read_folder(manifest.parent)
         assert parse_flat(spec_of(package)).digest == package.digest
+
+
+def test_a_list_shows_as_many_as_are_wanted_and_those_that_say_a_text(shout: Sigil) -> None:
+    assert shout("deploy", "--name", "whisper", "--execute", "return 1", "--description", "Whisper a text.").code == 0
+    named: Callable[..., list[str]] = lambda *words: [  # noqa: E731
+        row["capability"] for row in shout("list", "--json", *words).document["items"]
+    ]
+    assert named() == ["shout", "whisper"]
+    assert named("WHISPER") == ["whisper"]
+    assert named("text whis") == ["whisper"]
+    assert named("-n", "1") == ["shout"]
+    assert shout("list", "--limit", "1").err == "1 of 2\n"
+    assert shout("list", "nothing like it").err == "nothing says 'nothing like it'\n"

@@ -18,6 +18,18 @@ def test_a_query_shows_what_is_relevant_and_nothing_else(shout: Sigil) -> None:
     assert shout("query", "quantum chromodynamics", "--json").document == {"items": [], "total": 0}
     item = shout("query", "shout", "--json").document["items"][0]
     assert (item["capability"], item["tool"]) == ("shout", "cap_shout")
+    assert {"schema", "tags", "examples", "score"} <= item.keys()
+
+
+def test_who_looks_around_sees_what_there_is(shout: Sigil) -> None:
+    for words in (("query",), ("query", "--explore"), ("query", "shout", "--explore")):
+        head, *rows = shout(*words).out.splitlines()
+        assert head.split() == ["capability", "score", "description"]
+        assert any(row.startswith("shout ") for row in rows)
+    item = next(row for row in shout("query", "--explore", "--json").document["items"] if row["capability"] == "shout")
+    assert item.keys() == {"capability", "tool", "description", "score"}
+    assert len(shout("query", "--explore", "-n", "1", "--json").document["items"]) == 1
+    assert shout("query", "quantum chromodynamics", "--explore").err == "nothing found\n"
 
 
 def test_arguments_come_as_json_from_a_file_from_stdin_or_one_by_one(shout: Sigil, place: Path) -> None:
@@ -27,6 +39,30 @@ def test_arguments_come_as_json_from_a_file_from_stdin_or_one_by_one(shout: Sigi
     assert shout("run", "shout", "-", stdin=b'{"text": "stdin"}').out == "STDIN\n"
     assert shout("run", "shout", "--arg", "text=a=b", "-a", "times=2").out == "A=BA=B\n"
     assert shout("run", "shout", '{"text": "a", "times": 3}', "--arg", "times=1").out == "A\n"
+
+
+def test_help_on_a_run_tells_what_the_capability_takes(shout: Sigil) -> None:
+    told = shout("run", "shout", "--help").out
+    assert told.startswith("Usage: sigil run ")
+    assert [line.split() for line in told.splitlines()[-2:]] == [["text=", "string", "required"], ["times=", "integer", "default", "1"]]
+    assert shout("run", "--json", "shout", "-h").document["input"]["required"] == ["text"]
+    assert "Input of" not in shout("run", "--help").out
+    missing = shout("run", "nothing", "--help")
+    assert (missing.code, missing.out.startswith("Usage: sigil run ")) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "help"),
+    [
+        (("run", "shout"), "`sigil run shout --help` shows it"),
+        (("run", "shout", "@nofile"), "the path of a file, as seen from here"),
+        (("deploy", "--execute", "@nofile"), "the path of a file, as seen from here"),
+        (("import", "nofile"), "check the name"),
+        (("run", "shout", "--arg", "text=\udcff"), "write it in UTF-8"),
+    ],
+)
+def test_input_that_is_not_there_is_told_with_where_it_is_to_be(shout: Sigil, words: tuple[str, ...], help: str) -> None:
+    assert help in shout(*words).err.splitlines()[-1]
 
 
 def test_a_repeated_argument_is_a_list(run_sigil: Sigil) -> None:

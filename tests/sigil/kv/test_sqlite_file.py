@@ -58,6 +58,32 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert "another program" in refused(path).message
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW endless AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c",
+        "CREATE TRIGGER grows AFTER INSERT ON item BEGIN SELECT 1; END",
+    ],
+)
+def test_a_file_that_brings_a_program_along_is_another_ones(path: Path, statement: str) -> None:
+    SqliteKV(path).close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(statement)
+        other.commit()
+    assert "another program" in refused(path).message
+
+
+def test_a_key_that_is_no_text_is_damage(path: Path) -> None:
+    store = SqliteKV(path)
+    store.put(Key("p", "s"), b"1")
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("UPDATE item SET sort = x'73ff'")
+        other.commit()
+    with pytest.raises(BackendError, match="it is damaged"):
+        store.scan("p")
+    store.close()
+
+
 def test_a_newer_schema_is_left_alone(path: Path) -> None:
     SqliteKV(path).close()
     with closing(sqlite3.connect(path)) as other:

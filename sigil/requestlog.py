@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from functions import log
 from sigil.errors import UsageError
 from sigil.protocol import Ref
 from sigil.tokens import ADMIN, PREFIX
@@ -25,11 +24,16 @@ _VERBS = ("deploy", "remove", "rollback", "yank", "publish", "export", "import",
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{0,39}", re.ASCII)
 
 
-class Told:
-    """An ASGI app, and the log of what it was asked."""
+Note = Callable[..., None]
+"""Takes the name of what happened, and the facts by name."""
 
-    def __init__(self, app: ASGIApp) -> None:
+
+class Told:
+    """An ASGI app, and the log of what it was asked, which goes to `note`."""
+
+    def __init__(self, app: ASGIApp, note: Note) -> None:
         self._app = app
+        self._note = note
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -43,7 +47,7 @@ class Told:
         try:
             await self._app(scope, receive, listening)
         finally:
-            _tell(scope, heard, (time.perf_counter() - began) * 1000)
+            _tell(self._note, scope, heard, (time.perf_counter() - began) * 1000)
         return None
 
 
@@ -70,19 +74,19 @@ class _Heard:
         return found if isinstance(found, dict) else {}
 
 
-def _tell(scope: Scope, heard: _Heard, took: float) -> None:
+def _tell(note: Note, scope: Scope, heard: _Heard, took: float) -> None:
     parts = str(scope["path"]).split("/", 2)[1:]
     route = parts[0] if parts[0] in _ROUTES else "other"
-    ended = {"status": heard.status, "ms": round(took, 1)}
+    ended = {"status": heard.status, "ms": round(took, 1), "request": heard.headers.get("x-request-id", "")}
     if heard.status in TURNED_AWAY:
         client = scope.get("client")
-        log.note("turned away", route=f"/{route}", **ended, **_code(heard), address=client[0] if client else "")
+        note("turned away", route=f"/{route}", **ended, **_code(heard), address=client[0] if client else "")
     elif route == "run":
         ran = {name: heard.headers[f"x-sigil-{name}"] for name in ("version", "digest") if f"x-sigil-{name}" in heard.headers}
-        log.note("run", capability=_name(parts[-1]), **ran, **ended, **_code(heard), token=_token(scope))
+        note("run", capability=_name(parts[-1]), **ran, **ended, **_code(heard), token=_token(scope))
     elif route == "_api" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
         verb = parts[-1].partition("/")[0]
-        log.note(verb if verb in _VERBS else "other", **_made(verb, heard), **ended, **_code(heard), token=_token(scope))
+        note(verb if verb in _VERBS else "other", **_made(verb, heard), **ended, **_code(heard), token=_token(scope))
 
 
 def _made(verb: str, heard: _Heard) -> Mapping[str, Any]:

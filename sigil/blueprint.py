@@ -1,0 +1,50 @@
+"""The JSON Schema of `sigil.toml`, made of the manifest itself: what editors complete and check while somebody writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sigil.langs import BINARY, SOURCES
+from sigil.manifest import Manifest
+from sigil.package import SECTIONS
+from sigil.protocol import Json
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_BUILD = ("lang",)
+_RENAMED = {"tests": "test"}
+
+
+def blueprint() -> dict[str, Json]:
+    """A schema of the whole file: a table for each section, and what each may hold."""
+    made = Manifest.model_json_schema(ref_template="#/$defs/{model}", mode="validation")
+    fields: dict[str, Any] = made["properties"]
+    sections = [section.strip("[]") for section in SECTIONS]
+    own = {name: field for name, field in fields.items() if _RENAMED.get(name, name) not in sections and name not in _BUILD}
+    return {
+        "$schema": DIALECT,
+        "title": "sigil.toml: what a capability says of itself",
+        "type": "object",
+        "required": ["capability"],
+        "additionalProperties": False,
+        "properties": {
+            "capability": {
+                "type": "object",
+                "required": [name for name in made["required"] if name in own],
+                "additionalProperties": False,
+                "properties": own,
+            },
+            "build": _build(fields),
+            **{section: fields[name] for section, name in _placed(fields, sections)},
+        },
+        "$defs": made.get("$defs", {}),
+    }
+
+
+def _placed(fields: dict[str, Any], sections: list[str]) -> list[tuple[str, str]]:
+    return [(_RENAMED.get(name, name), name) for name in fields if _RENAMED.get(name, name) in sections]
+
+
+def _build(fields: dict[str, Any]) -> dict[str, Json]:
+    usual = ", ".join(f"{SOURCES[lang]} for {lang}" for lang in SOURCES)
+    source = {"type": "string", "description": f"The file with the code (default: {usual}; {' and '.join(BINARY)} name a module)."}
+    return {"type": "object", "additionalProperties": False, "properties": {"lang": fields["lang"], "source": source}}

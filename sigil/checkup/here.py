@@ -1,0 +1,157 @@
+"""The registry in this process: its folder, its store, its token, its library."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from sigil.checkup.findings import Check, Unwise
+from sigil.errors import BackendError, SigilError, UsageError
+from sigil.kv import ABSENT, keys
+from sigil.settings import Settings, without_userinfo
+from sigil.wiring import admin_token, data_folder, library_folder, open_encoder, open_stores, sqlite_path
+
+LITTLE_BYTES, TOO_LITTLE_BYTES = 500 << 20, 20 << 20
+GUESSABLE = 20
+"""Characters of a token; the gate slows those who try shorter ones."""
+
+
+@runtime_checkable
+class Warns(Protocol):
+    """A store whose server can be set up in a way that loses data."""
+
+    def warnings(self) -> list[str]:
+        """What is unwise about it, a line each."""
+
+
+def registry(settings: Settings) -> Mapping[str, Check]:
+    """The checks of a registry in this process."""
+    checks = {"data folder": folder, "disk": disk, "store": store, "artifacts": artifacts, "token": token}
+    checks |= {"library": library, "search": search}
+    return {name: partial(check, settings) for name, check in checks.items()}
+
+
+def folder(settings: Settings) -> str:
+    """The data folder can be written, and others do not read in it."""
+    place = data_folder(settings)
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise UsageError("ESETTING", f"{place} cannot be written", suggestion=f"chmod u+rwx {place}, or set UNCAGED_DATA to another folder")
+    mode = stat.S_IMODE(place.stat().st_mode)
+    if mode & 0o022:
+        raise Unwise(f"{place} can be written by others", suggestion=f"chmod 700 {place}")
+    return str(place)
+
+
+def disk(settings: Settings) -> str:
+    """There is room where things are kept."""
+    path = sqlite_path(settings)
+    place = _standing(path.parent if path else data_folder(settings))
+    free = shutil.disk_usage(place).free
+    said = f"{free >> 20:,} MiB free at {place}"
+    if free < TOO_LITTLE_BYTES:
+        raise BackendError("EUNAVAILABLE", f"only {said}", suggestion="make room there, or set UNCAGED_DATA to another disk")
+    if free < LITTLE_BYTES:
+        raise Unwise(f"only {said}", suggestion="make room there")
+    return said
+
+
+def store(settings: Settings) -> str:
+    """The store answers, and takes what is written."""
+    kv = open_stores(settings).kv
+    probe = keys.probe()
+    kv.delete(probe)
+    written = kv.put(probe, b"probe", expect=ABSENT, ttl=60)
+    kv.delete(probe, expect=written)
+    unwise = kv.warnings() if isinstance(kv, Warns) else []
+    if unwise:
+        raise Unwise(f"it answers, but {'; '.join(unwise)}", suggestion="docs/deploy.md tells the settings that matter")
+    path = sqlite_path(settings)
+    if path and path.stat().st_mode & 0o022:
+        raise Unwise(f"{path} can be written by others", suggestion=f"chmod 600 {path}")
+    return f"{path or without_userinfo(settings.store)} reads and writes"
+
+
+def artifacts(settings: Settings) -> str:
+    """Large bodies can be written, and come back."""
+    kept = open_stores(settings).artifacts
+    if kept.get(kept.put(b"doctor")) != b"doctor":
+        raise BackendError("EDAMAGED", "what was written came back changed", suggestion="look at the disk, or at UNCAGED_ARTIFACTS")
+    return f"{settings.artifacts or 'beside or in the store'}: writes and reads"
+
+
+def token(settings: Settings) -> str:
+    """There is an admin token, and nobody else reads or guesses it."""
+    value = admin_token(settings)
+    path = settings.data_folder / "token"
+    if not settings.token:
+        return _token_file(path, value)
+    if len(value) < GUESSABLE:
+        raise Unwise(
+            f"UNCAGED_TOKEN has {len(value)} characters and could be guessed", suggestion="take one of 32 random characters or more"
+        )
+    return "set by UNCAGED_TOKEN"
+
+
+def _token_file(path: Path, value: str) -> str:
+    facts = path.stat()
+    if stat.S_IMODE(facts.st_mode) & 0o077:
+        raise BackendError(
+            "EUNSAFE", f"{path} can be read by others", suggestion=f"chmod 600 {path}; if somebody may have read it, remove it"
+        )
+    if facts.st_uid != os.geteuid():
+        raise BackendError("EUNSAFE", f"{path} is somebody else's", suggestion="remove it; the next start makes another one")
+    if len(value) < GUESSABLE:
+        raise BackendError("EUNSAFE", f"{path} holds no token", suggestion="remove it; the next start makes another one")
+    return f"in {path}, for its owner alone"
+
+
+def library(settings: Settings) -> str:
+    """Every capability that the registry starts with can be read, and stands in the store."""
+    from sigil.library import packages
+    from sigil.protocol import LIBRARY
+
+    place = library_folder(settings)
+    if place is None:
+        return "none wanted"
+    shelf = packages(place)
+    from sigil.catalog import Catalog
+
+    catalog = Catalog(open_stores(settings).kv)
+    stand = sum(catalog.active(LIBRARY, package.manifest.name) is not None for package in shelf)
+    missing = len(shelf) - stand
+    return f"{len(shelf)} capabilities in {place}" + (f"; {missing} of them are deployed at the next start" if missing else "")
+
+
+def search(settings: Settings) -> str:
+    """What tells the meaning of a query works, where that is asked for."""
+    encoder = open_encoder(settings)
+    if encoder is None:
+        return "finds by words"
+    encoder.encode(["doctor"])
+    return f"finds by meaning as well, with {encoder.name}"
+
+
+def kept(settings: Settings) -> str:
+    """The files of `sigil login` can be used."""
+    from sigil.credentials import Credentials
+    from sigil.profiles import Profiles
+
+    try:
+        Credentials(settings.credentials).token("http://127.0.0.1")
+        book = Profiles(settings.profiles).book()
+    except SigilError as problem:
+        raise UsageError(problem.code, problem.message, suggestion=problem.suggestion) from None
+    names = ", ".join(book.profiles) or "no profiles"
+    return f"{names}{f'; commands use {book.usual}' if book.usual else ''}"
+
+
+def _standing(place: Path) -> Path:
+    """The nearest folder that is there."""
+    while not place.exists() and place.parent != place:
+        place = place.parent
+    return place

@@ -1,0 +1,35 @@
+"""`--timeout`: a command that takes longer ends as Ctrl-C would end it, and with another code."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Deadline:
+    """When a command has to end. `seconds` 0: never."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.over = False
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Raises `KeyboardInterrupt` in the main thread once the time is over, so that everything that tidies up after Ctrl-C does."""
+        if not self.seconds or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, self._end)
+        signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.over = True
+        raise KeyboardInterrupt

@@ -1,0 +1,136 @@
+"""A capability in one line: the options of `sigil deploy --execute`, as the flat form that a registry takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sigil.cli.values import text_of
+from sigil.errors import UsageError
+
+if TYPE_CHECKING:
+    from sigil.protocol import Json
+
+ALONE = ("kv", "clock", "random", "log")
+WITH_TARGET = {"http": "http", "secret": "secrets", "call": "call"}
+
+
+class Lifetime(StrEnum):
+    """How long a capability stays."""
+
+    persistent = "persistent"
+    normal = "normal"
+    ephemeral = "ephemeral"
+
+
+Texts = list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A capability given in one line."""
+
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Its name (default: t- and six digits).")] = None
+    execute: Annotated[str | None, typer.Option("--execute", metavar="JS|@FILE|-", help="The body of `async (input, env) => {…}`.")] = None
+    schema: Annotated[str | None, typer.Option("--schema", metavar="JSON|@FILE", help="The input's JSON Schema.")] = None
+    description: Annotated[str | None, typer.Option("--description", metavar="TEXT", help="What it does, in one sentence.")] = None
+    tag: Annotated[Texts, typer.Option("--tag", metavar="WORD", help="A tag; may be repeated.")] = None
+    alias: Annotated[Texts, typer.Option("--alias", metavar="WORDS", help="Another name to be found by; may be repeated.")] = None
+    example: Annotated[Texts, typer.Option("--example", metavar="TEXT", help="What a user would say; may be repeated.")] = None
+    type: Annotated[Lifetime | None, typer.Option("--type", help="How long it stays (default: normal).")] = None
+    output_schema: Annotated[
+        str | None, typer.Option("--output-schema", metavar="JSON|@FILE", help="What it answers, as a JSON Schema.")
+    ] = None
+    permission: Annotated[
+        Texts,
+        typer.Option(
+            "--permission", metavar="WHAT", help="kv, clock, random, log, http:GET HOST/, secret:NAME@HOST or call:NAME; may be repeated."
+        ),
+    ] = None
+    requires: Annotated[
+        Texts, typer.Option("--requires", metavar="NAME", help="A capability that it cannot do without; may be repeated.")
+    ] = None
+    test: Annotated[
+        Texts,
+        typer.Option("--test", metavar="INPUT=OUTPUT", help="""A golden test, such as '{"n": 1}=2'; or one as JSON. May be repeated."""),
+    ] = None
+    public: Annotated[bool, typer.Option("--public", help="Let every namespace run it.")] = False
+    idempotent: Annotated[bool, typer.Option("--idempotent", help="A call whose answer was lost may run again.")] = False
+    ttl: Annotated[int | None, typer.Option("--ttl", metavar="SECONDS", help="For ephemeral ones (default: 3600).")] = None
+
+    def spec(self) -> dict[str, Json]:
+        """The flat form that a registry takes."""
+        from sigil.wire import read_object
+
+        fields = {
+            "name": self.name,
+            "execute": text_of(self.execute or ""),
+            "schema": read_object(text_of(self.schema), source="--schema") if self.schema else None,
+            "description": self.description,
+            "tags": self.tag,
+            "aliases": self.alias,
+            "examples": self.example,
+            "type": self.type.value if self.type else None,
+            "ttl": self.ttl,
+            "output_schema": read_object(text_of(self.output_schema), source="--output-schema") if self.output_schema else None,
+            "permissions": _permissions(self.permission or ()) or None,
+            "requires": self.requires,
+            "tests": [_test(text) for text in self.test] if self.test else None,
+            "public": self.public or None,
+            "idempotent": self.idempotent or None,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+NOTHING = Inline()
+
+
+def _permissions(texts: Sequence[str]) -> dict[str, Json]:
+    """The permissions as a manifest has them, from the words by which `sigil grants` names them."""
+    asked: dict[str, Any] = {}
+    for text in texts:
+        kind, colon, target = text.partition(":")
+        if text in ALONE:
+            asked[text] = True
+        elif colon and target and kind in WITH_TARGET:
+            asked.setdefault(WITH_TARGET[kind], []).append(target)
+        else:
+            forms = "kv, clock, random, log, http:GET api.example.com/v1/, secret:API_KEY@api.example.com or call:hash"
+            raise UsageError("EUSAGE", f"--permission {text!r} is none", suggestion=f"one of {forms}")
+    return asked
+
+
+def _test(text: str) -> Json:
+    """`INPUT=OUTPUT` (an output that is no JSON is a string), or a whole test as JSON."""
+    from sigil.strict import loads
+    from sigil.wire import read_object
+
+    given = text_of(text) if text.startswith("@") else text
+    try:
+        _, end = json.JSONDecoder().raw_decode(given)
+    except (ValueError, RecursionError):
+        raise _odd(text) from None
+    rest = given[end:].strip()
+    if not rest:
+        whole = read_object(given, source="--test")
+        if "input" not in whole:
+            raise _odd(text)
+        return whole
+    if not rest.startswith("="):
+        raise _odd(text)
+    output = rest[1:].strip()
+    try:
+        wanted = loads(output)
+    except UsageError:
+        wanted = output
+    return {"input": read_object(given[:end], source="--test"), "output": wanted}
+
+
+def _odd(text: str) -> UsageError:
+    whole = """such as '{"n": 1}=2', or '{"input": {"n": "x"}, "error": "EINVAL"}'"""
+    return UsageError("EUSAGE", f"--test {text!r} is no test", suggestion=whole)

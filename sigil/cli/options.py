@@ -1,0 +1,72 @@
+"""The options that every command takes, wherever they stand on its line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sigil.cli.names import profile_names
+
+FLAGS = ("--json", "--quiet", "-q", "--verbose", "-v", "--no-color", "--yes", "-y")
+TIMEOUT_MOST = 86_400.0
+VALUES = ("--url", "--token", "--profile", "--timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What holds for a whole command."""
+
+    url: Annotated[str, typer.Option("--url", metavar="URL", help="A remote registry (default: SIGIL_URL, else in this process).")] = ""
+    token: Annotated[str, typer.Option("--token", metavar="TOKEN", help="Its bearer token (default: SIGIL_TOKEN).")] = ""
+    profile: Annotated[
+        str,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="A registry and its token by name; `here` is this process (SIGIL_PROFILE).",
+            autocompletion=profile_names,
+        ),
+    ] = ""
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", min=0.001, max=TIMEOUT_MOST, help="Give up after so long.")
+    ] = None
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
+    json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON document on stdout.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say on stderr which registry is asked, and what.")] = False
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours (NO_COLOR does the same).")] = False
+
+
+ALONE = Options()
+
+
+def hoisted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options that every command shares, wherever they stand before `--`, and what remains."""
+    options: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word in FLAGS or word.startswith(tuple(f"{name}=" for name in VALUES)):
+            options.append(word)
+        elif word in VALUES:
+            options += [word, *([value] if (value := next(words, None)) is not None else [])]
+        else:
+            rest.append(word)
+    return options, rest
+
+
+def timeout(options: Sequence[str]) -> float:
+    """The seconds of `--timeout`, the last of several; 0 without one, or for one that cannot be, which the command line is refused for."""
+    pairs = zip(options, [*options[1:], ""], strict=False)
+    given = [value for name, value in pairs if name == "--timeout"]
+    given += [word.partition("=")[2] for word in options if word.startswith("--timeout=")]
+    try:
+        wanted = float(given[-1]) if given else 0.0
+    except ValueError:
+        return 0.0
+    return wanted if 0 < wanted <= TIMEOUT_MOST else 0.0

@@ -1,0 +1,54 @@
+"""What a route of the HTTP API is: what it asks of a token, what it takes and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from fastapi import Response
+
+from sigil.bodies import REF
+from sigil.protocol import Json
+
+BODY_BYTES = 1 << 20
+
+Schema = Mapping[str, Json]
+
+
+class Right(Enum):
+    """What a route asks of a token."""
+
+    NONE = auto()
+    """No token: what it tells is the same for everybody."""
+    PERHAPS = auto()
+    """None either, but a deploy token or the admin's is told more."""
+    USE = auto()
+    """Any token; what it reaches is the registry's matter."""
+    WORK = auto()
+    """A deploy token or the admin's."""
+    KEEP = auto()
+    """The admin token alone."""
+
+
+class Route(NamedTuple):
+    """One method of one path.
+
+    `gives`: the shape of each good answer by its status, a type of `sigil.shapes` or several. `takes`: the shape of the body. `ref`:
+    what may stand for `{ref}` in the path. `query`: the parameters, each with its JSON Schema; one whose name is `*` stands for all
+    others. `most`: bytes of the body. `fails`: statuses of failures beyond those that its right and its body bring along. `kept`: the
+    answer has an ETag, and whoever knows it already is told so.
+    """
+
+    method: str
+    path: str
+    action: Callable[..., Response]
+    right: Right
+    gives: Mapping[int, Any]
+    takes: Any = None
+    ref: Schema = REF
+    query: Mapping[str, Schema] = MappingProxyType({})
+    most: int = BODY_BYTES
+    fails: tuple[int, ...] = ()
+    kept: bool = False

@@ -1,0 +1,118 @@
+"""The table of the HTTP API's routes. The server and the description of the API are both made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sigil import bodies, desk, fronts, rows, shapes, verbs
+from sigil.asks import LIMIT_MOST, PAGE_MOST
+from sigil.bodies import NAME
+from sigil.mcp import door
+from sigil.protocol import NAME_LIMIT
+from sigil.route import Right, Route, Schema
+
+DEPLOY_BYTES, BUNDLE_BYTES = 4 << 20, 32 << 20
+
+KEY: Schema = {"type": "string", "description": "its id, or its name where only one has it", "required": True}
+NUMBER = "[1-9][0-9]{0,7}"
+SECRET: Schema = {"type": "string", "pattern": "^[A-Z][A-Z0-9_]{0,62}$", "description": "a secret's name"}
+
+
+def _number(least: int, most: int, default: int | None, what: str) -> Schema:
+    return {"type": "integer", "minimum": least, "maximum": most, "description": what, **({} if default is None else {"default": default})}
+
+
+def _flag(what: str) -> Schema:
+    return {"type": "string", "enum": ["0", "1"], "default": "0", "description": what}
+
+
+def _after(place: str) -> Schema:
+    return {"type": "string", "pattern": f"^({place})?$", "description": "the `next` of the page before; without it the list begins"}
+
+
+def _pages(after: str, most: int = PAGE_MOST, default: int = PAGE_MOST) -> dict[str, Schema]:
+    return {"limit": _number(1, most, default, "rows of a page"), "after": _after(after)}
+
+
+LIST_PLACE = "[0-3]:[a-z][a-z0-9]*(-[a-z0-9]+)*"
+GRANT_PLACE = "[0-9]:[a-z][a-z0-9]*(-[a-z0-9]+)*:sha256:[0-9a-f]{1,128}:(waits|stands)(:[A-Za-z0-9_.~:@+=%-]{1,2000})?"
+_FIND: Mapping[str, Schema] = {
+    "q": {"type": "string", "description": "what it shall do, in anybody's words; the first 2,000 characters count"},
+    "mode": {"type": "string", "enum": ["find", "explore"], "description": "`find` with `q` and `explore` without, unless it is given"},
+    "limit": _number(1, LIMIT_MOST, None, f"at most so many; {verbs.FIND_LIMIT} to find, {verbs.EXPLORE_LIMIT} to explore"),
+}
+_INSPECT: Mapping[str, Schema] = {
+    "view": {"type": "string", "enum": ["all", "interface"], "default": "all", "description": "`interface`: what no call changes"}
+}
+_LIST = _pages(LIST_PLACE)
+_LIST["after"] = {**_LIST["after"], "maxLength": 2 + NAME_LIMIT}
+_REMOVE: Mapping[str, Schema] = {"name": {**NAME, "required": True}}
+_DIFF: Mapping[str, Schema] = {
+    "from": _number(1, 10**8, None, "the older version; the one before `to` unless it is given"),
+    "to": _number(1, 10**8, None, "the newer version; the active one unless it is given"),
+}
+_IMPORT: Mapping[str, Schema] = {
+    "public": _flag("1: what was public stays public"),
+    "replace": _flag("1: over what keeps something here"),
+}
+_AUDIT: Mapping[str, Schema] = {
+    "namespace": {"type": "string", "maxLength": 500, "description": "the token's own unless it is given"},
+    "verify": _flag("1: whether the chain holds, instead of its entries"),
+    "limit": _number(1, PAGE_MOST, 100, "entries of a page"),
+    "after": {**_after("[0-9]{1,12}"), "description": "entries beyond this number, oldest first; without it the last ones"},
+}
+_ARGUMENTS: Mapping[str, Schema] = {"*": {"type": "object", "description": "an argument each; a repeated one is a list"}}
+
+_DEPLOYED = {201: shapes.Deployed, 200: shapes.Deployed}
+_IMPORTED = {201: rows.Imported, 200: rows.Imported}
+_INSPECTED = {200: (shapes.Detail, shapes.Interface)}
+_MCP = {200: shapes.MESSAGE, 202: None, 400: shapes.MESSAGE, 404: shapes.MESSAGE}
+_RUN, _RUNS = "/run/{ref:path}", {200: shapes.ANYTHING}
+
+OPEN: tuple[Route, ...] = (
+    Route("GET", "/health", fronts.health, Right.NONE, {200: shapes.Health}),
+    Route("GET", "/_health", fronts.wellbeing, Right.PERHAPS, {200: (rows.Wellbeing, shapes.Health)}),
+    Route("GET", "/_api/openapi.json", fronts.document, Right.NONE, {200: shapes.DOCUMENT}, kept=True),
+    Route("GET", "/_api/docs", fronts.docs, Right.NONE, {200: shapes.PAGE}, kept=True),
+)
+GUARDED: tuple[Route, ...] = (
+    Route("POST", "/_api/deploy", verbs.deploy, Right.WORK, _DEPLOYED, shapes.SPEC, most=DEPLOY_BYTES, fails=(409, 422)),
+    Route("DELETE", "/_api/remove", verbs.remove, Right.KEEP, {200: shapes.Removed}, query=_REMOVE, fails=(404,)),
+    Route("GET", "/_api/query", verbs.query, Right.USE, {200: (shapes.Found, shapes.Explored)}, query=_FIND, kept=True),
+    Route("GET", "/_api/inspect/{ref:path}", verbs.inspect, Right.USE, _INSPECTED, query=_INSPECT, kept=True),
+    Route("GET", "/_api/list", verbs.everything, Right.USE, {200: shapes.Listed}, query=_LIST, kept=True),
+    Route("GET", _RUN, verbs.run, Right.USE, _RUNS, query=_ARGUMENTS, fails=(424,)),
+    Route("POST", _RUN, verbs.run, Right.USE, _RUNS, shapes.ARGUMENTS, query=_ARGUMENTS, fails=(424,)),
+    Route("GET", "/_api/versions/{ref}", desk.versions, Right.WORK, {200: rows.Versions}, ref=NAME, query=_pages(NUMBER), kept=True),
+    Route("GET", "/_api/diff/{ref}", desk.diff, Right.WORK, {200: rows.Differences}, ref=NAME, query=_DIFF, kept=True),
+    Route("POST", "/_api/rollback", desk.rollback, Right.KEEP, {200: rows.Changed}, bodies.Rollback, fails=(404, 409)),
+    Route("POST", "/_api/yank", desk.yank, Right.KEEP, {200: rows.Changed}, bodies.Yank, fails=(404, 409)),
+    Route("POST", "/_api/publish", desk.publish, Right.KEEP, _DEPLOYED, bodies.Publish, fails=(404, 409, 422)),
+    Route("POST", "/_api/export", desk.export, Right.WORK, {200: shapes.BUNDLE}, bodies.Export, fails=(404,)),
+    Route(
+        "POST",
+        "/_api/import",
+        desk.import_bundle,
+        Right.KEEP,
+        _IMPORTED,
+        shapes.BUNDLE,
+        query=_IMPORT,
+        most=BUNDLE_BYTES,
+        fails=(404, 409, 422),
+    ),
+    Route("GET", "/_api/grants", desk.grants, Right.KEEP, {200: rows.Grants}, query=_pages(GRANT_PLACE)),
+    Route("GET", "/_api/grants/{ref:path}", desk.asked, Right.KEEP, {200: rows.Asked}),
+    Route("POST", "/_api/grant", desk.grant, Right.KEEP, {200: rows.Asked}, bodies.Grant, fails=(404, 409)),
+    Route("POST", "/_api/revoke", desk.revoke, Right.KEEP, {200: rows.Revoked}, bodies.Revoke, fails=(404, 409)),
+    Route("POST", "/_api/mcp/tools", desk.mcp_tools, Right.KEEP, {200: rows.ServerTools}, bodies.Tools, fails=(404, 424)),
+    Route("GET", "/_api/secrets", desk.secrets, Right.KEEP, {200: rows.Secrets}, query=_pages("[A-Z][A-Z0-9_]{0,62}")),
+    Route("PUT", "/_api/secrets/{ref}", desk.set_secret, Right.KEEP, {200: rows.Kept}, bodies.Secret, ref=SECRET),
+    Route("DELETE", "/_api/secrets/{ref}", desk.remove_secret, Right.KEEP, {200: shapes.Removed}, ref=SECRET),
+    Route("GET", "/_api/keys", desk.keys, Right.KEEP, {200: rows.Keys}, query=_pages("[0-9a-f]{12}")),
+    Route("POST", "/_api/keys", desk.create_key, Right.KEEP, {201: rows.NewKey}, bodies.Key),
+    Route("DELETE", "/_api/keys", desk.revoke_key, Right.KEEP, {200: rows.Holder}, query={"id": KEY}, fails=(404,)),
+    Route("GET", "/_api/audit", desk.audit, Right.KEEP, {200: (rows.Audit, rows.Verdict)}, query=_AUDIT),
+    Route("GET", "/_api/whoami", desk.whoami, Right.USE, {200: rows.Holder}),
+    Route("GET", "/_api/status", desk.status, Right.WORK, {200: rows.Status}),
+    Route("POST", "/mcp", door.serve, Right.USE, _MCP, shapes.MESSAGE),
+)

@@ -1,0 +1,77 @@
+"""An HTTP server on one address: it listens, serves until it is told to stop, and drains."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from sigil.errors import BackendError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The door at an address; `BackendError` when there can be none."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        door = socket.create_server((host, port), family=family, reuse_port=False)
+    except (OSError, OverflowError, UnicodeError) as problem:
+        raise BackendError("EUNAVAILABLE", f"cannot listen on {host}:{port}: {problem}", suggestion=_other(problem)) from None
+    door.set_inheritable(False)
+    return door
+
+
+def _other(problem: Exception) -> str:
+    wrong = isinstance(problem, socket.gaierror | UnicodeError) or getattr(problem, "errno", 0) == errno.EADDRNOTAVAIL
+    return "--host is an address of this machine, such as 127.0.0.1 or 0.0.0.0" if wrong else "choose another --port"
+
+
+def url_of(door: socket.socket) -> str:
+    """The address of a door, as a browser takes it."""
+    host, port = door.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def public(door: socket.socket) -> bool:
+    """Whether others than this machine reach it."""
+    return not ipaddress.ip_address(door.getsockname()[0]).is_loopback
+
+
+def unsaid() -> None:
+    """Nobody waits to hear that it is served."""
+
+
+def serve(app: ASGIApp, door: socket.socket, grace: int, greet: Callable[[], None] = unsaid) -> int:
+    """Serve until SIGTERM or Ctrl-C, then let the requests at work end, for `grace` seconds at most; the number of the first signal.
+
+    `greet` is called once a signal ends it in this way, and before anything is answered.
+    """
+    logging.getLogger("uvicorn.error").addFilter(_no_cut)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace))
+    told: list[int] = []
+
+    def tell(number: int, _: object) -> None:
+        told.append(number)
+        server.should_exit = True
+
+    for number in SIGNALS:  # before uvicorn's own are there; those drain first, then hand the signal on to these
+        signal.signal(number, tell)
+    greet()
+    server.run(sockets=[door])
+    return told[0] if told else 0
+
+
+def _no_cut(record: logging.LogRecord) -> bool:
+    """A request that was cut off at the end is no mistake of anybody's."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

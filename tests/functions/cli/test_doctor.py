@@ -1,0 +1,104 @@
+"""`uncaged doctor`, completion and version: the shape that `sigil` has, with what the agent needs beside it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.cli import checkup
+from functions.cli.commands import _ended
+from sigil.cli.printing import Printer
+from tests.fakes.bot_api import TOKEN, BotApi
+from tests.fakes.model import ScriptedModel, say
+
+Examined = dict[str, dict[str, str]]
+Doctor = Callable[[], tuple[int, Examined]]
+
+
+@pytest.fixture
+def bot() -> Iterator[BotApi]:
+    with BotApi() as api:
+        yield api
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, compiled: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """Runs the doctor over an empty data folder: its exit code, and each check by name."""
+    compiled.mkdir(exist_ok=True)
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    for name, value in {"UNCAGED_DATA": str(tmp_path), "UNCAGED_LIBRARY": "none", "XDG_CONFIG_HOME": str(tmp_path / "config")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+    def run() -> tuple[int, Examined]:
+        code = checkup.run(Printer(json=True))
+        document = json.loads(capsysbinary.readouterr().out)
+        assert document["ok"] is (code == 0)
+        assert {"set", "meaning", "name", "value"} == set(document["settings"][0])
+        return code, {check["name"]: check for check in document["checks"]}
+
+    return run
+
+
+def states(found: Examined) -> dict[str, str]:
+    return {name: check["state"] for name, check in found.items()}
+
+
+def test_it_looks_at_what_sigil_does_and_at_the_agent(doctor: Doctor, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    model.then(say("ok"))
+    monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
+    code, found = doctor()
+    assert (code, set(states(found).values())) == (0, {"ok"})
+    assert {"engine", "runners", "store", "token", "library", "queue", "model", "platforms", "owners"} <= found.keys()
+
+
+def test_no_model_is_a_warning_and_one_that_is_away_a_failure(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, found = doctor()
+    assert (code, found["model"]["state"]) == (0, "warn")
+    assert "UNCAGED_LLM_KEY" in found["model"]["mend"]
+    monkeypatch.setenv("UNCAGED_LLM_URL", "http://127.0.0.1:9")
+    code, found = doctor()
+    assert (code, found["model"]["state"]) == (1, "fail")
+    assert "UNCAGED_LLM_URL" in found["model"]["mend"]
+
+
+def test_a_platform_is_asked_for_its_bot_and_its_webhook(doctor: Doctor, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"TELEGRAM_API": bot.url, "TELEGRAM_TOKEN": TOKEN, "TELEGRAM_SECRET": "hush-hush_42"}.items():
+        monkeypatch.setenv(name, value)
+    _, found = doctor()
+    assert found["platforms"]["state"] == "warn"
+    assert found["platforms"]["mend"].startswith("uncaged channel set telegram")
+    bot.webhook = {"url": "https://bot.example.com/webhook/telegram"}
+    _, found = doctor()
+    assert found["platforms"]["found"] == "telegram knows its bot @sigil_bot, its webhook works"
+    bot.delivery = {"last_error_message": "Connection refused", "last_error_date": 1_780_000_000, "pending_update_count": 3}
+    code, found = doctor()
+    assert (code, found["platforms"]["state"]) == (1, "fail")
+    assert "Connection refused" in found["platforms"]["found"]
+    monkeypatch.setenv("TELEGRAM_TOKEN", "4:wrong")
+    code, found = doctor()
+    assert (code, found["platforms"]["state"]) == (1, "fail")
+
+
+def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGIL_URL", "http://127.0.0.1:9")
+    code, found = doctor()
+    assert code == 1
+    assert {name: found[name]["state"] for name in ("registry", "store", "disk")} == {"registry": "fail", "store": "ok", "disk": "ok"}
+    assert "engine" not in found
+
+
+def told(words: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> Any:
+    assert _ended(words, Printer(json="--json" in words)) == 0
+    return json.loads(capsysbinary.readouterr().out)
+
+
+def test_completion_and_version_are_json_too(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    assert set(told(["version", "--json"], capsysbinary)) == {"version"}
+    assert "_UNCAGED_COMPLETE" in told(["completion", "bash", "--json"], capsysbinary)["script"]

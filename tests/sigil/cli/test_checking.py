@@ -1,0 +1,125 @@
+"""`sigil check`: what could be better, though it may be deployed so."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sigil.cli.lint import lint
+from sigil.compile.javascript import plugin
+from sigil.package import Package, parse_flat, read_folder
+from tests.sigil.cli.conftest import Sigil
+from tests.sigil.cli.processes import PATIENCE, started
+
+GOOD = {
+    "name": "a",
+    "description": "Add two numbers.",
+    "examples": ["one and one"],
+    "schema": {"properties": {"n": {"type": "number", "description": "A number."}}},
+    "tests": [{"input": {}, "output": 1}],
+    "execute": "return 1",
+}
+LIBRARY = sorted((Path(__file__).parents[3] / "capabilities").glob("*/sigil.toml"))
+
+
+def advice(**changed: object) -> set[str]:
+    package = parse_flat({**GOOD, **changed})  # type: ignore[dict-item]
+    return {one.field for one in lint(package, plugin(package.code.decode()))}
+
+
+def test_a_good_one_hears_nothing() -> None:
+    assert advice() == set()
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"description": "Adds."}, "description"),
+        ({"examples": []}, "examples"),
+        ({"tests": []}, "test"),
+        ({"tests": [{"input": {}, "error": "EINVAL"}]}, "test"),
+        ({"schema": {"properties": {"n": {"type": "number"}}}}, "input.n"),
+        ({"schema": {"properties": {"n": {"description": "Anything."}}}}, "input.n"),
+        ({"schema": {"properties": {}, "required": ["m"]}}, "input.required"),
+        ({"permissions": {"kv": True}}, "permissions.kv"),
+        ({"permissions": {"http": ["GET a.example/"]}, "execute": "// fetch(\nreturn 'fetch()'"}, "permissions.http"),
+        ({"execute": "return fetch('https://a.example/')"}, "permissions.http"),
+        ({"execute": "return Date.now()"}, "permissions.clock"),
+        ({"execute": "return new Date()"}, "permissions.clock"),
+        ({"execute": "return `${Math.random()}`"}, "permissions.random"),
+        ({"execute": "console.log(1); return 1"}, "permissions.log"),
+        ({"execute": "return env.call('b', {})"}, "permissions.call"),
+        ({"permissions": {"secrets": ["K@a.example"]}}, "permissions.secrets"),
+        ({"idempotent": True}, "idempotent"),
+    ],
+)
+def test_each_of_these_is_told(changed: dict[str, object], field: str) -> None:
+    assert field in advice(**changed)
+
+
+@pytest.mark.parametrize("code", ["return new Date(0).toISOString()", "return 'Date.now()'", "/* Math.random() */ return 1"])
+def test_what_needs_no_permission_is_not_taken_for_it(code: str) -> None:
+    assert advice(execute=code) == set()
+
+
+def test_a_module_that_imports_nothing_can_use_nothing() -> None:
+    wat = Package(parse_flat({**GOOD, "permissions": {"kv": True}}).manifest.model_copy(update={"lang": "wat"}), b"(module)")
+    assert {one.field for one in lint(wat, b"\0asm")} == {"permissions.kv"}
+    assert {one.field for one in lint(wat, b"\0asm..\x05sigil\x04call..")} == set()
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.parent.name)
+def test_the_library_asks_for_what_its_code_uses(path: Path) -> None:
+    package = read_folder(path.parent)
+    if package.manifest.lang == "js":
+        assert not [one for one in lint(package, b"") if one.field.startswith("permissions")]
+
+
+@pytest.mark.parametrize("command", ["check", "test", "deploy", "build"])
+def test_a_manifest_that_is_no_file_is_not_read(run_sigil: Sigil, place: Path, command: str) -> None:
+    (place / "sigil.toml").symlink_to("/dev/null")
+    ended = run_sigil(command, ".", "--json")
+    assert (ended.code, ended.error["code"], ended.error["message"]) == (3, "ENOENT", "cannot read sigil.toml: it is no file")
+
+
+def test_nobody_waits_for_a_pipe_in_a_folder(place: Path) -> None:
+    os.mkfifo(place / "sigil.toml")
+    assert b"cannot read sigil.toml: it is no file" in _told("check", ".")
+    assert b"runners" in _told("doctor")
+    os.mkfifo(place / "uncaged.toml")
+    assert b"uncaged.toml: it is no file" in _told("list")
+
+
+def _told(*words: str) -> bytes:
+    """What the command says on both streams; a failure when it does not end."""
+    process = started(*words)
+    try:
+        return b"".join(process.communicate(timeout=PATIENCE))
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a = " + "[" * 3_000, "a = " + "{a = " * 3_000, ".".join(["a"] * 200_000) + " = 1", '"a.b"."' + '"."'.join("b" * 99) + '" = 1'],
+    ids=["lists", "tables", "parts", "quoted"],
+)
+def test_a_manifest_that_is_made_to_hurt_is_told_as_wrong_at_once(run_sigil: Sigil, place: Path, line: str) -> None:
+    (place / "sigil.toml").write_text(f'[capability]\nname = "a"\n{line}\n')
+    ended = run_sigil("check", ".", "--json")
+    assert (ended.code, ended.error["code"]) == (2, "EMANIFEST")
+    assert ended.error["suggestion"] == "mend it: it has to be TOML (toml.io)"
+
+
+def test_the_command_tells_it_and_strict_ends_with_1(run_sigil: Sigil, place: Path) -> None:
+    run_sigil("init", "greet")
+    assert run_sigil("check", "greet", "--strict").code == 0
+    (place / "greet" / "main.js").write_text("return Date.now()")
+    ended = run_sigil("check", "greet")
+    assert ended.code == 0
+    assert "permissions.clock: " in ended.out
+    strict = run_sigil("check", "greet", "--strict", "--json")
+    assert (strict.code, strict.document["advice"][0]["field"]) == (1, "permissions.clock")

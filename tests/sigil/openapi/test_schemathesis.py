@@ -1,0 +1,36 @@
+"""What schemathesis makes of the description, sent to a live registry: no mistake of the server, and nothing that is not described."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import ROOT
+from tests.sigil.openapi.conftest import Stage
+
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+TOKENS = {
+    "admin": ["--phases", "examples,fuzzing,stateful"],
+    # what the headers say of the caller is believed of the admin token alone, so that of another nothing in them is wrong
+    "deploy": ["--phases", "fuzzing", "--exclude-checks", "negative_data_rejection"],
+    "invoke": ["--phases", "fuzzing", "--exclude-checks", "negative_data_rejection"],
+}
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_whatever_is_sent_is_answered_as_described(stage: Stage, tools: Path, token: str, tmp_path: Path) -> None:
+    command = [tools / "schemathesis", "--config-file", CONFIG, "run", f"{stage.url}/_api/openapi.json"]
+    options = ["-H", f"Authorization: Bearer {stage.tokens[token]}", "-n", "4", "--seed", "1", "--no-shrink", "--warnings", "off"]
+    place = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    done = subprocess.run(
+        [*command, *options, *TOKENS[token]], cwd=tmp_path, env=place, capture_output=True, text=True, timeout=300, check=False
+    )
+
+    assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]
+    sent = re.search(r"(\d+) generated, \1 passed", done.stdout)
+    assert sent, done.stdout[-2_000:]
+    assert int(sent[1]) > 100
