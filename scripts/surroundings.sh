@@ -12,11 +12,11 @@ settle_caches() {
   fi
 }
 
-# The packages' downloads trust what the machine trusts, as pip's do, where it has a list of certificates.
+# The packages' downloads trust what the machine trusts, as pip's do, where it has a list of certificates. Node has its own list, and adds this one.
 settle_certificates() {
   local list
   for list in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem; do
-    if [ -f $list ]; then export UV_SYSTEM_CERTS=1; fi
+    if [ -f $list ]; then export UV_SYSTEM_CERTS=1 NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-$list}; fi
   done
 }
 

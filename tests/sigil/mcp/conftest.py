@@ -81,7 +81,13 @@ def grounds(sandbox: Sandbox) -> Iterator[Callable[..., Ground]]:
         def opened(web: Callable[[], Line] | None = None, servers: Servers | None = None) -> Ground:
             here = servers or Servers({"PATH": os.environ["PATH"], "HOME": "/"})
             line = web or (lambda: open_line(loopback=True))
-            registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, web=line, servers=here)
+
+            def network() -> Line:
+                made = line()
+                stack.callback(made.close)
+                return made
+
+            registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, web=network, servers=here)
             stack.callback(here.close)
             return Ground(registry)
 
