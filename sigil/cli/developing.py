@@ -79,6 +79,7 @@ def _watch(stand: Stand, *, clear: bool) -> None:
         if now != done:
             if clear:
                 sys.stdout.write(_CLEARED)
+                sys.stdout.flush()  # what follows may go to the other stream
             show(stand.shell, _round(stand, package, problem))
             stand.shell.printer.note(f"watching {stand.folder}; Ctrl-C ends it")
         places = [stand.folder, *_beside(stand.folder, package)]

@@ -63,8 +63,8 @@ def test_a_source_that_does_not_compile_is_not_deployed(registry: LocalRegistry)
 
 
 def test_typescript_is_deployed_and_run_over_http(registry: LocalRegistry) -> None:
-    with served(http.app(registry, "a-token-of-the-tests")) as address:
-        client = httpx.Client(base_url=address, headers={"Authorization": "Bearer a-token-of-the-tests"})
+    token = {"Authorization": "Bearer a-token-of-the-tests"}
+    with served(http.app(registry, "a-token-of-the-tests")) as address, httpx.Client(base_url=address, headers=token) as client:
         tests = [{"input": {"n": 2}, "output": 4}]
         answer = client.post("/_api/deploy", json={"name": "typed", "lang": "ts", "code": TYPED, "tests": tests})
         assert (answer.status_code, answer.json()["tests"]["passed"]) == (201, 1)
