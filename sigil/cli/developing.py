@@ -71,10 +71,13 @@ def dev(
 
 def _watch(stand: Stand, *, clear: bool) -> None:
     """Rounds without end. What only moved, and says the same as before, is no reason for one."""
-    places, done = [stand.folder], ("", noticing.NOTHING)
+    places: list[Path] = [stand.folder]
+    done: tuple[str, noticing.Look] = ("", noticing.NOTHING)
     while True:
         seen = noticing.settled(places)
         package, problem = _read(stand.folder)
+        places = [stand.folder, *_beside(stand.folder, package)]
+        seen = {**noticing.look(places[1:]), **seen}  # before the round: what changes while it runs is still to be noticed
         now = (package.digest if package else str(problem), _elsewhere(seen, stand.folder))
         if now != done:
             if clear:
@@ -82,9 +85,7 @@ def _watch(stand: Stand, *, clear: bool) -> None:
                 sys.stdout.flush()  # what follows may go to the other stream
             show(stand.shell, _round(stand, package, problem))
             stand.shell.printer.note(f"watching {stand.folder}; Ctrl-C ends it")
-        places = [stand.folder, *_beside(stand.folder, package)]
-        seen = {**noticing.look(places[1:]), **seen}  # what changed here meanwhile is still to be noticed
-        done = (now[0], _elsewhere(seen, stand.folder))
+        done = now
         noticing.wait(places, seen)
 
 
