@@ -21,16 +21,24 @@ RACES = 50
 PAGE = 200
 FACT_CHARACTERS = 500
 FACTS_MOST = 20
+UNREADABLE = "unreadable"
+"""The action of an entry that somebody damaged."""
+NUMBER_MOST = 10**12 - 1
+"""What its key has digits for."""
 PARTS_MOST = 100
 """Of a list among the facts: a manifest asks for 60 permissions at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the audit. `body`: the canonical JSON that `hash` covers; it names the hash before it as `previous`."""
+    """One line of the audit. `body`: the canonical JSON that `hash` covers; it names the hash before it as `previous`.
+
+    `number`: where it stands, which the body says as well.
+    """
 
     body: bytes
     hash: str
+    number: int = 0
 
     @property
     def fields(self) -> dict[str, Json]:
@@ -39,8 +47,10 @@ class Entry:
 
     @property
     def row(self) -> dict[str, Json]:
-        """What people see."""
-        shown = self.fields
+        """What people see; of an entry that cannot be read, that."""
+        shown = _fields(self)
+        if not _is_whole(shown):
+            return {"number": self.number, "at": 0.0, "namespace": "", "action": UNREADABLE, "previous": "", "hash": self.hash}
         shown.pop("mark", None)
         return {**shown, "hash": self.hash}
 
@@ -87,7 +97,7 @@ class Audit:
     def entries(self, namespace: str, *, after: int = 0, limit: int = PAGE) -> list[Entry]:
         """At most `limit` entries with numbers above `after`, oldest first."""
         rows = self._kv.scan(keys.audit(namespace, 0).partition, after=_sort(namespace, after), limit=limit)
-        return [_read(item.value) for _, item in rows]
+        return [_read(item.value, int(sort)) for sort, item in rows]
 
     def latest(self, namespace: str, limit: int = PAGE) -> list[Entry]:
         """The last `limit` entries, oldest first."""
@@ -167,8 +177,11 @@ class Audit:
         item = self._kv.get(keys.audit_tip(namespace))
         try:
             fields: dict[str, Json] = orjson.loads(item.value) if item else {"number": 0, "hash": ROOT}
-            return _Tip(int(fields["number"]), str(fields["hash"]), item.version if item else "")
-        except (ValueError, KeyError, TypeError):  # damaged: the entries themselves tell
+            number = int(fields["number"])
+            if 0 <= number <= NUMBER_MOST:
+                return _Tip(number, str(fields["hash"]), item.version if item else "")
+            raise ValueError(number)
+        except (ValueError, KeyError, TypeError, OverflowError):  # damaged: the entries themselves tell
             return _Tip(0, ROOT, item.version if item else "")
 
     def _remember(self, namespace: str, before: _Tip, entry: Entry) -> None:
@@ -212,13 +225,13 @@ def _sort(namespace: str, number: int) -> str:
     return keys.audit(namespace, number).sort if number else ""
 
 
-def _read(value: bytes) -> Entry:
+def _read(value: bytes, number: int = 0) -> Entry:
     """An entry as it stands; one that somebody damaged reads as one whose hash does not fit."""
     try:
         fields = orjson.loads(value)
-        return Entry(str(fields["body"]).encode(), str(fields["hash"]))
+        return Entry(str(fields["body"]).encode(), str(fields["hash"]), number)
     except (ValueError, KeyError, TypeError):
-        return Entry(b"{}", "")
+        return Entry(b"{}", "", number)
 
 
 def _fields(entry: Entry) -> dict[str, Json]:
@@ -227,3 +240,9 @@ def _fields(entry: Entry) -> dict[str, Json]:
     except (ValueError, TypeError):
         return {}
     return fields
+
+
+def _is_whole(fields: Mapping[str, Json]) -> bool:
+    """Whether an entry says what every entry says."""
+    texts = all(isinstance(fields.get(name), str) for name in ("namespace", "action", "previous"))
+    return texts and isinstance(fields.get("number"), int) and isinstance(fields.get("at"), int | float)

@@ -13,6 +13,7 @@ from sigil.kv import ABSENT, KV, Expect, Item, keys
 from sigil.protocol import Caller, Ref
 from sigil.public import Publics, alive, at, head_at
 from sigil.records import Head, Record, absent, decode, encode
+from sigil.stored import damaged
 
 PAGE = 500
 VERSIONS_KEPT = 100
@@ -216,6 +217,8 @@ class Catalog:
 
     def _number(self, namespace: str, ref: Ref) -> int | None:
         item = self._kv.get(keys.digest(namespace, ref.name, ref.digest or ""))
+        if item and not item.value.isdigit():
+            raise damaged()
         return int(item.value) if item else None
 
     def _rows(self, namespace: str, name: str) -> list[tuple[int, bytes]]:

@@ -69,7 +69,9 @@ class Cooldown:
 
 
 def _number(item: Item | None) -> float:
-    return float(item.value) if item else 0.0
+    with suppress(ValueError):  # damaged: nobody knows of a pause, and the next turn writes it anew
+        return float(item.value) if item else 0.0
+    return 0.0
 
 
 def _early(left: float, name: str) -> Refused:

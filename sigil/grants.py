@@ -5,23 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import orjson
 
 from sigil.catalog import Record
-from sigil.errors import Conflict
+from sigil.errors import BackendError, Conflict
 from sigil.kv import ABSENT, KV, Item, Key, keys
 from sigil.manifest import Manifest
 from sigil.permissions import asked
 from sigil.places import chat_of
 from sigil.protocol import LIBRARY, Caller
 from sigil.secretbook import by
+from sigil.stored import Shape, damaged
 
 KEPT = 20
 """Versions of a capability whose grants are kept."""
 RACES = 10
 PAGE = 200
+UNREADABLE = "unreadable"
+"""What is told of grants that somebody damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,9 @@ class Grant:
     permissions: tuple[str, ...]
     at: float
     by: str
+
+
+_GRANTS: Final = Shape[tuple[Grant, ...]](tuple[Grant, ...])
 
 
 class Version(Protocol):
@@ -72,7 +78,7 @@ class Grantbook:
 
     def grants(self, namespace: str, name: str, home: str = "") -> tuple[Grant, ...]:
         """Every grant of a capability, newest first."""
-        return _read(self._kv.get(keys.grants(namespace, home or namespace, name)))
+        return read_grants(self._kv.get(keys.grants(namespace, home or namespace, name)), name)
 
     def grant(self, record: Record, permissions: frozenset[str], who: str, home: str = "") -> Grant:
         """Let this digest have exactly `permissions`, of those that it asks for."""
@@ -82,12 +88,16 @@ class Grantbook:
         return given
 
     def revoke(self, namespace: str, name: str, permission: str = "", home: str = "") -> frozenset[str]:
-        """Take `permission` (empty: all of them) from every version of a capability; what was taken."""
+        """Take `permission` (empty: all of them) from every version of a capability; what was taken.
+
+        Grants that cannot be read go as a whole, as `UNREADABLE`.
+        """
         key = keys.grants(namespace, home or namespace, name)
+        _, whole = self._standing(self._kv.get(key))
         before = self._change(key, lambda grants: tuple(filter(_holds, (_without(grant, permission) for grant in grants))))
         taken = frozenset(text for grant in before for text in grant.permissions if permission in ("", text))
         self._revoked(home or namespace, taken)
-        return taken
+        return taken if whole else frozenset((UNREADABLE,))
 
     def forget(self, namespace: str, name: str, digest: str) -> None:
         """Take everything from one version, as it begins: what it was granted before it went is not for whoever brings it back."""
@@ -127,9 +137,9 @@ class Grantbook:
         """Write what `change` makes of the grants that stand at that moment, if it is something else; what stood."""
         for _ in range(RACES):
             item = self._kv.get(key)
-            before = _read(item)
+            before, whole = self._standing(item)
             after = change(before)
-            if after == before:
+            if after == before and whole:
                 return before
             try:
                 self._kv.put(key, orjson.dumps([asdict(grant) for grant in after]), expect=item.version if item else ABSENT)
@@ -137,6 +147,13 @@ class Grantbook:
                 continue
             return before
         raise Conflict("the grants are being changed by somebody else at this moment")
+
+    def _standing(self, item: Item | None) -> tuple[tuple[Grant, ...], bool]:
+        """What stands, and whether it could be read: grants that cannot be are none, and are written anew."""
+        try:
+            return read_grants(item, ""), True
+        except BackendError:
+            return (), False
 
 
 def home_of(namespace: str, caller: Caller) -> str:
@@ -150,9 +167,13 @@ def way(namespace: str, name: str) -> str:
     return f"publish it first: `sigil publish {name} --session {chat}`" if chat else f"`sigil grant {name}`"
 
 
-def _read(item: Item | None) -> tuple[Grant, ...]:
-    rows = orjson.loads(item.value) if item else []
-    return tuple(Grant(row["digest"], tuple(row["permissions"]), row["at"], row["by"]) for row in rows)
+def read_grants(item: Item | None, name: str) -> tuple[Grant, ...]:
+    """The grants of the capability `name`, as they are stored; `BackendError` EDAMAGED when they cannot be read."""
+    try:
+        return _GRANTS.read(item.value) if item else ()
+    except ValueError:
+        help = f"`sigil revoke {name}` forgets them; then grant them anew"
+        raise damaged("what was granted to it cannot be read", source=name, suggestion=help) from None
 
 
 def _without(grant: Grant, permission: str) -> Grant:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import orjson
 
-from sigil.errors import BackendError
+from sigil.stored import damaged
 
 HISTORY_MOST = 20
 
@@ -21,6 +21,16 @@ class Step:
     at: float
     by: str
     action: str
+
+
+_STANDS: Final[Mapping[str, type]] = {"latest": int, "removed": bool, "floor": int, "size": int, "inactive": bool}
+_READ: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("namespace", "name", "digest"), str),
+    "version": int,
+    "manifest": dict,
+    "at": int | float,
+    "expires_at": int | float | None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +91,36 @@ def join(standing: Standing, record: bytes) -> bytes:
 def split(data: bytes) -> tuple[Standing, dict[str, Any]]:
     """What `join` wrote: how the name stands, and the fields of its active record; `BackendError` EDAMAGED for anything else."""
     try:
-        fields: Mapping[str, Any] = orjson.loads(data)
-        given = {name: fields[name] for name in ("latest", "removed", "floor", "size", "inactive") if name in fields}
-        steps = tuple(Step(*step) for step in fields.get("history", ()))
-        return Standing(**given, yanked=tuple(fields.get("yanked", ())), history=steps), dict(fields["record"])
+        given: Mapping[str, Any] = orjson.loads(data)
+        stands = {name: given[name] for name in _STANDS if name in given}
+        yanked, steps = tuple(given.get("yanked", ())), tuple(Step(*step) for step in given.get("history", ()))
+        record = given["record"]
     except (ValueError, LookupError, TypeError, AttributeError):
+        raise damaged() from None
+    typed = all(type(value) is _STANDS[name] for name, value in stands.items()) and all(type(number) is int for number in yanked)
+    if "latest" not in stands or not typed or not all(map(_is_step, steps)):
+        raise damaged()
+    return Standing(**stands, yanked=yanked, history=steps), _whole(record)
+
+
+def fields(data: bytes) -> dict[str, Any]:
+    """The fields of a version's record as it is stored; `BackendError` EDAMAGED for anything else."""
+    try:
+        return _whole(orjson.loads(data))
+    except ValueError:
         raise damaged() from None
 
 
-def damaged() -> BackendError:
-    """For what stands in a store and was not written by us so."""
-    return BackendError("EDAMAGED", "the store holds a record that cannot be read", suggestion="restore a backup, or use another store")
+def _is_step(step: Step) -> bool:
+    texts = isinstance(step.by, str) and isinstance(step.action, str)
+    return type(step.version) is int and isinstance(step.at, int | float) and texts
+
+
+def _whole(record: object) -> dict[str, Any]:
+    """A record's fields, those that are read without its manifest being of their type."""
+    if not isinstance(record, dict) or not all(isinstance(record.get(name), kind) for name, kind in _READ.items()):
+        raise damaged()
+    return record
 
 
 def expired(record: Mapping[str, Any], now: float) -> bool:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import orjson
 
 from sigil.errors import Conflict, Refused, SigilError, ToolError
 from sigil.kv import ABSENT, KV, Key, keys
+from sigil.stored import Shape
 
 FAILURES = 5
 REST_SECONDS = 30.0
@@ -55,6 +56,7 @@ class Health:
 WELL = Health()
 Callers = Mapping[str, Health]
 """How a version does for each of those for whom it failed."""
+_CALLERS: Final = Shape[Callers](dict[str, Health])
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +203,9 @@ class Breaker:
 
     def _read(self, key: Key) -> _Seen:
         item = self._kv.get(key)
-        rows = orjson.loads(item.value) if item else {}
-        callers = {who: Health(**row) for who, row in rows.items() if isinstance(row, dict)}
+        callers: Callers = {}
+        with suppress(ValueError):  # damaged: it counts as well, and the next failure writes it anew
+            callers = _CALLERS.read(item.value) if item else {}
         return self._keep(key, _Seen(callers, item.version if item else "", self._clock()))
 
     def _write(self, key: Key, callers: Callers, over: _Seen) -> None:

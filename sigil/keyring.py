@@ -43,7 +43,8 @@ class Keyring:
         """End a token at once; its row."""
         demand_owner(caller, "revokes keys")
         holder = self._tokens.revoke(id)
-        self._audit.note(holder.namespace, "key-revoke", caller=caller, key=holder.id, kind=holder.kind, label=holder.name)
+        place = holder.namespace or caller.namespace
+        self._audit.note(place, "key-revoke", caller=caller, key=holder.id, kind=holder.kind, label=holder.name)
         return holder.row()
 
     def whoami(self, caller: Caller) -> dict[str, Json]:

@@ -103,7 +103,7 @@ class Lifetimes:
     def _ungrant(self, head: _Head, granted: Item) -> None:
         """What was granted to the version that ended ends with it: whoever deploys it again is somebody else."""
         key = keys.grants(head.namespace, head.namespace, head.name)
-        left = [row for row in orjson.loads(granted.value) if row["digest"] != head.record["digest"]]
+        left = _others(granted, head.record["digest"])
         with suppress(Conflict):  # an owner grants something at this moment; a deploy of that version takes it away too
             self._kv.put(key, orjson.dumps(left), expect=granted.version)
 
@@ -153,12 +153,21 @@ class Lifetimes:
     def _is_first_today(self) -> bool:
         key, now = keys.daily("lifetimes"), self._clock()
         item = self._kv.get(key)
-        if item and 0 <= now - float(item.value) < DAY_SECONDS:
-            return False
+        with suppress(ValueError):  # damaged: it is done today, and noted anew
+            if item and 0 <= now - float(item.value) < DAY_SECONDS:
+                return False
         with suppress(Conflict):  # somebody else begins at this moment
             self._kv.put(key, b"%.3f" % now, expect=item.version if item else ABSENT)
             return True
         return False
+
+
+def _others(granted: Item, digest: str) -> list[Any]:
+    """The grants of other versions than this one; none when they cannot be read, since nobody has them then."""
+    try:
+        return [row for row in orjson.loads(granted.value) if row["digest"] != digest]
+    except (ValueError, TypeError, LookupError):
+        return []
 
 
 def _read(namespace: str, name: str, item: Item) -> _Head:

@@ -51,7 +51,7 @@ def all_of(kv: KV) -> Iterator[tuple[str, str, str]]:
     while page := kv.scan(keys.public("", "").partition, after=after, limit=PAGE):
         for sort, item in page:
             namespace, _, name = sort.rpartition("#")
-            yield keys.unescape(namespace), name, item.value.decode()
+            yield keys.unescape(namespace), name, item.value.decode("ascii", "replace")
             after = sort
 
 

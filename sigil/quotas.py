@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from typing import Final
 
 import orjson
 
@@ -16,6 +17,7 @@ from sigil.errors import BackendError, Conflict, Refused
 from sigil.kv import ABSENT, KV, Item, keys
 from sigil.protocol import LIBRARY
 from sigil.records import Head, Record
+from sigil.stored import Shape
 
 SESSION_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""
@@ -66,6 +68,9 @@ class _Held:
     claim: Claim
 
 
+_ROOM: Final = Shape[tuple[_Held, ...]](tuple[_Held, ...])
+
+
 class Room:
     """The room in the namespaces of a store.
 
@@ -111,9 +116,11 @@ class Room:
 
     def _others(self, item: Item | None) -> list[_Held]:
         """Who takes room at this moment; those whose time is over died."""
-        rows = orjson.loads(item.value) if item else []
         now = self._clock()
-        return [_Held(row["mark"], row["until"], Claim(**row["claim"])) for row in rows if now < row["until"] <= now + 2 * HOLD_SECONDS]
+        held: tuple[_Held, ...] = ()
+        with suppress(ValueError):  # damaged: it says who stores something within this minute, and is written anew
+            held = _ROOM.read(item.value) if item else ()
+        return [other for other in held if now < other.until <= now + 2 * HOLD_SECONDS]
 
     def _change(self, namespace: str, change: Callable[[list[_Held]], list[_Held]]) -> None:
         key = keys.room(namespace)  # never deleted: whoever read that there is none must not find it so again when others have stored since

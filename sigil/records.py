@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Final, Literal
 
 import orjson
 
@@ -14,6 +13,7 @@ from sigil.heads import Standing
 from sigil.kv import ABSENT, Expect
 from sigil.manifest import STORED, Manifest
 from sigil.protocol import Offer
+from sigil.stored import Shape, damaged
 
 OFFERED_CHARACTERS = 1_024
 """Of a tool's description: endpoints refuse longer ones, and with them the whole chat."""
@@ -73,6 +73,9 @@ class Head:
         return self.record.version in self.standing.yanked
 
 
+_RECORD: Final = Shape[Record](Record)
+
+
 def encode(record: Record) -> bytes:
     """The record as JSON."""
     return orjson.dumps(asdict(replace(record, manifest=None)) | {"manifest": record.manifest.model_dump(mode="json", exclude_unset=True)})  # type: ignore[arg-type]
@@ -80,18 +83,14 @@ def encode(record: Record) -> bytes:
 
 def decode(data: bytes) -> Record:
     """The record that `encode` wrote."""
-    try:
-        fields: dict[str, Any] = dict(orjson.loads(data))
-    except (ValueError, TypeError):
-        raise heads.damaged() from None
-    return _record(fields)
+    return _record(data)
 
 
 @lru_cache(maxsize=1024)
 def head_of(data: bytes, token: str) -> Head:
     """The head that is stored as `data` under the store's version `token`."""
     standing, fields = heads.split(data)
-    return Head(_record(fields), standing, token)
+    return Head(_record(orjson.dumps(fields)), standing, token)
 
 
 def absent(head: Head | None) -> Expect:
@@ -99,9 +98,8 @@ def absent(head: Head | None) -> Expect:
     return head.token if head else ABSENT
 
 
-def _record(fields: Mapping[str, Any]) -> Record:
+def _record(data: bytes) -> Record:
     try:
-        manifest = Manifest.model_validate_json(orjson.dumps(fields["manifest"]), strict=True, context=STORED)
-        return Record(**{**fields, "manifest": manifest})
-    except (ValueError, LookupError, TypeError):
-        raise heads.damaged() from None
+        return _RECORD.read(data, STORED)
+    except ValueError:
+        raise damaged() from None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from sigil import heads
 from sigil.heads import Standing, Step
 from sigil.kv import KV, keys
@@ -42,6 +40,6 @@ def _rows(kv: KV, namespace: str, name: str, floor: int) -> list[tuple[dict[str,
     rows: list[tuple[dict[str, Any], bytes]] = []
     partition, after = keys.version(namespace, name, 0).partition, ""
     while page := kv.scan(partition, f"{name}#", after=after, limit=PAGE):
-        rows += [(orjson.loads(item.value), item.value) for _, item in page]
+        rows += [(heads.fields(item.value), item.value) for _, item in page]
         after = page[-1][0]
     return [row for row in rows if row[0]["version"] >= floor]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
 from sigil.errors import Refused, UsageError
-from sigil.kv import KV, keys
+from sigil.kv import KV, Item, keys
 from sigil.places import nowhere
 from sigil.protocol import Caller, Json
 from sigil.secrets import reveal
 from sigil.services.placeholders import SHORTEST
+from sigil.stored import Shape, damaged
 
 LONGEST = 8_192
 PAGE = 200
@@ -22,6 +25,17 @@ ELSEWHERE = ("ssm:", "secretsmanager:")
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,62}", re.ASCII)
 _VALUE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A secret as it is stored. `at`: seconds since the epoch."""
+
+    value: str
+    at: float
+    by: str
+
+
+_KEPT: Final = Shape[_Kept](_Kept)
 Note = Callable[..., object]
 
 
@@ -75,7 +89,7 @@ class Secretbook:
         item = self._kv.get(keys.secret(namespace, name))
         if item is None:
             return None
-        value = reveal(str(orjson.loads(item.value)["value"]))
+        value = reveal(read_secret(name, item).value)
         if len(value) < SHORTEST or not _VALUE.fullmatch(value):
             raise Refused("EPERM", f"the secret {name} has fewer than {SHORTEST} characters, or more than one line")
         return value
@@ -83,9 +97,17 @@ class Secretbook:
     def _rows(self, namespace: str, after: str) -> Iterator[dict[str, Json]]:
         while page := self._kv.scan(keys.secret(namespace, "").partition, after=after, limit=PAGE):
             for sort, item in page:
-                fields = orjson.loads(item.value)
-                yield {"secret": sort, "at": fields["at"], "by": fields["by"]}
+                kept = read_secret(sort, item)
+                yield {"secret": sort, "at": kept.at, "by": kept.by}
                 after = sort
+
+
+def read_secret(name: str, item: Item) -> _Kept:
+    """A secret as it is stored; `BackendError` EDAMAGED when it cannot be read."""
+    try:
+        return _KEPT.read(item.value)
+    except ValueError:
+        raise damaged("the secret cannot be read", source=name, suggestion=f"set it again: `sigil secret set {name}`") from None
 
 
 def demand_owner(caller: Caller) -> None:

@@ -14,13 +14,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Final, Self
 
 import orjson
 
-from sigil import heads
 from sigil.errors import BackendError, Conflict
 from sigil.kv import ABSENT, KV, Item, Key, keys
+from sigil.stored import Shape, damaged
 
 EDGES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 2_048.0, 4_096.0, 8_192.0, 16_384.0, 32_768.0)
 """Upper ends of the classes of durations in milliseconds; one more class is open."""
@@ -201,6 +201,8 @@ class _Part:
 
 
 _Parts = dict[str, _Part]
+_Row = tuple[int, int, float, float, tuple[int, ...], tuple[str, ...]]
+_ROW: Final = Shape[_Row](_Row)
 
 
 def _total(parts: _Parts) -> Use:
@@ -254,7 +256,9 @@ def _encode(part: _Part) -> bytes:
 
 def _decode(item: Item) -> _Part:
     try:
-        calls, errors, total_ms, last, classes, within = orjson.loads(item.value)
-        return _Part(Use(calls, errors, total_ms, last, tuple(classes)), tuple(within), item.version)
-    except (ValueError, TypeError):
-        raise heads.damaged() from None
+        calls, errors, total_ms, last, classes, within = _ROW.read(item.value)
+    except ValueError:
+        raise damaged() from None
+    if len(classes) != len(EDGES) + 1:
+        raise damaged()
+    return _Part(Use(calls, errors, total_ms, last, classes), within, item.version)

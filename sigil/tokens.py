@@ -8,8 +8,9 @@ import string
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Literal, Protocol
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Final, Literal, Protocol
 
 import orjson
 
@@ -17,6 +18,7 @@ from sigil.errors import BackendError, Refused, UsageError, one_line
 from sigil.kv import ABSENT, KV, Item, keys
 from sigil.protocol import LIBRARY, Caller, Json
 from sigil.scopes import Scope, defaults, namespace_of
+from sigil.stored import Shape, damaged
 
 PREFIX = "sgl_"
 SECRET_CHARACTERS, CHECK_CHARACTERS = 32, 6
@@ -61,6 +63,9 @@ class Holder:
         return {**asdict(self), "scopes": list(self.scopes)}
 
 
+_HOLDER: Final = Shape[Holder](Holder)
+
+
 class Holders(Protocol):
     """Knows whose token is whose."""
 
@@ -94,7 +99,7 @@ class Tokens:
         ttl = None if holder.expires is None else holder.expires - self._clock() + KEEP_SECONDS
         digest = _digest(value)
         self._kv.put(keys.token(digest), orjson.dumps(asdict(holder) | {"id": digest[:12]}), expect=ABSENT, ttl=ttl)
-        return value, _holder(digest, self._kv.get(keys.token(digest)))
+        return value, read_holder(digest, self._kv.get(keys.token(digest)))
 
     def holder(self, value: str) -> Holder:
         """Whose token it is; `Refused` with EAUTH when it is unknown, revoked or has ended. Its use is noted at most once a minute."""
@@ -102,7 +107,7 @@ class Tokens:
         item = self._kv.get(keys.token(digest))
         if item is None:
             raise Refused("EAUTH", "the token is unknown or was revoked", source="keys", suggestion=HELP)
-        holder = _holder(digest, item)
+        holder = read_holder(digest, item)
         if holder.expires is not None and holder.expires <= self._clock():
             raise Refused("EAUTH", "the token has expired", source="keys", suggestion=HELP)
         self._used(digest)
@@ -113,19 +118,36 @@ class Tokens:
         for digest, holder in self._rows(f"{after}~" if after else ""):
             used = self._kv.get(keys.token_use(digest))
             ended = holder.expires is not None and holder.expires <= self._clock()
-            yield {**holder.row(), "last_use": float(used.value) if used else None, "expired": ended}
+            yield {**holder.row(), "last_use": _number(used), "expired": ended}
 
     def revoke(self, id: str) -> Holder:
         """End a token at once; `UsageError` with ENOENT when there is none of this id (or name, when only one has it)."""
+        broken = self._broken(id)
+        if broken:
+            self._delete(broken)
+            return Holder(id, "invoke", "", "(damaged)")
         rows = [*self._rows()]
         found = [row for row in rows if row[1].id == id] or [row for row in rows if id and row[1].name == id]
         if len(found) != 1:
             what = f"{len(found)} tokens are called {one_line(id, 40)!r}: say which by its id" if found else "no such token"
             raise UsageError("EINVAL" if found else "ENOENT", what, source="keys", suggestion="`sigil keys list` shows the ids")
         digest, holder = found[0]
+        self._delete(digest)
+        return holder
+
+    def _broken(self, id: str) -> str:
+        """The digest of the token of this id, when its record cannot be read; else empty."""
+        for digest, item in self._items():
+            if digest[:12] == id:
+                try:
+                    read_holder(digest, item)
+                except BackendError:
+                    return digest
+        return ""
+
+    def _delete(self, digest: str) -> None:
         self._kv.delete(keys.token(digest))
         self._kv.delete(keys.token_use(digest))
-        return holder
 
     def _wanted(self, wish: Wish, agent: str) -> Holder:
         if wish.kind not in ("deploy", "invoke"):
@@ -144,15 +166,17 @@ class Tokens:
         return Holder("", kind, namespace, wish.name, tuple(dict.fromkeys(scopes)), now, now + wish.seconds if wish.seconds else None)
 
     def _rows(self, after: str = "") -> Iterator[tuple[str, Holder]]:
+        return ((digest, read_holder(digest, item)) for digest, item in self._items(after))
+
+    def _items(self, after: str = "") -> Iterator[tuple[str, Item]]:
         while page := self._kv.scan(keys.token("").partition, after=after, limit=PAGE):
-            for digest, item in page:
-                yield digest, _holder(digest, item)
-                after = digest
+            yield from page
+            after = page[-1][0]
 
     def _used(self, digest: str) -> None:
         now = self._clock()
         last = self._kv.get(keys.token_use(digest))
-        if last is None or now - float(last.value) >= USE_SECONDS:
+        if now - (_number(last) or 0.0) >= USE_SECONDS:
             self._kv.put(keys.token_use(digest), b"%.3f" % now, ttl=LIFE_SECONDS)
             if self._kv.get(keys.token(digest)) is None:  # revoked at this moment: nothing of it stays
                 self._kv.delete(keys.token_use(digest))
@@ -191,12 +215,20 @@ def _digest(value: str) -> str:
     return hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
 
 
-def _holder(digest: str, item: Item | None) -> Holder:
+def _number(item: Item | None) -> float | None:
+    """Seconds since the epoch; None when there is nothing, or nothing to read."""
+    with suppress(ValueError):
+        return float(item.value) if item else None
+    return None
+
+
+def read_holder(digest: str, item: Item | None) -> Holder:
+    """The holder of the token with this SHA-256, as `item` says; `BackendError` EDAMAGED when it says nothing."""
     try:
-        fields = orjson.loads(item.value) if item else {}
-        return Holder(**{**fields, "id": digest[:12], "scopes": tuple(fields["scopes"])})
-    except (ValueError, KeyError, TypeError):
-        raise BackendError("EDAMAGED", "a token's record cannot be read", source="keys") from None
+        return replace(_HOLDER.read(item.value if item else b""), id=digest[:12])
+    except ValueError:
+        help = f"`sigil keys revoke {digest[:12]}` ends it; make another one"
+        raise damaged(f"the record of the token {digest[:12]} cannot be read", source="keys", suggestion=help) from None
 
 
 def _fitting(kind: Kind, namespace: str, scopes: list[Scope]) -> None:

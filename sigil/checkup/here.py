@@ -32,7 +32,7 @@ class Warns(Protocol):
 def registry(settings: Settings) -> Mapping[str, Check]:
     """The checks of a registry in this process."""
     checks = {"data folder": folder, "disk": disk, "store": store, "artifacts": artifacts, "token": token}
-    checks |= {"library": library, "search": search}
+    checks |= {"records": records, "library": library, "search": search}
     return {name: partial(check, settings) for name, check in checks.items()}
 
 
@@ -74,6 +74,13 @@ def store(settings: Settings) -> str:
     if path and path.stat().st_mode & 0o022:
         raise Unwise(f"{path} can be written by others", suggestion=f"chmod 600 {path}")
     return f"{path or without_userinfo(settings.store)} reads and writes"
+
+
+def records(settings: Settings) -> str:
+    """What stands in the store is what was written."""
+    from sigil.checkup.records import look
+
+    return look(open_stores(settings).kv)
 
 
 def artifacts(settings: Settings) -> str:

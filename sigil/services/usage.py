@@ -26,6 +26,8 @@ from sigil.kv import ABSENT, KV, Item, Key
 HOLD_SECONDS = 60.0
 """How long a write may be on its way: longer than a run, in which it has to be answered."""
 RACES = 50
+DAMAGED = "damaged"
+"""The epoch of a count that cannot be read."""
 COUNTS = 8
 """How often somebody counts before it believes that what is on its way will stay."""
 PAUSE_SECONDS = 0.002
@@ -96,7 +98,7 @@ class Usage:
         counts = 0
         for attempt in range(RACES):
             read = self._read()
-            state = self._fresh(read) if counts or not read.token else read
+            state = self._fresh(read) if counts or not read.token or read.epoch == DAMAGED else read
             counts += state is not read
             wanted = self._marked(state, change)
             if wanted.keys <= most.keys and wanted.size <= most.size:
@@ -178,6 +180,15 @@ def pause(attempt: int) -> None:
 
 
 def _state(item: Item) -> _State:
-    keys, size, *more = orjson.loads(item.value)
-    epoch, marks = more or ("", [])
-    return _State(int(keys), int(size), epoch, tuple(_Mark(*mark) for mark in marks), item.version)
+    """What stands; a count that cannot be read is none, and whoever writes next counts anew."""
+    try:
+        keys, size, *more = orjson.loads(item.value)
+        epoch, marks = more or ("", [])
+        state = _State(int(keys), int(size), str(epoch), tuple(_mark(*mark) for mark in marks), item.version)
+    except (ValueError, TypeError):
+        return _State(epoch=DAMAGED, token=item.version)
+    return state
+
+
+def _mark(name: str, keys: int, size: int, at: float) -> _Mark:
+    return _Mark(str(name), int(keys), int(size), float(at))

@@ -103,6 +103,7 @@ SIGIL = (
         "statics",
         "jsonrpc",
         "revisions",
+        "stored",
     ),
 )
 """Sigil's rooms in layers: a room may import its own layer and those below, without a cycle."""

@@ -21,8 +21,8 @@ from sigil.settings import Settings
 from tests.sigil.cli.conftest import Ended, Sigil
 from tests.sigil.serving import served
 
-HERE = ("engine", "compiled code", "runners", "compilers", "data folder", "disk", "store", "artifacts", "token", "library")
-HERE += ("search", "logins")
+HERE = ("engine", "compiled code", "runners", "compilers", "data folder", "disk", "store", "artifacts", "token", "records")
+HERE += ("library", "search", "logins")
 
 
 def states(ended: Ended) -> dict[str, str]:

@@ -1,0 +1,124 @@
+"""A store that holds what was never written so: commands say what is damaged and go on where they can, and the doctor names it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.sigil.cli.conftest import Sigil
+
+Damage = Callable[[str, bytes], None]
+ASKS = ("--permission", "http:GET example.com/", "--permission", "secret:API_KEY@example.com")
+
+
+@pytest.fixture
+def full(shout: Sigil) -> Sigil:
+    """A store with one of everything."""
+    for words in (
+        ("deploy", "--name", "asks", *ASKS, "--execute", "return 1", "--description", "It asks."),
+        ("grant", "asks", "--yes"),
+        ("keys", "create", "--name", "a key"),
+    ):
+        assert shout(*words).code == 0
+    assert shout("secret", "set", "API_KEY", stdin=b"long-enough\n").code == 0
+    assert shout("run", "asks").code == 0
+    return shout
+
+
+@pytest.fixture
+def damage(place: Path) -> Damage:
+    """Writes a value over every item of the partitions that begin so."""
+
+    def write(partition: str, value: bytes) -> None:
+        with closing(sqlite3.connect(place.parent / "data" / "uncaged.db")) as store:
+            changed = store.execute("UPDATE item SET value = ? WHERE instr(partition, ?) = 1", (value, partition.encode())).rowcount
+            store.commit()
+        assert changed, partition
+
+    return write
+
+
+COMMANDS = (
+    *("list", "inspect asks", "run asks", "versions asks", "grants", "secret list", "keys list", "audit", "audit --verify", "logs asks"),
+    *("status", "deploy --name new --execute return(1) --description New.", "grant asks --yes", "revoke asks", "remove asks --yes"),
+)
+VALUES = {
+    "capability#": (b'{"latest": 1, "record": {}}', b'{"latest": "1", "record": {"version": "x"}}'),
+    "version#": (b"{}", b'{"version": 1, "at": []}'),
+    "digest#": (b"one", b"-1"),
+    "grant#": (b"5", b'["x"]', b'[{"digest": 1, "permissions": [], "at": 1, "by": ""}]'),
+    "secret#": (b"[1]", b'{"value": 1, "at": 1, "by": ""}'),
+    "token": (b"[]", b'{"kind": "invoke", "namespace": "main", "scopes": [], "expires": []}'),
+    "audit#": (b"{}", b'{"body": "[1]", "hash": ""}', b'{"body": "{\\"a\\": 1}", "hash": 1}'),
+    "audit-tip": (b"nan", b'{"number": 1e30, "hash": ""}', b'{"number": -1, "hash": ""}'),
+    "health#": (b"[1]", b'{"main": {"until": "x"}}', b'{"main": {"until": NaN}}'),
+    "room": (b"5", b'[{"mark": 1, "until": 1}]'),
+    "use#": (b"{}", b"[1, 1, 1.0, 1.0, [[]], []]"),
+    "generation": (b"{}",),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_no_damage_is_taken_for_a_mistake_of_the_command(full: Sigil, damage: Damage, kind: str) -> None:
+    if kind == "health#":
+        assert full("deploy", "--name", "falls", "--execute", "throw Error('x')", "--description", "It falls.").code == 0
+        full("run", "falls")
+    if kind == "room":
+        assert full("remove", "shout", "--yes").code == 0
+    for value in VALUES[kind]:
+        damage(kind, value)
+        for command in COMMANDS:
+            ended = full(*command.split())
+            assert "EBUG" not in ended.err + ended.out, (value, command, ended.err)
+            assert ended.code in (0, 1, 3, 7), (value, command, ended)
+
+
+def test_the_doctor_names_what_cannot_be_read_and_how_to_go_on(full: Sigil, damage: Damage) -> None:
+    def records() -> dict[str, str]:
+        checks = full("doctor", "--json").document["checks"]
+        return next(check for check in checks if check["name"] == "records")
+
+    assert records()["state"] == "ok"
+    for kind in ("grant#", "secret#", "token", "capability#main", "version#main"):
+        damage(kind, b"[]x")
+    found = records()
+    assert found["state"] == "fail"
+    assert all(name in found["found"] for name in ("main/asks", "main/shout", "main/asks@1", "token "))
+    assert "sigil keys revoke" in found["mend"]
+    assert "restore a backup" in found["mend"]
+
+
+def test_damaged_grants_are_none_until_they_are_revoked_and_given_anew(full: Sigil, damage: Damage) -> None:
+    damage("grant#", b"[1]")
+    ended = full("run", "asks", "--json")
+    assert (ended.code, ended.error["code"]) == (7, "EDAMAGED")
+    assert "`sigil revoke asks`" in ended.error["suggestion"]
+    assert full("revoke", "asks").code == 0
+    assert full("grant", "asks", "--yes").code == 0
+    assert full("run", "asks").code == 0
+
+
+def test_a_damaged_secret_is_set_again_and_a_damaged_token_revoked(full: Sigil, damage: Damage) -> None:
+    damage("secret#", b"x")
+    damage("token", b"x")
+    assert "set it again: `sigil secret set API_KEY`" in full("secret", "list").err
+    assert full("secret", "set", "API_KEY", stdin=b"long-enough\n").code == 0
+    assert full("secret", "list").code == 0
+    id = full("keys", "list", "--json").error["message"].split("token ")[1].split()[0]
+    assert full("keys", "revoke", id).code == 0
+    assert full("keys", "list", "--json").document["items"] == []
+
+
+def test_an_entry_of_the_audit_that_cannot_be_read_stands_among_the_others(full: Sigil, place: Path) -> None:
+    with closing(sqlite3.connect(place.parent / "data" / "uncaged.db")) as store:
+        store.execute("UPDATE item SET value = '{}' WHERE partition = ? AND sort = ?", (b"audit#main", b"000000000002"))
+        store.commit()
+    rows = full("audit", "--json").document["items"]
+    assert [row["number"] for row in rows] == [*range(1, len(rows) + 1)]
+    assert rows[1]["action"] == "unreadable"
+    assert rows[0]["action"] == "deploy"
+    assert "unreadable" in full("audit").out
