@@ -107,7 +107,7 @@ def _show(shell: Shell, rows: list[dict[str, Json]]) -> None:
 def _line(row: dict[str, Json]) -> tuple[object, ...]:
     when = moment(row["at"])
     who = " ".join(str(row[field]) for field in ("author", "token", "session") if row.get(field))
-    facts = " ".join(f"{name}={_cell(value)}" for name, value in row.items() if name not in _OWN)
+    facts = " ".join(f"{name}={_fact(name, value)}" for name, value in row.items() if name not in _OWN)
     digest = str(row.get("digest", "")).removeprefix("sha256:")[:12]
     return (row["number"], when, who, row["action"], row.get("name", ""), digest, facts)
 
@@ -118,6 +118,10 @@ def _flat(row: dict[str, Json], before: str = "") -> list[tuple[str, object]]:
         place = f"{before}{name}".replace("_", " ")
         flat += _flat(value, f"{place} ") if isinstance(value, dict) else [(place, _cell(value))]
     return flat
+
+
+def _fact(name: str, value: Json) -> object:
+    return moment(value) if name == "expires" and isinstance(value, int | float) else _cell(value)
 
 
 def _cell(value: Json) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,6 +140,11 @@ def test_a_span_of_time_is_a_number_and_a_letter(span: str, seconds: float | Non
 def test_other_spans_are_refused(span: str) -> None:
     with pytest.raises(UsageError):
         _seconds(span)
+
+
+def test_the_audit_says_when_a_key_ends_as_it_says_every_time(run_sigil: Sigil) -> None:
+    assert run_sigil("keys", "create", "--expires", "30d").code == 0
+    assert re.search(r"expires=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", run_sigil("audit").out)
 
 
 def test_the_audit_tells_and_proves_what_was_done(shout: Sigil, tmp_path: Path) -> None:
