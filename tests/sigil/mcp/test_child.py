@@ -176,19 +176,23 @@ def test_a_program_whose_warden_is_killed_ends_too(local: Ground) -> None:
     assert pid(local.run("local-pid")) != number
 
 
-def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(local: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sigil.services.mcp.servers.PROGRAMS_MOST", 1)
-    local.bring({**program(), "name": "other"})
-    servers = local.registry._servers
+    ground.bring(program(), timeout=30_000)
+    ground.bring({**program(), "name": "other"})
+    number = pid(ground.run("local-pid"))
+    servers = ground.registry._servers
     with ThreadPoolExecutor(1) as threads:
-        silent = threads.submit(fails, local, "silence")
+        silent = threads.submit(fails, ground, "silence")
         while not any(servers._asked.values()):
             assert not silent.done()
         with pytest.raises(BackendError, match="EBUSY: 1 programs are at work") as busy:
-            local.run("other-pid")
+            ground.run("other-pid")
         assert busy.value.retry_after
-        assert silent.result() == "ETIMEDOUT: the program did not answer in time"
-    assert local.run("other-pid")
+        assert not silent.done()
+        os.kill(number, 9)
+        assert silent.result().startswith("EREMOTE: ")
+    assert ground.run("other-pid")
     assert len(servers._kept) == 1
 
 
