@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sigil import changes, heads, marks
-from sigil.errors import Conflict, Refused, UsageError
+from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.heads import Standing, Step
 from sigil.kv import ABSENT, KV, Expect, Item, keys
 from sigil.protocol import Caller, Ref
@@ -93,6 +93,11 @@ class Catalog:
         stored = (decode(value) for number, value in rows if number >= head.standing.floor)
         return sorted((record for record in stored if self.alive(record)), key=lambda record: -record.version)
 
+    def stores(self, head: Head) -> set[str]:
+        """Where a name's versions keep what they store, of those that can be read; see `Record.store`."""
+        records = (_readable(value) for _, value in self._rows(head.record.namespace, head.record.name))
+        return {"", head.record.store, *(record.store for record in records if record)}
+
     def save(self, record: Record, head: Head | None, step: Step) -> None:
         """Write a new version and make it the active one; `Conflict` when the head changed or the number is taken."""
         before = head.standing if head else Standing(latest=0)
@@ -115,7 +120,8 @@ class Catalog:
         tombstone = heads.join(head.standing.gone(), encode(record))
         self._write(record, tombstone, head.token)
         for number, value in self._rows(record.namespace, record.name):
-            self._forget(record.namespace, record.name, number, decode(value).digest)
+            version = _readable(value)
+            self._forget(record.namespace, record.name, number, version.digest if version else "")
 
     def wake(self, namespace: str, name: str) -> None:
         """Let queries show a name again that was unused for long; whoever writes first does it for all."""
@@ -257,3 +263,11 @@ class Catalog:
 
     def _ttl(self, record: Record) -> float | None:
         return None if record.expires_at is None else max(record.expires_at - self._clock(), 1.0)
+
+
+def _readable(data: bytes) -> Record | None:
+    """The record that is stored so; None for one that was damaged."""
+    try:
+        return decode(data)
+    except BackendError:
+        return None

@@ -177,7 +177,7 @@ class LocalRegistry:
                     "EPERM", "the standard library cannot be removed", source=name, suggestion="deploy your own under this name instead"
                 )
             raise UsageError("ENOENT", "no such capability", source=name, suggestion="`sigil list` shows what there is")
-        stores = {"", head.record.store, *(record.store for record in self._catalog.versions(head))}
+        stores = self._catalog.stores(head)
         self._catalog.remove(head)
         self._grantbook.revoke(caller.target, name)
         self._clear(head.record, stores, caller)

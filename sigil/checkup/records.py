@@ -64,7 +64,8 @@ def _in(kv: KV, namespace: str) -> Iterator[_Kept]:
         yield _Kept(f"{namespace}/{name}", _LOST, partial(head_of, item.value, item.version))
     for sort, item in _scan(kv, keys.version(namespace, "", 0)):
         name, _, number = sort.rpartition("#")
-        yield _Kept(f"{namespace}/{name}@{number.lstrip('0')}", _LOST, partial(decode, item.value))
+        mend = f"{_LOST}; or sigil remove {name} --namespace {namespace}, then deploy it anew"
+        yield _Kept(f"{namespace}/{name}@{number.lstrip('0')}", mend, partial(decode, item.value))
     for sort, item in _scan(kv, keys.grants(namespace, namespace, "")):
         name = sort.rpartition("#")[2]
         mend = f"sigil revoke {name} --namespace {namespace}, then grant anew"

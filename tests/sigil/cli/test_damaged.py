@@ -57,7 +57,7 @@ VALUES = {
     "audit-tip": (b"nan", b'{"number": 1e30, "hash": ""}', b'{"number": -1, "hash": ""}'),
     "health#": (b"[1]", b'{"main": {"until": "x"}}', b'{"main": {"until": NaN}}'),
     "room": (b"5", b'[{"mark": 1, "until": 1}]'),
-    "use#": (b"{}", b"[1, 1, 1.0, 1.0, [[]], []]"),
+    "use#": (b"[1, 1, 1.0, 1.0, [[]], []]",),
     "generation": (b"{}",),
 }
 
@@ -122,3 +122,20 @@ def test_an_entry_of_the_audit_that_cannot_be_read_stands_among_the_others(full:
     assert rows[1]["action"] == "unreadable"
     assert rows[0]["action"] == "deploy"
     assert "unreadable" in full("audit").out
+
+
+def test_a_capability_with_a_damaged_version_can_be_removed_and_deployed_anew(full: Sigil, damage: Damage) -> None:
+    damage("version#", b"{}")
+    assert full("versions", "shout").code == 7
+    for name in ("shout", "asks"):
+        assert full("remove", name, "--yes").code == 0
+    assert full("doctor", "--json").document["ok"]
+    assert full("deploy", "--name", "shout", "--execute", "return 1").code == 0
+    assert full("versions", "shout").code == 0
+
+
+def test_a_damaged_count_of_calls_begins_anew(full: Sigil, damage: Damage) -> None:
+    damage("use#", b"{}")
+    assert [row["calls"] for row in full("list", "asks", "--json").document["items"]] == [0]
+    assert full("run", "asks").code == 0
+    assert [row["calls"] for row in full("list", "asks", "--json").document["items"]] == [1]
