@@ -101,6 +101,8 @@ class Finder:
 
     def _nearest(self, ref: str, sees: tuple[str, ...]) -> bool:
         home, name = _parts(ref)
+        if home not in sees:
+            raise DamagedIndexError("it speaks of another namespace")
         return not any(self._index.has(f"{nearer}/{name}", nearer) for nearer in sees[: sees.index(home)])
 
     def _mended(self, ask: Callable[[], Answer], caller: Caller) -> Answer:

@@ -16,6 +16,7 @@ from sigil.search.diverse import Candidate
 from sigil.search.document import Document, Hit, sentence, strengths
 from sigil.search.entries import Entry
 from sigil.search.group import Group
+from sigil.search.layout import DamagedIndexError
 from sigil.search.meaning import Encoder, Meaning, kept
 from sigil.search.postings import rarity
 from sigil.search.rules import rules
@@ -169,12 +170,20 @@ def _drawn(groups: list[Group], found: Mapping[str, float] | None, among: Among 
     """(reference, score, terms) of each of those that were found, in their order; of some of each group where nothing was asked."""
     if found is not None:
         for ref, score in found.items():
-            part, number = next((part, number) for group in groups for part in group.parts if (number := part.with_ref(ref)) is not None)
-            yield ref, score, part.terms(number)
+            yield ref, score, _terms(ref, groups)
         return
     for group in groups:
         drawn = sorted(islice(_scattered(group, among), POOL), key=lambda row: (row[0].name, row[0].ref))
         yield from ((entry.ref, 1.0, part.terms(number)) for entry, part, number in drawn)
+
+
+def _terms(ref: str, groups: list[Group]) -> Collection[str]:
+    """The terms of a document that was found."""
+    parts = (part for group in groups for part in group.parts)
+    found = next(((part, number) for part in parts if (number := part.with_ref(ref)) is not None), None)
+    if found is None:
+        raise DamagedIndexError("what was found in it is not in it")
+    return found[0].terms(found[1])
 
 
 def _scattered(group: Group, among: Among | None) -> Iterator[tuple[Entry, Part, int]]:

@@ -22,9 +22,12 @@ from sigil.kv import Item, Key, keys
 from sigil.kv.memory import MemoryKV
 from sigil.lifetimes import Lifetimes
 from sigil.protocol import LIBRARY, Caller
+from sigil.public import EVERYWHERE
 from sigil.search import Document, Index
 from sigil.search import rules as rules_module
+from sigil.search.layout import unpack
 from sigil.search.rules import RULES
+from sigil.search.sealed import KINDS
 from tests.sigil.searching import MAIN, Counting, Garden, found, names
 from tests.sigil.stores import SHARED, Place, place
 
@@ -307,11 +310,11 @@ def test_an_index_that_is_mostly_outdated_begins_anew(garden: Garden, clock: Clo
         assert finder._index.gone(LIBRARY) * 4 <= finder._index.size(LIBRARY)
 
 
-def forge(garden: Garden, body: bytes, group: str = LIBRARY) -> None:
+def forge(garden: Garden, body: bytes, group: str = LIBRARY, **more: object) -> None:
     """Make bytes the newest snapshot, with the right name."""
     old = snapshot(garden, group)
     garden.artifacts.put(body)
-    garden.kv.put(keys.snapshot(group, MADE), orjson.dumps({**old, "artifact": name_of(body)}))
+    garden.kv.put(keys.snapshot(group, MADE), orjson.dumps({**old, "artifact": name_of(body), **more}))
 
 
 def original(garden: Garden) -> bytes:
@@ -381,6 +384,50 @@ def test_artifacts_that_are_lost_cost_a_walk(garden: Garden) -> None:
     garden.artifacts = MemoryArtifacts()
     assert names(garden.finder(), "plant a carrot")[0] == "plant-carrot"
     assert garden.artifacts.get(str(snapshot(garden)["artifact"]))
+
+
+def speak_of(garden: Garden, ref: str, group: str) -> None:
+    """Make a snapshot the newest in which this reference alone stands, for a document that answers."""
+    index = Index()
+    index.add(Document("plant-carrot", "Tell how to plant a carrot.", ref, group=group))
+    old = snapshot(garden, group)
+    forge(garden, index.seal(index.still(group), {"group": group, "log": [old["epoch"], old["number"]]}), group, documents=1)
+
+
+ELSEWHERE = pytest.mark.parametrize("ref", ["bob/secret", "plant-carrot", "", "/", "library/plant-carrot/x", "library//plant-carrot"])
+
+
+@ELSEWHERE
+def test_a_snapshot_that_speaks_of_another_namespace_is_none(garden: Garden, ref: str) -> None:
+    garden.deploy("secret", "Tell how to plant a carrot in secret.", "bob")
+    garden.stock(20)
+    expected, around = names(garden.finder(), "plant a carrot"), garden.finder().explore("carrot", MAIN, 5)
+    speak_of(garden, ref, LIBRARY)
+    assert garden.finder().explore("carrot", MAIN, 5) == around
+    speak_of(garden, ref, LIBRARY)
+    assert names(garden.finder(), "plant a carrot") == expected
+
+
+@ELSEWHERE
+def test_a_snapshot_makes_nothing_public(garden: Garden, ref: str) -> None:
+    garden.deploy("secret", "Tell how to plant a carrot in secret.", "bob")
+    for number in range(9):
+        garden.deploy(f"sow-{number}", f"Tell how to sow seed number {number}.", "eve", public=True)
+    names(garden.finder(), "sow")
+    speak_of(garden, ref, EVERYWHERE)
+    assert names(garden.finder(), "plant a carrot") == []
+    assert garden.finder().explore("plant a carrot", MAIN, 5) == ()
+
+
+def test_an_answer_that_cannot_be_found_again_is_of_a_damaged_index(garden: Garden) -> None:
+    garden.stock(20)
+    expected = garden.finder().explore("plant a carrot", MAIN, 5)
+    body = original(garden)
+    _, parts = unpack(body, KINDS)
+    hashes = parts["refs"].tobytes()
+    assert body.count(hashes) == 1
+    forge(garden, body.replace(hashes, bytes(len(hashes))))
+    assert garden.finder().explore("plant a carrot", MAIN, 5) == expected
 
 
 def test_no_byte_of_a_snapshot_breaks_a_search(garden: Garden) -> None:
