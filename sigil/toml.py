@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import stat
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from sigil import plain
 
 FILE_BYTES = 1 << 20
 PARTS_MOST = 64
@@ -19,18 +18,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{PARTS_M
 
 def text_of(path: Path) -> str:
     """What stands in a file; `OSError` also for what is no file or has more than `FILE_BYTES`, `ValueError` for what is not UTF-8."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "it is no file")
-    except BaseException:
-        os.close(handle)
-        raise
-    with os.fdopen(handle, "rb") as file:
-        body = file.read(FILE_BYTES + 1)
-    if len(body) > FILE_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {FILE_BYTES >> 10:,} KiB")
-    return body.decode("utf-8").replace("\r\n", "\n")
+    return plain.read(path, FILE_BYTES).decode("utf-8").replace("\r\n", "\n")
 
 
 def table_of(text: str) -> dict[str, Any]:

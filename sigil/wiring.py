@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import sigil
+from sigil import plain
 from sigil.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from sigil.errors import BackendError, UsageError
 from sigil.kv import KV
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 SCHEMES = "sqlite:///path, redis://host:port/0, dynamodb://TABLE or memory://"
 IN_STORE = "store:"
+TOKEN_BYTES = 4_096
+_TOKEN = re.compile(r"[\x21-\x7e]+", re.ASCII)
 _LIBRARIES = "use builtin, none, or a folder of capabilities"
 
 
@@ -134,7 +138,20 @@ def admin_token(settings: Settings) -> str:
         with suppress(FileExistsError):  # somebody else was quicker: their token holds
             os.link(made, path)
         Path(made).unlink()
-    return path.read_text(encoding="ascii").strip()
+    return _token_in(path)
+
+
+def _token_in(path: Path) -> str:
+    """The token in a file, which may have come with the folder."""
+    try:
+        token = plain.read(path, TOKEN_BYTES).decode("ascii").strip()
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is no token"
+    else:
+        if not token or _TOKEN.fullmatch(token):
+            return token
+        reason = "it is no token"
+    raise UsageError("ESETTING", f"{path}: {reason}", suggestion="remove it; the next start makes another one")
 
 
 def engine_path(settings: Settings) -> Path:

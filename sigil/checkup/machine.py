@@ -9,8 +9,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from sigil import toml
+from sigil import plain, toml
 from sigil.checkup.findings import Check, Unwise
+from sigil.engine import MODULE_BYTES
 from sigil.errors import BackendError, Refused, ToolError
 from sigil.langs import SOURCES
 from sigil.package import SOURCE_BYTES
@@ -32,7 +33,7 @@ def engine(settings: Settings) -> str:
     """The JavaScript engine is there, and the one that this version makes."""
     path = engine_path(settings)
     try:
-        body = path.read_bytes()
+        body = plain.read(path, MODULE_BYTES)
     except OSError as problem:
         raise BackendError("EUNAVAILABLE", f"{path}: {problem.strerror}", suggestion="run scripts/build-engine") from None
     said = f"{path}, {len(body):,} bytes, sha256:{hashlib.sha256(body).hexdigest()[:12]}"
@@ -69,9 +70,9 @@ def _whole(folder: Path, engine: Path) -> bool:
     from sigil.sandbox.fingerprint import fingerprint
     from sigil.sandbox.vault import Vault
 
-    if not engine.is_file():
+    if not engine.is_file() or engine.stat().st_size > MODULE_BYTES:
         return True  # told by its own check
-    digest = hashlib.sha256(engine.read_bytes()).hexdigest()
+    digest = hashlib.sha256(plain.read(engine, MODULE_BYTES)).hexdigest()
     return not (folder / f"{digest}.code").exists() or Vault(folder, fingerprint()).read(digest) is not None
 
 

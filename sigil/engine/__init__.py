@@ -13,3 +13,6 @@ ENGINE = Path(__file__).with_name("engine.wasm")
 
 DESCRIPTION = Path(__file__).with_name("engine.json")
 """What it was made from: `{"engine", "quickjs-ng", "ziglang", "inputs", "sha256"}`."""
+
+MODULE_BYTES = 64 << 20
+"""Of the largest module that is read as an engine."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
+from sigil import plain
 from sigil.compile.javascript import plugin, source_of
+from sigil.engine import MODULE_BYTES
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.sandbox.abi import ABIS
 from sigil.sandbox.aot import Codes
@@ -65,7 +67,7 @@ class Supplies:
     def _the_engine(self) -> Code:
         if self._engine_code is None:
             try:
-                self._engine_code = self._codes.code(self._engine.read_bytes())
+                self._engine_code = self._codes.code(plain.read(self._engine, MODULE_BYTES))
             except (OSError, Unfit) as problem:
                 reason = f"no JavaScript engine: {one_line(str(problem))}"
                 raise BackendError("EUNAVAILABLE", reason, source="sandbox", suggestion="run scripts/build-engine") from None

@@ -99,6 +99,7 @@ SIGIL = (
         "version",
         "engine",
         "files",
+        "plain",
         "langs",
         "statics",
         "jsonrpc",

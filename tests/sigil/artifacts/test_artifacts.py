@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -42,6 +43,17 @@ class TestFolderArtifacts(ArtifactsContract):
 
     def spoil(self, artifacts: Artifacts, name: str, body: bytes) -> None:
         (self.folder / name[:2] / name).write_bytes(body)
+
+
+def test_what_is_no_file_in_a_folder_of_artifacts_is_missing_and_not_waited_for(tmp_path: Path) -> None:
+    artifacts, name = FolderArtifacts(tmp_path), name_of(b"body")
+    (tmp_path / name[:2]).mkdir()
+    for made in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        made(tmp_path / name[:2] / name)
+        with pytest.raises(BackendError, match="is missing"):
+            artifacts.get(name)
+        (tmp_path / name[:2] / name).unlink()
+    assert artifacts.get(artifacts.put(b"body")) == b"body"
 
 
 class TestStoredArtifacts(ArtifactsContract):

@@ -92,6 +92,30 @@ def test_nobody_waits_for_a_pipe_in_a_folder(place: Path) -> None:
     assert b"uncaged.toml: it is no file" in _told("list")
 
 
+def test_nobody_waits_for_a_pipe_or_a_device_that_came_with_a_folder(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = place.parent / "data" / "token"
+    os.mkfifo(token)
+    assert b"it is no file" in _told("serve", "--port", "0")
+    assert b"it is no file" in _told("doctor")
+    token.unlink()
+    token.symlink_to("/dev/zero")
+    assert b"it is no file" in _told("serve", "--port", "0")
+    os.mkfifo(place / "engine.wasm")
+    monkeypatch.setenv("SIGIL_ENGINE", str(place / "engine.wasm"))
+    assert b"no JavaScript engine" in _told("deploy", "--name", "one", "--description", "One.", "--execute", "return 1;")
+    assert b"engine.wasm: it is no file" in _told("doctor")
+
+
+@pytest.mark.parametrize(
+    "token", [b"\xff\xfe", b"a b", b"x" * 5_000, b"\x1b]0;owned\x07" + b"x" * 30], ids=["latin", "words", "long", "escape"]
+)
+def test_a_token_file_that_holds_none_is_told_as_that(run_sigil: Sigil, place: Path, token: bytes) -> None:
+    (place.parent / "data" / "token").write_bytes(token)
+    ended = run_sigil("serve", "--port", "0", "--json")
+    assert (ended.code, ended.error["code"]) == (2, "ESETTING")
+    assert "\x1b" not in ended.err
+
+
 def _told(*words: str) -> bytes:
     """What the command says on both streams; a failure when it does not end."""
     process = started(*words)
