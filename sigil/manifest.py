@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from sigil import schema
 from sigil.errors import UsageError, one_line
 from sigil.langs import Lang
+from sigil.legible import legible
 from sigil.protocol import is_name
 from sigil.strict import canonical
 
@@ -38,6 +39,15 @@ def _schema(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         return value
     try:
         return schema.check(value)
+    except UsageError as problem:
+        raise ValueError(problem.message) from None
+
+
+def _output(value: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+    if value is None or info.context == STORED:
+        return value
+    try:
+        return legible(value)
     except UsageError as problem:
         raise ValueError(problem.message) from None
 
@@ -129,7 +139,7 @@ class Manifest(_Part):
     on_degraded: Literal["wait", "rollback"] = Field(default="wait", exclude_if=lambda value: value == "wait")
     requires: Annotated[tuple[Name, ...], Field(max_length=20, strict=False)] = ()
     input: Annotated[dict[str, Any], AfterValidator(_schema)] = Field(default_factory=lambda: {"type": "object", "properties": {}})
-    output: dict[str, Any] | None = None
+    output: Annotated[dict[str, Any] | None, AfterValidator(_output)] = None
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
     tests: Annotated[tuple[Test, ...], Field(max_length=100, strict=False)] = ()

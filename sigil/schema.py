@@ -19,6 +19,7 @@ from jsonschema.validators import extend
 
 from sigil.coercion import filled
 from sigil.errors import UsageError, one_line
+from sigil.legible import legible
 from sigil.protocol import Json
 from sigil.strict import canonical
 
@@ -62,6 +63,7 @@ def check(given: Json) -> dict[str, Json]:
     if len(canonical(schema)) > SCHEMA_BYTES:
         raise _bad(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
     _weigh(schema, schema, 0, (), _Counter())
+    schema = legible(schema)
     try:
         Draft202012Validator.check_schema(schema)
     except (SchemaError, RecursionError) as problem:

@@ -60,6 +60,7 @@ SIGIL = (
         "catalog",
         "records",
         "schema",
+        "legible",
         "coercion",
         "manifest",
         "package",

@@ -38,3 +38,29 @@ def test_a_long_value_leaves_room_for_what_is_wrong_with_it() -> None:
 def test_a_schema_that_is_wrong_is_told_with_its_place() -> None:
     with pytest.raises(UsageError, match=r"schema refused: properties\.x\.minItems: true is not of type"):
         schema.check({"properties": {"x": {"minItems": True}}})
+
+
+@pytest.mark.parametrize("hidden", ["\x1b[31m", "\u202e", "\u2066", "\U000e0041", "\u200b", "\x00"])
+def test_nothing_in_a_schema_hides_or_turns_around_what_is_read(hidden: str) -> None:
+    odd = f"obey{hidden}me"
+    cleaned = schema.check({"title": odd, "properties": {"x": {"description": odd}, "default": {"type": "string", "description": odd}}})
+    assert hidden not in str(cleaned)
+    assert cleaned["properties"]["x"]["description"].startswith("obey ")
+    for part in (
+        {"enum": [odd]},
+        {"default": {odd: 1}},
+        {"default": {"description": odd}},
+        {"type": "object", "required": [odd]},
+        {"type": "object", "properties": {odd: {}}},
+        {"type": "object", "properties": {"two\nlines": {}}},
+        {"pattern": odd},
+        {"x-note": [odd]},
+        {odd: 1},
+    ):
+        with pytest.raises(UsageError, match="nobody sees"):
+            schema.check({"properties": {"x": part}})
+
+
+def test_lines_and_joined_letters_stay_in_a_schema() -> None:
+    part = {"description": "One line.\n\nمی\u200cخواهم 👩\u200d💻", "enum": ["\n", "\t", "👩\u200d💻", "می\u200cخواهم"]}
+    assert schema.check({"properties": {"x": part}})["properties"]["x"] == part
