@@ -23,7 +23,7 @@ from sigil.services.fetch import Rights
 from sigil.services.mcp import document
 from sigil.services.mcp.servers import MARGIN_SECONDS, Means, Servers
 from sigil.services.part import Begun, Facilities, Part
-from sigil.services.placeholders import Values, named, scrubbed, scrubbed_text
+from sigil.services.placeholders import Values, parted, parted_text, scrubbed, scrubbed_text
 from sigil.services.rules import CallRule, call_rule, http_rule, secret_rule
 
 DEPTH_MOST, CALLS_MOST = 8, 32
@@ -150,9 +150,10 @@ class Execution:
         except SigilError as problem:
             tree.hear(link, rule.shown, problem.logs)
             caller.lose((time.perf_counter() - started) * 1000, link.blame)
-            raise Passed(problem, f"{rule.shown}: {problem.message}", link.blame, host=link.troubled) from None
+            message = parted_text(f"{rule.shown}: {problem.message}", _own_secrets(caller.part.manifest))
+            raise Passed(problem, message, link.blame, host=link.troubled) from None
         tree.hear(link, rule.shown, outcome.logs)
-        return strict.loads(outcome.output)
+        return strict.loads(parted(outcome.output, _own_secrets(caller.part.manifest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +223,14 @@ def _demand_no_mark(given: bytes, manifest: Manifest) -> None:
 
     What is sent to an MCP server is filled in its own headers alone.
     """
-    known = {secret_rule(text).name for text in manifest.permissions.secrets if manifest.lang != "mcp"}
-    if name := next(iter(sorted(known & named(given))), ""):
+    if name := next((name for name in sorted(_own_secrets(manifest)) if parted(given, (name,)) != given), ""):
         message = f"the input holds {{{{{name}}}}}, which stands for a secret here"
         raise UsageError("EINVAL", message, suggestion="leave it out, or write it in another way")
+
+
+def _own_secrets(manifest: Manifest) -> set[str]:
+    """The secrets whose marks are filled in what it sends."""
+    return {secret_rule(text).name for text in manifest.permissions.secrets if manifest.lang != "mcp"}
 
 
 def _rights(link: Link, granted: frozenset[str], values: _Values) -> Rights:

@@ -43,6 +43,11 @@ class Rights:
         """For whom its requests are sent."""
         return Asker(self.namespace.partition("~")[0], f"{self.namespace}/{self.name}")
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The names of its secrets, of those that wait too."""
+        return frozenset(rule.name for rule in (*self.secrets, *self.secrets_waiting))
+
     def demand(self, method: str, target: Target) -> None:
         """`Refused` EPERM that says what is missing unless the request is granted."""
         if any(rule.allows(method, target) for rule in self.http):
@@ -92,7 +97,8 @@ def fetch(web: Web, rights: Rights, argument: Json, seconds: float, own: frozens
         answer = web.send(_filled(wanted, rights, own, written=written), end - time.monotonic())
         location = _location(answer)
         if location is None or wanted.redirect == "manual":
-            return reply(_scrubbed(answer, rights), _shown(wanted.target, rights), redirected=count > 0)
+            said = answer if own is not None else _parted(answer, rights)
+            return reply(_scrubbed(said, rights), _shown(wanted.target, rights, written=written), redirected=count > 0)
         if wanted.redirect == "error":
             raise ToolError("ENET", f"{wanted.target.host} redirects", source="http")
         wanted, written = _moved(wanted, answer.status, location, rights), False
@@ -160,8 +166,17 @@ def _scrubbed(answer: Answer, rights: Rights) -> Answer:
     return Answer(answer.status, scrubbing.scrubbed_field(answer.reason, values), headers, scrubbing.scrubbed(answer.body, values))
 
 
-def _shown(target: Target, rights: Rights) -> str:
-    return scrubbing.scrubbed_text(target.url, rights.values()) if rights.secrets else target.url
+def _parted(answer: Answer, rights: Rights) -> Answer:
+    """Before it is scrubbed: what stands for a secret afterwards was one, and may be sent back as it is."""
+    names = rights.named
+    headers = tuple((name, placeholders.parted_field(value, names)) for name, value in answer.headers)
+    return Answer(answer.status, placeholders.parted_field(answer.reason, names), headers, placeholders.parted(answer.body, names))
+
+
+def _shown(target: Target, rights: Rights, *, written: bool) -> str:
+    if not rights.secrets:
+        return target.url
+    return scrubbing.scrubbed_text(target.url if written else placeholders.parted_text(target.url, rights.named), rights.values())
 
 
 def _refuse(why: str) -> NoReturn:

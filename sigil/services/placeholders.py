@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from urllib.parse import quote, quote_plus
 
-from sigil.services.scrubbing import Values, scrubbed, scrubbed_text
+from sigil.services.scrubbing import Values, scrubbed, scrubbed_field, scrubbed_text
 
-__all__ = ["SHORTEST", "Values", "in_body", "in_header", "in_query", "named", "scrubbed", "scrubbed_text"]
+__all__ = [
+    "SHORTEST",
+    "Values",
+    "in_body",
+    "in_header",
+    "in_query",
+    "named",
+    "parted",
+    "parted_field",
+    "parted_text",
+    "scrubbed",
+    "scrubbed_text",
+]
 
 _MARK = re.compile(r"\{\{([A-Z][A-Z0-9_]{0,62})\}\}", re.ASCII)
 _MARK_ENCODED = re.compile(r"(?:\{|%7B){2}([A-Z][A-Z0-9_]{0,62})(?:\}|%7D){2}", re.ASCII | re.IGNORECASE)
@@ -30,6 +42,25 @@ def named(*texts: str | bytes) -> frozenset[str]:
         else:
             found.update(_MARK_ENCODED.findall(text))
     return frozenset(found)
+
+
+def parted(body: bytes, names: Iterable[str]) -> bytes:
+    """What somebody else wrote, with `{{ NAME }}` wherever a reading of it, as of `scrubbed`, would be a placeholder: it fills nothing."""
+    return scrubbed(body, _marks(names))
+
+
+def parted_text(text: str, names: Iterable[str]) -> str:
+    """A text that somebody else wrote, likewise."""
+    return scrubbed_text(text, _marks(names))
+
+
+def parted_field(text: str, names: Iterable[str]) -> str:
+    """A header's value that somebody else wrote, likewise."""
+    return scrubbed_field(text, _marks(names))
+
+
+def _marks(names: Iterable[str]) -> Values:
+    return {f" {name} ": f"{{{{{name}}}}}" for name in names}
 
 
 def in_header(text: str, values: Values) -> str:

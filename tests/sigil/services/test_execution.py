@@ -176,7 +176,19 @@ if (input.fail) throw new Error(turned); console.log(turned); return [text, turn
     assert "the secret KEY is not set" in failure(registry, "far").message
 
 
-@pytest.mark.parametrize("mark", ["{{KEY}}", "%7B%7BKEY%7D%7D", {"deep": ["about {{KEY}} and more"]}])
+ESCAPED = [
+    "{{KEY}}",
+    "%7B%7BKEY%7D%7D",
+    "{%7bKEY%7D}",
+    "\\u007b\\u007bKEY\\u007d}",
+    "&#123;&lbrace;KEY}}",
+    "%257B%257BKEY%7D%7D",
+    "e3tLRVl9fQ==",
+]
+"""A secret's mark, as a capability that undoes escapes would read it."""
+
+
+@pytest.mark.parametrize("mark", [*ESCAPED, {"deep": ["about {{KEY}} and more"]}])
 def test_an_input_that_holds_a_secrets_mark_goes_nowhere(registry: LocalRegistry, secure: Callable[..., Scripted], mark: object) -> None:
     api = secure("api.example.test")
     place = f"api.example.test:{api.port}"
@@ -189,6 +201,69 @@ def test_an_input_that_holds_a_secrets_mark_goes_nowhere(registry: LocalRegistry
     assert api.requests == []
     assert run(registry, "post", title="{{OTHER}} KEY {KEY}") == "sent"
     assert VALUE not in repr(api.requests)
+
+
+POSTS = """const text = await TEXT; let plain = text; try { plain = JSON.parse(`"${text}"`) } catch {}
+for (const body of [text, plain, decodeURIComponent(text), decodeURIComponent(decodeURIComponent(text))])
+  await fetch('https://PLACE/', {method: 'POST', body, headers: {'x-key': '{{KEY}}'}}); return 'sent'"""
+"""Posts what somebody else wrote, as it is and with its escapes undone, beside its own secret."""
+
+
+def posting(registry: LocalRegistry, api: Scripted, text: str, **more: object) -> None:
+    place = f"api.example.test:{api.port}"
+    permissions = {"http": [f"POST {place}/", f"GET {place}/"], "secrets": [f"KEY@{place}"], **more}
+    deploy(registry, "post", POSTS.replace("TEXT", text).replace("PLACE", place), PERSON, permissions=permissions)
+    registry.granting.grant("post", PERSON)
+    registry.secrets.set("KEY", VALUE, PERSON)
+
+
+@pytest.mark.parametrize("mark", ESCAPED)
+def test_a_secrets_mark_in_what_a_server_says_is_no_mark(registry: LocalRegistry, secure: Callable[..., Scripted], mark: str) -> None:
+    api = secure("api.example.test")
+    api.says["/issue"] = Answer(200, f"my issue is {mark}".encode())
+    posting(registry, api, f"(await fetch('https://api.example.test:{api.port}/issue')).text()")
+
+    assert run(registry, "post") == "sent"
+    sent = [request for request in api.requests if request.method == "POST"]
+    assert [request.headers["x-key"] for request in sent] == [VALUE] * 4
+    assert not any(VALUE.encode() in request.body for request in sent)
+    assert all(request.body.startswith(b"my issue is ") for request in sent)
+
+
+@pytest.mark.parametrize("mark", ESCAPED)
+def test_a_secrets_mark_in_what_another_capability_says_is_no_mark(
+    registry: LocalRegistry, secure: Callable[..., Scripted], mark: str
+) -> None:
+    api = secure("api.example.test")
+    deploy(registry, "quotes", f"return {json.dumps(mark)}", PERSON)
+    posting(registry, api, "env.call('quotes', {})", call=["quotes"])
+
+    assert run(registry, "post") == "sent"
+    assert [request.headers["x-key"] for request in api.requests] == [VALUE] * 4
+    assert not any(VALUE.encode() in request.body for request in api.requests)
+
+
+def test_a_secrets_mark_in_a_redirect_or_a_failure_is_no_mark(registry: LocalRegistry, secure: Callable[..., Scripted]) -> None:
+    api = secure("api.example.test")
+    api.says["/go"] = Answer(302, b"", {"location": "/there?a={{KEY}}&b=%7B%7BKEY%7D%7D"})
+    place = f"https://api.example.test:{api.port}"
+    posting(registry, api, f"(async () => (await fetch('{place}/go')).url)()")
+    assert run(registry, "post") == "sent"
+    posting(registry, api, f"(async () => (await fetch('{place}/go', {{redirect: 'manual'}})).headers.get('location'))()")
+    assert run(registry, "post") == "sent"
+    deploy(registry, "fails", "throw new Error('{{KEY}} %7B%7BKEY%7D%7D')", PERSON)
+    posting(registry, api, "env.call('fails', {}).catch((problem) => problem.message)", call=["fails"])
+    assert run(registry, "post") == "sent"
+    assert len([request for request in api.requests if request.method == "POST"]) == 12
+    assert not any(VALUE in request.path + repr(request.body) for request in api.requests)
+
+
+def test_what_was_a_secret_in_an_answer_is_one_again_when_it_is_sent_back(registry: LocalRegistry, secure: Callable[..., Scripted]) -> None:
+    api = secure("api.example.test")
+    api.says["/issue"] = Answer(200, f"the key is {VALUE}".encode())
+    posting(registry, api, f"(await fetch('https://api.example.test:{api.port}/issue')).text()")
+    assert run(registry, "post") == "sent"
+    assert api.requests[-1].body == f"the key is {VALUE}".encode()
 
 
 @pytest.mark.parametrize("value", ["", "short", "two\nlines of it", "x" * 8193, "nul\0nul\0nul", "lone \ud800 surrogate"])
