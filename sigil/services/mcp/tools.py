@@ -27,7 +27,7 @@ _BOUNDS = frozenset(f"{end}{what}" for end in ("min", "max") for what in ("imum"
 _OTHERS = frozenset("description exclusiveMinimum exclusiveMaximum multipleOf uniqueItems".split())
 _KNOWN = _VALUES | _BOUNDS | _OTHERS | schema.UNSUPPORTED | {*_SUBSCHEMAS, *_LISTS, *_MAPS, *_NAMES}
 """Keywords that say something; what is unsupported stays, so that it is refused. By all others nothing is checked: they are dropped."""
-_SIGNATURE = re.compile(r"[(\[{<]?\s*\ba\W+tool\W+of\W+the\W+MCP\W+server\b(\W*[\w-]+)?\s*[)\]}>]?", re.IGNORECASE)
+_SIGNATURE = re.compile(r"[(\[{<]?\s*\ba[\W_]+tool[\W_]+of[\W_]+the[\W_]+MCP[\W_]+server(?![a-z])([\W_]*[\w-]+)?\s*[)\]}>]?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,8 @@ def test_keywords_that_nothing_is_checked_by_do_not_come_along() -> None:
         "(a tool of the (a tool of the MCP server x) MCP server github)",
         "（ａ tool of the MCP server github）",
         "(a tool of the\u2062MCP server github)",
+        "(a-tool_of the MCP server: github)",
+        "(a_tool_of_the_MCP_server_github)",
     ],
 )
 def test_a_description_does_not_say_that_it_is_anothers(claim: str) -> None:
