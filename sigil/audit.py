@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,7 @@ UNREADABLE = "unreadable"
 """The action of an entry that somebody damaged."""
 NUMBER_MOST = 10**12 - 1
 """What its key has digits for."""
+_SORT = re.compile(r"[0-9]{12}", re.ASCII)
 PARTS_MOST = 100
 """Of a list among the facts: a manifest asks for 60 permissions at most."""
 
@@ -97,7 +99,7 @@ class Audit:
     def entries(self, namespace: str, *, after: int = 0, limit: int = PAGE) -> list[Entry]:
         """At most `limit` entries with numbers above `after`, oldest first."""
         rows = self._kv.scan(keys.audit(namespace, 0).partition, after=_sort(namespace, after), limit=limit)
-        return [_read(item.value, int(sort)) for sort, item in rows]
+        return [_read(item.value, int(sort) if _SORT.fullmatch(sort) else 0) for sort, item in rows]
 
     def latest(self, namespace: str, limit: int = PAGE) -> list[Entry]:
         """The last `limit` entries, oldest first."""
@@ -167,10 +169,12 @@ class Audit:
     def _tip(self, namespace: str) -> _Tip:
         """The last entry: from where the last writer left word, forward to where nothing stands."""
         tip = self._known(namespace)
-        partition = keys.audit(namespace, 0).partition
-        while page := self._kv.scan(partition, after=_sort(namespace, tip.number), limit=PAGE):
-            sort, item = page[-1]
-            tip = _Tip(int(sort), _read(item.value).hash, tip.token)
+        partition, after = keys.audit(namespace, 0).partition, _sort(namespace, tip.number)
+        while page := self._kv.scan(partition, after=after, limit=PAGE):
+            after = page[-1][0]
+            ours = [row for row in page if _SORT.fullmatch(row[0])]  # what has no number is no entry of ours
+            if ours:
+                tip = _Tip(int(ours[-1][0]), _read(ours[-1][1].value).hash, tip.token)
         return tip
 
     def _known(self, namespace: str) -> _Tip:

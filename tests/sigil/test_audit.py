@@ -225,6 +225,17 @@ def test_damage_is_told_and_stops_nobody(kv: KV, damage: bytes) -> None:
     assert [entry.row for entry in audit.entries("main")]
 
 
+@pytest.mark.parametrize("sort", ["x", "1", "00000000000x", "9" * 13, "٣"])
+def test_what_stands_under_no_number_stops_nobody_and_is_seen(kv: KV, sort: str) -> None:
+    audit = Audit(kv)
+    audit.note("main", "deploy", name="one")
+    kv.put(Key(keys.audit("main", 0).partition, sort), b"{}")
+    audit.note("main", "deploy", name="two")
+    assert {entry.row.get("name") for entry in audit.entries("main")} >= {"one", "two"}
+    assert audit.latest("main")
+    assert audit.verify("main").problem
+
+
 def test_facts_are_bounded_and_clean(kv: KV) -> None:
     audit = Audit(kv)
     audit.note("main", "deploy", name="x\n\u202ey" * 500, many=["z" * 900] * 105, deep=[["no"]], **{"odd\nname": {"a": 1}})
