@@ -13,7 +13,7 @@ from sigil.errors import UsageError
 
 Kind = Literal["message", "mail", "task", "wakeup", "continue"]
 KINDS = get_args(Kind)
-_CONTROL = re.compile(r"/stop(@[A-Za-z0-9_]+)?", re.IGNORECASE | re.ASCII)
+_CONTROL = re.compile(r"/(?:stop|halt|unlock)(@[A-Za-z0-9_]+)?(\s+here)?|admin:unlock", re.IGNORECASE | re.ASCII)
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 
@@ -55,7 +55,7 @@ class Event:
 
     @property
     def control(self) -> bool:
-        """Whether it must not queue behind the turn that it is about (`/stop`)."""
+        """Whether it must not queue behind the turns that it is about (`/stop`, `/halt`, `/unlock`)."""
         return self.kind == "message" and _CONTROL.fullmatch(self.text.strip()) is not None
 
 

@@ -38,6 +38,13 @@ class Settings(SigilSettings):
         "UNCAGED_ACCESS", "members", "who may talk to it: open, members (owners and whom they let in) or owners", rules=True
     )
     deploy: str = setting("UNCAGED_DEPLOY", "members", "in whose chats it may create capabilities: members, owners or none", rules=True)
+    guide: str = setting(
+        "UNCAGED_GUIDE", "default", "what failures mean to the model: default, security, learner, debugger, none, or a package's own"
+    )
+    tokens_per_day: int = setting("UNCAGED_TOKENS_PER_DAY", 100_000, "tokens that the agent may use a day, or a period; 0: any number")
+    tokens_period: int = setting("UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period")
+    session_tokens: int = setting("UNCAGED_SESSION_TOKENS", 0, "tokens that one chat may use in a period; 0: any number")
+    ticks: int = setting("UNCAGED_TICKS", 50, "requests to the model for one piece of work, until a person speaks again; 0: any number")
     turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
     workers: int = setting("UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time")
     lease: float = setting(

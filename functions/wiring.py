@@ -131,6 +131,8 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
     """The agent of the settings over a store. `later`: its registry is opened by the first turn that needs it."""
     from functions.agent.app import App
     from functions.agent.roles import Rules
+    from functions.agent.safety.budget import Limits
+    from functions.agent.safety.guides import guide_of
     from functions.agent.session import Sessions
 
     opened = partial(open_registry, settings, stores, progress)
@@ -142,6 +144,8 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
         registry=LaterRegistry(partial(local_registry, settings, stores)) if later and not settings.registry_url else opened(),
         rules=Rules(frozenset(settings.owners), settings.access, settings.deploy),  # type: ignore[arg-type]
         turn_seconds=settings.turn_seconds,
+        guide=guide_of(settings.guide),
+        limits=Limits(settings.tokens_per_day if settings.endpoint else 0, settings.tokens_period, settings.session_tokens, settings.ticks),
     )
 
 

@@ -86,7 +86,7 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
     if channel and not channel.for_us(event):
         return
     if event.control:
-        told = control.stop(event, house.app)
+        told = control.act(event, house.app)
         _say(event, told or ("" if channel else STOPPING), house)
         return
     with _typing(channel, event.session):

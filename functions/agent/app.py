@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from functions.agent.model import Model
 from functions.agent.roles import Rules
+from functions.agent.safety.budget import Limits
+from functions.agent.safety.guides import Guide, guide_of
 from functions.agent.session import Sessions
 from functions.clock import SYSTEM, Clock
 from sigil.kv import KV
@@ -48,4 +50,6 @@ class App:
     rules: Rules = field(default_factory=Rules)
     clock: Clock = SYSTEM
     turn_seconds: float = 120.0
+    guide: Guide = field(default_factory=lambda: guide_of("default"))
+    limits: Limits = Limits()
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call"))

@@ -24,7 +24,10 @@ HEAD_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call came to: `content` for the model, `loads` what it paged in, `error` the code of its failure."""
+    """What a call came to: `content` for the model, `loads` what it paged in, `error` and `why` the code and message of its failure.
+
+    `ran`: whether it began at all.
+    """
 
     call: ToolCall
     content: str
@@ -32,6 +35,8 @@ class Answer:
     error: str = ""
     ms: float = 0.0
     cut: int = 0
+    why: str = ""
+    ran: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,10 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
     started = time.monotonic()
     try:
         if position >= MOST:
-            raise ToolError("ELIMIT", f"at most {MOST} calls a step are run", suggestion="call it again in the next step")
+            many = ToolError("ELIMIT", f"at most {MOST} calls a step are run", suggestion="call it again in the next step")
+            return replace(refusal(call, many), ran=False)
         if desk.stopped():
-            raise ToolError("ESTOPPED", "the turn was stopped before this call began")
+            return replace(refusal(call, ToolError("ESTOPPED", "the turn was stopped before this call began")), ran=False)
         content, loads = _run(desk, call, offers)
         given = Answer(call, content, loads)
     except SigilError as problem:
@@ -74,7 +80,7 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
 def refusal(call: ToolCall, problem: SigilError) -> Answer:
     """A failure as the model reads it: one line of JSON."""
     fields = {**problem.as_dict(), "source": one_line(problem.source or call.name, 64)}
-    return Answer(call, orjson.dumps({"error": fields}).decode(), error=problem.code)
+    return Answer(call, orjson.dumps({"error": fields}).decode(), error=problem.code, why=fields["message"])
 
 
 def interrupted(call: ToolCall) -> Answer:

@@ -1,29 +1,62 @@
-"""Control: what must not queue behind the turn that it is about. A mark names the turn; the turn looks for it and ends itself."""
+"""Control: what must not queue behind the turns that it is about. It is written beside the session; its turn looks for it."""
 
 from __future__ import annotations
 
 import orjson
 
 from functions.agent.app import App
+from functions.agent.safety import locks
+from functions.agent.safety.breakers import breakers_of
 from functions.events import Event
 from sigil.kv import KV, keys
 
 MARK_SECONDS = 3600.0
 NOTHING_RUNS = "Nothing is running."
+OWNERS_ONLY = "Only my owner can do that."
+HALTED = "Halted, in every chat. `/unlock` lets me go on."
+HALTED_HERE = "Halted in this chat. `/unlock` lets me go on."
+UNLOCKED = "Unlocked."
 
 
-def stop(event: Event, app: App) -> str:
-    """Mark the session's turn in progress as stopped. The reply to send now: empty when the stopped turn replies itself.
+def act(event: Event, app: App) -> str:
+    """Do what a control event says. The reply to send now: empty when the stopped turn replies itself.
 
-    The session's document is only read. A control event that was handled before does nothing: it must not stop a later turn.
+    The session's document is only read. A control event that was handled before does nothing: it must not stop a later turn, or open what
+    was closed since.
     """
     session = keys.session_of(app.name, event.session)
     if not app.rules.may_talk(app.rules.role(event)) or app.kv.get(keys.seen(keys.control_of(session), event.id)):
         return ""
+    word, *rest = event.text.strip().lower().split()
+    word = word.partition("@")[0]
+    if word == "/stop":
+        said = _stop(session, app)
+    elif app.rules.role(event) != "owner":
+        said = OWNERS_ONLY
+    elif word == "/halt":
+        locks.halt(app.kv, session if rest else keys.escape(app.name), event.sender.id, app.clock.now())
+        said = HALTED_HERE if rest else HALTED
+    else:
+        said = unlock(session, app, event.sender.id)
+    app.kv.put(keys.seen(keys.control_of(session), event.id), b"", ttl=keys.SEEN_TTL)
+    return said
+
+
+def unlock(session: str, app: App, by: str) -> str:
+    """Let a session (S of the keys) go on, and the whole agent when it was halted; the budget begins anew when that is what stopped it."""
+    breakers, now = breakers_of(session, app.kv, app.name, app.limits, app.clock.now), app.clock.now()
+    if locks.read(app.kv, breakers.agent).closed:
+        locks.unlock(app.kv, breakers.agent, by, now)
+    if breakers.trips(app.sessions.open(session).document.safety) == "budget":
+        breakers.budget.forgive(breakers.period())
+    locks.unlock(app.kv, session, by, now)
+    return UNLOCKED
+
+
+def _stop(session: str, app: App) -> str:
     turn = app.sessions.open(session).document.turn
     if turn:
         app.kv.put(keys.mark(session), orjson.dumps({"stop": turn.event.id}), ttl=MARK_SECONDS)
-    app.kv.put(keys.seen(keys.control_of(session), event.id), b"", ttl=keys.SEEN_TTL)
     return "" if turn else NOTHING_RUNS
 
 

@@ -12,6 +12,9 @@ from functions.agent.app import App, Step, Watch
 from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.messages import Message, ToolCall, unanswered
 from functions.agent.model import Reply, Request
+from functions.agent.safety.breakers import Breakers
+from functions.agent.safety.reaction import Reaction, react
+from functions.agent.safety.standing import Standing, notice
 from functions.agent.session import Document, Opened, Turn
 from functions.agent.toolset import STATIC, definitions, in_scope
 from sigil.protocol import Offer
@@ -30,13 +33,14 @@ OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me t
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What the rounds of one turn share. `stopped` asks whether somebody said stop.
+    """What the rounds of one turn share. `stopped` asks whether somebody said stop, or halted it.
 
     `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this worker is (a function's own timeout).
     """
 
     app: App
     desk: Desk
+    breakers: Breakers
     watch: Watch
     deadline: float
     until: float = inf
@@ -66,8 +70,8 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         return opened, None
     opened = _finish_calls(opened, course)
     while True:
-        if course.stopped():
-            return opened, STOPPED
+        if ended := _ended(opened, course):
+            return ended
         if course.app.clock.monotonic() >= course.deadline:
             return opened, OUT_OF_TIME
         if course.cut_short():
@@ -77,7 +81,9 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         reply, opened = _ask(opened, course, offers, with_tools=not last)
         if reply.finish == "error" and reply.transient and course.cut_short():
             return opened, None
-        if last or reply.finish in ("error", "stopped") or not reply.calls:
+        if reply.finish == "stopped":
+            return _ended(opened, course) or (opened, STOPPED)
+        if last or reply.finish == "error" or not reply.calls:
             return opened, _final(reply)
         said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
         opened = _checkpoint(opened, course, said)
@@ -90,9 +96,18 @@ def _turn(opened: Opened) -> Turn:
     return turn
 
 
+def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
+    """Where the turn ends before its next request: the session paused or locked, or told to stop; None to go on."""
+    standing = opened.document.safety
+    reason = standing.reason or course.breakers.trips(standing)
+    if reason:
+        standing = standing.ended(reason, course.app.clock.now())
+        course.watch(Step("note", reason, notice(standing), error=standing.state))
+        return replace(opened, document=replace(opened.document, safety=standing)), notice(standing)
+    return (opened, STOPPED) if course.stopped() else None
+
+
 def _final(reply: Reply) -> str:
-    if reply.finish == "stopped":
-        return STOPPED
     if reply.finish == "error":
         return f"I could not get an answer: {reply.text}." + (" Please try again in a moment." if reply.transient else "")
     if reply.finish == "length" and reply.text:
@@ -118,8 +133,9 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
     turn = _turn(opened)
     facts = {"tools": len(offers) + len(STATIC) if with_tools else 0, "prompt": usage.prompt, "completion": usage.completion}
     turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage).did("request", ms=ms, finish=reply.finish, **facts)
+    standing = course.breakers.used(document.safety, turn.task, usage.total)
     course.watch(Step("request", app.model.name, reply.text, ms, "" if reply.finish != "error" else "EMODEL", facts))
-    return reply, replace(opened, document=replace(document, turn=turn, ratio=ratio))
+    return reply, replace(opened, document=replace(document, turn=turn, ratio=ratio, safety=standing))
 
 
 def _finish_calls(opened: Opened, course: Course) -> Opened:
@@ -146,6 +162,8 @@ def _run(course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], doc
 
 def _record(opened: Opened, course: Course, answers: Sequence[Answer]) -> Opened:
     resident = {offer.tool for offer in in_scope(opened.document.messages)}
+    reaction = react(answers, opened.document.safety.counters, course.app.guide)
+    answers = reaction.answers
     for given in answers:
         course.watch(Step("answer", given.call.name, given.content, given.ms, error=given.error))
         for offer in given.loads:
@@ -156,9 +174,16 @@ def _record(opened: Opened, course: Course, answers: Sequence[Answer]) -> Opened
     results = [Message("tool", given.content, at=now, call_id=given.call.id, loads=given.loads, cut=given.cut) for given in answers]
     turn = _turn(opened)
     turn = replace(turn, tools=(*turn.tools, *(given.call.name for given in answers)))
-    for given in answers:
-        turn = turn.did("call", name=given.call.name, ms=round(given.ms, 1), size=len(given.content), error=given.error)
-    return _checkpoint(replace(opened, document=replace(opened.document, turn=turn)), course, *results)
+    for given, fact in zip(answers, reaction.facts, strict=True):
+        sized = {"ms": round(given.ms, 1), "size": len(given.content), "error": given.error}
+        turn = turn.did("call", name=given.call.name, **sized, **({"fingerprint": fact.fingerprint} if fact.failed else {}))
+    document = replace(opened.document, turn=turn, safety=_felt(opened, reaction, now))
+    return _checkpoint(replace(opened, document=document), course, *results)
+
+
+def _felt(opened: Opened, reaction: Reaction, now: float) -> Standing:
+    standing = replace(opened.document.safety, counters=reaction.counters)
+    return standing.ended(reaction.reason, now) if reaction.reason else standing
 
 
 def _checkpoint(opened: Opened, course: Course, *messages: Message) -> Opened:

@@ -12,6 +12,8 @@ import orjson
 from functions import events
 from functions.agent import tokens
 from functions.agent.messages import Message, Usage, revive
+from functions.agent.safety import standing
+from functions.agent.safety.standing import Standing
 from functions.agent.spill import LIMIT, Bodies, Shelf, packed, restore, spill
 from functions.events import Event
 from sigil.errors import BackendError, Conflict, UsageError
@@ -40,6 +42,11 @@ class Turn:
     waits: int = 0
     used: float = 0.0
     trace: tuple[Mapping[str, Json], ...] = ()
+
+    @property
+    def task(self) -> str:
+        """The piece of work that it belongs to: what a person said begins a new one, everything else goes on with one."""
+        return self.event.id if self.event.kind == "message" else ""
 
     @property
     def failed(self) -> bool:
@@ -73,7 +80,10 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Everything about a session that a turn needs. `ratio` corrects token estimates; `seen` are the last handled events."""
+    """Everything about a session that a turn needs.
+
+    `ratio` corrects token estimates; `seen` are the last handled events; `safety`: whether it may go on, and what has failed so far.
+    """
 
     messages: tuple[Message, ...] = ()
     next_seq: int = 1
@@ -82,6 +92,7 @@ class Document:
     seen: tuple[str, ...] = ()
     ratio: float = 1.15
     usage: Usage = field(default_factory=Usage)
+    safety: Standing = field(default_factory=Standing)
 
     def add(self, *messages: Message) -> Document:
         """The document with the messages at its end, numbered and measured."""
@@ -181,6 +192,7 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
                 "outbox": tuple(map(_outgoing, fields["outbox"])),
                 "seen": tuple(fields["seen"]),
                 "usage": Usage(**fields["usage"]),
+                "safety": standing.revive(fields.get("safety")),
             }
         )
     except (ValueError, TypeError, LookupError, UsageError, zlib.error):

@@ -10,16 +10,19 @@ from math import inf
 from functions.agent import commands, context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
+from functions.agent.commands import Asked
 from functions.agent.compaction import compact
-from functions.agent.control import told_to_stop
+from functions.agent.control import act, told_to_stop
 from functions.agent.loop import OUT_OF_TIME, STOPPED, Course, overhead, run
 from functions.agent.messages import Message, unanswered
+from functions.agent.safety import standing
+from functions.agent.safety.breakers import Breakers, breakers_of
 from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Outgoing, Turn
 from functions.agent.toolset import in_scope
 from functions.agent.trace import keep
 from functions.events import Event
 from functions.letters import give_up, tell
-from sigil.kv import keys
+from sigil.kv import KV, keys
 from sigil.protocol import Caller
 
 ATTEMPTS = 3
@@ -119,11 +122,21 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, until: float) -
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
         return _close(opened, app, turn, NOT_YOURS.format(id=event.sender.id) if event.private else "", said=False)
-    effect = commands.run(event.text, opened.document, app)
+    if event.control:
+        return _close(opened, app, turn, act(event, app), said=False)
+    effect = commands.run(event.text, Asked(app, opened.key, opened.document, role))
     if effect:
         left = {message.seq for message in effect.document.messages}
         app.sessions.archive(opened.key, [message for message in opened.document.messages if message.seq not in left])
         return _close(replace(opened, document=effect.document), app, turn, effect.text, said=False)
+    breakers = _breakers(opened.key, app)
+    safety = breakers.opened(opened.document.safety, person=role != "guest")
+    reason = safety.reason or breakers.trips(safety)
+    if reason:
+        safety = safety if safety.reason else safety.ended(reason, app.clock.now())
+        locked = replace(opened, document=replace(opened.document, safety=safety))
+        return _close(locked, app, turn, standing.notice(safety), said=False)
+    opened = replace(opened, document=replace(opened.document, safety=safety))
     document, room = _evict(opened, app, watch), context.room(app.model.window, overhead(app.name), opened.document.ratio)
     if tokens.of_text(event.text) > room:
         return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
@@ -154,9 +167,11 @@ def _rounds(opened: Opened, app: App, watch: Watch, until: float) -> Opened:
     assert turn is not None, "rounds belong to a turn"
     role = app.rules.role(turn.event)
     caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
-    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool, partial(told_to_stop, opened.key, turn.event.id, app.kv))
+    breakers = _breakers(opened.key, app)
+    stopped = partial(_stopped, opened.key, turn.event.id, app.kv, breakers)
+    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool, stopped)
     began = app.clock.monotonic()
-    opened, text = run(opened, Course(app, desk, watch, began + app.turn_seconds - turn.used, until))
+    opened, text = run(opened, Course(app, desk, breakers, watch, began + app.turn_seconds - turn.used, until))
     turn = opened.document.turn or turn
     if text is not None:
         return _close(opened, app, turn, text)
@@ -166,6 +181,14 @@ def _rounds(opened: Opened, app: App, watch: Watch, until: float) -> Opened:
     watch(Step("note", text="this worker's time is up; another goes on"))
     document = replace(opened.document, turn=handed_on)
     return replace(app.sessions.save(opened, document), next=_continuation(document, handed_on))
+
+
+def _breakers(session: str, app: App) -> Breakers:
+    return breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
+
+
+def _stopped(session: str, event: str, kv: KV, breakers: Breakers) -> bool:
+    return told_to_stop(session, event, kv) or breakers.halted()
 
 
 def _evict(opened: Opened, app: App, watch: Watch) -> Document:

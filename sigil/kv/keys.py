@@ -30,6 +30,21 @@ def control_of(session: str) -> str:
     return f"{session}!"
 
 
+def lock(session: str) -> Key:
+    """What an owner said about a session, or about a whole agent (an `escape`d name): halt, unlock."""
+    return Key("lock", session)
+
+
+def usage(agent: str, period: str, session: str) -> Key:
+    """The tokens that a session spent in a period: an absolute value, one writer."""
+    return Key(f"usage#{escape(agent)}", f"{period}#{session}")
+
+
+def forgiven(agent: str) -> Key:
+    """What an agent spent in a period before an owner unlocked it."""
+    return Key("forgiven", escape(agent))
+
+
 def mark(session: str) -> Key:
     """What a control event says to the turn in progress."""
     return Key(f"session#{session}", "mark")

@@ -11,6 +11,7 @@ import orjson
 
 from functions.agent.loop import OUT_OF_TIME, STOPPED
 from functions.agent.model import Request
+from functions.agent.safety.standing import REASONS
 from functions.agent.toolset import STATIC
 from functions.agent.turn import GAVE_UP
 from functions.events import Event
@@ -23,6 +24,8 @@ from tests.simulation.stage import Actor, Stage
 LEASE = 180.0
 ATTEMPTS = 3
 WAITS = 6
+NOTICES_OF = {name: reason.text for name, reason in REASONS.items()}
+NOTICES = frozenset(NOTICES_OF.values())
 
 
 @dataclass(eq=False)
@@ -114,6 +117,7 @@ class Promises:
         """An actor asks the model or runs a call: it must have looked for a mark right before."""
         view = self._views[self._stage.moving]
         turn = _turn(view.document)
+        self._demand(not view.document["safety"]["reason"], f"{what} for {turn} of a session that is {view.document['safety']['reason']}")
         self._demand(view.looked, f"{what} for {turn} without a look for /stop")
         self._demand(not turn or view.told != turn, f"{what} for {turn}, which was told to stop")
         view.looked = False
@@ -159,6 +163,11 @@ class Promises:
     def _fits(self, event: str, text: str) -> None:
         known = text.startswith((f"re {event} ", "New session", "Always there", "I could not get an answer"))
         known |= text in (GAVE_UP, OUT_OF_TIME) or (text == STOPPED and event in self.marked)
+        reason = self._views[self._stage.moving].document["safety"]["reason"]
+        if text in NOTICES:
+            self._demand(text == NOTICES_OF.get(reason), f"{event} is answered with {text!r}, and it stands at {reason!r}")
+            self.seen[f"told of {reason}"] += 1
+            return
         self._demand(known, f"{event} is answered with {text!r}")
 
     def _twice(self, me: Actor, event: str, part: int, text: str) -> None:

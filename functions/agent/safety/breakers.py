@@ -1,0 +1,65 @@
+"""What no turn may pass: asked before every request to the model and before every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from functions.agent.safety import locks
+from functions.agent.safety.budget import Budget, Limits, period
+from functions.agent.safety.standing import Standing
+from sigil.kv import KV, keys
+
+
+@dataclass(frozen=True, slots=True)
+class Breakers:
+    """The breakers of one session. `session` is the S of the keys, `agent` its first part; `now`: seconds since 1970."""
+
+    kv: KV
+    agent: str
+    session: str
+    budget: Budget
+    now: Callable[[], float]
+
+    def halted(self) -> bool:
+        """Whether an owner halted the agent or this session."""
+        return any(locks.read(self.kv, whom).closed for whom in (self.agent, self.session))
+
+    def period(self) -> str:
+        """The budget's period at this moment."""
+        return period(self.now(), self.budget.limits.seconds)
+
+    def trips(self, standing: Standing) -> str:
+        """Why the next request is not sent: a name of `standing.REASONS`, empty when it may go."""
+        if self.halted():
+            return "halted"
+        if 0 < self.budget.limits.ticks <= standing.ticks:
+            return "loop"
+        name = self.period()
+        current = standing.within(name)
+        return self.budget.exceeded(name, self.session, current.spent, current.free)
+
+    def used(self, standing: Standing, task: str, tokens: int) -> Standing:
+        """The standing after a request that cost `tokens`; the session's sum is written down."""
+        later = standing.used(self.period(), tokens).ticked(task)
+        self.budget.note(self.session, later.period, later.spent)
+        return later
+
+    def opened(self, standing: Standing, person: bool) -> Standing:
+        """How a session stands when somebody writes: what an owner unlocked, a new period freed, or a person answered is over.
+
+        `person`: whether an owner or a member wrote.
+        """
+        said = max(locks.read(self.kv, whom).unlocked for whom in (self.agent, self.session))
+        if standing.reason and said > standing.since:
+            standing = standing.unlocked()
+        if standing.reason in ("budget", "session-budget") and not self.trips(standing):
+            standing = standing.resumed()
+        if standing.reason in ("frustration", "loop") and person:
+            standing = standing.resumed()
+        return standing
+
+
+def breakers_of(session: str, kv: KV, agent: str, limits: Limits, now: Callable[[], float]) -> Breakers:
+    """The breakers of a session (S of the keys) of the agent with this name."""
+    return Breakers(kv, keys.escape(agent), session, Budget(kv, agent, limits), now)

@@ -1,0 +1,66 @@
+"""The codes of failures: what each is called, of which kind it is, and whether it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal["execution", "transient", "fatal"]
+"""`execution`: who called can mend it. `transient`: it may go well a moment later. `fatal`: nothing that the model does helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """`phrase`: what people call it. `counts`: whether a failure with it is one of the model's."""
+
+    phrase: str
+    meaning: str
+    kind: Kind = "execution"
+    counts: bool = True
+
+
+CODES: Final = {
+    "EPERM": Code("Permission Denied", "it was not granted, or policy says no"),
+    "EAUTH": Code("Not Authenticated", "a token is missing or wrong"),
+    "EACCES": Code("Access Denied", "the other side does not let it in"),
+    "ENOENT": Code("Not Found", "what was asked for does not exist"),
+    "EEXIST": Code("Already Exists", "the name is somebody else's"),
+    "EINVAL": Code("Invalid Argument", "the input does not fit"),
+    "EJSON": Code("Invalid JSON", "the arguments are no JSON object"),
+    "ENOTOOL": Code("No Such Tool", "no tool of that name was offered"),
+    "ENOTRESIDENT": Code("Not Resident", "a page fault: it exists, and has to be found again first", counts=False),
+    "ENAME": Code("Invalid Name", "not a name of a capability"),
+    "EMANIFEST": Code("Invalid Manifest", "what a capability says of itself is wrong"),
+    "ESCHEMA": Code("Invalid Schema", "a schema that no endpoint takes"),
+    "EMODULE": Code("Invalid Module", "the code cannot be compiled or may not run"),
+    "ETESTS": Code("Tests Failed", "a deploy's golden tests did not pass"),
+    "EREQUIRES": Code("Requirement Missing", "a capability that it calls does not exist"),
+    "ECYCLE": Code("Circular Call", "capabilities that would call themselves"),
+    "ETOOBIG": Code("Too Large", "a body, a source or a module over its limit"),
+    "EQUOTA": Code("Quota Exceeded", "there is no room left"),
+    "ELIMIT": Code("Limit Exceeded", "more calls, output or depth than a run may have"),
+    "ETIMEDOUT": Code("Timed Out", "it took longer than it may"),
+    "ESTACK": Code("Stack Overflow", "recursion without an end"),
+    "ETRAP": Code("Trapped", "the module stopped itself"),
+    "ETHROWN": Code("Uncaught Error", "an error that the code did not name"),
+    "EOUTPUT": Code("Invalid Output", "what came out is not valid"),
+    "EPENDING": Code("Never Settled", "a promise that nothing settles"),
+    "EGUEST": Code("Capability Failed", "the capability says that it failed"),
+    "EREMOTE": Code("Remote Failure", "a remote tool says that it failed"),
+    "ENOMEM": Code("Out Of Memory", "it took more memory than it may", kind="fatal"),
+    "ENET": Code("Network Failure", "a server was not reached", kind="transient"),
+    "ERATE": Code("Rate Limited", "too often; a pause helps", kind="transient"),
+    "EBUSY": Code("Busy", "somebody else has it at the moment", kind="transient"),
+    "ECONFLICT": Code("Conflict", "somebody else wrote first", kind="transient"),
+    "EDEGRADED": Code("Resting", "it rests after failures in a row", kind="transient"),
+    "EUNAVAILABLE": Code("Unavailable", "a store, a registry or a sandbox is away", kind="transient"),
+    "EINTERNAL": Code("Internal Error", "the runtime itself failed"),
+    "EINTERRUPTED": Code("Interrupted", "a crash cut it off; whether it took effect is unknown", counts=False),
+    "ESTOPPED": Code("Stopped", "it was told to stop before it began", counts=False),
+}
+OTHER: Final = Code("Failed", "a code of the capability's own")
+
+
+def code_of(name: str) -> Code:
+    """What is known of a code; capabilities have codes of their own."""
+    return CODES.get(name, OTHER)

@@ -1,0 +1,57 @@
+"""Halt and unlock: an owner's word about a session or a whole agent. It is written beside the sessions, never behind their queues."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import orjson
+
+from sigil.errors import one_line
+from sigil.kv import KV, keys
+
+BY_CHARACTERS = 80
+FOREVER = 1e11
+"""Later than any time that a clock shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """What was said last: `halted` and `unlocked` are seconds since 1970, 0 for never; `by` who said it."""
+
+    halted: float = 0.0
+    unlocked: float = 0.0
+    by: str = ""
+
+    @property
+    def closed(self) -> bool:
+        return self.halted > self.unlocked
+
+
+def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
+    """Close a session (S of the keys) or an agent (its escaped name)."""
+    before = read(kv, whom)
+    return _write(kv, whom, Lock(max(now, before.unlocked + 0.001), before.unlocked, one_line(by, BY_CHARACTERS)))
+
+
+def unlock(kv: KV, whom: str, by: str, now: float) -> Lock:
+    """Open it again; whatever locked it before this moment is over."""
+    before = read(kv, whom)
+    halted = before.halted if before.halted < FOREVER else 0.0
+    return _write(kv, whom, Lock(halted, max(now, halted), one_line(by, BY_CHARACTERS)))
+
+
+def read(kv: KV, whom: str) -> Lock:
+    """What was said last; one that cannot be read is closed."""
+    item = kv.get(keys.lock(whom))
+    if item is None:
+        return Lock()
+    try:
+        fields = orjson.loads(item.value)
+        return Lock(float(fields["halted"]), float(fields["unlocked"]), str(fields["by"]))
+    except (ValueError, TypeError, KeyError):
+        return Lock(halted=FOREVER, by="nobody: the record is damaged")
+
+
+def _write(kv: KV, whom: str, lock: Lock) -> Lock:
+    kv.put(keys.lock(whom), orjson.dumps(asdict(lock)))
+    return lock

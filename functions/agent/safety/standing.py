@@ -1,0 +1,124 @@
+"""How a session stands: at work, waiting, paused or locked, and why. Kept in its document, so a cold start forgets nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from functions.agent.safety import ladder
+from functions.agent.safety.ladder import Counters
+from sigil.errors import BackendError
+
+
+class State(StrEnum):
+    """What the whole of a session is doing."""
+
+    WAITING_FOR_EVENT = "WAITING_FOR_EVENT"
+    EXECUTING = "EXECUTING"
+    """A turn is in progress. Never stored: the turn itself says so."""
+    PAUSED = "PAUSED"
+    """It asked for help; the next message of an owner or a member lets it go on."""
+    STOPPED = "STOPPED"
+    """The budget is used up, until the next period or until an owner unlocks it."""
+    ERROR_PAUSED = "ERROR_PAUSED"
+    """Errors cascaded: EMERGENCY_HALT. An owner unlocks it."""
+    SAFETY_LOCKOUT = "SAFETY_LOCKOUT"
+    """Somebody halted it: SYSTEM_HALT. An owner unlocks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a session does not go on: the state, the event that is told to whoever watches, and what its people read."""
+
+    state: State
+    event: str
+    text: str
+
+
+UNLOCK = "My owner can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
+PERIOD = f"It begins anew with the next period. {UNLOCK}"
+FRUSTRATION = "I failed five times in a row, so I stopped here. What should I do differently? Your answer lets me go on."
+LOOP = "I worked on this for as many steps as a task may take: it looks like an infinite loop. Shall I go on, and how?"
+REASONS: Final = {
+    "frustration": Reason(State.PAUSED, "FRUSTRATION", FRUSTRATION),
+    "loop": Reason(State.PAUSED, "INFINITE_LOOP", LOOP),
+    "cascade": Reason(State.ERROR_PAUSED, "EMERGENCY_HALT", f"Eight of my last ten steps failed, so I have halted. {UNLOCK}"),
+    "fatal": Reason(State.ERROR_PAUSED, "EMERGENCY_HALT", f"Something failed in a way that I cannot mend, so I have halted. {UNLOCK}"),
+    "budget": Reason(State.STOPPED, "BUDGET", f"My budget of tokens is used up, so I have stopped. {PERIOD}"),
+    "session-budget": Reason(State.STOPPED, "BUDGET", f"This chat's budget of tokens is used up, so I have stopped here. {PERIOD}"),
+    "halted": Reason(State.SAFETY_LOCKOUT, "SYSTEM_HALT", f"I was halted and do nothing until I am unlocked. {UNLOCK}"),
+    "damaged": Reason(State.SAFETY_LOCKOUT, "DAMAGED", f"What I knew about failures in this chat cannot be read. It is locked. {UNLOCK}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`reason` is a name of `REASONS`, empty while all is well; `since` seconds since 1970.
+
+    `period` and `spent`: the tokens that this session used in the budget's period of that name; `free`: how many of them its own cap does
+    not count, since an owner unlocked it. `task` and `ticks`: how many requests went into one piece of work since a person last spoke.
+    """
+
+    reason: str = ""
+    since: float = 0.0
+    counters: Counters = field(default_factory=Counters)
+    period: str = ""
+    spent: int = 0
+    free: int = 0
+    task: str = ""
+    ticks: int = 0
+
+    @property
+    def state(self) -> State:
+        """The state while no turn is in progress."""
+        return REASONS[self.reason].state if self.reason else State.WAITING_FOR_EVENT
+
+    def ended(self, reason: str, now: float) -> Standing:
+        """It does not go on, for this reason."""
+        return replace(self, reason=reason, since=now)
+
+    def resumed(self) -> Standing:
+        """A person answered a pause: the row of failures and of steps is over, the window stays."""
+        return replace(self, reason="", since=0.0, counters=self.counters.resumed(), ticks=0)
+
+    def unlocked(self) -> Standing:
+        """An owner unlocked it."""
+        return replace(self, reason="", since=0.0, counters=self.counters.unlocked(), ticks=0, free=self.spent)
+
+    def used(self, period: str, tokens: int) -> Standing:
+        """With the tokens of one more request."""
+        before = self.within(period)
+        return replace(before, spent=before.spent + tokens)
+
+    def within(self, period: str) -> Standing:
+        """The same in this period: what an earlier one cost is over."""
+        return self if self.period == period else replace(self, period=period, spent=0, free=0)
+
+    def ticked(self, task: str) -> Standing:
+        """With one more request for a piece of work; an empty `task` goes on with the one before."""
+        task = task or self.task
+        return replace(self, task=task, ticks=(self.ticks if self.task == task else 0) + 1)
+
+
+def revive(fields: Mapping[str, Any] | None) -> Standing:
+    """The standing whose fields were stored. What cannot be believed locks the session instead of being guessed at."""
+    if fields is None:
+        return Standing()
+    try:
+        made = Standing(**{**fields, "counters": ladder.revive(fields["counters"])})
+        sound = (
+            (not made.reason or made.reason in REASONS)
+            and all(isinstance(text, str) for text in (made.reason, made.period, made.task))
+            and all(type(number) is int and number >= 0 for number in (made.spent, made.free, made.ticks))
+            and isinstance(made.since, int | float)
+        )
+    except (TypeError, KeyError, BackendError):
+        sound = False
+    return made if sound else Standing(reason="damaged")
+
+
+def notice(standing: Standing) -> str:
+    """What the people of a session that does not go on are told."""
+    return REASONS[standing.reason].text if standing.reason else ""

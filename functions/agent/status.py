@@ -1,0 +1,71 @@
+"""How an agent does, seen from one of its sessions: state, failures, budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from functions.agent.app import App
+from functions.agent.safety.breakers import breakers_of
+from functions.agent.safety.standing import State
+from functions.agent.session import Document
+
+SHOWN = 3
+"""Of so many failures, the last ones, `/status` tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`spent` of `most` tokens are used in the budget's period `period`, of this session `own`; `most` 0: no limit.
+
+    `failures`: the last ones, oldest first, as {line, code, fingerprint, message}.
+    """
+
+    state: State
+    reason: str
+    consecutive: int
+    failed: int
+    operations: int
+    period: str
+    spent: int
+    most: int
+    own: int
+    failures: tuple[dict[str, Any], ...]
+
+
+def report(session: str, document: Document, app: App) -> Report:
+    """How a session (S of the keys) stands at this moment."""
+    breakers = breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
+    period = breakers.period()
+    standing = breakers.opened(document.safety, person=False).within(period)
+    reason = standing.reason or ("halted" if breakers.halted() else "")
+    halted = standing.ended(reason, 0.0) if reason else standing
+    counters = standing.counters
+    return Report(
+        state=State.EXECUTING if document.turn and not reason else halted.state,
+        reason=reason,
+        consecutive=counters.consecutive,
+        failed=counters.failed,
+        operations=len(counters.window),
+        period=period,
+        spent=breakers.budget.spent(period, session) + standing.spent - breakers.budget.forgiven(period),
+        most=app.limits.tokens,
+        own=standing.spent,
+        failures=tuple(
+            {"line": fact.line, "code": fact.code, "fingerprint": fact.fingerprint, "message": fact.message} for fact in counters.failures
+        ),
+    )
+
+
+def lines(session: str, document: Document, app: App) -> list[str]:
+    """The same for people."""
+    found = report(session, document, app)
+    most = f" of {found.most:,}" if found.most else ""
+    failures = document.safety.counters.failures[-SHOWN:]
+    return [
+        f"State: {found.state}" + (f" ({found.reason})" if found.reason else ""),
+        f"Failures: {found.consecutive} in a row, {found.failed} of the last {found.operations} operations",
+        f"Tokens in {found.period}: {found.spent:,}{most}, {found.own:,} of them here",
+        *(["Last failures:"] if failures else []),
+        *(f"- {fact.line} [{fact.fingerprint}]" for fact in failures),
+    ]

@@ -1,0 +1,83 @@
+"""One fact, many meanings."""
+
+from __future__ import annotations
+
+import pytest
+
+from functions.agent.messages import ToolCall
+from functions.agent.safety.facts import Fact, fact_of
+from functions.agent.safety.guides import BUILTIN, guide_of, told
+from sigil.errors import UsageError
+
+
+def failure(code: str, message: str = "") -> Fact:
+    return fact_of(ToolCall("1", "fs.read", '{"path":"/root/secret.txt"}'), code, message, "")
+
+
+def test_the_default_guide_says_exactly_what_pain_is() -> None:
+    assert guide_of("default").interpret_pain(failure("EPERM")) == (
+        "【System Pain Alert】\n"
+        "Execution anomaly detected!\n"
+        "Source: fs.read\n"
+        "Message: EPERM (Permission Denied)\n"
+        "Pain Level: 🔥🔥🔥 Critical Pain\n"
+        'Status: Your action has been blocked. This causes "discomfort."\n'
+        "\n"
+        "Stop repeating this attempt. Analyze the pain source.\n"
+        "Adjust your strategy in the next tick."
+    )
+
+
+def test_the_short_form_is_five_lines() -> None:
+    assert guide_of("default").brief(failure("EPERM")) == (
+        "【System Pain Alert】\nSource: fs.read\nMessage: EPERM (Permission Denied)\n"
+        "Pain Level: 🔥🔥🔥 Critical Pain\nStatus: Your action has been blocked."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "level"), [("EPERM", "🔥🔥🔥 Critical Pain"), ("ENOENT", "⚡ Medium Pain"), ("ETRAP", "💧 Low Pain"), ("EOWN", "💧 Low Pain")]
+)
+def test_how_much_it_hurts(code: str, level: str) -> None:
+    assert f"Pain Level: {level}\n" in guide_of("default").interpret_pain(failure(code))
+
+
+@pytest.mark.parametrize(
+    ("guide", "words"),
+    [
+        ("security", "你永远不应该尝试这样做。"),
+        ("learner", "这条路径不可用。让我们找另一条。"),
+        ("debugger", "检测到权限问题。检查文件所有权。"),
+    ],
+)
+def test_a_refusal_means_something_else_to_every_guide(guide: str, words: str) -> None:
+    assert words in guide_of(guide).interpret_pain(failure("EPERM"))
+
+
+def test_no_guide_leaves_the_bare_fact() -> None:
+    assert guide_of("none").interpret_pain(failure("EPERM")) == ""
+    assert guide_of("none").brief(failure("EPERM")) == 'Tool "fs.read" failed with EPERM at /root/secret.txt.'
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize("code", ["EPERM", "ENOENT", "ETIMEDOUT", "EOWN"])
+def test_every_guide_has_words_for_every_failure(name: str, code: str) -> None:
+    assert guide_of(name).brief(failure(code))
+    assert told(guide_of(name), failure(code)) or name == "none"
+
+
+def test_an_unknown_guide_names_the_known_ones() -> None:
+    with pytest.raises(UsageError) as raised:
+        guide_of("stern")
+
+    assert "default, security, learner, debugger, none" in raised.value.suggestion
+
+
+def test_a_guide_that_fails_says_nothing() -> None:
+    class Broken:
+        def interpret_pain(self, fact: Fact) -> str:
+            raise ValueError
+
+        brief = interpret_pain
+
+    assert told(Broken(), failure("EPERM")) == ""

@@ -1,0 +1,302 @@
+"""Pain from outside: what the model reads after a failure, when the agent asks for help, and what only an owner opens again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions.agent.safety.guides import ALERT
+from functions.agent.safety.ladder import CASCADE
+from functions.agent.safety.standing import FRUSTRATION, REASONS
+from functions.agent.status import report
+from functions.wiring import House
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel, call, results, say
+from tests.functions.agent.talk import event, tell, told
+
+SESSION = keys.session_of("main", "telegram:7")
+Open = Callable[..., House]
+
+
+@pytest.fixture
+def home(house: Open, model: ScriptedModel) -> House:
+    return house(llm_url=model.url, owners=("telegram:1",), access="open")
+
+
+def failing(number: object = 0) -> dict[str, Any]:
+    """A call that fails with ENOTOOL."""
+    return call(("no_such_tool", {"n": number}))
+
+
+def going(number: int) -> dict[str, Any]:
+    """A call that goes well."""
+    return call(("sigil_query", {"query": f"nothing of the kind {number}"}))
+
+
+def state(house: House) -> str:
+    return report(SESSION, house.app.sessions.open(SESSION).document, house.app).state
+
+
+def test_a_failure_reaches_the_model_as_a_fact_and_what_it_means(home: House, model: ScriptedModel) -> None:
+    model.then(failing(), say("I see"))
+
+    assert tell(home, "go") == ["I see"]
+
+    fact, _, meaning = results(model.bodies[1])[0].partition("\n")
+    assert json.loads(fact)["error"]["code"] == "ENOTOOL"
+    assert meaning.split("\n")[:5] == [
+        "【System Pain Alert】",
+        "Execution anomaly detected!",
+        "Source: no_such_tool",
+        "Message: ENOTOOL (No Such Tool): there is no such tool",
+        "Pain Level: 💧 Low Pain",
+    ]
+
+
+def test_one_failure_means_something_else_to_every_guide(house: Open, model: ScriptedModel) -> None:
+    read = {}
+    for guide in ("default", "security", "learner", "debugger", "none"):
+        model.then(failing(), say("ok"))
+        tell(house(llm_url=model.url, guide=guide, store="memory://"), "go")
+        read[guide] = results(model.bodies[-1])[0].partition("\n")
+
+    assert len({fact for fact, _, _ in read.values()}) == 1
+    assert len({meaning for _, _, meaning in read.values()}) == 5
+    assert read["none"][2] == ""
+    assert "让我们找另一条" in read["learner"][2]
+
+
+def test_a_call_is_answered_once_and_nothing_stands_between(home: House, model: ScriptedModel) -> None:
+    model.then(failing(), failing(), failing(), say("ok"))
+    tell(home, "go")
+
+    roles = [message["role"] for message in model.bodies[-1]["messages"]]
+    assert roles == ["system", "user", *["assistant", "tool"] * 3]
+
+
+def test_the_third_time_the_system_says_stop(home: House, model: ScriptedModel) -> None:
+    model.then(failing(), failing(), failing(), say("ok"))
+    tell(home, "go")
+
+    assert [ALERT in result for result in results(model.bodies[-1])] == [False, False, True]
+
+
+def test_other_arguments_are_another_call(home: House, model: ScriptedModel) -> None:
+    model.then(failing(1), failing(2), failing(3), say("ok"))
+    tell(home, "go")
+
+    assert not any(ALERT in result for result in results(model.bodies[-1]))
+
+
+def test_after_five_failures_in_a_row_it_asks_for_help(home: House, model: ScriptedModel) -> None:
+    model.then(*map(failing, range(5)), say("never said"))
+
+    assert tell(home, "go") == [FRUSTRATION]
+    assert len(model.bodies) == 5
+    assert state(home) == "PAUSED"
+
+
+def test_an_answer_lets_it_go_on_and_the_row_begins_anew(home: House, model: ScriptedModel) -> None:
+    model.then(*map(failing, range(5)), failing(5), say("better now"))
+    tell(home, "go")
+
+    assert tell(home, "try the other way") == ["better now"]
+    assert state(home) == "WAITING_FOR_EVENT"
+
+
+def test_a_guest_does_not_end_a_pause(home: House, model: ScriptedModel) -> None:
+    model.then(*map(failing, range(5)), say("never said"))
+    tell(home, "go", sender="telegram:9")
+
+    assert tell(home, "go on", sender="telegram:9") == [FRUSTRATION]
+    assert len(model.bodies) == 5
+
+
+def test_eight_failures_among_ten_halt_it_though_it_was_answered_in_between(home: House, model: ScriptedModel) -> None:
+    model.then(*map(failing, range(8)), say("never said"))
+    tell(home, "go")
+
+    assert tell(home, "try again") == [REASONS["cascade"].text]
+    assert len(model.bodies) == CASCADE
+    assert state(home) == "ERROR_PAUSED"
+
+
+def test_failures_with_successes_between_add_up_over_turns_and_workers(house: Open, model: ScriptedModel) -> None:
+    opened = lambda: house(llm_url=model.url)  # noqa: E731  a new process each time: nothing is kept but the store
+    model.then(*map(failing, range(4)), going(1), say("one"), *map(failing, range(4, 8)), say("never said"))
+
+    assert tell(opened(), "go") == ["one"]
+    assert tell(opened(), "again") == [REASONS["cascade"].text]
+    assert state(opened()) == "ERROR_PAUSED"
+
+
+@pytest.mark.parametrize("text", ["/new", "go on, please", "/unlock", "admin:unlock"])
+def test_nobody_but_an_owner_opens_it(home: House, model: ScriptedModel, text: str) -> None:
+    model.then(*map(failing, range(8)))
+    tell(home, "go", sender="telegram:1")
+    tell(home, "again", sender="telegram:1")
+
+    tell(home, text, sender="telegram:9")
+
+    assert state(home) == "ERROR_PAUSED"
+    assert tell(home, "hello", sender="telegram:9") == [REASONS["cascade"].text]
+
+
+@pytest.mark.parametrize("text", ["/unlock", "admin:unlock", "/UNLOCK@bot"])
+def test_an_owner_opens_it(home: House, model: ScriptedModel, text: str) -> None:
+    model.then(*map(failing, range(8)), say("hello again"))
+    tell(home, "go", sender="telegram:1")
+    tell(home, "again", sender="telegram:1")
+
+    assert tell(home, text, sender="telegram:1") == ["Unlocked."]
+    assert state(home) == "WAITING_FOR_EVENT"
+    assert tell(home, "hello", sender="telegram:9") == ["hello again"]
+
+
+def test_a_fatal_failure_ends_it_at_once(home: House, model: ScriptedModel) -> None:
+    grow = {"name": "grow", "description": "Grow.", "execute": "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))"}
+    model.then(call(("sigil_deploy", grow)), call(("cap_grow", {})), say("never said"))
+
+    assert tell(home, "go", sender="telegram:1") == [REASONS["fatal"].text]
+    assert len(model.bodies) == 2
+    assert state(home) == "ERROR_PAUSED"
+
+
+def test_a_result_that_comes_again_and_again_is_said(home: House, model: ScriptedModel) -> None:
+    model.then(going(1), going(1), going(1), say("ok"))
+    tell(home, "go")
+
+    assert ["SYSTEM NOTICE" in result for result in results(model.bodies[-1])] == [False, False, True]
+
+
+def test_page_faults_count_for_nothing(house: Open, model: ScriptedModel) -> None:
+    model.then(*[call(("cap_encode", {"text": "x", "format": "hex"}))] * 5, say("found it"))
+
+    assert tell(house(llm_url=model.url, library="builtin"), "go") == ["found it"]
+
+
+def test_calls_that_never_began_count_for_nothing(home: House, model: ScriptedModel) -> None:
+    model.then(call(*[("sigil_query", {"query": str(number)}) for number in range(60)]), say("ok"))
+
+    assert tell(home, "go") == ["ok"]
+
+
+def test_the_budget_is_asked_before_every_request(home: House, model: ScriptedModel) -> None:
+    dear = {"usage": {"prompt_tokens": 59_000, "completion_tokens": 1_000}}
+    model.then(going(1) | dear, going(2) | dear, say("never said"))
+
+    assert tell(home, "go") == [REASONS["budget"].text]
+    assert len(model.bodies) == 2
+    assert state(home) == "STOPPED"
+
+
+def test_the_budget_is_the_whole_agents(home: House, model: ScriptedModel) -> None:
+    dear = {"usage": {"prompt_tokens": 100_000, "completion_tokens": 1}}
+    model.then(say("one") | dear)
+    assert tell(home, "go") == ["one"]
+
+    assert tell(home, "go", session="telegram:8") == [REASONS["budget"].text]
+
+
+def test_a_new_period_frees_it(home: House, model: ScriptedModel) -> None:
+    model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}, say("two"))
+    tell(home, "go")
+    tell(home, "go")
+    now = home.app.clock.now
+    tomorrow = replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 86_400))
+
+    assert tell(replace(home, app=tomorrow), "go") == ["two"]
+
+
+def test_an_owner_frees_it_within_the_period(home: House, model: ScriptedModel) -> None:
+    model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}, say("two"))
+    tell(home, "go")
+    tell(home, "go")
+    tell(home, "/unlock", sender="telegram:1")
+
+    assert tell(home, "go") == ["two"]
+
+
+def test_a_chat_may_have_a_cap_of_its_own(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, session_tokens=1_000)
+    model.then(say("one") | {"usage": {"prompt_tokens": 1_000, "completion_tokens": 1}}, say("elsewhere"))
+    tell(home, "go")
+
+    assert tell(home, "go") == [REASONS["session-budget"].text]
+    assert tell(home, "go", session="telegram:8") == ["elsewhere"]
+
+
+def test_fifty_requests_for_one_task_are_a_loop(home: House, model: ScriptedModel) -> None:
+    model.then(*[going(number) for number in range(60)])
+    first = event("begin")
+    for number in range(20):
+        happened = first if not number else replace(event("go on"), kind="task")
+        replies = [reply.text for reply in told(home, happened).document.outbox]
+        if replies == [REASONS["loop"].text]:
+            break
+
+    assert replies == [REASONS["loop"].text]
+    assert len(model.bodies) == 50
+    assert state(home) == "PAUSED"
+
+
+def test_a_halt_is_seen_before_the_next_request(home: House, model: ScriptedModel) -> None:
+    def halting(body: dict[str, Any]) -> dict[str, Any]:
+        assert tell(home, "/halt", sender="telegram:1", session="telegram:99")[0].startswith("Halted, in every chat")
+        return going(1)
+
+    model.then(halting, say("never said"))
+
+    assert tell(home, "go") == [REASONS["halted"].text]
+    assert len(model.bodies) == 1
+    assert state(home) == "SAFETY_LOCKOUT"
+
+
+def test_nothing_that_waited_is_worked_on_after_a_halt(home: House, model: ScriptedModel) -> None:
+    tell(home, "/halt", sender="telegram:1")
+
+    assert {tell(home, f"{number}", session=f"telegram:{number}")[0] for number in range(20)} == {REASONS["halted"].text}
+    assert model.bodies == []
+    tell(home, "/unlock", sender="telegram:1")
+    assert tell(home, "hello") == ["done"]
+
+
+def test_a_halt_may_be_for_one_chat(home: House, model: ScriptedModel) -> None:
+    tell(home, "/halt here", sender="telegram:1")
+
+    assert tell(home, "hello") == [REASONS["halted"].text]
+    assert tell(home, "hello", session="telegram:8") == ["done"]
+
+
+def test_a_guest_halts_nothing(home: House, model: ScriptedModel) -> None:
+    assert tell(home, "/halt", sender="telegram:9") == ["Only my owner can do that."]
+    assert tell(home, "hello") == ["done"]
+
+
+def test_a_damaged_state_locks_the_chat_and_says_so(home: House, model: ScriptedModel) -> None:
+    tell(home, "hello")
+    item = home.app.kv.get(keys.head(SESSION))
+    assert item is not None
+    document = json.loads(item.value)
+    document["safety"]["counters"]["window"] = "?"
+    home.app.kv.put(keys.head(SESSION), json.dumps(document).encode())
+
+    assert tell(home, "hello") == [REASONS["damaged"].text]
+    assert state(home) == "SAFETY_LOCKOUT"
+    tell(home, "/unlock", sender="telegram:1")
+    assert tell(home, "hello") == ["done"]
+
+
+def test_status_tells_state_failures_and_budget(home: House, model: ScriptedModel) -> None:
+    model.then(failing({"deep": 1}), say("ok"))
+    tell(home, "go")
+    (text,) = tell(home, "/status")
+
+    assert "State: WAITING_FOR_EVENT" in text
+    assert "Failures: 1 in a row, 1 of the last 1 operations" in text
+    assert 'Tool "no_such_tool" failed with ENOTOOL.' in text
+    assert " of 100,000, " in text
