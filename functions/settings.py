@@ -45,6 +45,12 @@ class Settings(SigilSettings):
     tokens_period: int = setting("UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period")
     session_tokens: int = setting("UNCAGED_SESSION_TOKENS", 0, "tokens that one chat may use in a period; 0: any number")
     ticks: int = setting("UNCAGED_TICKS", 50, "requests to the model for one piece of work, until a person speaks again; 0: any number")
+    alerts: str = setting(
+        "UNCAGED_ALERTS",
+        "",
+        "who hears when it halts: an https:// address that takes JSON, or sns:ARN (default: the log)",
+        rules=True,
+    )
     turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
     workers: int = setting("UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time")
     lease: float = setting(
@@ -70,6 +76,8 @@ class Settings(SigilSettings):
                 raise UsageError("ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}")
         if self.llm_url and not self.llm_url.startswith(("http://", "https://")):
             raise UsageError("ESETTING", f"UNCAGED_LLM_URL={self.llm_url!r} is no address", suggestion="it begins with http:// or https://")
+        if self.alerts and not self.alerts.startswith(("https://", "http://", "sns:arn:")):
+            raise UsageError("ESETTING", f"UNCAGED_ALERTS={self.alerts!r} is nobody", suggestion="https://ADDRESS or sns:ARN")
         if not 0 < self.turn_seconds < inf:
             raise UsageError("ESETTING", f"UNCAGED_TURN_SECONDS={self.turn_seconds} is no time", suggestion="a number of seconds above 0")
         if not 0 < self.lease < inf:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from functions.alerts import Bell, Silence, Topic, Webhook
 from functions.channels.base import Channel
 from functions.channels.replies import Replies
 from functions.queues.base import Queue
@@ -45,6 +46,7 @@ class House:
     channels: Mapping[str, Channel]
     replies: Replies
     app: App
+    bell: Bell = field(default_factory=Silence)
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
@@ -116,6 +118,13 @@ def open_channels(settings: Settings) -> dict[str, Channel]:
     return channels
 
 
+def open_bell(settings: Settings) -> Bell:
+    """Who is told when the agent halts."""
+    if settings.alerts.startswith("sns:"):
+        return Topic(settings.alerts.removeprefix("sns:"))
+    return Webhook(settings.alerts) if settings.alerts else Silence()
+
+
 def open_model(settings: Settings) -> Model:
     """The model at `UNCAGED_LLM_URL`, or the offline one."""
     if not settings.endpoint:
@@ -161,4 +170,5 @@ def open_house(settings: Settings, progress: Callable[[str], None] = unheard, *,
         channels=open_channels(settings),
         replies=Replies(stores.kv),
         app=open_app(settings, stores, progress, later=later),
+        bell=open_bell(settings),
     )

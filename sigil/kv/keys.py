@@ -45,6 +45,11 @@ def forgiven(agent: str) -> Key:
     return Key("forgiven", escape(agent))
 
 
+def alerted(agent: str, period: str) -> Key:
+    """That whoever watches an agent knows that a period's budget is used up."""
+    return Key("alerted", f"{escape(agent)}#{period}")
+
+
 def mark(session: str) -> Key:
     """What a control event says to the turn in progress."""
     return Key(f"session#{session}", "mark")

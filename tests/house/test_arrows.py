@@ -113,9 +113,11 @@ SIGIL = (
 DOORS = ("webhook", "worker", "scheduler", "registry", "local", "cli")
 ROOMS = ("channels", "agent", "queues")
 COMMON = ("events", "settings", "clock", "log", "letters", "transport")
+"""`alerts` is for the doors and the wiring alone: a turn is done when they ring."""
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(DOORS, (*DOORS, "wiring", *ROOMS, *COMMON)),
-    "wiring": (*ROOMS, *COMMON),
+    **dict.fromkeys(DOORS, (*DOORS, "wiring", "alerts", *ROOMS, *COMMON)),
+    "wiring": ("alerts", *ROOMS, *COMMON),
+    "alerts": ("log", "transport"),
     **dict.fromkeys(ROOMS, COMMON),
     "letters": ("events", "log"),
     "log": ("events",),
@@ -127,6 +129,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*DOORS, "wiring")),
     **dict.fromkeys((*ROOMS, "events", "letters", "transport"), ("protocol", "kv", "errors", "strict", "statics")),
     "queues": ("protocol", "kv", "errors", "strict", "aws"),
+    "alerts": ("errors", "aws"),
     "settings": ("settings", "errors"),
 }
 """From the agent's house into Sigil's: the rooms that each room may see; None for all, nothing for those that are not named."""

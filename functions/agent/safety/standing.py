@@ -55,7 +55,7 @@ REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`reason` is a name of `REASONS`, empty while all is well; `since` seconds since 1970.
+    """`reason` is a name of `REASONS`, empty while all is well; `since` seconds since 1970; `told`: whether whoever watches knows.
 
     `period` and `spent`: the tokens that this session used in the budget's period of that name; `free`: how many of them its own cap does
     not count, since an owner unlocked it. `task` and `ticks`: how many requests went into one piece of work since a person last spoke.
@@ -69,6 +69,7 @@ class Standing:
     free: int = 0
     task: str = ""
     ticks: int = 0
+    told: bool = True
 
     @property
     def state(self) -> State:
@@ -77,15 +78,15 @@ class Standing:
 
     def ended(self, reason: str, now: float) -> Standing:
         """It does not go on, for this reason."""
-        return replace(self, reason=reason, since=now)
+        return replace(self, reason=reason, since=now, told=False)
 
     def resumed(self) -> Standing:
         """A person answered a pause: the row of failures and of steps is over, the window stays."""
-        return replace(self, reason="", since=0.0, counters=self.counters.resumed(), ticks=0)
+        return replace(self, reason="", since=0.0, told=True, counters=self.counters.resumed(), ticks=0)
 
     def unlocked(self) -> Standing:
         """An owner unlocked it."""
-        return replace(self, reason="", since=0.0, counters=self.counters.unlocked(), ticks=0, free=self.spent)
+        return replace(self, reason="", since=0.0, told=True, counters=self.counters.unlocked(), ticks=0, free=self.spent)
 
     def used(self, period: str, tokens: int) -> Standing:
         """With the tokens of one more request."""
@@ -113,6 +114,7 @@ def revive(fields: Mapping[str, Any] | None) -> Standing:
             and all(isinstance(text, str) for text in (made.reason, made.period, made.task))
             and all(type(number) is int and number >= 0 for number in (made.spent, made.free, made.ticks))
             and isinstance(made.since, int | float)
+            and type(made.told) is bool
         )
     except (TypeError, KeyError, BackendError):
         sound = False
