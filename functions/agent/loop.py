@@ -23,6 +23,8 @@ from sigil.strict import canonical
 ROUNDS = 6
 ROUND_SECONDS = 20.0
 """What a round takes at least: a worker with less time left begins none."""
+QUESTION = ("?", "？", "؟")
+"""How a text ends that asks its reader: in Latin script, Chinese and Arabic."""
 SAVE_SECONDS = 5.0
 """What a worker keeps of its time to save and to send."""
 STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
@@ -83,9 +85,12 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
             return opened, None
         if reply.finish == "stopped":
             return _ended(opened, course) or (opened, STOPPED)
+        said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
+        if not last and _claims(opened, reply):
+            opened = _verify(opened, course, said)
+            continue
         if last or reply.finish == "error" or not reply.calls:
             return opened, _final(reply)
-        said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
         opened = _checkpoint(opened, course, said)
         opened = _answer(opened, course, reply.calls, offers)
 
@@ -105,6 +110,21 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
         course.watch(Step("note", reason, notice(standing), error=standing.state))
         return replace(opened, document=replace(opened.document, safety=standing)), notice(standing)
     return (opened, STOPPED) if course.stopped() else None
+
+
+def _claims(opened: Opened, reply: Reply) -> bool:
+    """Whether a final text stands on a failure: the last call failed, nobody was asked anything, and it was not verified yet."""
+    last = next((row for row in reversed(_turn(opened).trace) if row["kind"] in ("call", "verify")), None)
+    settled = reply.finish == "error" or bool(reply.calls) or not reply.text or reply.text.rstrip("*_`) ").endswith(QUESTION)
+    return not settled and last is not None and bool(last.get("fingerprint"))
+
+
+def _verify(opened: Opened, course: Course, said: Message) -> Opened:
+    """Ask once whether it is true; the text so far is kept, and told to nobody."""
+    course.watch(Step("note", "verify", "the last call failed: the answer is verified"))
+    asked = Message("user", context.VERIFY, at=course.app.clock.now(), origin=context.OURS)
+    document = replace(opened.document, turn=_turn(opened).did("verify"))
+    return _checkpoint(replace(opened, document=document), course, said, asked)
 
 
 def _final(reply: Reply) -> str:

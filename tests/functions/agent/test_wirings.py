@@ -96,6 +96,7 @@ def test_failures_reach_the_model_in_the_same_words(home: House, model: Scripted
         call(("sigil_deploy", {**SHOUT, "tests": [{"input": {"text": "a"}, "output": "wrong"}]})),
         call(("sigil_deploy", {**SHOUT, "name": "encode"})),
         say("so be it"),
+        say("so be it"),
     )
 
     assert tell(home, "try") == ["so be it"]

@@ -89,7 +89,7 @@ def test_a_trace_shows_rounds_requests_calls_and_checkpoints_but_no_text(
     house: Callable[..., House], model: ScriptedModel, run: Callable[..., tuple[int, str]]
 ) -> None:
     home = house(llm_url=model.url)
-    model.then(call(("sigil_query", {"query": "a secret wish"}), ("cap_nothing", {})), say("a secret answer"))
+    model.then(call(("sigil_query", {"query": "a secret wish"}), ("cap_nothing", {})), say("a secret answer?"))
     happened = event("a secret message")
     told(home, happened)
 
