@@ -41,6 +41,7 @@ class Settings(SigilSettings):
     guide: str = setting(
         "UNCAGED_GUIDE", "default", "what failures mean to the model: default, security, learner, debugger, none, or a package's own"
     )
+    context: str = setting("UNCAGED_CONTEXT", "window", "what becomes of a long history: window, summary, none, or a package's own")
     tokens_per_day: int = setting("UNCAGED_TOKENS_PER_DAY", 100_000, "tokens that the agent may use a day, or a period; 0: any number")
     tokens_period: int = setting("UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period")
     session_tokens: int = setting("UNCAGED_SESSION_TOKENS", 0, "tokens that one chat may use in a period; 0: any number")

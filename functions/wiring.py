@@ -143,6 +143,7 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
     from functions.agent.safety.budget import Limits
     from functions.agent.safety.guides import guide_of
     from functions.agent.session import Sessions
+    from functions.agent.strategies import strategy_of
 
     opened = partial(open_registry, settings, stores, progress)
     return App(
@@ -154,6 +155,7 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
         rules=Rules(frozenset(settings.owners), settings.access, settings.deploy),  # type: ignore[arg-type]
         turn_seconds=settings.turn_seconds,
         guide=guide_of(settings.guide),
+        strategy=strategy_of(settings.context),
         limits=Limits(settings.tokens_per_day if settings.endpoint else 0, settings.tokens_period, settings.session_tokens, settings.ticks),
     )
 

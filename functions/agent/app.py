@@ -12,6 +12,7 @@ from functions.agent.roles import Rules
 from functions.agent.safety.budget import Limits
 from functions.agent.safety.guides import Guide, guide_of
 from functions.agent.session import Sessions
+from functions.agent.strategies import Strategy, strategy_of
 from functions.clock import SYSTEM, Clock
 from sigil.kv import KV
 from sigil.protocol import Registry
@@ -52,4 +53,5 @@ class App:
     turn_seconds: float = 120.0
     guide: Guide = field(default_factory=lambda: guide_of("default"))
     limits: Limits = Limits()
+    strategy: Strategy = field(default_factory=lambda: strategy_of("window"))
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call"))

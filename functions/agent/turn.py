@@ -11,14 +11,13 @@ from functions.agent import commands, context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.commands import Asked
-from functions.agent.compaction import compact
 from functions.agent.control import act, told_to_stop
+from functions.agent.eviction import evict
 from functions.agent.loop import OUT_OF_TIME, STOPPED, Course, overhead, run
 from functions.agent.messages import Message, unanswered
 from functions.agent.safety import standing
 from functions.agent.safety.breakers import Breakers, breakers_of
 from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Outgoing, Turn
-from functions.agent.toolset import in_scope
 from functions.agent.trace import keep
 from functions.events import Event
 from functions.letters import give_up, tell
@@ -137,7 +136,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, until: float) -
         locked = replace(opened, document=replace(opened.document, safety=safety))
         return _close(locked, app, turn, standing.notice(safety), said=False)
     opened = replace(opened, document=replace(opened.document, safety=safety))
-    document, room = _evict(opened, app, watch), context.room(app.model.window, overhead(app.name), opened.document.ratio)
+    document, room = evict(opened, breakers, app, watch), context.room(app.model.window, overhead(app.name), opened.document.ratio)
     if tokens.of_text(event.text) > room:
         return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
@@ -189,19 +188,6 @@ def _breakers(session: str, app: App) -> Breakers:
 
 def _stopped(session: str, event: str, kv: KV, breakers: Breakers) -> bool:
     return told_to_stop(session, event, kv) or breakers.halted()
-
-
-def _evict(opened: Opened, app: App, watch: Watch) -> Document:
-    """The document after compaction; what leaves it is archived first."""
-    document = opened.document
-    compacted = compact(document.messages, context.room(app.model.window, overhead(app.name), document.ratio))
-    if not compacted.dropped:
-        return document
-    app.sessions.archive(opened.key, compacted.dropped)
-    stays = {offer.tool for offer in in_scope(compacted.kept)}
-    gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
-    watch(Step("evict", text=f"{len(compacted.dropped)} messages archived", facts={"tools": gone}))
-    return replace(document, messages=compacted.kept)
 
 
 def _text(event: Event) -> str:

@@ -1,0 +1,60 @@
+"""What leaves a history is archived first, and what failed before stays in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from functions.agent import context
+from functions.agent.app import App, Step, Watch
+from functions.agent.loop import overhead
+from functions.agent.messages import Message
+from functions.agent.model import Request
+from functions.agent.safety.breakers import Breakers
+from functions.agent.safety.facts import Fact
+from functions.agent.safety.guides import Guide
+from functions.agent.session import Document, Opened
+from functions.agent.toolset import in_scope
+
+SECONDS = 60.0
+"""How long a model may take to sum up what leaves."""
+FAILED = "These attempts failed before. Do not repeat them as they were:"
+
+
+def evict(opened: Opened, breakers: Breakers, app: App, watch: Watch) -> Document:
+    """The session's document with the history that fits."""
+    document = opened.document
+    compacted = app.strategy.compact(document.messages, context.room(app.model.window, overhead(app.name), document.ratio))
+    if not compacted.dropped:
+        return document
+    app.sessions.archive(opened.key, compacted.dropped)
+    stays = {offer.tool for offer in in_scope(compacted.kept)}
+    gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
+    watch(Step("evict", text=f"{len(compacted.dropped)} messages archived", facts={"tools": gone}))
+    asked = _Asked(app, breakers, document)
+    notes = [app.strategy.note(compacted.dropped, asked.ask), digest(document.safety.counters.failures, app.guide)]
+    note, left = "\n\n".join(filter(None, notes)), replace(asked.document, messages=compacted.kept)
+    return left.add(Message("user", note, at=app.clock.now(), origin=context.OURS)) if note else left
+
+
+def digest(failures: Sequence[Fact], guide: Guide) -> str:
+    """The last failures in the guide's short form, one for each call that failed; empty when there were none."""
+    last = {fact.fingerprint: fact for fact in failures}
+    return "\n".join([FAILED, *(f"{guide.brief(fact)}\n[{fact.fingerprint}] {fact.line}" for fact in last.values())]) if last else ""
+
+
+class _Asked:
+    """One isolated request, and what it cost."""
+
+    def __init__(self, app: App, breakers: Breakers, document: Document) -> None:
+        self._app, self._breakers, self.document = app, breakers, document
+
+    def ask(self, system: str, text: str) -> str:
+        if self._breakers.trips(self.document.safety):
+            return ""
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+        reply = self._app.model.chat(Request(messages, (), None, self._app.clock.monotonic() + SECONDS, self._breakers.halted))
+        if reply.finish in ("error", "stopped"):
+            return ""
+        self.document = replace(self.document, safety=self._breakers.used(self.document.safety, "", reply.usage.total))
+        return reply.text
