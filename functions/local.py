@@ -16,7 +16,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from functions import log, scheduler, webhook, worker
+from functions import log, override, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.wiring import House
 from sigil import http as sigil_http
@@ -110,6 +110,7 @@ def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> F
     if here:
         served.include_router(sigil_http.router(lambda: here, gate))
     served.include_router(chat_routes(house, gate))
+    served.include_router(override.router(house, gate))
     served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))
     sigil_http.furnish(served)
     return served

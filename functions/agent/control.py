@@ -7,6 +7,7 @@ import orjson
 from functions.agent.app import App
 from functions.agent.safety import locks
 from functions.agent.safety.breakers import breakers_of
+from functions.agent.safety.standing import Standing
 from functions.events import Event
 from sigil.kv import KV, keys
 
@@ -34,23 +35,33 @@ def act(event: Event, app: App) -> str:
     elif app.rules.role(event) != "owner":
         said = OWNERS_ONLY
     elif word == "/halt":
-        locks.halt(app.kv, session if rest else keys.escape(app.name), event.sender.id, app.clock.now())
+        halt(session if rest else "", app, event.sender.id)
         said = HALTED_HERE if rest else HALTED
     else:
-        said = unlock(session, app, event.sender.id)
+        unlock(session, app, event.sender.id)
+        said = UNLOCKED
     app.kv.put(keys.seen(keys.control_of(session), event.id), b"", ttl=keys.SEEN_TTL)
     return said
 
 
-def unlock(session: str, app: App, by: str) -> str:
-    """Let a session (S of the keys) go on, and the whole agent when it was halted; the budget begins anew when that is what stopped it."""
+def halt(session: str, app: App, by: str) -> None:
+    """Halt one session (S of the keys), or the whole agent when it is empty: SYSTEM_HALT, seen before the next request and call."""
+    locks.halt(app.kv, session or keys.escape(app.name), by, app.clock.now())
+
+
+def unlock(session: str, app: App, by: str) -> None:
+    """Let a session (S of the keys) go on, or every one when it is empty.
+
+    A halt of the whole agent ends with either. The budget begins anew when that is what stopped it.
+    """
     breakers, now = breakers_of(session, app.kv, app.name, app.limits, app.clock.now), app.clock.now()
-    if locks.read(app.kv, breakers.agent).closed:
-        locks.unlock(app.kv, breakers.agent, by, now)
-    if breakers.trips(app.sessions.open(session).document.safety) == "budget":
+    standing = app.sessions.open(session).document.safety if session else Standing()
+    if breakers.spent(standing) == "budget":
         breakers.budget.forgive(breakers.period())
-    locks.unlock(app.kv, session, by, now)
-    return UNLOCKED
+    if not session or locks.read(app.kv, breakers.agent).closed:
+        locks.unlock(app.kv, breakers.agent, by, now)
+    if session:
+        locks.unlock(app.kv, session, by, now)
 
 
 def _stop(session: str, app: App) -> str:

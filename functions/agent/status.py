@@ -16,7 +16,7 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`spent` of `most` tokens are used in the budget's period `period`, of this session `own`; `most` 0: no limit.
+    """How one session stands. `spent` of `most` tokens are used in the budget's period `period`, of this session `own`; `most` 0: no limit.
 
     `failures`: the last ones, oldest first, as {line, code, fingerprint, message}.
     """

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from functions.cli import channel, inbox
+from functions.cli import channel, inbox, safety
 from sigil.cli import completing
 from sigil.cli.helping import ByTopic
 from sigil.cli.output import guarded, helped, invoked, misused
@@ -29,6 +29,9 @@ cli = typer.Typer(
 )
 cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
+cli.add_typer(safety.cli, name="agent", rich_help_panel=CARE)
+cli.command(rich_help_panel=CARE)(safety.halt)
+cli.command(rich_help_panel=CARE)(safety.unlock)
 
 
 def _version(wanted: bool) -> None:

@@ -35,6 +35,10 @@ class Breakers:
             return "halted"
         if 0 < self.budget.limits.ticks <= standing.ticks:
             return "loop"
+        return self.spent(standing)
+
+    def spent(self, standing: Standing) -> str:
+        """The name of the budget that is used up, empty when none is."""
         name = self.period()
         current = standing.within(name)
         return self.budget.exceeded(name, self.session, current.spent, current.free)

@@ -1,0 +1,78 @@
+"""`uncaged halt`, `uncaged unlock` and `uncaged agent status`: the person's own switch, from the machine that the store is on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated
+
+import orjson
+import typer
+
+from functions.agent import control, status
+from functions.agent.app import App
+from functions.alerts import Alert, raised
+from functions.settings import Settings
+from functions.wiring import open_app, open_bell
+from sigil.errors import UsageError
+from sigil.kv import keys
+from sigil.wiring import open_stores
+
+BY = "terminal:local"
+cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the agent.")
+Session = Annotated[str, typer.Option("--session", help="One chat alone, as `telegram:42` or `http:admin:main`.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def halt(session: Session = "", json: Json = False) -> None:
+    """Halt the agent in every chat, or in one: no request and no call begins any more until it is unlocked.
+
+    Example: uncaged halt
+    """
+    with _app() as (app, settings):
+        control.halt(_key(app, session), app, BY)
+        event = Alert("SYSTEM_HALT", app.name, session or "*", "SAFETY_LOCKOUT", "halted", app.clock.now())
+        raised(event, open_bell(settings))
+        _said({"halted": session or "*"}, f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on", json)
+
+
+def unlock(session: Session = "", json: Json = False) -> None:
+    """Let the agent go on in every chat, or in one: after a halt, an emergency, a used-up budget.
+
+    Example: uncaged unlock --session telegram:42
+    """
+    with _app() as (app, _):
+        control.unlock(_key(app, session), app, BY)
+        _said({"unlocked": session or "*"}, f"unlocked: {session or 'every chat'}", json)
+
+
+@cli.command("status")
+def show(session: Session = "terminal:main", json: Json = False) -> None:
+    """Show how the agent does in a chat: its state, what failed last, and its budget.
+
+    Example: uncaged agent status --session telegram:42
+    """
+    with _app() as (app, _):
+        key = _key(app, session)
+        document = app.sessions.open(key).document
+        facts = {"agent": app.name, "session": session, **asdict(status.report(key, document, app))}
+        _said(facts, "\n".join(status.lines(key, document, app)), json)
+
+
+@contextmanager
+def _app() -> Iterator[tuple[App, Settings]]:
+    settings = Settings.read()
+    yield open_app(settings, open_stores(settings), later=True), settings
+
+
+def _key(app: App, session: str) -> str:
+    """The S of the keys; empty for every session."""
+    if session and ":" not in session:
+        raise UsageError("EUSAGE", f"{session!r} is no chat", suggestion="PLATFORM:CHAT, such as telegram:42")
+    return keys.session_of(app.name, session) if session else ""
+
+
+def _said(facts: dict[str, object], text: str, json: bool) -> None:
+    sys.stdout.write((orjson.dumps(facts).decode() if json else text) + "\n")

@@ -1,0 +1,83 @@
+"""The person's own switch over HTTP: halt, unlock and status, for the admin token alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from functions import webhook
+from functions.agent import control, status
+from functions.agent.app import App
+from functions.alerts import Alert, raised
+from functions.wiring import House
+from sigil import http as sigil_http
+from sigil import strict
+from sigil.asks import answer
+from sigil.errors import SigilError, UsageError
+from sigil.gate import Gate, demand_admin
+from sigil.kv import keys
+
+BY = "http:admin"
+SESSION_CHARACTERS = 300
+
+
+def router(house: House, gate: Gate) -> APIRouter:
+    """POST /halt and /unlock with {"session"?}, GET /status?session=."""
+    routes = APIRouter()
+
+    def route(method: str, path: str, act: Callable[[House, str], dict[str, Any]]) -> None:
+        async def door(request: Request) -> Response:
+            try:
+                demand_admin(await sigil_http.admit(request, gate), "does this")
+                session = await _asked(request) if method == "POST" else request.query_params.get("session", "")
+                return answer(await run_in_threadpool(act, house, _session(session)))
+            except SigilError as problem:
+                return sigil_http.failure(problem)
+
+        routes.add_api_route(path, door, methods=[method])
+
+    route("POST", "/halt", _halt)
+    route("POST", "/unlock", _unlock)
+    route("GET", "/status", _status)
+    return routes
+
+
+async def _asked(request: Request) -> Any:
+    try:
+        text = await webhook.read(request, webhook.BODY_BYTES)
+    except webhook.TooLarge:
+        raise UsageError("ETOOBIG", "the body is too large", source="http") from None
+    body = strict.loads(text) if text.strip() else {}
+    return body.get("session", "") if isinstance(body, dict) and set(body) <= {"session"} else None
+
+
+def _session(session: Any) -> str:
+    if not isinstance(session, str) or len(session) > SESSION_CHARACTERS or (session and ":" not in session):
+        raise UsageError("EINVAL", "session is PLATFORM:CHAT, or left out for every chat", source="http")
+    return session
+
+
+def _key(app: App, session: str) -> str:
+    return keys.session_of(app.name, session) if session else ""
+
+
+def _halt(house: House, session: str) -> dict[str, Any]:
+    app = house.app
+    control.halt(_key(app, session), app, BY)
+    raised(Alert("SYSTEM_HALT", app.name, session or "*", "SAFETY_LOCKOUT", "halted", app.clock.now()), house.bell)
+    return {"halted": session or "*"}
+
+
+def _unlock(house: House, session: str) -> dict[str, Any]:
+    control.unlock(_key(house.app, session), house.app, BY)
+    return {"unlocked": session or "*"}
+
+
+def _status(house: House, session: str) -> dict[str, Any]:
+    app, name = house.app, session or "http:admin:main"
+    key = _key(app, name)
+    return {"agent": app.name, "session": name, **asdict(status.report(key, app.sessions.open(key).document, app))}

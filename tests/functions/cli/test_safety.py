@@ -1,0 +1,94 @@
+"""The person's own switch: from the shell and over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from functions.agent.safety.standing import REASONS
+from functions.cli.commands import cli
+from functions.wiring import House
+from tests.fakes.model import ScriptedModel, call
+from tests.functions.agent.talk import tell
+from tests.functions.serving import serving
+
+Open = Callable[..., House]
+HALTED = REASONS["halted"].text
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+
+    def command(*arguments: str) -> str:
+        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return command
+
+
+def test_a_halt_at_the_shell_holds_in_every_chat_until_it_is_unlocked(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+    home = house(llm_url=model.url)
+    assert "every chat" in run("halt")
+
+    assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == [HALTED]
+    assert json.loads(run("agent", "status", "--session", "telegram:7", "--json"))["state"] == "SAFETY_LOCKOUT"
+    assert run("unlock") == "unlocked: every chat\n"
+    assert tell(home, "hello") == ["done"]
+    assert json.loads(run("agent", "status", "--session", "telegram:7", "--json"))["state"] == "WAITING_FOR_EVENT"
+
+
+def test_one_chat_may_be_halted_alone(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+    home = house(llm_url=model.url)
+    run("halt", "--session", "telegram:7")
+
+    assert tell(home, "hello") == [HALTED]
+    assert tell(home, "hello", session="telegram:8") == ["done"]
+    run("unlock", "--session", "telegram:7")
+    assert tell(home, "hello") == ["done"]
+
+
+def test_the_shell_opens_what_failures_closed_and_shows_what_failed(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+    home = house(llm_url=model.url)
+    model.then(*[call(("no_such_tool", {"n": number})) for number in range(8)])
+    tell(home, "go")
+    tell(home, "again")
+
+    shown = run("agent", "status", "--session", "telegram:7")
+    assert "State: ERROR_PAUSED (cascade)" in shown
+    assert shown.count('Tool "no_such_tool" failed with ENOTOOL.') == 3
+    run("unlock", "--session", "telegram:7")
+    assert "State: WAITING_FOR_EVENT" in run("agent", "status", "--session", "telegram:7")
+
+
+def test_what_is_no_chat_is_refused(run: Callable[..., str]) -> None:
+    done = CliRunner().invoke(cli, ["halt", "--session", "everybody"])
+
+    assert "EUSAGE" in str(done.exception)
+
+
+def test_the_admin_token_halts_and_unlocks_over_http(house: Open, model: ScriptedModel) -> None:
+    with serving(house(llm_url=model.url)) as server:
+        assert server.post("/halt").json() == {"halted": "*"}
+        assert server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == HALTED
+        assert server.client.get("/status", params={"session": "http:admin:s"}).json()["state"] == "SAFETY_LOCKOUT"
+        assert server.post("/unlock", json={"session": "http:admin:s"}).json() == {"unlocked": "http:admin:s"}
+        assert server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == "done"
+
+
+@pytest.mark.parametrize("body", [{"session": 3}, {"session": "s"}, {"who": "x"}, [], {"session": "x:" + "y" * 400}])
+def test_an_odd_request_halts_nothing(house: Open, model: ScriptedModel, body: object) -> None:
+    with serving(house(llm_url=model.url)) as server:
+        assert server.post("/halt", json=body).status_code == 400
+        assert server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == "done"
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/halt"), ("POST", "/unlock"), ("GET", "/status")])
+def test_nobody_else_may(house: Open, model: ScriptedModel, method: str, path: str) -> None:
+    with serving(house(llm_url=model.url)) as server:
+        assert server.client.request(method, path, headers={"authorization": "Bearer wrong"}).status_code == 401
