@@ -15,7 +15,7 @@ from functions.agent import control
 from functions.agent.app import Step
 from functions.agent.safety.standing import REASONS
 from functions.agent.session import Opened, Outgoing
-from functions.agent.turn import GAVE_UP, abandon, handle
+from functions.agent.turn import GAVE_UP, Shift, abandon, handle
 from functions.alerts import Alert, raised
 from functions.channels.base import Busy, Channel
 from functions.letters import give_up, tell
@@ -52,7 +52,7 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
     log.step("taken", event, tries=delivery.tries)
     try:
         work(event, house, until, spent=delivery.tries >= TRIES_MOST)
-    except Busy as problem:
+    except (Busy, _Silent) as problem:
         _later(delivery, house, problem.retry_after or RETRY_SECONDS, problem)
     except Conflict as problem:
         _later(delivery, house, CONFLICT_SECONDS, problem)
@@ -73,6 +73,13 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
 
 class _Unreadable(BackendError):
     """The session's document is damaged: trying again cannot help."""
+
+
+class _Silent(BackendError):
+    """The model does not answer: the turn waits for `retry_after` seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("EMODEL", "the model does not answer", retry_after=seconds)
 
 
 class _HandedOn(BackendError):
@@ -96,15 +103,20 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
     with _typing(channel, event.session):
         try:
             between = partial(flush, house=house)
-            opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), until, between)
+            shift = Shift(until, patient=True)
+            opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), shift, between)
         except BackendError as problem:
             if problem.code == "EDAMAGED":
                 raise _Unreadable(problem.code, problem.message) from None
             raise
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
-    alarm(flush(opened, house), house)
-    if opened.next:
-        _hand_on(opened, opened.next, event, house)
+    wait, continuation = opened.wait, opened.next
+    opened = flush(opened, house)
+    alarm(opened, house)
+    if wait:
+        raise _Silent(wait)
+    if continuation:
+        _hand_on(opened, continuation, event, house)
 
 
 def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, house: House) -> None:

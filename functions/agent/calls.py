@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import orjson
 
 from functions.agent.messages import ToolCall
+from functions.agent.patience import NONE, Patience
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import statics
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
@@ -41,13 +43,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where a turn's calls are answered: the registry, in whose name, whether this chat may deploy, and whether it was told to stop."""
+    """Where a turn's calls are answered: the registry, in whose name, whether this chat may deploy, whether it was told to stop, and how
+    long it may wait for what passes."""
 
     registry: Registry
     caller: Caller
     may_deploy: bool
     pool: ThreadPoolExecutor
     stopped: Callable[[], bool] = lambda: False
+    patience: Patience = NONE
 
 
 def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[Answer]:
@@ -68,7 +72,8 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
             return replace(refusal(call, many), ran=False)
         if desk.stopped():
             return replace(refusal(call, ToolError("ESTOPPED", "the turn was stopped before this call began")), ran=False)
-        content, loads = _run(desk, call, offers)
+        attempt = partial(_run, desk, call, offers)
+        content, loads = desk.patience.tried(attempt, desk.stopped) if safe_to_repeat(call, offers) else attempt()
         given = Answer(call, content, loads)
     except SigilError as problem:
         given = refusal(call, problem)

@@ -38,6 +38,7 @@ class Course:
     """What the rounds of one turn share. `stopped` asks whether somebody said stop, or halted it.
 
     `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this worker is (a function's own timeout).
+    `patient`: when the model does not answer, the turn may wait.
     """
 
     app: App
@@ -46,6 +47,7 @@ class Course:
     watch: Watch
     deadline: float
     until: float = inf
+    patient: bool = False
 
     def cut_short(self) -> bool:
         """Whether this worker's time is up before the turn's."""
@@ -81,7 +83,7 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         last = _turn(opened).rounds >= ROUNDS
         offers = () if last else in_scope(opened.document.messages)
         reply, opened = _ask(opened, course, offers, with_tools=not last)
-        if reply.finish == "error" and reply.transient and course.cut_short():
+        if reply.finish == "error" and reply.transient and (course.patient or course.cut_short()):
             return opened, None
         if reply.finish == "stopped":
             return _ended(opened, course) or (opened, STOPPED)

@@ -106,7 +106,8 @@ class Document:
 class Opened:
     """A document with the store's version that it was read or saved at: the fence of whoever holds it. `size` in bytes.
 
-    `next`: the event that lets another worker go on with the turn, when this one's time was up.
+    `next`: the event that lets another worker go on with the turn, when this one's time was up. `wait`: the seconds after which somebody
+    should, when the model does not answer.
     """
 
     key: str
@@ -114,6 +115,7 @@ class Opened:
     version: str | None
     size: int = 0
     next: Event | None = None
+    wait: float = 0.0
 
 
 class Sessions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
@@ -15,6 +15,7 @@ from functions.agent.control import act, told_to_stop
 from functions.agent.eviction import evict
 from functions.agent.loop import OUT_OF_TIME, STOPPED, Course, overhead, run
 from functions.agent.messages import Message, unanswered
+from functions.agent.patience import Patience, pause
 from functions.agent.safety import standing
 from functions.agent.safety.breakers import Breakers, breakers_of
 from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Outgoing, Turn
@@ -26,7 +27,9 @@ from sigil.protocol import Caller
 
 ATTEMPTS = 3
 WAITS = 6
-"""How often a turn is handed on from one worker to the next."""
+"""How often a turn is handed on from one worker to the next, or waits for a model that does not answer."""
+WAIT_SECONDS = 5.0
+"""The first of these waits; each is twice as long as the one before: about five minutes in all."""
 GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
 TOO_LONG = "Your message does not fit into the model's window of {window:,} tokens. Please send it in parts, or a shorter one."
 NOT_YOURS = "I only talk to people whom my owner has let in. Your id here is `{id}`: with it, the owner can add you to UNCAGED_OWNERS."
@@ -37,11 +40,23 @@ def unsent(opened: Opened) -> Opened:
     return opened
 
 
-def handle(event: Event, app: App, watch: Watch = unwatched, until: float = inf, between: Callable[[Opened], Opened] = unsent) -> Opened:
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """What a worker can give a turn. `until`: when its own time is up (monotonic). `patient`: it can have the event again later."""
+
+    until: float = inf
+    patient: bool = False
+
+
+ALONE = Shift()
+
+
+def handle(event: Event, app: App, watch: Watch = unwatched, shift: Shift = ALONE, between: Callable[[Opened], Opened] = unsent) -> Opened:
     """Take `event` to its end and return the closed session, its outbox still full.
 
     An event whose turn is closed changes nothing. A turn that somebody left in progress is finished first. A worker whose own time is
-    up at `until` (monotonic) hands the turn on: the session comes back with the turn in progress and the event that continues it.
+    up hands the turn on: the session comes back with the turn in progress and the event that continues it, or, while the model does not
+    answer, with the seconds after which to try again.
     `between` may send the replies of a turn that was finished for somebody else, before this event's own begins.
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
@@ -49,11 +64,11 @@ def handle(event: Event, app: App, watch: Watch = unwatched, until: float = inf,
         return _taken_over(opened, app)
     while opened.document.turn:
         unfinished = opened.document.turn.event
-        opened = _resume(opened, app, watch, until)
-        if opened.next or event.kind == "continue" or unfinished.id == event.id:
+        opened = _resume(opened, app, watch, shift)
+        if opened.next or opened.wait or event.kind == "continue" or unfinished.id == event.id:
             return opened
         opened = between(opened)
-    return _begin(opened, event, app, watch, until)
+    return _begin(opened, event, app, watch, shift)
 
 
 def abandon(event: Event, app: App) -> Opened:
@@ -116,7 +131,7 @@ def stop(session: str, app: App) -> Opened:
     return _close(opened, app, turn, STOPPED) if turn else opened
 
 
-def _begin(opened: Opened, event: Event, app: App, watch: Watch, until: float) -> Opened:
+def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -> Opened:
     role = app.rules.role(event)
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
@@ -141,10 +156,10 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, until: float) -
         return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
     document = document.add(Message("user", _text(event), at=event.at, origin=origin))
-    return _rounds(_open(opened, replace(document, turn=turn), app, watch), app, watch, until)
+    return _rounds(_open(opened, replace(document, turn=turn), app, watch), app, watch, shift)
 
 
-def _resume(opened: Opened, app: App, watch: Watch, until: float) -> Opened:
+def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     """Go on with a turn that was left in progress; at its third try it is given up, so that the chat goes on."""
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
@@ -152,7 +167,7 @@ def _resume(opened: Opened, app: App, watch: Watch, until: float) -> Opened:
         return _given_up(opened, app, turn)
     watch(Step("note", text="going on with a turn that was interrupted"))
     document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume"))
-    return _rounds(_open(opened, document, app, watch), app, watch, until)
+    return _rounds(_open(opened, document, app, watch), app, watch, shift)
 
 
 def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
@@ -161,25 +176,36 @@ def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
     return saved
 
 
-def _rounds(opened: Opened, app: App, watch: Watch, until: float) -> Opened:
+def _rounds(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     role = app.rules.role(turn.event)
     caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
     breakers = _breakers(opened.key, app)
     stopped = partial(_stopped, opened.key, turn.event.id, app.kv, breakers)
-    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool, stopped)
     began = app.clock.monotonic()
-    opened, text = run(opened, Course(app, desk, breakers, watch, began + app.turn_seconds - turn.used, until))
+    deadline = began + app.turn_seconds - turn.used
+    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool, stopped, Patience(app.clock, min(deadline, shift.until)))
+    opened, text = run(opened, Course(app, desk, breakers, watch, deadline, shift.until, shift.patient and turn.waits < WAITS))
     turn = opened.document.turn or turn
     if text is not None:
         return _close(opened, app, turn, text)
     if turn.waits >= WAITS:
         return _close(opened, app, turn, OUT_OF_TIME)
+    if turn.failed:
+        return _waiting(opened, turn, app, watch)
     handed_on = replace(turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began).did("hand-on")
     watch(Step("note", text="this worker's time is up; another goes on"))
     document = replace(opened.document, turn=handed_on)
     return replace(app.sessions.save(opened, document), next=_continuation(document, handed_on))
+
+
+def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
+    """The turn as it stands, to be gone on with later: the model does not answer, and the time for it has not begun to run."""
+    seconds = pause(turn.waits, WAIT_SECONDS)
+    watch(Step("note", "wait", f"the model does not answer; trying again in {seconds:.0f} s"))
+    waiting = replace(turn, attempts=0, waits=turn.waits + 1, rounds=turn.rounds - 1).did("wait", seconds=round(seconds, 1))
+    return replace(app.sessions.save(opened, replace(opened.document, turn=waiting)), wait=seconds)
 
 
 def _breakers(session: str, app: App) -> Breakers:

@@ -13,7 +13,7 @@ import pytest
 from functions import letters
 from functions.agent.messages import Message
 from functions.agent.session import Document, Sessions
-from functions.agent.turn import GAVE_UP, handle
+from functions.agent.turn import GAVE_UP, Shift, handle
 from functions.events import Event
 from functions.queues.base import Delivery
 from functions.wiring import House
@@ -185,7 +185,7 @@ def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(home: House, bot:
 
 def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(home: House, bot: BotApi, model: ScriptedModel) -> None:
     model.then(say("well"))
-    left = handle(event("hi"), home.app, until=time.monotonic())
+    left = handle(event("hi"), home.app, shift=Shift(time.monotonic()))
     assert left.next is not None
 
     process(put(home, left.next, TRIES_MOST), home)
@@ -197,7 +197,7 @@ def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(home: House
 def test_the_reply_of_a_turn_that_was_finished_for_another_leaves_before_the_next_turn_begins(
     home: House, bot: BotApi, model: ScriptedModel
 ) -> None:
-    handle(event("first"), home.app, until=time.monotonic())
+    handle(event("first"), home.app, shift=Shift(time.monotonic()))
 
     def second(body: dict[str, Any]) -> dict[str, Any]:
         assert texts(bot) == ["one"]

@@ -11,7 +11,7 @@ import pytest
 
 from functions.agent import turn
 from functions.agent.loop import OUT_OF_TIME, ROUND_SECONDS
-from functions.agent.turn import handle
+from functions.agent.turn import Shift, handle
 from functions.events import Event, decode, encode
 from functions.wiring import House
 from functions.worker import process
@@ -49,7 +49,7 @@ def test_a_worker_without_time_records_the_message_and_another_answers_it(home: 
     model.then(say("hello"))
     first = event("hi")
 
-    left = handle(first, home.app, until=soon())
+    left = handle(first, home.app, shift=Shift(soon()))
 
     assert left.next is not None
     assert left.next.kind == "continue"
@@ -69,7 +69,7 @@ def test_what_was_done_is_kept_and_not_done_again(home: House, model: ScriptedMo
 
     model.then(slow, say("found nothing"))
 
-    left = handle(event("look"), home.app, until=until)
+    left = handle(event("look"), home.app, shift=Shift(until))
 
     assert left.next is not None
     assert [message.role for message in left.document.messages] == ["user", "assistant", "tool"]
@@ -81,12 +81,12 @@ def test_what_was_done_is_kept_and_not_done_again(home: House, model: ScriptedMo
 
 def test_a_continuation_whose_turn_is_over_does_nothing(home: House, model: ScriptedModel) -> None:
     model.then(say("hello"), say("next"))
-    left = handle(event("hi"), home.app, until=soon())
+    left = handle(event("hi"), home.app, shift=Shift(soon()))
     assert left.next is not None
     done = handle(left.next, home.app)
 
     handle(left.next, home.app)
-    later = handle(event("and now?"), home.app, until=soon())
+    later = handle(event("and now?"), home.app, shift=Shift(soon()))
     handle(left.next, home.app)
 
     assert done.document.outbox[0].text == "hello"
@@ -96,9 +96,9 @@ def test_a_continuation_whose_turn_is_over_does_nothing(home: House, model: Scri
 
 def test_a_continuation_goes_on_though_the_turn_has_come_further_since(home: House, model: ScriptedModel) -> None:
     model.then(say("hello"))
-    left = handle(event("hi"), home.app, until=soon())
+    left = handle(event("hi"), home.app, shift=Shift(soon()))
     assert left.next is not None
-    again = handle(left.next, home.app, until=soon())
+    again = handle(left.next, home.app, shift=Shift(soon()))
     assert again.next is not None
     assert again.next.id != left.next.id
 
@@ -109,11 +109,11 @@ def test_a_continuation_goes_on_though_the_turn_has_come_further_since(home: Hou
 
 
 def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(home: House, model: ScriptedModel) -> None:
-    left = handle(event("hi"), home.app, until=soon())
+    left = handle(event("hi"), home.app, shift=Shift(soon()))
     hops = 1
     while left.next:
         hops += 1
-        left = handle(left.next, home.app, until=soon())
+        left = handle(left.next, home.app, shift=Shift(soon()))
 
     assert hops == turn.WAITS + 1
     assert [reply.text for reply in left.document.outbox] == [OUT_OF_TIME]
@@ -138,7 +138,7 @@ def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_hande
 def test_a_message_that_only_found_the_turn_comes_after_it(home: House, model: ScriptedModel) -> None:
     model.then(say("one"), say("two"))
     first, second = event("first", session="http:a"), event("second", session="http:a")
-    handle(first, home.app, until=soon())
+    handle(first, home.app, shift=Shift(soon()))
     home.queue.put(second)
     delivery = home.queue.take(0.0)
     assert delivery is not None
@@ -155,7 +155,7 @@ def test_a_message_that_only_found_the_turn_comes_after_it(home: House, model: S
 
 
 def test_a_continuation_travels_as_any_event(home: House) -> None:
-    left = handle(event("hi"), home.app, until=soon())
+    left = handle(event("hi"), home.app, shift=Shift(soon()))
 
     assert left.next is not None
     assert decode(encode(left.next)) == left.next
