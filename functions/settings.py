@@ -46,6 +46,7 @@ class Settings(SigilSettings):
     tokens_period: int = setting("UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period")
     session_tokens: int = setting("UNCAGED_SESSION_TOKENS", 0, "tokens that one chat may use in a period; 0: any number")
     ticks: int = setting("UNCAGED_TICKS", 50, "requests to the model for one piece of work, until a person speaks again; 0: any number")
+    call_seconds: float = setting("UNCAGED_CALL_SECONDS", 30.0, "how long a tool call is waited for, its tries together")
     alerts: str = setting(
         "UNCAGED_ALERTS",
         "",
@@ -72,17 +73,27 @@ class Settings(SigilSettings):
         odd = next((owner for owner in self.owners if not _OWNER.fullmatch(owner)), None)
         if odd is not None:
             raise UsageError("ESETTING", f"UNCAGED_OWNERS: {odd!r} is nobody", suggestion="platform:user id, such as telegram:123")
-        for name, number, least in (("UNCAGED_LLM_WINDOW", self.llm_window, 1_000), ("UNCAGED_WORKERS", self.workers, 1)):
+        for name, number, least in (
+            ("UNCAGED_LLM_WINDOW", self.llm_window, 1_000),
+            ("UNCAGED_WORKERS", self.workers, 1),
+            ("UNCAGED_TOKENS_PER_DAY", self.tokens_per_day, 0),
+            ("UNCAGED_TOKENS_PERIOD", self.tokens_period, 60),
+            ("UNCAGED_SESSION_TOKENS", self.session_tokens, 0),
+            ("UNCAGED_TICKS", self.ticks, 0),
+        ):
             if number < least:
                 raise UsageError("ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}")
         if self.llm_url and not self.llm_url.startswith(("http://", "https://")):
             raise UsageError("ESETTING", f"UNCAGED_LLM_URL={self.llm_url!r} is no address", suggestion="it begins with http:// or https://")
         if self.alerts and not self.alerts.startswith(("https://", "http://", "sns:arn:")):
             raise UsageError("ESETTING", f"UNCAGED_ALERTS={self.alerts!r} is nobody", suggestion="https://ADDRESS or sns:ARN")
-        if not 0 < self.turn_seconds < inf:
-            raise UsageError("ESETTING", f"UNCAGED_TURN_SECONDS={self.turn_seconds} is no time", suggestion="a number of seconds above 0")
-        if not 0 < self.lease < inf:
-            raise UsageError("ESETTING", f"UNCAGED_LEASE={self.lease} is no time", suggestion="a number of seconds above 0")
+        for name, seconds in (
+            ("UNCAGED_TURN_SECONDS", self.turn_seconds),
+            ("UNCAGED_CALL_SECONDS", self.call_seconds),
+            ("UNCAGED_LEASE", self.lease),
+        ):
+            if not 0 < seconds < inf:
+                raise UsageError("ESETTING", f"{name}={seconds} is no time", suggestion="a number of seconds above 0")
 
     @property
     def endpoint(self) -> str:

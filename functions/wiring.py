@@ -20,6 +20,7 @@ from sigil.wiring import Stores, local_registry, open_registry, open_stores, unh
 if TYPE_CHECKING:
     from functions.agent.app import App
     from functions.agent.model import Model
+    from functions.agent.safety.budget import Limits
     from functions.queues.sqs_batch import Batch
 
 
@@ -140,7 +141,6 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
     """The agent of the settings over a store. `later`: its registry is opened by the first turn that needs it."""
     from functions.agent.app import App
     from functions.agent.roles import Rules
-    from functions.agent.safety.budget import Limits
     from functions.agent.safety.guides import guide_of
     from functions.agent.session import Sessions
     from functions.agent.strategies import strategy_of
@@ -156,8 +156,16 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
         turn_seconds=settings.turn_seconds,
         guide=guide_of(settings.guide),
         strategy=strategy_of(settings.context),
-        limits=Limits(settings.tokens_per_day if settings.endpoint else 0, settings.tokens_period, settings.session_tokens, settings.ticks),
+        limits=_limits(settings),
     )
+
+
+def _limits(settings: Settings) -> Limits:
+    """What the agent may use; the offline model's tokens cost nobody anything."""
+    from functions.agent.safety.budget import Limits
+
+    tokens = settings.tokens_per_day if settings.endpoint else 0
+    return Limits(tokens, settings.tokens_period, settings.session_tokens, settings.ticks, settings.call_seconds)
 
 
 def open_house(settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False) -> House:

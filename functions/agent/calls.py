@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +22,8 @@ from sigil.protocol import Caller, Json, Offer, Registry, capability_of
 MOST = 16
 RESULT_CHARACTERS = 16_000
 HEAD_SHARE = 0.75
+GRACE_SECONDS = 0.5
+"""What a call gets beyond its time to say itself that it is up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,22 @@ class Desk:
 def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[Answer]:
     """The answers to `calls`, in order. `offers` is this round's snapshot; `room` the characters that all results share."""
     share = min(RESULT_CHARACTERS, max(room // max(len(calls), 1), 500))
-    if len(calls) == 1:
-        return [fit(answer(desk, calls[0], offers), share)]
+    over = time.monotonic() + desk.patience.seconds + GRACE_SECONDS
     futures = [desk.pool.submit(copy_context().run, answer, desk, call, offers, position) for position, call in enumerate(calls)]
-    return [fit(future.result(), share) for future in futures]
+    return [fit(_awaited(future, call, desk, over), share) for future, call in zip(futures, calls, strict=True)]
+
+
+def _awaited(future: Future[Answer], call: ToolCall, desk: Desk, over: float) -> Answer:
+    """The answer that a call gives in its time. One that does not is left alone: no thread can be ended from outside."""
+    try:
+        return future.result(max(over - time.monotonic(), 0.0))
+    except TimeoutError:
+        if future.done():  # the call's own
+            return future.result()
+    late = f"timed out after {desk.patience.seconds * 1000:.0f} ms"
+    if future.cancel():
+        return replace(refusal(call, BackendError("EBUSY", f"{late}: it never began", suggestion="try again later")), ran=False)
+    return refusal(call, ToolError("ETIMEDOUT", f"{late}; whether it took effect is unknown", suggestion="give it less to do"))
 
 
 def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 0) -> Answer:

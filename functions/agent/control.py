@@ -14,6 +14,8 @@ from sigil.kv import KV, keys
 MARK_SECONDS = 3600.0
 NOTHING_RUNS = "Nothing is running."
 OWNERS_ONLY = "Only my owner can do that."
+LATER_SECONDS = 0.001
+"""An unlock comes after what it ends, even when the clock of whoever locked it was ahead."""
 HALTED = "Halted, in every chat. `/unlock` lets me go on."
 HALTED_HERE = "Halted in this chat. `/unlock` lets me go on."
 UNLOCKED = "Unlocked."
@@ -61,7 +63,7 @@ def unlock(session: str, app: App, by: str) -> None:
     if not session or locks.read(app.kv, breakers.agent).closed:
         locks.unlock(app.kv, breakers.agent, by, now)
     if session:
-        locks.unlock(app.kv, session, by, now)
+        locks.unlock(app.kv, session, by, max(now, standing.since + LATER_SECONDS))
 
 
 def _stop(session: str, app: App) -> str:

@@ -54,6 +54,10 @@ class Course:
         now = self.app.clock.monotonic()
         return self.until < self.deadline and now + ROUND_SECONDS > self.until
 
+    def waits(self) -> bool:
+        """Whether a request that came to nothing may be sent again later: another worker goes on, or the turn's time is not up."""
+        return self.cut_short() or (self.patient and self.app.clock.monotonic() < self.deadline)
+
     @property
     def stopped(self) -> Callable[[], bool]:
         return self.desk.stopped
@@ -83,7 +87,7 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         last = _turn(opened).rounds >= ROUNDS
         offers = () if last else in_scope(opened.document.messages)
         reply, opened = _ask(opened, course, offers, with_tools=not last)
-        if reply.finish == "error" and reply.transient and (course.patient or course.cut_short()):
+        if reply.finish == "error" and reply.transient and course.waits():
             return opened, None
         if reply.finish == "stopped":
             return _ended(opened, course) or (opened, STOPPED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import TypeVar
 
 from functions.agent.safety.codes import code_of
@@ -26,26 +27,28 @@ def pause(number: int, first: float = FIRST_SECONDS) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """`deadline`: the monotonic time by which a try must have begun; `tries`: how often in all."""
+    """`deadline`: the monotonic time by which a try must have begun; `seconds`: how long a call is waited for, its tries together."""
 
     clock: Clock = SYSTEM
-    deadline: float = 0.0
+    deadline: float = inf
+    seconds: float = 30.0
     tries: int = TRIES
 
     def tried(self, attempt: Callable[[], _T], stopped: Callable[[], bool]) -> _T:
         """What `attempt` gives, tried again after failures that pass; the last failure as it is."""
+        over = min(self.deadline, self.clock.monotonic() + self.seconds)
         for number in range(self.tries - 1):
             try:
                 return attempt()
             except SigilError as problem:
                 seconds = max(pause(number), problem.retry_after)
-                if code_of(problem.code).kind != "transient" or seconds > MOST_SECONDS or not self._waited(seconds, stopped):
+                if code_of(problem.code).kind != "transient" or seconds > MOST_SECONDS or not self._waited(seconds, over, stopped):
                     raise
         return attempt()
 
-    def _waited(self, seconds: float, stopped: Callable[[], bool]) -> bool:
+    def _waited(self, seconds: float, over: float, stopped: Callable[[], bool]) -> bool:
         """Wait; False when there is no time for it, or somebody said stop."""
-        if self.clock.monotonic() + seconds >= self.deadline:
+        if self.clock.monotonic() + seconds >= over:
             return False
         while seconds > 0:
             self.clock.pause(min(seconds, LOOK_SECONDS))

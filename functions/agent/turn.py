@@ -185,26 +185,34 @@ def _rounds(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     stopped = partial(_stopped, opened.key, turn.event.id, app.kv, breakers)
     began = app.clock.monotonic()
     deadline = began + app.turn_seconds - turn.used
-    desk = Desk(app.registry, caller, app.rules.may_deploy(role), app.pool, stopped, Patience(app.clock, min(deadline, shift.until)))
+    desk = Desk(
+        app.registry,
+        caller,
+        app.rules.may_deploy(role),
+        app.pool,
+        stopped,
+        Patience(app.clock, min(deadline, shift.until), app.limits.call_seconds),
+    )
     opened, text = run(opened, Course(app, desk, breakers, watch, deadline, shift.until, shift.patient and turn.waits < WAITS))
     turn = opened.document.turn or turn
     if text is not None:
         return _close(opened, app, turn, text)
     if turn.waits >= WAITS:
         return _close(opened, app, turn, OUT_OF_TIME)
+    turn = replace(turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began)
     if turn.failed:
         return _waiting(opened, turn, app, watch)
-    handed_on = replace(turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began).did("hand-on")
+    handed_on = turn.did("hand-on")
     watch(Step("note", text="this worker's time is up; another goes on"))
     document = replace(opened.document, turn=handed_on)
     return replace(app.sessions.save(opened, document), next=_continuation(document, handed_on))
 
 
 def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
-    """The turn as it stands, to be gone on with later: the model does not answer, and the time for it has not begun to run."""
-    seconds = pause(turn.waits, WAIT_SECONDS)
+    """The turn as it stands, to be gone on with later: the model does not answer. What it waits is no part of its time."""
+    seconds = pause(turn.waits - 1, WAIT_SECONDS)
     watch(Step("note", "wait", f"the model does not answer; trying again in {seconds:.0f} s"))
-    waiting = replace(turn, attempts=0, waits=turn.waits + 1, rounds=turn.rounds - 1).did("wait", seconds=round(seconds, 1))
+    waiting = replace(turn, rounds=turn.rounds - 1).did("wait", seconds=round(seconds, 1))
     return replace(app.sessions.save(opened, replace(opened.document, turn=waiting)), wait=seconds)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from functions import worker
+from functions.agent import turn
 from functions.wiring import House
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion, say
@@ -29,6 +30,7 @@ def bot() -> Iterator[BotApi]:
 @pytest.fixture
 def home(house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> House:
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.2)
+    monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
     platform = {"telegram_token": bot.token, "telegram_secret": SECRET, "telegram_api": bot.url, "owners": ("telegram:42",)}
     return house(llm_url=model.url, turn_seconds=3.0, **platform)
 
@@ -70,7 +72,7 @@ def stall(model: ScriptedModel) -> Callable[[dict[str, Any]], Answer]:
 def test_a_model_in_trouble_is_told_once_and_the_next_message_works(
     home: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
 ) -> None:
-    model.then(trouble, trouble, trouble)
+    model.then(*[trouble] * 30)
     with serving(home) as server:
         knock(server, update(1, "hi"))
         assert told in replies(bot, 1)[0]

@@ -17,14 +17,14 @@ KEPT_SECONDS = 400 * 86_400.0
 @dataclass(frozen=True, slots=True)
 class Limits:
     """`tokens` an agent, `session_tokens` one session may spend in a period of `seconds`; `ticks`: requests for one piece of work.
-
-    0 is no limit.
+    0 is no limit. `call_seconds`: how long a tool call is waited for.
     """
 
     tokens: int = 100_000
     seconds: int = 86_400
     session_tokens: int = 0
     ticks: int = 50
+    call_seconds: float = 30.0
 
 
 def period(now: float, seconds: int) -> str:

@@ -8,8 +8,12 @@ from functions.agent.messages import ToolCall
 from functions.agent.safety.codes import CODES
 from functions.agent.safety.facts import fact_of, fingerprint, target
 
+PLACE = "/" + "root/secret.txt"
+"""The original's own test vector; one word would be a path of somebody's machine."""
+SECRET = f'{{"path":"{PLACE}"}}'
 
-def call(name: str = "fs.read", arguments: str = '{"path":"/root/secret.txt"}') -> ToolCall:
+
+def call(name: str = "fs.read", arguments: str = SECRET) -> ToolCall:
     return ToolCall("1", name, arguments)
 
 
@@ -21,7 +25,7 @@ def test_a_failure_is_one_line_without_any_meaning() -> None:
 
 
 def test_a_fingerprint_is_that_of_tool_and_arguments() -> None:
-    assert fingerprint("fs.read", '{"path":"/root/secret.txt"}') == "637a7308633491a0"
+    assert fingerprint("fs.read", SECRET) == "637a7308633491a0"
 
 
 def test_the_order_of_arguments_makes_no_difference() -> None:

@@ -9,9 +9,13 @@ from functions.agent.safety.facts import Fact, fact_of
 from functions.agent.safety.guides import BUILTIN, guide_of, told
 from sigil.errors import UsageError
 
+PLACE = "/" + "root/secret.txt"
+"""The original's own test vector; one word would be a path of somebody's machine."""
+SECRET = f'{{"path":"{PLACE}"}}'
+
 
 def failure(code: str, message: str = "") -> Fact:
-    return fact_of(ToolCall("1", "fs.read", '{"path":"/root/secret.txt"}'), code, message, "")
+    return fact_of(ToolCall("1", "fs.read", SECRET), code, message, "")
 
 
 def test_the_default_guide_says_exactly_what_pain_is() -> None:
@@ -56,7 +60,7 @@ def test_a_refusal_means_something_else_to_every_guide(guide: str, words: str) -
 
 def test_no_guide_leaves_the_bare_fact() -> None:
     assert guide_of("none").interpret_pain(failure("EPERM")) == ""
-    assert guide_of("none").brief(failure("EPERM")) == 'Tool "fs.read" failed with EPERM at /root/secret.txt.'
+    assert guide_of("none").brief(failure("EPERM")) == f'Tool "fs.read" failed with EPERM at {PLACE}.'
 
 
 @pytest.mark.parametrize("name", BUILTIN)
