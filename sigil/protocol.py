@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from sigil.errors import UsageError
@@ -33,6 +34,7 @@ def is_full_name(text: str) -> bool:
     return bool(slash) and is_name(namespace) and is_name(name) and len(tool_of(text)) <= TOOL_LIMIT
 
 
+@lru_cache(maxsize=4096)
 def tool_of(name: str) -> str:
     """The tool of a capability: `sha256-hash` → `cap_sha256_hash`, `alice/sha256-hash` → `cap_alice__sha256_hash`."""
     return TOOL_PREFIX + name.replace("-", "_").replace("/", "__")

@@ -35,7 +35,7 @@ OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me t
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What the rounds of one turn share. `stopped` asks whether somebody said stop, or halted it.
+    """What the rounds of one turn share. `stopped` asks whether somebody said stop, or halted it; `told_to_stop` only the first.
 
     `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this worker is (a function's own timeout).
     `patient`: when the model does not answer, the turn may wait.
@@ -44,6 +44,7 @@ class Course:
     app: App
     desk: Desk
     breakers: Breakers
+    told_to_stop: Callable[[], bool]
     watch: Watch
     deadline: float
     until: float = inf
@@ -115,7 +116,7 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
         standing = standing.ended(reason, course.app.clock.now())
         course.watch(Step("note", reason, notice(standing), error=standing.state))
         return replace(opened, document=replace(opened.document, safety=standing)), notice(standing)
-    return (opened, STOPPED) if course.stopped() else None
+    return (opened, STOPPED) if course.told_to_stop() else None
 
 
 def _claims(opened: Opened, reply: Reply) -> bool:

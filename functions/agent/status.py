@@ -48,7 +48,7 @@ def report(session: str, document: Document, app: App) -> Report:
         failed=counters.failed,
         operations=len(counters.window),
         period=period,
-        spent=breakers.budget.spent(period, session) + standing.spent - breakers.budget.forgiven(period),
+        spent=breakers.budget.spent(period, session, standing.spent),
         most=app.limits.tokens,
         own=standing.spent,
         failures=tuple(

@@ -22,7 +22,7 @@ from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Ou
 from functions.agent.trace import keep
 from functions.events import Event
 from functions.letters import give_up, tell
-from sigil.kv import KV, keys
+from sigil.kv import keys
 from sigil.protocol import Caller
 
 ATTEMPTS = 3
@@ -179,21 +179,8 @@ def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
 def _rounds(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
-    role = app.rules.role(turn.event)
-    caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
-    breakers = _breakers(opened.key, app)
-    stopped = partial(_stopped, opened.key, turn.event.id, app.kv, breakers)
     began = app.clock.monotonic()
-    deadline = began + app.turn_seconds - turn.used
-    desk = Desk(
-        app.registry,
-        caller,
-        app.rules.may_deploy(role),
-        app.pool,
-        stopped,
-        Patience(app.clock, min(deadline, shift.until), app.limits.call_seconds),
-    )
-    opened, text = run(opened, Course(app, desk, breakers, watch, deadline, shift.until, shift.patient and turn.waits < WAITS))
+    opened, text = run(opened, _course(opened.key, turn, app, watch, shift))
     turn = opened.document.turn or turn
     if text is not None:
         return _close(opened, app, turn, text)
@@ -208,6 +195,21 @@ def _rounds(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     return replace(app.sessions.save(opened, document), next=_continuation(document, handed_on))
 
 
+def _course(session: str, turn: Turn, app: App, watch: Watch, shift: Shift) -> Course:
+    role, breakers = app.rules.role(turn.event), _breakers(session, app)
+    told = partial(told_to_stop, session, turn.event.id, app.kv)
+    deadline = app.clock.monotonic() + app.turn_seconds - turn.used
+    desk = Desk(
+        registry=app.registry,
+        caller=Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model"),
+        may_deploy=app.rules.may_deploy(role),
+        pool=app.pool,
+        stopped=lambda: told() or breakers.halted(),
+        patience=Patience(app.clock, min(deadline, shift.until), app.limits.call_seconds),
+    )
+    return Course(app, desk, breakers, told, watch, deadline, shift.until, shift.patient and turn.waits < WAITS)
+
+
 def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
     """The turn as it stands, to be gone on with later: the model does not answer. What it waits is no part of its time."""
     seconds = pause(turn.waits - 1, WAIT_SECONDS)
@@ -218,10 +220,6 @@ def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
 
 def _breakers(session: str, app: App) -> Breakers:
     return breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
-
-
-def _stopped(session: str, event: str, kv: KV, breakers: Breakers) -> bool:
-    return told_to_stop(session, event, kv) or breakers.halted()
 
 
 def _text(event: Event) -> str:

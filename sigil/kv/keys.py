@@ -40,11 +40,6 @@ def usage(agent: str, period: str, session: str) -> Key:
     return Key(f"usage#{escape(agent)}", f"{period}#{session}")
 
 
-def forgiven(agent: str) -> Key:
-    """What an agent spent in a period before an owner unlocked it."""
-    return Key("forgiven", escape(agent))
-
-
 def alerted(agent: str, period: str) -> Key:
     """That whoever watches an agent knows that a period's budget is used up."""
     return Key("alerted", f"{escape(agent)}#{period}")

@@ -6,13 +6,14 @@ import os
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sigil.errors import BackendError
 
+_T = TypeVar("_T")
 _APPLICATION = 0x5349474C  # "SIGL", in the file's header: whose file it is
 _MIGRATIONS = (
     (
@@ -49,19 +50,15 @@ class SqliteFile:
         self._process = os.getpid()
         self._closed = False
         self._make()
-        with self._connection() as connection:
-            _use_wal(connection, timeout)
-            self._migrate(connection)
+        self._done(self._set_up)
 
     def rows(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """What a query finds."""
-        with self._connection() as connection:
-            return connection.execute(statement, values).fetchall()
+        return self._done(lambda connection: connection.execute(statement, values).fetchall())
 
     def change(self, statement: str, values: Sequence[Any]) -> int:
         """How many rows a statement, a transaction of its own, changes."""
-        with self._connection() as connection:
-            return connection.execute(statement, values).rowcount
+        return self._done(lambda connection: connection.execute(statement, values).rowcount)
 
     def close(self) -> None:
         """Close the idle connections; those at work close when they are done."""
@@ -70,18 +67,23 @@ class SqliteFile:
             with suppress(IndexError):  # another thread took the last one
                 self._idle.pop().close()
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _set_up(self, connection: sqlite3.Connection) -> None:
+        _use_wal(connection, self._timeout)
+        self._migrate(connection)
+
+    def _done(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """What `work` makes of a connection that nobody else has meanwhile."""
         try:
             connection = self._borrow()
             try:
-                yield connection
+                made = work(connection)
             except BaseException:
                 connection.close()
                 raise
             self._give_back(connection)
         except sqlite3.Error as problem:
             raise self._failure(problem) from None
+        return made
 
     def _borrow(self) -> sqlite3.Connection:
         if self._closed:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-
-import orjson
+from functools import lru_cache
 
 from sigil.kv import KV, keys
 
 PAGE = 1_000
+FORGIVEN = ""
+"""Where a session's name would stand: the sum that an owner's unlock took off."""
 KEPT_SECONDS = 400 * 86_400.0
 """For so long it can be read what was spent."""
 
@@ -29,7 +30,11 @@ class Limits:
 
 def period(now: float, seconds: int) -> str:
     """The name of the period that `now` is in: `2026-11-22`, of shorter ones with the time at which it began. Names sort by time."""
-    began = int(now // seconds) * seconds
+    return _name(int(now // seconds) * seconds, seconds)
+
+
+@lru_cache(maxsize=64)
+def _name(began: int, seconds: int) -> str:
     return time.strftime("%Y-%m-%d" if seconds % 86_400 == 0 else "%Y-%m-%dT%H:%M:%S", time.gmtime(began))
 
 
@@ -46,12 +51,13 @@ class Budget:
         if tokens:
             self._kv.put(keys.usage(self._agent, name, session), b"%d" % tokens, ttl=KEPT_SECONDS)
 
-    def spent(self, name: str, but: str = "") -> int:
-        """What all sessions have spent in a period, without that of `but`."""
-        return sum(tokens for session, tokens in self.sessions(name).items() if session != but)
+    def spent(self, name: str, session: str, own: int) -> int:
+        """What counts of a period's tokens when one session, whatever it wrote down, has spent `own`."""
+        sums = self._sums(name)
+        return own + sum(tokens for other, tokens in sums.items() if other not in (session, FORGIVEN)) - sums.get(FORGIVEN, 0)
 
-    def sessions(self, name: str) -> dict[str, int]:
-        """What each session has spent in a period."""
+    def _sums(self, name: str) -> dict[str, int]:
+        """What each session has spent in a period, and what of it all does not count any more."""
         sums: dict[str, int] = {}
         prefix, after = keys.usage(self._agent, name, "").sort, ""
         while page := self._kv.scan(keys.usage(self._agent, "", "").partition, prefix, after=after, limit=PAGE):
@@ -62,13 +68,9 @@ class Budget:
 
     def forgive(self, name: str) -> None:
         """Start the period's sum anew: an owner unlocked the agent."""
-        self._kv.put(keys.forgiven(self._agent), orjson.dumps({"period": name, "tokens": self.spent(name)}))
-
-    def forgiven(self, name: str) -> int:
-        """What of a period's sum does not count any more."""
-        item = self._kv.get(keys.forgiven(self._agent))
-        record = orjson.loads(item.value) if item else {}
-        return int(record["tokens"]) if record.get("period") == name else 0
+        sums = self._sums(name)
+        sums.pop(FORGIVEN, None)
+        self._kv.put(keys.usage(self._agent, name, FORGIVEN), b"%d" % sum(sums.values()), ttl=KEPT_SECONDS)
 
     def exceeded(self, name: str, session: str, own: int, free: int = 0) -> str:
         """Why a session that has spent `own` tokens in this period may ask for nothing more; empty when it may.
@@ -77,6 +79,6 @@ class Budget:
         """
         if 0 < self.limits.session_tokens <= own - free:
             return "session-budget"
-        if 0 < self.limits.tokens <= own + self.spent(name, session) - self.forgiven(name):
+        if 0 < self.limits.tokens <= self.spent(name, session, own):
             return "budget"
         return ""
