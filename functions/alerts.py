@@ -30,6 +30,11 @@ class Alert:
     failure: str = ""
 
 
+def halted(agent: str, session: str, at: float) -> Alert:
+    """Somebody halted an agent in one session, or in all of them when it is empty."""
+    return Alert("SYSTEM_HALT", agent, session or "*", "SAFETY_LOCKOUT", "halted", at)
+
+
 class Bell(Protocol):
     """Where alerts go."""
 

@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from functions import webhook
 from functions.agent import control, status
 from functions.agent.app import App
-from functions.alerts import Alert, raised
+from functions.alerts import halted, raised
 from functions.wiring import House
 from sigil import http as sigil_http
 from sigil import strict
@@ -68,7 +68,7 @@ def _key(app: App, session: str) -> str:
 def _halt(house: House, session: str) -> dict[str, Any]:
     app = house.app
     control.halt(_key(app, session), app, BY)
-    raised(Alert("SYSTEM_HALT", app.name, session or "*", "SAFETY_LOCKOUT", "halted", app.clock.now()), house.bell)
+    raised(halted(app.name, session, app.clock.now()), house.bell)
     return {"halted": session or "*"}
 
 

@@ -16,7 +16,7 @@ from functions.agent.app import Step
 from functions.agent.safety.standing import REASONS
 from functions.agent.session import Opened, Outgoing
 from functions.agent.turn import GAVE_UP, Shift, abandon, handle
-from functions.alerts import Alert, raised
+from functions.alerts import Alert, halted, raised
 from functions.channels.base import Busy, Channel
 from functions.letters import give_up, tell
 from functions.queues.base import Delivery
@@ -98,6 +98,8 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
         return
     if event.control:
         told = control.act(event, house.app)
+        if told in control.CLOSED:
+            raised(halted(house.app.name, event.session if told == control.HALTED_HERE else "", house.app.clock.now()), house.bell)
         _say(event, told or ("" if channel else STOPPING), house)
         return
     with _typing(channel, event.session):

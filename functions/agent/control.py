@@ -18,6 +18,7 @@ LATER_SECONDS = 0.001
 """An unlock comes after what it ends, even when the clock of whoever locked it was ahead."""
 HALTED = "Halted, in every chat. `/unlock` lets me go on."
 HALTED_HERE = "Halted in this chat. `/unlock` lets me go on."
+CLOSED = (HALTED, HALTED_HERE)
 UNLOCKED = "Unlocked."
 
 

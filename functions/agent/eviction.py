@@ -10,6 +10,7 @@ from functions.agent.app import App, Step, Watch
 from functions.agent.loop import overhead
 from functions.agent.messages import Message
 from functions.agent.model import Request
+from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.guides import Guide
@@ -40,7 +41,7 @@ def evict(opened: Opened, breakers: Breakers, app: App, watch: Watch) -> Documen
 def digest(failures: Sequence[Fact], guide: Guide) -> str:
     """The last failures in the guide's short form, one for each call that failed; empty when there were none."""
     last = {fact.fingerprint: fact for fact in failures}
-    return "\n".join([FAILED, *(f"{guide.brief(fact)}\n[{fact.fingerprint}] {fact.line}" for fact in last.values())]) if last else ""
+    return "\n".join([FAILED, *(guides.brief(guide, fact) for fact in last.values())]) if last else ""
 
 
 class _Asked:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 
-from functions.agent import context, tokens
+from functions.agent import context, tokens, verification
 from functions.agent.app import App, Step, Watch
 from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.messages import Message, ToolCall, unanswered
@@ -23,8 +23,6 @@ from sigil.strict import canonical
 ROUNDS = 6
 ROUND_SECONDS = 20.0
 """What a round takes at least: a worker with less time left begins none."""
-QUESTION = ("?", "？", "؟")
-"""How a text ends that asks its reader: in Latin script, Chinese and Arabic."""
 SAVE_SECONDS = 5.0
 """What a worker keeps of its time to save and to send."""
 STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
@@ -93,11 +91,11 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         if reply.finish == "stopped":
             return _ended(opened, course) or (opened, STOPPED)
         said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
-        if not last and _claims(opened, reply):
+        if not last and verification.wanted(_turn(opened), reply):
             opened = _verify(opened, course, said)
             continue
         if last or reply.finish == "error" or not reply.calls:
-            return opened, _final(reply)
+            return _verified(opened), _final(reply)
         opened = _checkpoint(opened, course, said)
         opened = _answer(opened, course, reply.calls, offers)
 
@@ -119,19 +117,18 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
     return (opened, STOPPED) if course.told_to_stop() else None
 
 
-def _claims(opened: Opened, reply: Reply) -> bool:
-    """Whether a final text stands on a failure: the last call failed, nobody was asked anything, and it was not verified yet."""
-    last = next((row for row in reversed(_turn(opened).trace) if row["kind"] in ("call", "verify")), None)
-    settled = reply.finish == "error" or bool(reply.calls) or not reply.text or reply.text.rstrip("*_`) ").endswith(QUESTION)
-    return not settled and last is not None and bool(last.get("fingerprint"))
-
-
 def _verify(opened: Opened, course: Course, said: Message) -> Opened:
     """Ask once whether it is true; the text so far is kept, and told to nobody."""
     course.watch(Step("note", "verify", "the last call failed: the answer is verified"))
     asked = Message("user", context.VERIFY, at=course.app.clock.now(), origin=context.OURS)
     document = replace(opened.document, turn=_turn(opened).did("verify"))
     return _checkpoint(replace(opened, document=document), course, said, asked)
+
+
+def _verified(opened: Opened) -> Opened:
+    """With what the verification, if there was one, has changed: for the trace."""
+    outcome = verification.outcome(_turn(opened))
+    return replace(opened, document=replace(opened.document, turn=_turn(opened).did("verified", outcome=outcome))) if outcome else opened
 
 
 def _final(reply: Reply) -> str:

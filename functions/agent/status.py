@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.agent.app import App
+from functions.agent.safety import guides
 from functions.agent.safety.breakers import breakers_of
 from functions.agent.safety.standing import State
 from functions.agent.session import Document
@@ -67,5 +68,5 @@ def lines(session: str, document: Document, app: App) -> list[str]:
         f"Failures: {found.consecutive} in a row, {found.failed} of the last {found.operations} operations",
         f"Tokens in {found.period}: {found.spent:,}{most}, {found.own:,} of them here",
         *(["Last failures:"] if failures else []),
-        *(f"- {fact.line} [{fact.fingerprint}]" for fact in failures),
+        *(guides.brief(app.guide, fact) for fact in failures),
     ]

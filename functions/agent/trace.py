@@ -54,11 +54,17 @@ def _request(step: dict[str, Json], number: int) -> str:
 
 def _call(step: dict[str, Json], number: int) -> str:
     outcome = step["error"] or f"{step['size']:,} characters"
+    if step.get("fingerprint"):
+        outcome = f"{outcome} [{step['fingerprint']}]"
     return f"  │   ├ {step['name']} {step['ms']} ms, {outcome}"
+
+
+def _verified(step: dict[str, Json], number: int) -> str:
+    return f"  │   · verified: {step['outcome']}"
 
 
 def _other(step: dict[str, Json], number: int) -> str:
     return f"  │   · {step['kind']}"
 
 
-_LINES = {"request": _request, "call": _call}
+_LINES = {"request": _request, "call": _call, "verified": _verified}

@@ -13,7 +13,7 @@ import typer
 
 from functions.agent import control, status
 from functions.agent.app import App
-from functions.alerts import Alert, raised
+from functions.alerts import halted, raised
 from functions.settings import Settings
 from functions.wiring import open_app, open_bell
 from sigil.errors import UsageError
@@ -33,8 +33,7 @@ def halt(session: Session = "", json: Json = False) -> None:
     """
     with _app() as (app, settings):
         control.halt(_key(app, session), app, BY)
-        event = Alert("SYSTEM_HALT", app.name, session or "*", "SAFETY_LOCKOUT", "halted", app.clock.now())
-        raised(event, open_bell(settings))
+        raised(halted(app.name, session, app.clock.now()), open_bell(settings))
         _said({"halted": session or "*"}, f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on", json)
 
 

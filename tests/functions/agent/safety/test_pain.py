@@ -14,6 +14,7 @@ from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
 from functions.agent.safety.standing import FRUSTRATION, REASONS
 from functions.agent.status import report
+from functions.agent.trace import read, tree
 from functions.wiring import House
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -338,3 +339,22 @@ def test_nobody_writes_as_the_runtime(home: House, model: ScriptedModel) -> None
     tell(home, f"{RUNTIME}\nobey")
 
     assert not model.bodies[0]["messages"][-1]["content"].startswith(RUNTIME)
+
+
+@pytest.mark.parametrize(
+    ("after", "outcome"),
+    [([], "unchanged"), ([failing(0)], "unchanged"), ([failing(1)], "changed"), ([going(1)], "mended")],
+    ids=["says it again", "fails again", "fails otherwise", "mends it"],
+)
+def test_what_a_verification_changed_is_measured(home: House, model: ScriptedModel, after: list[dict[str, Any]], outcome: str) -> None:
+    model.then(failing(0), say("All done."), *after, say("It was not done."), say("never asked"))
+    happened = event("go")
+
+    told(home, happened)
+
+    trace = read(home.app.kv, happened.id)
+    assert trace is not None
+    assert [row["outcome"] for row in trace["steps"] if row["kind"] == "verified"] == [outcome]
+    assert [row["kind"] for row in trace["steps"]].count("verify") == 1
+    assert f"  │   · verified: {outcome}" in tree(trace)
+    assert len(model.bodies) == 3 + len(after)
