@@ -6,19 +6,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
-from functions.agent import control, status
-from functions.agent.app import App
-from functions.alerts import halted, raised
-from functions.settings import Settings
-from functions.wiring import open_app, open_bell
 from sigil.errors import UsageError
-from sigil.kv import keys
-from sigil.wiring import open_stores
+
+if TYPE_CHECKING:
+    from functions.agent.app import App
+    from functions.settings import Settings
 
 BY = "terminal:local"
 cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the agent.")
@@ -31,6 +28,10 @@ def halt(session: Session = "", json: Json = False) -> None:
 
     Example: uncaged halt
     """
+    from functions.agent import control
+    from functions.alerts import halted, raised
+    from functions.wiring import open_bell
+
     with _app() as (app, settings):
         control.halt(_key(app, session), app, BY)
         raised(halted(app.name, session, app.clock.now()), open_bell(settings))
@@ -42,6 +43,8 @@ def unlock(session: Session = "", json: Json = False) -> None:
 
     Example: uncaged unlock --session telegram:42
     """
+    from functions.agent import control
+
     with _app() as (app, _):
         control.unlock(_key(app, session), app, BY)
         _said({"unlocked": session or "*"}, f"unlocked: {session or 'every chat'}", json)
@@ -53,6 +56,8 @@ def show(session: Session = "terminal:main", json: Json = False) -> None:
 
     Example: uncaged agent status --session telegram:42
     """
+    from functions.agent import status
+
     with _app() as (app, _):
         key = _key(app, session)
         document = app.sessions.open(key).document
@@ -62,6 +67,10 @@ def show(session: Session = "terminal:main", json: Json = False) -> None:
 
 @contextmanager
 def _app() -> Iterator[tuple[App, Settings]]:
+    from functions.settings import Settings
+    from functions.wiring import open_app
+    from sigil.wiring import open_stores
+
     settings = Settings.read()
     yield open_app(settings, open_stores(settings), later=True), settings
 
@@ -70,6 +79,8 @@ def _key(app: App, session: str) -> str:
     """The S of the keys; empty for every session."""
     if session and ":" not in session:
         raise UsageError("EUSAGE", f"{session!r} is no chat", suggestion="PLATFORM:CHAT, such as telegram:42")
+    from sigil.kv import keys
+
     return keys.session_of(app.name, session) if session else ""
 
 
