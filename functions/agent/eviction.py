@@ -15,6 +15,7 @@ from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.guides import Guide
 from functions.agent.session import Document, Opened
+from functions.agent.strategies import compacted, noted
 from functions.agent.toolset import in_scope
 
 SECONDS = 60.0
@@ -25,16 +26,16 @@ FAILED = "These attempts failed before. Do not repeat them as they were:"
 def evict(opened: Opened, breakers: Breakers, app: App, watch: Watch) -> Document:
     """The session's document with the history that fits."""
     document = opened.document
-    compacted = app.strategy.compact(document.messages, context.room(app.model.window, overhead(app.name), document.ratio))
-    if not compacted.dropped:
+    made = compacted(app.strategy, document.messages, context.room(app.model.window, overhead(app.name), document.ratio))
+    if not made.dropped:
         return document
-    app.sessions.archive(opened.key, compacted.dropped)
-    stays = {offer.tool for offer in in_scope(compacted.kept)}
+    app.sessions.archive(opened.key, made.dropped)
+    stays = {offer.tool for offer in in_scope(made.kept)}
     gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
-    watch(Step("evict", text=f"{len(compacted.dropped)} messages archived", facts={"tools": gone}))
+    watch(Step("evict", text=f"{len(made.dropped)} messages archived", facts={"tools": gone}))
     asked = _Asked(app, breakers, document)
-    notes = [app.strategy.note(compacted.dropped, asked.ask), digest(document.safety.counters.failures, app.guide)]
-    note, left = "\n\n".join(filter(None, notes)), replace(asked.document, messages=compacted.kept)
+    notes = [noted(app.strategy, made.dropped, asked.ask), digest(document.safety.counters.failures, app.guide)]
+    note, left = "\n\n".join(filter(None, notes)), replace(asked.document, messages=made.kept)
     return left.add(Message("user", note, at=app.clock.now(), origin=context.OURS)) if note else left
 
 

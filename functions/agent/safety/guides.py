@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Protocol
 
+from functions.agent.plugins import Choice, chosen
 from functions.agent.safety.facts import Fact
-from sigil.errors import UsageError, one_line
 
 GROUP = "uncaged.guides"
 """The entry points' group: a name, and an object with the two verbs of `Guide`."""
@@ -109,17 +108,13 @@ BUILTIN: Mapping[str, Guide] = {
 }
 
 
+CHOICE = Choice("guide", "UNCAGED_GUIDE", GROUP, ("interpret_pain", "brief"))
+
+
 @cache
 def guide_of(name: str) -> Guide:
     """The guide of this name, one of ours or of an installed package; `UsageError` names the known ones."""
-    if name in BUILTIN:
-        return BUILTIN[name]
-    others = entry_points(group=GROUP)
-    if name not in others.names:
-        known = ", ".join([*BUILTIN, *sorted(others.names)])
-        raise UsageError("ESETTING", f"there is no guide {one_line(name, 40)!r}", suggestion=f"UNCAGED_GUIDE is one of {known}")
-    made: Guide = others[name].load()
-    return made
+    return chosen(name, BUILTIN, CHOICE)
 
 
 def brief(guide: Guide, fact: Fact) -> str:

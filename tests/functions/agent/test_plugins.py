@@ -1,0 +1,89 @@
+"""Guides and strategies of other packages: what they do wrong ends no turn, and what cannot be used is said at the start."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from functions.agent.compaction import without_orphans
+from functions.agent.safety.guides import guide_of
+from functions.agent.strategies import compacted, strategy_of
+from functions.wiring import House
+from sigil.errors import UsageError
+from tests.fakes.model import ScriptedModel, call, results, say
+from tests.functions.agent.talk import tell
+
+CODE = """
+class Odd:
+    def interpret_pain(self, fact): raise RuntimeError("no")
+    def brief(self, fact): raise RuntimeError("no")
+    def compact(self, messages, room): raise RuntimeError("no")
+    def note(self, dropped, ask): raise RuntimeError("no")
+class Torn(Odd):
+    def interpret_pain(self, fact): return "x" * 10_000
+    def compact(self, messages, room):
+        from functions.agent.compaction import Compacted
+        return Compacted(tuple(message for message in messages if message.role != "assistant"))
+    def note(self, dropped, ask): return "n" * 100_000
+class Half:
+    def brief(self, fact): return ""
+odd, torn, half = Odd(), Torn(), Half()
+"""
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = tmp_path / "strangers-1.0.dist-info"
+    facts.mkdir()
+    (tmp_path / "strangers.py").write_text(CODE)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n")
+    names = ["odd = strangers:odd", "torn = strangers:torn", "half = strangers:half", "gone = nowhere:x", "kind = strangers:Odd"]
+    (facts / "entry_points.txt").write_text("\n".join(["[uncaged.guides]", *names, "", "[uncaged.contexts]", *names]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    for choose in (guide_of, strategy_of):
+        choose.cache_clear()
+    sys.modules.pop("strangers", None)
+
+
+@pytest.mark.parametrize("choose", [guide_of, strategy_of])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("gone", "does not load: ModuleNotFoundError"), ("half", "lacks"), ("kind", "is a class"), ("none of it", "there is no")],
+)
+def test_what_cannot_be_used_is_said(choose: Callable[[str], object], name: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        choose(name)
+
+
+def test_a_guide_that_fails_leaves_the_fact(house: Callable[..., House], model: ScriptedModel) -> None:
+    model.then(call(("no_such_tool", {})), say("What now?"))
+    home = house(llm_url=model.url, guide="odd")
+    assert tell(home, "go") == ["What now?"]
+    assert "\n" not in results(model.bodies[1])[0]
+    assert 'Tool "no_such_tool" failed with ENOTOOL.' in tell(home, "/status")[0]
+
+
+def test_a_guides_words_are_bounded(house: Callable[..., House], model: ScriptedModel) -> None:
+    model.then(call(("no_such_tool", {})), say("What now?"))
+    tell(house(llm_url=model.url, guide="torn"), "go")
+    assert len(results(model.bodies[1])[0]) < 3_000
+
+
+@pytest.mark.parametrize("name", ["odd", "torn"])
+def test_a_strategy_that_fails_or_tears_calls_from_results_ends_no_turn(
+    house: Callable[..., House], model: ScriptedModel, name: str
+) -> None:
+    home = house(llm_url=model.url, context=name, tokens_per_day=0)
+    for number in range(24):
+        model.then(call(("sigil_query", {"query": f"number {number}"})), say(f"answer {number}"))
+        assert tell(home, f"question {number}") == [f"answer {number}"]
+
+    document = home.app.sessions.open("main#telegram:7").document
+    assert list(without_orphans(document.messages)) == list(document.messages)
+    assert max(len(message.content) for message in document.messages) <= 8_000
+    assert len(compacted(strategy_of("odd"), document.messages, 1e9).kept) <= 40
