@@ -18,7 +18,7 @@ SUBJECT = "Uncaged: {event} in {session}"
 class Alert:
     """An agent does not go on: `event` (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …), `state`, `reason`, `at` in seconds since 1970.
 
-    `failure`: the fact that led to it, as one line. No message of anybody is in it.
+    `failure`: the fact that led to it, as one line without its place, which is of somebody's words. No message of anybody is in it.
     """
 
     event: str
@@ -88,7 +88,7 @@ class Topic:
 
 def raised(alert: Alert, bell: Bell) -> bool:
     """Log the alert and ring; whether it was heard. An alert is never in the way of a turn."""
-    log.note("alert", **{name: value for name, value in asdict(alert).items() if value})
+    log.note("alert", **{name: value for name, value in asdict(alert).items() if value and name != "at"})  # a line has its own
     try:
         bell.ring(alert)
     except BackendError as problem:

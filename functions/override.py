@@ -22,7 +22,6 @@ from sigil.gate import Gate, demand_admin
 from sigil.kv import keys
 
 BY = "http:admin"
-SESSION_CHARACTERS = 300
 
 
 def router(house: House, gate: Gate) -> APIRouter:
@@ -56,7 +55,7 @@ async def _asked(request: Request) -> Any:
 
 
 def _session(session: Any) -> str:
-    if not isinstance(session, str) or len(session) > SESSION_CHARACTERS or (session and ":" not in session):
+    if not isinstance(session, str) or len(session) > control.SESSION_CHARACTERS or (session and ":" not in session):
         raise UsageError("EINVAL", "session is PLATFORM:CHAT, or left out for every chat", source="http")
     return session
 

@@ -42,10 +42,14 @@ class Settings(SigilSettings):
         "UNCAGED_GUIDE", "default", "what failures mean to the model: default, security, learner, debugger, none, or a package's own"
     )
     context: str = setting("UNCAGED_CONTEXT", "window", "what becomes of a long history: window, summary, none, or a package's own")
-    tokens_per_day: int = setting("UNCAGED_TOKENS_PER_DAY", 100_000, "tokens that the agent may use a day, or a period; 0: any number")
-    tokens_period: int = setting("UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period")
-    session_tokens: int = setting("UNCAGED_SESSION_TOKENS", 0, "tokens that one chat may use in a period; 0: any number")
-    ticks: int = setting("UNCAGED_TICKS", 50, "requests to the model for one piece of work, until a person speaks again; 0: any number")
+    tokens_per_day: int = setting(
+        "UNCAGED_TOKENS_PER_DAY", 100_000, "tokens that the agent may use a day, or a period; 0: any number", rules=True
+    )
+    tokens_period: int = setting("UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period", rules=True)
+    session_tokens: int = setting("UNCAGED_SESSION_TOKENS", 0, "tokens that one chat may use in a period; 0: any number", rules=True)
+    ticks: int = setting(
+        "UNCAGED_TICKS", 50, "requests to the model for one piece of work, until a person speaks again; 0: any number", rules=True
+    )
     call_seconds: float = setting("UNCAGED_CALL_SECONDS", 30.0, "how long a tool call is waited for, its tries together")
     alerts: str = setting(
         "UNCAGED_ALERTS",

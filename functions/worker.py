@@ -98,9 +98,9 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
         return
     if event.control:
         told = control.act(event, house.app)
+        _say(event, told or ("" if channel else STOPPING), house)
         if told in control.CLOSED:
             raised(halted(house.app.name, event.session if told == control.HALTED_HERE else "", house.app.clock.now()), house.bell)
-        _say(event, told or ("" if channel else STOPPING), house)
         return
     with _typing(channel, event.session):
         try:
@@ -144,7 +144,7 @@ def alarm(opened: Opened, house: House) -> None:
     if standing.told or not standing.reason or standing.reason in QUIET:
         return
     why, failures = REASONS[standing.reason], standing.counters.failures
-    failure = failures[-1].line if failures and standing.reason in ("cascade", "fatal") else ""
+    failure = replace(failures[-1], target="").line if failures and standing.reason in ("cascade", "fatal") else ""
     alert = Alert(why.event, agent, opened.key.partition("#")[2], standing.state, standing.reason, standing.since, failure)
     if standing.reason != "budget" or _first(agent, standing.period, house):
         raised(alert, house.bell)

@@ -7,15 +7,14 @@ import orjson
 from functions.agent.app import App
 from functions.agent.safety import locks
 from functions.agent.safety.breakers import breakers_of
-from functions.agent.safety.standing import Standing
 from functions.events import Event
 from sigil.kv import KV, keys
 
 MARK_SECONDS = 3600.0
 NOTHING_RUNS = "Nothing is running."
 OWNERS_ONLY = "Only my owner can do that."
-LATER_SECONDS = 0.001
-"""An unlock comes after what it ends, even when the clock of whoever locked it was ahead."""
+SESSION_CHARACTERS = 300
+"""Of the name of a session that somebody else than its own platform names."""
 HALTED = "Halted, in every chat. `/unlock` lets me go on."
 HALTED_HERE = "Halted in this chat. `/unlock` lets me go on."
 CLOSED = (HALTED, HALTED_HERE)
@@ -55,16 +54,15 @@ def halt(session: str, app: App, by: str) -> None:
 def unlock(session: str, app: App, by: str) -> None:
     """Let a session (S of the keys) go on, or every one when it is empty.
 
-    A halt of the whole agent ends with either. The budget begins anew when that is what stopped it.
+    A halt of the whole agent ends with either. The budget begins anew when it is used up.
     """
     breakers, now = breakers_of(session, app.kv, app.name, app.limits, app.clock.now), app.clock.now()
-    standing = app.sessions.open(session).document.safety if session else Standing()
-    if breakers.spent(standing) == "budget":
+    if app.limits.tokens <= breakers.budget.spent(breakers.period()):  # who knows of no limit cannot tell whether it is used up
         breakers.budget.forgive(breakers.period())
     if not session or locks.read(app.kv, breakers.agent).closed:
         locks.unlock(app.kv, breakers.agent, by, now)
     if session:
-        locks.unlock(app.kv, session, by, max(now, standing.since + LATER_SECONDS))
+        locks.unlock(app.kv, session, by, now)
 
 
 def _stop(session: str, app: App) -> str:
@@ -77,4 +75,7 @@ def _stop(session: str, app: App) -> str:
 def told_to_stop(session: str, event: str, kv: KV) -> bool:
     """Whether a mark names the turn of `event`."""
     item = kv.get(keys.mark(session))
-    return item is not None and orjson.loads(item.value).get("stop") == event
+    try:
+        return item is not None and bool(orjson.loads(item.value)["stop"] == event)
+    except (ValueError, TypeError, KeyError):  # a mark that nobody can read stops nothing
+        return False

@@ -111,7 +111,7 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
     standing = opened.document.safety
     reason = standing.reason or course.breakers.trips(standing)
     if reason:
-        standing = standing.ended(reason, course.app.clock.now())
+        standing = standing if standing.since else course.breakers.ended(standing, reason)
         course.watch(Step("note", reason, notice(standing), error=standing.state))
         return replace(opened, document=replace(opened.document, safety=standing)), notice(standing)
     return (opened, STOPPED) if course.told_to_stop() else None
@@ -164,7 +164,7 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
 
 def _finish_calls(opened: Opened, course: Course) -> Opened:
     """Answer what a crash left unanswered: what is safe to repeat runs again, the rest is told as interrupted."""
-    pending = unanswered(opened.document.messages)
+    pending = () if opened.document.safety.reason else unanswered(opened.document.messages)
     if not pending:
         return opened
     offers = in_scope(opened.document.messages)
@@ -201,13 +201,13 @@ def _record(opened: Opened, course: Course, answers: Sequence[Answer]) -> Opened
     for given, fact in zip(answers, reaction.facts, strict=True):
         sized = {"ms": round(given.ms, 1), "size": len(given.content), "error": given.error}
         turn = turn.did("call", name=given.call.name, **sized, **({"fingerprint": fact.fingerprint} if fact.failed else {}))
-    document = replace(opened.document, turn=turn, safety=_felt(opened, reaction, now))
+    document = replace(opened.document, turn=turn, safety=_felt(opened, course, reaction))
     return _checkpoint(replace(opened, document=document), course, *results)
 
 
-def _felt(opened: Opened, reaction: Reaction, now: float) -> Standing:
+def _felt(opened: Opened, course: Course, reaction: Reaction) -> Standing:
     standing = replace(opened.document.safety, counters=reaction.counters)
-    return standing.ended(reaction.reason, now) if reaction.reason else standing
+    return course.breakers.ended(standing, reaction.reason) if reaction.reason else standing
 
 
 def _checkpoint(opened: Opened, course: Course, *messages: Message) -> Opened:

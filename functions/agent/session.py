@@ -194,7 +194,7 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
                 "outbox": tuple(map(_outgoing, fields["outbox"])),
                 "seen": tuple(fields["seen"]),
                 "usage": Usage(**fields["usage"]),
-                "safety": standing.revive(fields.get("safety")),
+                "safety": standing.revive(fields["safety"]) if "safety" in fields else Standing(),
             }
         )
     except (ValueError, TypeError, LookupError, UsageError, zlib.error):

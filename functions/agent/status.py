@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from functions.agent.app import App
@@ -38,9 +38,9 @@ def report(session: str, document: Document, app: App) -> Report:
     """How a session (S of the keys) stands at this moment."""
     breakers = breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
     period = breakers.period()
-    standing = breakers.opened(document.safety, person=False).within(period)
+    standing = breakers.current(breakers.opened(document.safety, person=False))
     reason = standing.reason or ("halted" if breakers.halted() else "")
-    halted = standing.ended(reason, 0.0) if reason else standing
+    halted = replace(standing, reason=reason)
     counters = standing.counters
     return Report(
         state=State.EXECUTING if document.turn and not reason else halted.state,
@@ -49,7 +49,7 @@ def report(session: str, document: Document, app: App) -> Report:
         failed=counters.failed,
         operations=len(counters.window),
         period=period,
-        spent=breakers.budget.spent(period, session, standing.spent),
+        spent=breakers.budget.spent(period),
         most=app.limits.tokens,
         own=standing.spent,
         failures=tuple(

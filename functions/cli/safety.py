@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from sigil.errors import UsageError
+from sigil.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from functions.agent.app import App
@@ -77,10 +77,11 @@ def _app() -> Iterator[tuple[App, Settings]]:
 
 def _key(app: App, session: str) -> str:
     """The S of the keys; empty for every session."""
-    if session and ":" not in session:
-        raise UsageError("EUSAGE", f"{session!r} is no chat", suggestion="PLATFORM:CHAT, such as telegram:42")
+    from functions.agent import control
     from sigil.kv import keys
 
+    if session and (":" not in session or len(session) > control.SESSION_CHARACTERS):
+        raise UsageError("EUSAGE", f"{one_line(session, 60)!r} is no chat", suggestion="PLATFORM:CHAT, such as telegram:42")
     return keys.session_of(app.name, session) if session else ""
 
 

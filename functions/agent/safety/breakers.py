@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from functions.agent.safety import locks
 from functions.agent.safety.budget import Budget, Limits, period
@@ -25,9 +25,22 @@ class Breakers:
         """Whether an owner halted the agent or this session."""
         return any(locks.read(self.kv, whom).closed for whom in (self.agent, self.session))
 
+    def unlocks(self) -> float:
+        """Grows with every unlock of the agent or of this session, and with nothing else."""
+        return sum(locks.read(self.kv, whom).unlocked for whom in (self.agent, self.session))
+
+    def ended(self, standing: Standing, reason: str) -> Standing:
+        """The standing of a session that does not go on, until an unlock that comes later; the clock has no say in it."""
+        return standing.ended(reason, self.now(), self.unlocks())
+
     def period(self) -> str:
         """The budget's period at this moment."""
         return period(self.now(), self.budget.limits.seconds)
+
+    def current(self, standing: Standing) -> Standing:
+        """The standing in this period, with all that the session has spent in it."""
+        here = standing.within(self.period())
+        return replace(here, spent=self.budget.own(self.session, here.period, here.spent))
 
     def trips(self, standing: Standing) -> str:
         """Why the next request is not sent: a name of `standing.REASONS`, empty when it may go."""
@@ -40,12 +53,11 @@ class Breakers:
     def spent(self, standing: Standing) -> str:
         """The name of the budget that is used up, empty when none is."""
         name = self.period()
-        current = standing.within(name)
-        return self.budget.exceeded(name, self.session, current.spent, current.free)
+        return self.budget.exceeded(name, self.session, standing.within(name).free)
 
     def used(self, standing: Standing, task: str, tokens: int) -> Standing:
         """The standing after a request that cost `tokens`; the session's sum is written down."""
-        later = standing.used(self.period(), tokens).ticked(task)
+        later = self.current(standing).used(tokens).ticked(task)
         self.budget.note(self.session, later.period, later.spent)
         return later
 
@@ -54,11 +66,12 @@ class Breakers:
 
         `person`: whether an owner or a member wrote.
         """
-        said = max(locks.read(self.kv, whom).unlocked for whom in (self.agent, self.session))
-        if standing.reason and said > standing.since:
-            standing = standing.unlocked()
+        if standing.unnoticed:
+            return self.ended(standing, standing.reason)
+        if standing.reason and self.unlocks() > standing.heard:
+            standing = self.current(standing).unlocked()
         if standing.reason in ("budget", "session-budget") and not self.trips(standing):
-            standing = standing.resumed()
+            standing = standing.opened()
         if standing.reason in ("frustration", "loop") and person:
             standing = standing.resumed()
         return standing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -51,34 +52,47 @@ class Budget:
         if tokens:
             self._kv.put(keys.usage(self._agent, name, session), b"%d" % tokens, ttl=KEPT_SECONDS)
 
-    def spent(self, name: str, session: str, own: int) -> int:
-        """What counts of a period's tokens when one session, whatever it wrote down, has spent `own`."""
-        sums = self._sums(name)
-        return own + sum(tokens for other, tokens in sums.items() if other not in (session, FORGIVEN)) - sums.get(FORGIVEN, 0)
+    def own(self, session: str, name: str, known: int) -> int:
+        """What a session has spent in a period: what it knows of, or what it wrote down before a crash or under another clock."""
+        item = self._kv.get(keys.usage(self._agent, name, session))
+        return max(known, _read(item.value, 0) if item else 0)
 
-    def _sums(self, name: str) -> dict[str, int]:
-        """What each session has spent in a period, and what of it all does not count any more."""
+    def spent(self, name: str) -> int:
+        """What counts of a period's tokens."""
+        return _counted(self._sums(name, self.limits.tokens))
+
+    def _sums(self, name: str, unreadable: int) -> dict[str, int]:
+        """What each session has spent in a period, and what of it all does not count any more; `unreadable` where that cannot be read."""
         sums: dict[str, int] = {}
         prefix, after = keys.usage(self._agent, name, "").sort, ""
         while page := self._kv.scan(keys.usage(self._agent, "", "").partition, prefix, after=after, limit=PAGE):
             for sort, item in page:
-                sums[sort.removeprefix(prefix)] = int(item.value)
+                sums[sort.removeprefix(prefix)] = _read(item.value, unreadable)
                 after = sort
         return sums
 
     def forgive(self, name: str) -> None:
-        """Start the period's sum anew: an owner unlocked the agent."""
-        sums = self._sums(name)
+        """Start the period's sum anew: an owner unlocked the agent. What could not be read is written anew by its session."""
+        sums = self._sums(name, 0)
         sums.pop(FORGIVEN, None)
+        for session in (session for session, tokens in sums.items() if not tokens):
+            self._kv.put(keys.usage(self._agent, name, session), b"0", ttl=KEPT_SECONDS)
         self._kv.put(keys.usage(self._agent, name, FORGIVEN), b"%d" % sum(sums.values()), ttl=KEPT_SECONDS)
 
-    def exceeded(self, name: str, session: str, own: int, free: int = 0) -> str:
-        """Why a session that has spent `own` tokens in this period may ask for nothing more; empty when it may.
-
-        `free` of them do not count for the session's own cap.
-        """
-        if 0 < self.limits.session_tokens <= own - free:
+    def exceeded(self, name: str, session: str, free: int = 0) -> str:
+        """Why a session may ask for nothing more in this period; empty when it may. `free` tokens do not count for its own cap."""
+        if self.limits.tokens <= 0 and self.limits.session_tokens <= 0:
+            return ""
+        sums = self._sums(name, self.limits.tokens)
+        if 0 < self.limits.session_tokens <= sums.get(session, 0) - free:
             return "session-budget"
-        if 0 < self.limits.tokens <= self.spent(name, session, own):
-            return "budget"
-        return ""
+        return "budget" if 0 < self.limits.tokens <= _counted(sums) else ""
+
+
+def _read(value: bytes, unreadable: int) -> int:
+    return int(value) if value.isdigit() else unreadable
+
+
+def _counted(sums: Mapping[str, int]) -> int:
+    """What is left of a period's sums when what was forgiven is taken off."""
+    return sum(sums.values()) - 2 * sums.get(FORGIVEN, 0)

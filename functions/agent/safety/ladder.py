@@ -111,6 +111,8 @@ _RULES = (_repeats, _alerts, _pauses, _halts)
 def revive(fields: Mapping[str, Any]) -> Counters:
     """The counters whose fields were stored; `BackendError` EDAMAGED when they cannot be believed."""
     try:
+        if not (isinstance(fields["window"], list) and isinstance(fields["failures"], list)):
+            raise TypeError
         window = tuple(Operation(**one) for one in fields["window"])
         failures = tuple(Fact(**one) for one in fields["failures"])
         counters = Counters(fields["consecutive"], window, failures)
@@ -120,8 +122,11 @@ def revive(fields: Mapping[str, Any]) -> Counters:
             and len(window) <= WINDOW
             and len(failures) <= REMEMBERED
             and all(type(one.failed) is bool and isinstance(one.fingerprint, str) and isinstance(one.result, str) for one in window)
+            and all(type(one.ran) is bool for one in failures)
             and all(
-                isinstance(value, str) for one in failures for value in (one.source, one.fingerprint, one.code, one.message, one.target)
+                isinstance(value, str)
+                for one in failures
+                for value in (one.source, one.fingerprint, one.code, one.message, one.target, one.result)
             )
         )
     except (TypeError, KeyError):

@@ -10,6 +10,8 @@ from sigil.errors import one_line
 from sigil.kv import KV, keys
 
 BY_CHARACTERS = 80
+LATER = 0.001
+"""What is said after something else is later, whatever the clock shows."""
 FOREVER = 1e11
 """Later than any time that a clock shows."""
 
@@ -30,14 +32,14 @@ class Lock:
 def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
     """Close a session (S of the keys) or an agent (its escaped name)."""
     before = read(kv, whom)
-    return _write(kv, whom, Lock(max(now, before.unlocked + 0.001), before.unlocked, one_line(by, BY_CHARACTERS)))
+    return _write(kv, whom, Lock(max(now, before.unlocked + LATER), before.unlocked, one_line(by, BY_CHARACTERS)))
 
 
 def unlock(kv: KV, whom: str, by: str, now: float) -> Lock:
     """Open it again; whatever locked it before this moment is over."""
     before = read(kv, whom)
     halted = before.halted if before.halted < FOREVER else 0.0
-    return _write(kv, whom, Lock(halted, max(now, halted), one_line(by, BY_CHARACTERS)))
+    return _write(kv, whom, Lock(halted, max(now, halted, before.unlocked + LATER), one_line(by, BY_CHARACTERS)))
 
 
 def read(kv: KV, whom: str) -> Lock:

@@ -53,9 +53,14 @@ REASONS: Final = {
 }
 
 
+LATEST: Final = 1e11
+"""Later than any time that a clock shows: nothing could be said after it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """`reason` is a name of `REASONS`, empty while all is well; `since` seconds since 1970; `told`: whether whoever watches knows.
+    `heard`: what its owner had said by then of unlocking (`Breakers.unlocks`); only more than that opens it.
 
     `period` and `spent`: the tokens that this session used in the budget's period of that name; `free`: how many of them its own cap does
     not count, since an owner unlocked it. `task` and `ticks`: how many requests went into one piece of work since a person last spoke.
@@ -63,6 +68,7 @@ class Standing:
 
     reason: str = ""
     since: float = 0.0
+    heard: float = 0.0
     counters: Counters = field(default_factory=Counters)
     period: str = ""
     spent: int = 0
@@ -76,22 +82,30 @@ class Standing:
         """The state while no turn is in progress."""
         return REASONS[self.reason].state if self.reason else State.WAITING_FOR_EVENT
 
-    def ended(self, reason: str, now: float) -> Standing:
+    @property
+    def unnoticed(self) -> bool:
+        """Whether it is damaged and nobody was told so far: what an owner said before was said of something else."""
+        return self.reason == "damaged" and not self.since
+
+    def ended(self, reason: str, now: float, heard: float) -> Standing:
         """It does not go on, for this reason."""
-        return replace(self, reason=reason, since=now, told=False)
+        return replace(self, reason=reason, since=now, heard=heard, told=False)
+
+    def opened(self) -> Standing:
+        """It goes on, and nothing else changed: a new period began."""
+        return replace(self, reason="", since=0.0, told=True)
 
     def resumed(self) -> Standing:
         """A person answered a pause: the row of failures and of steps is over, the window stays."""
-        return replace(self, reason="", since=0.0, told=True, counters=self.counters.resumed(), ticks=0)
+        return replace(self.opened(), counters=self.counters.resumed(), ticks=0)
 
     def unlocked(self) -> Standing:
         """An owner unlocked it."""
-        return replace(self, reason="", since=0.0, told=True, counters=self.counters.unlocked(), ticks=0, free=self.spent)
+        return replace(self.opened(), counters=self.counters.unlocked(), ticks=0, free=self.spent)
 
-    def used(self, period: str, tokens: int) -> Standing:
+    def used(self, tokens: int) -> Standing:
         """With the tokens of one more request."""
-        before = self.within(period)
-        return replace(before, spent=before.spent + tokens)
+        return replace(self, spent=self.spent + tokens)
 
     def within(self, period: str) -> Standing:
         """The same in this period: what an earlier one cost is over."""
@@ -103,22 +117,20 @@ class Standing:
         return replace(self, task=task, ticks=(self.ticks if self.task == task else 0) + 1)
 
 
-def revive(fields: Mapping[str, Any] | None) -> Standing:
+def revive(fields: Mapping[str, Any]) -> Standing:
     """The standing whose fields were stored. What cannot be believed locks the session instead of being guessed at."""
-    if fields is None:
-        return Standing()
     try:
         made = Standing(**{**fields, "counters": ladder.revive(fields["counters"])})
         sound = (
-            (not made.reason or made.reason in REASONS)
-            and all(isinstance(text, str) for text in (made.reason, made.period, made.task))
+            fields["reason"] in ("", *REASONS)
+            and all(isinstance(text, str) for text in (made.period, made.task))
             and all(type(number) is int and number >= 0 for number in (made.spent, made.free, made.ticks))
-            and isinstance(made.since, int | float)
+            and all(type(time) in (int, float) and 0 <= time < LATEST for time in (made.since, made.heard))
             and type(made.told) is bool
         )
     except (TypeError, KeyError, BackendError):
         sound = False
-    return made if sound else Standing(reason="damaged")
+    return made if sound else Standing(reason="damaged", told=False)
 
 
 def notice(standing: Standing) -> str:
