@@ -9,12 +9,13 @@ PYTHON = (3, 11)
 PLATFORM = "x86_64-manylinux_2_28"
 TASK_ROOT = "/var/task"
 """Where the functions find their package, and so what tracebacks name."""
-SERVICES = ("dynamodb", "s3", "secretsmanager", "sqs", "ssm", "sts")
+SERVICES = ("dynamodb", "s3", "secretsmanager", "sns", "sqs", "ssm", "sts")
 """What botocore keeps its descriptions of."""
 
 USED = {
     "s3": frozenset({"GetObject", "PutObject", "HeadObject", "HeadBucket", "CreateBucket", "CreateSession"}),
     "secretsmanager": frozenset({"GetSecretValue", "CreateSecret"}),
+    "sns": frozenset({"CreateTopic", "Publish"}),
     "ssm": frozenset({"GetParameter", "PutParameter"}),
 }
 """Of these services, which offer hundreds, the operations that are asked for, by us or by whoever sets things up with the same package."""

@@ -60,7 +60,7 @@ def deploy(server: Ministack, folder: Path, **parameters: str) -> Stack:
     return Stack(name, outputs, _routed(server, name))
 
 
-_KIND = re.compile(r"- Fn::Select:\s+- 0\s+- Fn::Split:\s+- ':'\s+- Ref: (\w+)(\s+- (?:ssm|secretsmanager)\s)")
+_KIND = re.compile(r"- Fn::Select:\s+- 0\s+- Fn::Split:\s+- ':'\s+- Ref: (\w+)(\s+- (?:ssm|secretsmanager|sns)\s)")
 _DEPLOY = ("deploy", "--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sigil import aws
 from tests.deploy.requests import BOT, SECRET, TOKEN, update
 from tests.deploy.stack import Stack, deploy
 from tests.e2e.stage import until
@@ -20,6 +22,7 @@ from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack
 
 PATIENCE = 30.0
+OWNER = "telegram:77001"
 ALLOWED = (("sqs:SendMessage", "Events"), ("sqs:ReceiveMessage", "Events"), ("dynamodb:PutItem", "Store"), ("s3:PutObject", "Artifacts"))
 """What not everybody may do, and to what."""
 
@@ -36,7 +39,9 @@ def stack(platform: BotApi, model: ScriptedModel, tmp_path: Path, monkeypatch: p
     with Ministack({"AUTH": "true"}) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
-        yield deploy(server, tmp_path, TelegramApi=platform.url, LlmUrl=model.url, Access="open", Library="none")
+        topic = aws.client("sns").create_topic(Name="alerts")["TopicArn"]
+        given = {"TelegramApi": platform.url, "LlmUrl": model.url, "Owners": OWNER, "Library": "none", "Alerts": f"sns:{topic}"}
+        yield deploy(server, tmp_path, **given)
 
 
 def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_stack(
@@ -67,6 +72,25 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
     assert [stack.may("Webhook", *what) for what in ALLOWED] == [True, False, False, False]
     assert [stack.may("Worker", *what) for what in ALLOWED] == [True, True, True, True]
     assert [stack.may("Registry", *what) for what in ALLOWED] == [False, False, True, True]
+    assert alert_of(stack, model) == ("EMERGENCY_HALT", OWNER, "cascade")
+
+
+def alert_of(stack: Stack, model: ScriptedModel) -> tuple[str, str, str]:
+    """What whoever subscribed to the topic of the alerts hears when eight calls failed."""
+    topics = [each["TopicArn"] for each in aws.client("sns").list_topics()["Topics"]]
+    (topic,) = (arn for arn in topics if arn.endswith(":alerts"))
+    arn = topic.replace(":sns:", ":sqs:").replace(":alerts", ":heard")
+    taken = {"Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [taken]})
+    queue = aws.client("sqs").create_queue(QueueName="heard", Attributes={"Policy": policy})["QueueUrl"]
+    aws.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    model.then(*[call(("no_such_tool", {"n": number})) for number in range(8)])
+    for number in (3, 4):
+        knock(stack, update(number, "go on"))
+        until(stack.idle, "the queue is empty")
+    (heard,) = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    alert = json.loads(json.loads(heard["Body"])["Message"])
+    return alert["event"], alert["session"], alert["reason"]
 
 
 def knock(stack: Stack, happened: dict[str, object], secret: str = SECRET) -> int:

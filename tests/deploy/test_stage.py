@@ -205,6 +205,8 @@ aws.client("secretsmanager").create_secret(Name="NAME", SecretString="secret")
 from sigil.secrets import reveal
 print(reveal("ssm:/NAME"), reveal("secretsmanager:NAME"))
 print(aws.client("sts").get_caller_identity()["Account"])
+from functions.alerts import Topic, halted, raised
+print(raised(halted("main", "", 0.0), Topic(aws.client("sns").create_topic(Name="NAME")["TopicArn"])))
 """
 
 
@@ -212,7 +214,7 @@ def test_every_service_answers_through_what_is_left_of_botocore(staged: Path, mi
     program = f"exec({_ASK.replace('NAME', unique('stage'))!r})"
 
     said = alone(staged / "scheduler", program, ministack.environment)
-    assert said.splitlines() == ["conflict", "b", "body", "parameter secret", "000000000000"]
+    assert said.splitlines() == ["conflict", "b", "body", "parameter secret", "000000000000", "True"]
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-central-1", "cn-north-1"])

@@ -84,6 +84,8 @@ def test_every_variable_is_a_setting(function: str) -> None:
 def test_the_settings_of_an_agent_can_be_chosen() -> None:
     wanted = {"UNCAGED_LLM_URL", "UNCAGED_LLM_KEY", "UNCAGED_LLM_MODEL", "UNCAGED_LLM_WINDOW", "UNCAGED_LIBRARY", "UNCAGED_TOKEN"}
     wanted |= {"UNCAGED_OWNERS", "UNCAGED_ACCESS", "UNCAGED_DEPLOY", "UNCAGED_AGENT", "UNCAGED_TURN_SECONDS"}
+    wanted |= {"UNCAGED_GUIDE", "UNCAGED_CONTEXT", "UNCAGED_TOKENS_PER_DAY", "UNCAGED_TOKENS_PERIOD", "UNCAGED_SESSION_TOKENS"}
+    wanted |= {"UNCAGED_TICKS", "UNCAGED_ALERTS"}
     wanted |= {"TELEGRAM_TOKEN", "TELEGRAM_SECRET", "TELEGRAM_API", "TELEGRAM_BOT", "TELEGRAM_USERNAME"}
     chosen = {name for function in functions() for name, value in environment(function).items() if "Ref" in value}
 
@@ -126,6 +128,13 @@ def test_a_bot_without_what_its_webhook_needs_is_refused() -> None:
         ("TelegramBot", "123456:AAF", False),
         ("LlmUrl", "https://models.example/v1", True),
         ("LlmUrl", "models.example", False),
+        ("Alerts", "", True),
+        ("Alerts", "https://alerts.example/hook", True),
+        ("Alerts", "http://alerts.example/hook", False),
+        ("Alerts", "sns:arn:aws:sns:eu-central-1:123456789012:alerts", True),
+        ("Alerts", "arn:aws:sns:eu-central-1:123456789012:alerts", False),
+        ("Guide", "stern", False),
+        ("Context", "summary", True),
         ("AgentName", "two-words", True),
         ("AgentName", "Two Words", False),
     ],
@@ -159,7 +168,7 @@ def test_the_webhook_can_send_and_read_its_secret_and_nothing_else() -> None:
     ("function", "services"),
     [
         ("Webhook", {"logs", "sqs", "ssm", "secretsmanager", "kms"}),
-        ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
+        ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
         ("Scheduler", {"logs", "dynamodb"}),
         ("Registry", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
     ],
@@ -180,6 +189,27 @@ def test_a_function_reads_the_secrets_that_it_is_told_of(function: str) -> None:
 
     assert len(read) == 2 * len(told)
     assert all(_mentions(where, told) for where in read)
+
+
+def test_the_guides_and_strategies_to_choose_from_are_the_ones_that_come_along() -> None:
+    from functions.agent.safety import guides
+    from functions.agent.strategies import BUILTIN
+
+    assert template()["Parameters"]["Guide"]["AllowedValues"] == [*guides.BUILTIN]
+    assert template()["Parameters"]["Context"]["AllowedValues"] == [*BUILTIN]
+
+
+def test_alerts_may_be_published_to_the_topic_that_was_given_and_to_no_other() -> None:
+    given = [part["Fn::If"] for part in _statements("Worker") if "sns:Publish" in str(part)]
+
+    assert [(condition, about["Action"]) for condition, about, _ in given] == [("AlertsToTopic", "sns:Publish")]
+    assert _mentions(dict(allowed("Worker"))["sns:Publish"], {"Alerts"})
+    assert not [function for function in functions() if function != "Worker" and "sns:Publish" in dict(allowed(function))]
+
+
+def _statements(function: str) -> list[dict[str, Any]]:
+    policies = resources("AWS::IAM::Role")[f"{function}Role"]["Policies"]
+    return [part for policy in policies for part in policy["PolicyDocument"]["Statement"]]
 
 
 def _mentions(value: Any, parameters: set[str]) -> bool:
