@@ -62,6 +62,12 @@ def test_the_table_of_settings_is_what_the_settings_say() -> None:
     assert settings_table() in page("settings.md"), f"put this into docs/settings.md:\n\n{settings_table()}\n"
 
 
+def test_what_a_file_may_set_for_a_store_of_its_own_alone_is_listed() -> None:
+    listed = re.findall(r"`([A-Z_]+)`", page("settings.md").partition("That holds for")[2].partition(".\n")[0])
+
+    assert sorted(listed) == sorted({part.metadata["name"] for part in fields(Settings) if part.metadata["rules"]} - {"UNCAGED_DATA"})
+
+
 def test_every_command_is_documented() -> None:
     wanted = [*(f"uncaged {name}" for name in commands(uncaged.cli)), *(f"sigil {name}" for name in commands(sigil.app))]
 
@@ -80,13 +86,14 @@ def test_every_field_of_a_manifest_is_documented(part: type[BaseModel]) -> None:
 
 
 def test_every_route_of_the_server_is_documented() -> None:
-    from functions import local, webhook
+    from functions import local, override, webhook
     from sigil import http
     from sigil.gate import Gate
 
     chat = local.chat_routes(None, Gate(""))  # type: ignore[arg-type]
     sigil_routes = http.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
-    routes = [*webhook.router(lambda: None).routes, *sigil_routes, *chat.routes]  # type: ignore[arg-type,return-value]
+    switch = override.router(None, Gate(""))  # type: ignore[arg-type]
+    routes = [*webhook.router(lambda: None).routes, *sigil_routes, *chat.routes, *switch.routes]  # type: ignore[arg-type,return-value]
     paths = {route.path.partition("{")[0].rstrip("/") for route in routes if isinstance(route, Route)}
 
     assert paths
