@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from functions import worker
+from functions.agent.session import Opened
 from functions.queues.base import Delivery
 from functions.wiring import House
+from sigil import aws
+from sigil.kv import keys
+from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.agent.talk import event
+from tests.functions.people import GUEST, STRANGER, Live, reason
+from tests.functions.test_breakers import cascade, shell
+from tests.functions.test_safety import deploy, find
+from tests.servers.ministack import Ministack, unique
 
 Open = Callable[..., House]
 
@@ -86,8 +96,145 @@ def test_an_address_that_fails_is_in_nobodys_way(house: Open, model: ScriptedMod
 
 def test_an_alert_holds_nothing_that_anybody_said(house: Open, model: ScriptedModel, pager: Pager) -> None:
     home = house(llm_url=model.url, alerts=pager.url)
-    model.then(*failing(8))
+    model.then(*[call(("no_such_tool", {"query": f"secret 12345 {number}"})) for number in range(8)])
     for text in ("my secret is 12345", "again 12345"):
         write(home, text)
 
+    assert len(pager.alerts) == 1
     assert "12345" not in json.dumps(pager.alerts)
+
+
+def test_a_fatal_failure_ends_the_turn_and_is_told_once(
+    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager
+) -> None:
+    model.then(find("grow"), call(("cap_grow", {})), say("never said"))
+    with live(alerts=pager.url) as agent:
+        deploy(agent, "grow")
+        assert agent.ask("go", GUEST) == reason("fatal")
+        assert agent.state(GUEST) == "ERROR_PAUSED"
+        assert agent.ask("hello", GUEST) == reason("fatal")
+        assert len(model.bodies) == 2
+        assert agent.ask("hello", STRANGER) == "never said"
+    with live(alerts=pager.url) as agent:
+        assert agent.ask("hello", GUEST) == reason("fatal")
+
+    (alert,) = pager.alerts
+    assert alert | {"at": 0, "text": ""} == {
+        "text": "",
+        "event": "EMERGENCY_HALT",
+        "agent": "main",
+        "session": f"telegram:{GUEST}",
+        "state": "ERROR_PAUSED",
+        "reason": "fatal",
+        "at": 0,
+        "failure": 'Tool "cap_grow" failed with ENOMEM.',
+    }
+    assert alert["text"] == f"EMERGENCY_HALT: main telegram:{GUEST} is ERROR_PAUSED (fatal)"
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+def crash(opened: Opened, house: House) -> None:
+    raise Crash
+
+
+def test_a_crash_between_the_turns_end_and_the_alert_loses_neither_and_tells_neither_twice(
+    house: Open, model: ScriptedModel, pager: Pager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.then(cascade())
+    with monkeypatch.context() as moment:
+        moment.setattr(worker, "alarm", crash)
+        with pytest.raises(Crash):
+            write(house(llm_url=model.url, alerts=pager.url, lease=0.2), "go")
+    assert pager.alerts == []
+
+    again = house(llm_url=model.url, alerts=pager.url, lease=0.2)
+    delivery = again.queue.take(10)
+    assert delivery
+    worker.process(delivery, again)
+    write(again, "hello?")
+
+    assert [alert["event"] for alert in pager.alerts] == ["EMERGENCY_HALT"]
+    assert len(model.bodies) == 1
+
+
+def test_whoever_halts_it_rings(
+    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager, tmp_path: Path
+) -> None:
+    with live(alerts=pager.url) as agent:
+        agent.ask("/halt here")
+        agent.ask("/halt", GUEST)  # who may not
+        agent.server.post("/halt", json={"session": "telegram:5"})
+        assert shell(tmp_path, "halt", UNCAGED_ALERTS=pager.url).returncode == 0
+        assert agent.ask("hello", GUEST) == reason("halted")
+    assert [(alert["event"], alert["session"], alert["state"]) for alert in pager.alerts] == [
+        ("SYSTEM_HALT", session, "SAFETY_LOCKOUT") for session in ("telegram:42", "telegram:5", "*")
+    ]
+
+
+def test_whoever_halts_it_is_answered_before_anybody_is_rung(
+    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, bot: BotApi
+) -> None:
+    rung: list[bool] = []
+
+    class Slow(Pager):
+        def answer(self, request: Recorded) -> Answer:
+            with bot.changed:
+                rung.append(bool(bot.changed.wait_for(lambda: bot.messages, 3)))
+            return Answer(200)
+
+    with Slow() as slow, live(alerts=slow.url) as agent:
+        assert agent.ask("/halt").startswith("Halted")
+        assert agent.ask("hello", GUEST) == reason("halted")
+    assert rung == [True]
+
+
+def test_a_damaged_state_rings(house: Open, model: ScriptedModel, pager: Pager) -> None:
+    home = house(llm_url=model.url, alerts=pager.url)
+    write(home, "hello")
+    head = keys.head(keys.session_of("main", "telegram:7"))
+    item = home.app.kv.get(head)
+    assert item
+    document = json.loads(item.value)
+    home.app.kv.put(head, json.dumps({**document, "safety": "?"}).encode())
+    for _ in range(2):
+        write(home, "hello")
+
+    assert [(alert["event"], alert["state"]) for alert in pager.alerts] == [("DAMAGED", "SAFETY_LOCKOUT")]
+
+
+def test_a_topic_hands_alerts_to_whoever_subscribed(house: Open, model: ScriptedModel, aws_here: Ministack) -> None:
+    sns, sqs = aws.client("sns"), aws.client("sqs")
+    arn = sns.create_topic(Name=unique("alerts"))["TopicArn"]
+    url = sqs.create_queue(QueueName=unique("pager"))["QueueUrl"]
+    queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue)
+    model.then(cascade())
+    home = house(llm_url=model.url, alerts=f"sns:{arn}")
+    for text in ("go", "and now?"):
+        write(home, text)
+
+    found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=2)["Messages"]
+    (note,) = [json.loads(message["Body"]) for message in found]
+    alert = json.loads(note["Message"])
+    assert note["Subject"] == "Uncaged: EMERGENCY_HALT in telegram:7"
+    assert (alert["event"], alert["session"], alert["state"], alert["reason"]) == (
+        "EMERGENCY_HALT",
+        "telegram:7",
+        "ERROR_PAUSED",
+        "cascade",
+    )
+
+
+def test_a_topic_that_is_not_there_is_in_nobodys_way(
+    house: Open, model: ScriptedModel, aws_here: Ministack, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = house(llm_url=model.url, alerts="sns:arn:aws:sns:us-east-1:000000000000:nobody-here")
+    model.then(cascade())
+    with caplog.at_level(logging.INFO, "uncaged"):
+        for text in ("go", "/status", "and now?"):
+            write(home, text)
+
+    assert [record.facts["event"] for record in caplog.records if record.message == "alert"] == ["EMERGENCY_HALT"]  # type: ignore[attr-defined]

@@ -37,8 +37,9 @@ THREADS = {"one": 2, "two": 1, "late": 1}
 WINDOW = int((overhead(NAME) + ROOM) * 1.15 / (1 - context.RESERVED_SHARE))
 PATIENCE = 60
 """Steps after which nobody will stand where somebody was wanted."""
-DRAIN_SECONDS = LEASE + 120.0
-"""Steady seconds after which everything that waits must be done: one lease that a crash left, and the platform's own delays."""
+DRAIN_SECONDS = LEASE + 120.0 + 200.0
+"""Steady seconds after which everything that waits must be done: one lease that a crash left, the platform's own delays, and the longest
+pause before a model is asked again."""
 
 
 class _Alarm(logging.Handler):
@@ -204,6 +205,7 @@ class Company:
         self.stage.tell("— the end: what waits is worked off —")
         self.platform.moods.clear()
         self.hurried.clear()
+        self.brain.awake = True
         for post in self.undelivered:
             self.deliver(post)
         self._start("late")

@@ -53,6 +53,7 @@ class Sent:
 class View:
     """The session's document as an actor has it, whether it looked for a mark since it last did something, the claim it saw ended.
 
+    `locks`: those of agent and session that it looked at since, and whether they were closed.
     `sure`: the last that it asked of the store told it that it has its place.
     """
 
@@ -61,6 +62,7 @@ class View:
     document: dict[str, Any] = field(default_factory=dict)
     looked: bool = False
     told: str = ""
+    locks: dict[str, bool] = field(default_factory=dict)
     ended: str = ""
     sure: bool = False
 
@@ -76,6 +78,7 @@ class Promises:
         self.dropped: set[str] = set()
         self.refused: set[str] = set()
         self.marked: set[str] = set()
+        self.reasons: dict[str, str] = {}
         self.closed: defaultdict[str, set[str]] = defaultdict(set)
         self.opens: Counter[str] = Counter()
         self.seen: Counter[str] = Counter()
@@ -92,6 +95,8 @@ class Promises:
             view.version, view.document = (item.version, _document(item)) if item else ("", {})
         elif key.sort == "mark":
             view.looked, view.told = True, orjson.loads(item.value)["stop"] if item else ""
+        elif key.partition == "lock":
+            view.locks[key.sort] = item is not None and orjson.loads(item.value)["halted"] > orjson.loads(item.value)["unlocked"]
         elif key.partition == "claim" and item:
             now = self._stage.time
             ended = orjson.loads(item.value)["until"] <= now.wall or now.steady - self._claimed[item.version] >= LEASE
@@ -120,7 +125,9 @@ class Promises:
         self._demand(not view.document["safety"]["reason"], f"{what} for {turn} of a session that is {view.document['safety']['reason']}")
         self._demand(view.looked, f"{what} for {turn} without a look for /stop")
         self._demand(not turn or view.told != turn, f"{what} for {turn}, which was told to stop")
-        view.looked = False
+        open_ = all(view.locks.get(whom) is False for whom in ("main", view.session))
+        self._demand(open_, f"{what} for {turn}, and of its locks it knows {view.locks}")
+        view.looked, view.locks = False, {}
         return view
 
     def asked(self, request: Request) -> None:
@@ -163,9 +170,9 @@ class Promises:
     def _fits(self, event: str, text: str) -> None:
         known = text.startswith((f"re {event} ", "New session", "Always there", "I could not get an answer"))
         known |= text in (GAVE_UP, OUT_OF_TIME) or (text == STOPPED and event in self.marked)
-        reason = self._views[self._stage.moving].document["safety"]["reason"]
+        reason = self.reasons.get(event, "")
         if text in NOTICES:
-            self._demand(text == NOTICES_OF.get(reason), f"{event} is answered with {text!r}, and it stands at {reason!r}")
+            self._demand(text == NOTICES_OF.get(reason), f"{event} is answered with {text!r}, and it stood at {reason!r}")
             self.seen[f"told of {reason}"] += 1
             return
         self._demand(known, f"{event} is answered with {text!r}")
@@ -230,6 +237,7 @@ class Promises:
         for event in set(old.get("seen", ())) - set(new["seen"]):
             self._demand(self._kv.get(keys.seen(session, event)) is not None, f"{event} is forgotten")
         self.seen["turns closed"] += len(fresh)
+        self.reasons.update(dict.fromkeys(fresh, new["safety"]["reason"]))
         closed.update(fresh)
         self._tried(old, new)
 

@@ -76,6 +76,12 @@ class Simulation(RuleBasedStateMachine):
         self.company.deliver(self.company.write(session, "/stop"))
         self.go(seed, steps)
 
+    @rule(session=st.sampled_from(SESSIONS), word=st.sampled_from(["/halt", "/halt here"]), seed=SEEDS, steps=st.integers(0, 20))
+    def say_halt_and_unlock(self, session: str, word: str, seed: int, steps: int) -> None:
+        for text in (word, "/unlock"):
+            self.company.deliver(self.company.write(session, text))
+            self.go(seed, steps)
+
     @rule(seed=SEEDS, steps=STEPS)
     def go(self, seed: int, steps: int) -> None:
         self.company.go(random.Random(seed), steps)
@@ -181,5 +187,5 @@ def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
 
     print(dict(COUNTS))
     assert COUNTS["steps"] >= 10_000
-    wanted = ("turns closed", "compacted", "claims lost", "claims renewed", "handed on", "runs", "given up")
+    wanted = ("turns closed", "compacted", "claims lost", "claims renewed", "handed on", "runs", "given up", "told of halted")
     assert all(COUNTS[happened] for happened in wanted)

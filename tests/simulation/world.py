@@ -165,6 +165,7 @@ class Brain:
         self._stage, self._promises = stage, promises
         self._ids = 0
         self.window = window
+        self.awake = False  # it always answers
 
     def chat(self, request: Request) -> Reply:
         self._promises.asked(request)
@@ -180,7 +181,7 @@ class Brain:
         assert found
         plan, event = json.loads(found[1]), found[2]
         said = sum(message["role"] == "assistant" for message in request.messages[newest + 1 :])
-        if said >= len(plan) or not request.tools:
+        if said >= len(plan) or not request.tools or (self.awake and "fall silent" in plan[said]):
             return Reply(f"re {event} {'long' if 'long' in str(plan) else 'short'}", usage=Usage(estimated=True))
         if "fall silent" in plan[said]:
             return Reply("it does not answer", finish="error", usage=Usage(estimated=True), transient=True)

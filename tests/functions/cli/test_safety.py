@@ -66,6 +66,18 @@ def test_the_shell_opens_what_failures_closed_and_shows_what_failed(house: Open,
     assert "State: WAITING_FOR_EVENT" in run("agent", "status", "--session", "telegram:7")
 
 
+@pytest.mark.parametrize("arguments", [(), ("--session", "telegram:7")])
+def test_the_shell_gives_a_budget_back_though_it_knows_of_no_model(
+    house: Open, model: ScriptedModel, run: Callable[..., str], arguments: tuple[str, ...]
+) -> None:
+    home = house(llm_url=model.url, tokens_per_day=10)
+    tell(home, "hello")
+    assert tell(home, "hello") == [REASONS["budget"].text]
+
+    run("unlock", *arguments)
+    assert tell(home, "hello") == ["done"]
+
+
 def test_what_is_no_chat_is_refused(run: Callable[..., str]) -> None:
     done = CliRunner().invoke(cli, ["halt", "--session", "everybody"])
 

@@ -6,7 +6,7 @@ import pytest
 
 from functions.agent.messages import ToolCall
 from functions.agent.safety.facts import Fact, fact_of
-from functions.agent.safety.guides import BUILTIN, guide_of, told
+from functions.agent.safety.guides import BUILTIN, brief, guide_of, told
 from sigil.errors import UsageError
 
 PLACE = "/" + "root/secret.txt"
@@ -16,6 +16,23 @@ SECRET = f'{{"path":"{PLACE}"}}'
 
 def failure(code: str, message: str = "") -> Fact:
     return fact_of(ToolCall("1", "fs.read", SECRET), code, message, "")
+
+
+class Speechless:
+    """A guide of somebody's that gives nothing at all."""
+
+    def interpret_pain(self, fact: Fact) -> str:
+        return None  # type: ignore[return-value]
+
+    def brief(self, fact: Fact) -> str:
+        return None  # type: ignore[return-value]
+
+
+def test_a_guide_that_gives_nothing_says_nothing() -> None:
+    fact = failure("EPERM")
+
+    assert told(Speechless(), fact) == ""
+    assert brief(Speechless(), fact) == f"[{fact.fingerprint}] {fact.line}"
 
 
 def test_the_default_guide_says_exactly_what_pain_is() -> None:

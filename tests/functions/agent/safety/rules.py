@@ -1,0 +1,176 @@
+"""The rules of failures, halts and budgets, written a second time and plainly: no clock, no store, nothing of the product's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+SAME, ROW, WINDOW, CASCADE, CALLS = 3, 5, 10, 8, 16
+NO_OPERATION = ("ENOTRESIDENT", "EINTERRUPTED", "ESTOPPED")
+"""A page fault, a call that a crash cut off, one that never began."""
+FATAL = ("ENOMEM",)
+STATES = {
+    "": "WAITING_FOR_EVENT",
+    "frustration": "PAUSED",
+    "loop": "PAUSED",
+    "budget": "STOPPED",
+    "session-budget": "STOPPED",
+    "cascade": "ERROR_PAUSED",
+    "fatal": "ERROR_PAUSED",
+    "halted": "SAFETY_LOCKOUT",
+    "damaged": "SAFETY_LOCKOUT",
+}
+
+
+def fingerprint(tool: str, arguments: str) -> str:
+    """Tool and arguments, in whatever order and spelling they came; what is no JSON stands for itself."""
+    with suppress(ValueError):
+        arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(f"{tool}:{arguments}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that was answered: `place` is where it stood in its round, `code` what it failed with, `result` what came back."""
+
+    fingerprint: str
+    place: int
+    code: str
+    result: str
+
+    @property
+    def counts(self) -> bool:
+        return self.place < CALLS and self.code not in NO_OPERATION
+
+
+@dataclass(frozen=True)
+class Said:
+    """What must stand below a result."""
+
+    pain: bool = False
+    alert: bool = False
+    again: int = 0
+
+
+@dataclass(frozen=True)
+class Chat:
+    """How a chat stands. `since`: the moment at which it was closed; None while nobody has noticed that it is damaged."""
+
+    row: int = 0
+    window: tuple[Call, ...] = ()
+    failures: tuple[Call, ...] = ()
+    closed: str = ""
+    since: int | None = 0
+    day: str = ""
+    spent: int = 0
+    free: int = 0
+    task: str = ""
+    ticks: int = 0
+
+    def today(self, day: str) -> Chat:
+        return self if self.day == day else replace(self, day=day, spent=0, free=0)
+
+    def after(self, calls: Iterable[Call]) -> tuple[Chat, str, list[Said]]:
+        """The chat after a round, why it must not go on, and what is said below each result."""
+        row, window, failures, reasons, said = self.row, list(self.window), list(self.failures), [], []
+        for call in calls:
+            if not call.counts:
+                said.append(Said())
+                continue
+            row = row + 1 if call.code else 0
+            window = [*window, call][-WINDOW:]
+            mine = [other for other in window if other.fingerprint == call.fingerprint]
+            if call.code:
+                failures = [*failures, call][-WINDOW:]
+                since = next((number for number, other in enumerate(reversed(mine)) if not other.code), len(mine))
+                said.append(Said(pain=True, alert=since >= SAME))
+            else:
+                same = sum(not other.code and other.result == call.result for other in mine)
+                said.append(Said(again=same if same >= SAME else 0))
+            reasons += ["fatal"] * (call.code in FATAL)
+            reasons += ["cascade"] * (sum(bool(other.code) for other in window) >= CASCADE)
+            reasons += ["frustration"] * (row >= ROW)
+        halts = [reason for reason in reasons if reason != "frustration"]
+        return replace(self, row=row, window=tuple(window), failures=tuple(failures)), (halts or reasons or [""])[0], said
+
+
+@dataclass
+class Agent:
+    """One agent: what its owner said, what it spent, and how each of its chats stands in the store. Moments are counted, not measured."""
+
+    tokens: int = 0
+    chat_tokens: int = 0
+    ticks: int = 0
+    day: str = ""
+    moment: int = 0
+    halted: set[str] = field(default_factory=set)
+    unlocked: dict[str, int] = field(default_factory=dict)
+    spent: dict[str, dict[str, int]] = field(default_factory=dict)
+    forgiven: dict[str, int] = field(default_factory=dict)
+    chats: dict[str, Chat] = field(default_factory=dict)
+
+    def chat(self, name: str) -> Chat:
+        return self.chats.get(name, Chat())
+
+    def halt(self, name: str) -> None:
+        """An owner halts a chat, or all of them when it has no name."""
+        self.halted.add(name)
+
+    def unlock(self, name: str) -> None:
+        """An owner unlocks a chat, or all; a halt of all ends with either, and a budget that is used up (or has no limit) begins anew."""
+        self.moment += 1
+        if self.counted() >= self.tokens:
+            self.forgiven[self.day] = sum(self.spent.get(self.day, {}).values())
+        for whom in {name, ""} if "" in self.halted else {name}:
+            self.halted.discard(whom)
+            self.unlocked[whom] = self.moment
+
+    def stops(self, name: str) -> bool:
+        return bool(self.halted & {name, ""})
+
+    def bars(self, name: str, chat: Chat) -> str:
+        """Why no request may be sent now."""
+        if chat.closed or self.stops(name):
+            return chat.closed or "halted"
+        if 0 < self.ticks <= chat.ticks:
+            return "loop"
+        if 0 < self.chat_tokens <= self.own(name) - chat.today(self.day).free:
+            return "session-budget"
+        return "budget" if 0 < self.tokens <= self.counted() else ""
+
+    def asked(self, name: str, chat: Chat, task: str, tokens: int) -> Chat:
+        """A request was answered and cost so many tokens."""
+        day = self.spent.setdefault(self.day, {})
+        day[name] = day.get(name, 0) + tokens
+        task = task or chat.task
+        return replace(chat.today(self.day), spent=day[name], task=task, ticks=(chat.ticks if chat.task == task else 0) + 1)
+
+    def shut(self, chat: Chat, reason: str) -> Chat:
+        """Closed for a reason; one that is closed already stays as it is."""
+        if chat.closed and chat.since is not None:
+            return chat
+        self.moment += 1
+        return replace(chat, closed=chat.closed or reason, since=self.moment)
+
+    def heard(self, name: str, chat: Chat, person: bool) -> Chat:
+        """How the chat stands when something happens in it. `person`: an owner or a member wrote."""
+        if chat.closed and chat.since is None:
+            return self.shut(chat, "")
+        if chat.closed and max(self.unlocked.get(whom, 0) for whom in (name, "")) > (chat.since or 0):
+            chat = replace(chat, closed="", row=0, window=(), ticks=0, day=self.day, spent=self.own(name), free=self.own(name))
+        if chat.closed in ("budget", "session-budget") and not self.bars(name, replace(chat, closed="")):
+            chat = replace(chat, closed="")
+        if chat.closed in ("frustration", "loop") and person:
+            chat = replace(chat, closed="", row=0, ticks=0)
+        return chat
+
+    def own(self, name: str) -> int:
+        """What a chat has spent today, whatever became of its turns."""
+        return self.spent.get(self.day, {}).get(name, 0)
+
+    def counted(self) -> int:
+        """What counts of today's tokens, of all chats."""
+        return sum(self.spent.get(self.day, {}).values()) - self.forgiven.get(self.day, 0)

@@ -1,0 +1,32 @@
+"""What the tests from outside share: a platform, and an agent behind its real server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+
+from functions.wiring import House
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel
+from tests.functions.people import Live, platform
+from tests.functions.serving import serving
+
+
+@pytest.fixture
+def bot() -> Iterator[BotApi]:
+    with BotApi() as api:
+        yield api
+
+
+@pytest.fixture
+def live(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> Callable[..., AbstractContextManager[Live]]:
+    """Serves an agent over the test's folder: `with live(guide="security") as agent:`; a second one is a process that starts cold."""
+
+    @contextmanager
+    def served(**settings: object) -> Iterator[Live]:
+        with serving(house(**{"llm_url": model.url, **platform(bot), **settings})) as server:
+            yield Live(server, bot)
+
+    return served

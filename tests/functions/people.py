@@ -1,0 +1,78 @@
+"""People who write to a served agent over the webhook, and what they get back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from functions.agent.safety.standing import REASONS
+from tests.fakes.bot_api import BotApi
+from tests.functions.serving import Served
+from tests.functions.test_server import SECRET, knock, update
+
+OWNER, GUEST, STRANGER = 42, 66, 77
+GROUP = {"id": -100, "type": "supergroup"}
+SECONDS = 20.0
+_NUMBERS = itertools.count(1)
+
+
+def reason(name: str) -> str:
+    """What a chat reads when it does not go on."""
+    return REASONS[name].text.replace("`", "")
+
+
+def platform(bot: BotApi) -> dict[str, Any]:
+    """The settings of an agent that everybody may talk to and that `OWNER` owns."""
+    return {
+        "telegram_token": bot.token,
+        "telegram_secret": SECRET,
+        "telegram_api": bot.url,
+        "owners": (f"telegram:{OWNER}",),
+        "access": "open",
+    }
+
+
+@dataclass(frozen=True)
+class Live:
+    """A served agent, and the platform that its people sit at."""
+
+    server: Served
+    bot: BotApi
+
+    def write(self, text: str, sender: int = OWNER, **message: Any) -> int:
+        """Send it, into the sender's private chat unless `chat` says otherwise; the chat's id."""
+        assert knock(self.server, update(next(_NUMBERS), text, sender, **message)).status_code == 200
+        return int(message.get("chat", {"id": sender})["id"])
+
+    def heard(self, chat: int) -> list[str]:
+        """What the chat was told so far."""
+        with self.bot.changed:
+            return [message["text"] for message in self.bot.messages if message["chat_id"] == chat]
+
+    def replies(self, chat: int, count: int, seconds: float = SECONDS) -> list[str]:
+        """What the chat was told, as soon as that are `count` messages."""
+        self.until(lambda: len(self.heard(chat)) >= count, seconds)
+        return self.heard(chat)
+
+    def ask(self, text: str, sender: int = OWNER, seconds: float = SECONDS, **message: Any) -> str:
+        """The next reply in the chat that it is written to."""
+        chat = message.get("chat", {"id": sender})["id"]
+        before = len(self.heard(chat))
+        self.write(text, sender, **message)
+        return self.replies(chat, before + 1, seconds)[before]
+
+    def until(self, holds: Callable[[], bool], seconds: float = SECONDS) -> None:
+        """Return once `holds`, looked at whenever the platform is written to."""
+        with self.bot.changed:
+            assert self.bot.changed.wait_for(holds, seconds), [message["text"] for message in self.bot.messages]
+
+    def status(self, chat: int = OWNER) -> dict[str, Any]:
+        """What GET /status says of a chat."""
+        answer = self.server.client.get("/status", params={"session": f"telegram:{chat}"})
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    def state(self, chat: int = OWNER) -> str:
+        return str(self.status(chat)["state"])

@@ -1,0 +1,236 @@
+"""The person's own switch from outside: what POST /halt, POST /unlock, GET /status and the command answer, above all to odd requests."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from functions.agent.safety.budget import period
+from functions.agent.safety.standing import REASONS
+from functions.wiring import House
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.talk import tell
+from tests.functions.people import GUEST, OWNER, Live, reason
+from tests.functions.test_breakers import cascade, shell
+from tests.functions.test_safety import failing
+
+Lives = Callable[..., AbstractContextManager[Live]]
+ODD = [
+    b"{",
+    b"[" * 5_000,
+    b'"telegram:42"',
+    b"[]",
+    b"null",
+    b"\xff\xfe",
+    b'{"session": null}',
+    b'{"session": 42}',
+    b'{"session": ["telegram:42"]}',
+    b'{"session": "telegram"}',
+    b'{"session": "telegram:42", "force": true}',
+    b'{"session": "\\ud800:1"}',
+    b'{"sesion": "telegram:42"}',
+    b'{"session": "telegram:' + b"4" * 300 + b'"}',
+    b"{" + b" " * (1 << 20) + b"}",
+]
+
+
+def test_odd_requests_are_refused_plainly_and_change_nothing(live: Lives, model: ScriptedModel) -> None:
+    with live() as agent:
+        for path in ("/halt", "/unlock"):
+            for body in ODD:
+                answer = agent.server.client.post(path, content=body)
+                assert answer.status_code == (413 if len(body) > 1 << 20 else 400), body[:60]
+                error = answer.json()["error"]
+                assert set(error) == {"source", "code", "message", "suggestion"}
+                assert error["message"]
+        for session in ("telegram", "x" * 400, "x:" + "y" * 300):
+            answer = agent.server.client.get("/status", params={"session": session})
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "EINVAL")
+        for method, path in (("GET", "/halt"), ("DELETE", "/unlock"), ("POST", "/status")):
+            assert agent.server.client.request(method, path).status_code == 405
+        assert agent.ask("hello") == "done"
+
+
+def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
+    chat = f"telegram:{GUEST}"
+    with live() as agent:
+        post, status = agent.server.post, agent.server.client.get
+        for empty in (b"", b"{}", b" \n", b'{"session": ""}'):
+            assert post("/halt", content=empty).json() == {"halted": "*"}
+            assert post("/unlock", content=empty).json() == {"unlocked": "*"}
+        assert post("/halt", json={"session": chat}).json() == {"halted": chat}
+        assert status("/status", params={"session": chat}).json()["state"] == "SAFETY_LOCKOUT"
+        assert status("/status").json() | {"period": ""} == {
+            "agent": "main",
+            "session": "http:admin:main",
+            "state": "WAITING_FOR_EVENT",
+            "reason": "",
+            "consecutive": 0,
+            "failed": 0,
+            "operations": 0,
+            "period": "",
+            "spent": 0,
+            "most": 100_000,
+            "own": 0,
+            "failures": [],
+        }
+        assert agent.ask("hello", GUEST) == reason("halted")
+        assert post("/unlock", json={"session": chat}).json() == {"unlocked": chat}
+        assert agent.ask("hello", GUEST) == "done"
+        assert status("/status", params={"session": "telegram:never-seen"}).json()["state"] == "WAITING_FOR_EVENT"
+
+
+def test_the_switch_is_for_the_admin_token_alone(live: Lives, model: ScriptedModel) -> None:
+    with live() as agent:
+        holder = agent.server.post("/_api/tokens", json={"namespace": "bob"}).json()
+        for header in ({}, {"authorization": "Bearer wrong"}, {"authorization": f"Bearer {holder.get('token', 'none')}"}):
+            for method, path in (("POST", "/halt"), ("POST", "/unlock"), ("GET", "/status")):
+                assert httpx.request(method, agent.server.url + path, headers=header).status_code in (401, 403)
+        assert agent.ask("hello") == "done"
+
+
+def test_the_command_halts_shows_and_unlocks_from_another_process(live: Lives, model: ScriptedModel, tmp_path: Path) -> None:
+    model.then(failing({"deep": "1"}), say("What now?"))
+    chat = f"telegram:{GUEST}"
+    with live() as agent:
+        assert agent.ask("go", GUEST) == "What now?"
+        halted = shell(tmp_path, "halt", "--session", chat, "--json")
+        assert (halted.returncode, json.loads(halted.stdout)) == (0, {"halted": chat})
+        assert agent.ask("hello", GUEST) == reason("halted")
+        shown = json.loads(shell(tmp_path, "agent", "status", "--session", chat, "--json").stdout)
+        assert (shown["state"], shown["reason"], shown["failed"]) == ("SAFETY_LOCKOUT", "halted", 1)
+        assert shown | {"most": 100_000} == agent.status(GUEST)
+        freed = shell(tmp_path, "unlock", "--session", chat, "--json")
+        assert (freed.returncode, json.loads(freed.stdout)) == (0, {"unlocked": chat})
+        assert agent.ask("hello", GUEST) == "done"
+        text = shell(tmp_path, "agent", "status", "--session", chat).stdout
+        assert text.startswith("State: WAITING_FOR_EVENT\nFailures: 0 in a row, 0 of the last 0 operations\n")
+        assert 'Tool "no_such_tool" failed with ENOTOOL.' in text
+
+
+def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+    for arguments in (
+        ("halt", "--session", "everybody"),
+        ("unlock", "--session", "telegram"),
+        ("agent", "status", "--session", "nobody"),
+        ("halt", "--session", "x:" + "y" * 400),
+    ):
+        done = shell(tmp_path, *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith("error: ")
+    assert shell(tmp_path, "halt", "telegram:42").returncode == 2
+    assert json.loads(shell(tmp_path, "agent", "status", "--json").stdout)["state"] == "WAITING_FOR_EVENT"
+
+
+def test_an_unknown_guide_or_strategy_names_those_that_there_are(tmp_path: Path) -> None:
+    for name, known in (("UNCAGED_GUIDE", "default, security, learner, debugger, none"), ("UNCAGED_CONTEXT", "window, summary, none")):
+        done = shell(tmp_path, "chat", "hello", **{name: "no such"})
+        assert (done.returncode, done.stdout) == (2, "")
+        assert known in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def _damages() -> list[tuple[str, Any]]:
+    """Each field of a session's safety state, and something that it cannot be."""
+    fields: dict[str, tuple[Any, ...]] = {
+        "reason": ("nonsense", 3, None),
+        "since": ("soon", None, -1, 1e300),
+        "counters": (None, [], {}, "?"),
+        "counters.consecutive": (-1, "1", None, 1.5, True),
+        "counters.window": ("?", None, {}, [1], [{}], [{"fingerprint": 1, "result": "", "failed": True}]),
+        "counters.failures": ("?", None, [1], [{"source": "x"}], [{"source": 1, "fingerprint": "f"}]),
+        "heard": ("never", None, -1, 1e300),
+        "period": (5, None),
+        "spent": (-1, "1", None),
+        "free": (-1, 1.5),
+        "task": (5,),
+        "ticks": (-1, "many"),
+        "told": (0, "yes"),
+        "unknown": (1,),
+    }
+    return [(name, value) for name, values in fields.items() for value in values] + [("", value) for value in ([], "?", 5, {})]
+
+
+def test_a_damaged_state_locks_the_chat_until_an_owner_mends_it_and_costs_nothing_else(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
+    home = house(llm_url=model.url, owners=("telegram:1",))
+    key = keys.session_of("main", "telegram:7")
+    model.then(failing(), say("What now?"))
+    tell(home, "remember me")
+    for path, value in _damages():
+        item = home.app.kv.get(keys.head(key))
+        assert item is not None
+        document = json.loads(item.value)
+        *way, last = path.split(".")
+        place = document["safety"]
+        for step in way:
+            place = place[step]
+        if path:
+            place[last] = value
+        else:
+            document["safety"] = value
+        home.app.kv.put(keys.head(key), json.dumps(document).encode())
+
+        asked = len(model.bodies)
+        assert tell(home, "hello") == [REASONS["damaged"].text], (path, value)
+        assert tell(home, "hello") == [REASONS["damaged"].text], (path, value)
+        assert len(model.bodies) == asked
+        assert tell(home, "/unlock", sender="telegram:1") == ["Unlocked."]
+        assert tell(home, "hello") == ["done"], (path, value)
+        assert "remember me" in json.dumps(model.bodies[asked]["messages"])
+
+
+def test_a_damaged_lock_is_closed_until_an_owner_opens_it(live: Lives, house: Callable[..., House], model: ScriptedModel) -> None:
+    kv = house(llm_url=model.url).app.kv
+    with live() as agent:
+        for whom in ("main", keys.session_of("main", f"telegram:{GUEST}")):
+            for value in (b"", b"{", b"[]", b"{}", b'{"halted": "x", "unlocked": 0, "by": ""}', b"\xff"):
+                kv.put(keys.lock(whom), value)
+                assert agent.ask("hello", GUEST) == reason("halted")
+                assert agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code == 200
+                assert agent.ask("hello", GUEST) == "done"
+        assert agent.ask("hello", OWNER) == "done"
+
+
+@pytest.mark.parametrize("value", [b"", b"garbage", b"-5", b"1e3", b"\xff", b"null"])
+def test_a_sum_that_cannot_be_read_stops_the_agent_until_an_owner_says_otherwise(
+    house: Callable[..., House], model: ScriptedModel, value: bytes
+) -> None:
+    home = house(llm_url=model.url, owners=("telegram:1",))
+    tell(home, "hello", session="telegram:8")
+    spent = keys.usage("main", period(time.time(), 86_400), keys.session_of("main", "telegram:8"))
+    assert home.app.kv.get(spent)
+    home.app.kv.put(spent, value)
+
+    assert tell(home, "hello") == [REASONS["budget"].text]
+    assert "State: STOPPED (budget)" in tell(home, "/status")[0]
+    assert tell(home, "/unlock", sender="telegram:1") == ["Unlocked."]
+    assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == ["done"]
+
+
+def test_a_stop_that_cannot_be_read_stops_nothing(house: Callable[..., House], model: ScriptedModel) -> None:
+    home = house(llm_url=model.url)
+    for value in (b"", b"garbage", b"[]", b"{}", b"5"):
+        home.app.kv.put(keys.mark(keys.session_of("main", "telegram:7")), value)
+        assert tell(home, "hello") == ["done"]
+
+
+def test_what_stopped_a_chat_is_shown_with_what_failed(live: Lives, model: ScriptedModel) -> None:
+    model.then(cascade())
+    with live() as agent:
+        assert agent.ask("go") == reason("cascade")
+        text = agent.ask("/status")
+    assert text.startswith("State: ERROR_PAUSED (cascade)\nFailures: 8 in a row, 8 of the last 8 operations\n")
+    assert text.count("【System Pain Alert】") == 3
+    assert text.count('Tool "no_such_tool" failed with ENOTOOL.') == 3
+    assert "Stop repeating" not in text

@@ -1,0 +1,240 @@
+"""Failures as a chat over the webhook meets them: real capabilities that fail in every way, and what the model reads."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+from functions.agent.safety.facts import fingerprint
+from functions.agent.safety.guides import ALERT
+from functions.agent.safety.standing import FRUSTRATION
+from tests.fakes.model import Reply, ScriptedModel, call, results, say
+from tests.functions.people import GUEST, OWNER, Live, reason
+from tests.sigil.sandbox.modules import guest
+
+Lives = Callable[..., AbstractContextManager[Live]]
+FETCH = "return (await fetch('https://{}/')).status"
+BROKEN: dict[str, dict[str, Any]] = {
+    "spin": {"execute": "for (;;);", "limits": {"timeout_ms": 60}},
+    "trap": {"wasm": base64.b64encode(guest("unreachable")).decode()},
+    "keep": {"execute": FETCH.format("example.com"), "permissions": {"http": ["GET example.com/"]}},
+    "wander": {"execute": FETCH.format("localhost"), "permissions": {"http": ["GET localhost/"]}},
+    "inward": {"execute": FETCH.format("example.com"), "permissions": {"http": ["GET localhost/"]}},
+    "gone": {"execute": "throw { code: 'ENOENT', message: 'no such file' }"},
+    "typed": {
+        "execute": "return input.n",
+        "schema": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}, "path": {"type": "string"}}},
+    },
+    "grow": {"execute": "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))"},
+    "fine": {"execute": "return 'fine'"},
+}
+CASCADE = reason("cascade")
+LOW, MEDIUM, CRITICAL = "💧 Low Pain", "⚡ Medium Pain", "🔥🔥🔥 Critical Pain"
+FAILURES = [
+    (("cap_spin", {}), "ETIMEDOUT (Timed Out): timed out after 60 ms", LOW),
+    (("cap_trap", {}), "ETRAP (Trapped): unreachable code was reached", LOW),
+    (("cap_keep", {}), "EPERM (Permission Denied): GET https://example.com/ waits for an owner's grant: `sigil grant keep`", CRITICAL),
+    (("cap_wander", {}), "EPERM (Permission Denied): localhost is not on the public internet", CRITICAL),
+    (("cap_inward", {}), "EPERM (Permission Denied): ", CRITICAL),
+    (("cap_gone", {}), "ENOENT (Not Found): no such file", MEDIUM),
+    (("cap_typed", {"n": "x", "path": "/etc/passwd"}), "EINVAL (Invalid Argument): ", LOW),
+    (("cap_typed", "{bad"), "EJSON (Invalid JSON): the arguments are not JSON", LOW),
+    (("cap_typed", "[1]"), "EJSON (Invalid JSON): the arguments are not a JSON object", LOW),
+    (("no_such_tool", {}), "ENOTOOL (No Such Tool): there is no such tool", LOW),
+    (("cap_grow", {}), "ENOMEM (Out Of Memory): ", LOW),
+]
+
+
+def deploy(agent: Live, *names: str) -> None:
+    """Deploy some of `BROKEN` as the owner, over HTTP, and grant `wander` what it asks for."""
+    for name in names:
+        spec = {"name": name, "description": f"The ability to {name}.", **BROKEN[name]}
+        assert agent.server.post("/_api/deploy", json=spec).status_code == 201
+    if "wander" in names:
+        assert agent.server.post("/_api/grant", json={"ref": "wander"}).status_code == 200
+
+
+def find(*names: str) -> dict[str, Any]:
+    """A step that makes them resident."""
+    return call(*[("sigil_query", {"query": name}) for name in names])
+
+
+def failing(number: object = 0) -> dict[str, Any]:
+    """A call that fails with ENOTOOL."""
+    return call(("no_such_tool", {"n": number}))
+
+
+def going(number: object) -> dict[str, Any]:
+    """A call that goes well."""
+    return call(("sigil_query", {"query": f"nothing like {number}"}))
+
+
+@pytest.fixture
+def read(live: Lives, model: ScriptedModel) -> list[str]:
+    """What the model read of each of `FAILURES`, every one in a chat of its own."""
+    found = []
+    with live() as agent:
+        deploy(agent, *BROKEN)
+        for chat, (made, _, _) in enumerate(FAILURES, 100):
+            name = made[0].removeprefix("cap_")
+            model.then(*([find(name)] if name in BROKEN else []), call(made), say("What now?"))
+            if agent.ask("go", chat) == reason("fatal"):
+                assert agent.server.post("/unlock", json={"session": f"telegram:{chat}"}).status_code == 200
+                assert agent.ask("and now?", chat) == "What now?"
+            found.append(next(result for result in results(model.bodies[-1]) if '"error"' in result))
+    return found
+
+
+def test_every_failure_has_one_shape_and_its_pain(read: list[str]) -> None:
+    for result, (made, message, level) in zip(read, FAILURES, strict=True):
+        assert_pain(result, made[0], message, level)
+
+
+def assert_pain(result: str, tool: str, message: str, level: str) -> None:
+    """Assert that a tool's result is the error as one line of JSON, and the pain below it."""
+    fact, *pain = result.split("\n")
+    error = json.loads(fact)["error"]
+    assert set(json.loads(fact)) == {"error"}
+    assert set(error) == {"source", "code", "message", "suggestion"}
+    assert all(isinstance(value, str) for value in error.values())
+    assert error["source"] in (tool, tool.removeprefix("cap_"))
+    code, _, phrase = message.partition(" ")
+    assert error["code"] == code
+    assert error["message"].startswith(phrase.partition(": ")[2])
+    assert pain == [
+        "【System Pain Alert】",
+        "Execution anomaly detected!",
+        f"Source: {tool}",
+        f"Message: {code} {phrase.partition(': ')[0]}: {error['message']}",
+        f"Pain Level: {level}",
+        'Status: Your action has been blocked. This causes "discomfort."',
+        "",
+        "Stop repeating this attempt. Analyze the pain source.",
+        "Adjust your strategy in the next tick.",
+    ]
+
+
+def test_arguments_that_are_none_never_run_as_none_and_count(live: Lives, model: ScriptedModel) -> None:
+    odd = ["{bad", "[1]", '"text"', "null", "5"]
+    model.then(find("fine"), *[call(("cap_fine", arguments)) for arguments in odd])
+    with live() as agent:
+        deploy(agent, "fine")
+        assert agent.ask("go") == FRUSTRATION
+        report = agent.status()
+
+    assert [json.loads(result.partition("\n")[0])["error"]["code"] for result in results(model.bodies[-1])[1:]] == ["EJSON"] * 4
+    assert (report["state"], report["consecutive"], report["failed"]) == ("PAUSED", 5, 5)
+    assert report["failures"][0]["fingerprint"] == fingerprint("cap_fine", "{bad")
+
+
+def test_five_failures_of_several_calls_in_one_step_pause_it(live: Lives, model: ScriptedModel) -> None:
+    model.then(call(*[("no_such_tool", {"n": number}) for number in range(6)]), say("never said"))
+    with live() as agent:
+        assert agent.ask("go") == FRUSTRATION
+        assert agent.status()["consecutive"] == 6
+    assert len(model.bodies) == 1
+
+
+def test_a_failed_call_is_known_by_a_fingerprint_that_is_blind_to_the_order_of_keys(live: Lives, model: ScriptedModel) -> None:
+    orders = ['{"path":"/etc/secret.txt","b":2}', '{ "b": 2, "path": "/etc/secret.txt" }', '{"b":2,"path":"\\/etc\\/secret.txt"}']
+    model.then(*[call(("no_such_tool", arguments)) for arguments in orders], say("What now?"))
+    with live() as agent:
+        agent.ask("go")
+        failures = agent.status()["failures"]
+        shown = agent.ask("/status")
+
+    assert {failure["fingerprint"] for failure in failures} == {fingerprint("no_such_tool", orders[0])}
+    assert {failure["line"] for failure in failures} == {'Tool "no_such_tool" failed with ENOTOOL at /etc/secret.txt.'}
+    assert [ALERT in result for result in results(model.bodies[-1])] == [False, False, True]
+    assert failures[0]["fingerprint"] in shown
+
+
+def test_the_ladder_goes_on_over_webhooks_and_cold_starts(live: Lives, model: ScriptedModel) -> None:
+    model.then(failing(), say("What now?"), failing(), say("What now?"), failing(), say("What now?"), failing(), failing())
+    for count in (1, 2, 3):
+        with live() as agent:
+            assert agent.ask("go") == "What now?"
+            assert agent.status()["consecutive"] == count
+        assert [ALERT in result for result in results(model.bodies[-1])] == [False, False, True][:count]
+    with live() as agent:
+        assert agent.ask("go") == FRUSTRATION
+        assert agent.state() == "PAUSED"
+    assert len(model.bodies) == 8
+
+
+def test_a_pause_outlives_a_cold_start_and_ends_with_an_answer(live: Lives, model: ScriptedModel) -> None:
+    model.then(*map(failing, range(5)), going(1), say("better"), failing(5), say("What now?"))
+    with live() as agent:
+        assert agent.ask("go") == FRUSTRATION
+    with live() as agent:
+        assert agent.state() == "PAUSED"
+        assert agent.ask("/new") == "New session started."
+        assert agent.state() == "PAUSED"
+        assert agent.ask("try the other way") == "better"
+        report = agent.status()
+    assert (report["state"], report["consecutive"], report["failed"], report["operations"]) == ("WAITING_FOR_EVENT", 0, 5, 6)
+
+
+def test_eight_of_ten_halt_it_over_webhooks_and_cold_starts_though_successes_lie_between(live: Lives, model: ScriptedModel) -> None:
+    turns: list[list[Reply]] = [
+        [*map(failing, range(4)), going(1), say("one")],
+        [*map(failing, range(4, 7)), going(2), say("two")],
+        [failing(7), say("never said")],
+    ]
+    for steps in turns:
+        model.then(*steps)
+    with live() as agent:
+        assert agent.ask("go") == "one"
+    with live() as agent:
+        assert agent.ask("go on") == "two"
+        assert agent.state() == "WAITING_FOR_EVENT"
+    with live() as agent:
+        assert agent.ask("go on") == CASCADE
+        assert agent.state() == "ERROR_PAUSED"
+        asked = len(model.bodies)
+        assert agent.ask("hello?", GUEST) == "never said"  # another chat goes on
+        assert agent.ask("hello?") == CASCADE
+    with live() as agent:
+        assert agent.ask("hello?") == CASCADE
+    assert len(model.bodies) == asked + 1
+
+
+def test_ten_failures_in_a_row_end_in_an_emergency_halt(live: Lives, model: ScriptedModel) -> None:
+    model.then(*map(failing, range(12)))
+    with live() as agent:
+        assert agent.ask("go") == FRUSTRATION
+        assert agent.ask("again") == CASCADE
+        assert agent.state() == "ERROR_PAUSED"
+    assert len(model.bodies) == 8
+
+
+def test_two_agents_of_one_store_feel_the_same_failure_differently(live: Lives, model: ScriptedModel) -> None:
+    forbidden = call(("sigil_deploy", {"name": "mine", "description": "Mine.", "execute": "return 1"}))
+    model.then(forbidden, say("What now?"), forbidden, say("What now?"))
+    with live(guide="security") as careful, live(guide="learner", agent="second") as curious:
+        for agent in (careful, curious):
+            agent.ask("go", GUEST)
+
+    (first, said), (second, meant) = (results(body)[0].split("\n", 1) for body in (model.bodies[1], model.bodies[3]))
+    assert first == second
+    assert json.loads(first)["error"]["code"] == "EPERM"
+    assert "你永远不应该尝试这样做。" in said
+    assert "这条路径不可用。让我们找另一条。" in meant
+
+
+def test_a_call_that_fails_answers_its_id_and_nothing_stands_between(live: Lives, model: ScriptedModel) -> None:
+    made = call(("no_such_tool", "{"), ("sigil_query", {"query": "x"}), ("no_such_tool", {}))
+    for number, each in enumerate(made["choices"][0]["message"]["tool_calls"]):
+        each["id"] = f"id-{number}"
+    model.then(made, say("What now?"))
+    with live() as agent:
+        agent.ask("go", OWNER)
+
+    messages = model.bodies[-1]["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool", "tool", "tool"]
+    assert [message["tool_call_id"] for message in messages[3:]] == ["id-0", "id-1", "id-2"]
