@@ -52,17 +52,19 @@ def halt(session: str, app: App, by: str) -> None:
 
 
 def unlock(session: str, app: App, by: str) -> None:
-    """Let a session (S of the keys) go on, or every one when it is empty.
+    """Let a session (S of the keys) go on, or every one when it is empty, whatever locked it.
 
-    A halt of the whole agent ends with either. The budget begins anew when it is used up.
+    A halt of the whole agent ends with either; what else locked other sessions does not. The budget begins anew when it is used up.
     """
     breakers, now = breakers_of(session, app.kv, app.name, app.limits, app.clock.now), app.clock.now()
     if app.limits.tokens <= breakers.budget.spent(breakers.period()):  # who knows of no limit cannot tell whether it is used up
         breakers.budget.forgive(breakers.period())
-    if not session or locks.read(app.kv, breakers.agent).closed:
-        locks.unlock(app.kv, breakers.agent, by, now)
     if session:
         locks.unlock(app.kv, session, by, now)
+    if not session or locks.read(app.kv, breakers.agent).closed:
+        locks.unlock(app.kv, breakers.agent, by, now, forgives=not session)
+    for halted in () if session else locks.closed(app.kv, breakers.agent):
+        locks.unlock(app.kv, halted, by, now)
 
 
 def _stop(session: str, app: App) -> str:

@@ -149,7 +149,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     if reason:
         safety = safety if safety.reason else breakers.ended(safety, reason)
         locked = replace(opened, document=replace(opened.document, safety=safety))
-        return _close(locked, app, turn, standing.notice(safety), said=False)
+        return _close(locked, app, turn, standing.notice(safety, role == "guest"), said=False)
     opened = replace(opened, document=replace(opened.document, safety=safety))
     document, room = evict(opened, breakers, app, watch), context.room(app.model.window, overhead(app.name), opened.document.ratio)
     if tokens.of_text(event.text) > room:

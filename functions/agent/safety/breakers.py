@@ -10,6 +10,9 @@ from functions.agent.safety.budget import Budget, Limits, period
 from functions.agent.safety.standing import Standing
 from sigil.kv import KV, keys
 
+PASSING = ("budget", "session-budget", "halted")
+"""What is over as soon as nothing stands in the way any more: a period began, a halt of all ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Breakers:
@@ -26,8 +29,8 @@ class Breakers:
         return any(locks.read(self.kv, whom).closed for whom in (self.agent, self.session))
 
     def unlocks(self) -> float:
-        """Grows with every unlock of the agent or of this session, and with nothing else."""
-        return sum(locks.read(self.kv, whom).unlocked for whom in (self.agent, self.session))
+        """Grows with every unlock of this session or of all, and with nothing else."""
+        return sum(locks.read(self.kv, whom).forgave for whom in (self.agent, self.session))
 
     def ended(self, standing: Standing, reason: str) -> Standing:
         """The standing of a session that does not go on, until an unlock that comes later; the clock has no say in it."""
@@ -70,7 +73,7 @@ class Breakers:
             return self.ended(standing, standing.reason)
         if standing.reason and self.unlocks() > standing.heard:
             standing = self.current(standing).unlocked()
-        if standing.reason in ("budget", "session-budget") and not self.trips(standing):
+        if standing.reason in PASSING and not self.trips(standing):
             standing = standing.opened()
         if standing.reason in ("frustration", "loop") and person:
             standing = standing.resumed()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 
 import orjson
 
@@ -10,6 +11,7 @@ from sigil.errors import one_line
 from sigil.kv import KV, keys
 
 BY_CHARACTERS = 80
+PAGE = 100
 LATER = 0.001
 """What is said after something else is later, whatever the clock shows."""
 FOREVER = 1e11
@@ -18,11 +20,15 @@ FOREVER = 1e11
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What was said last: `halted` and `unlocked` are seconds since 1970, 0 for never; `by` who said it."""
+    """What was said last: `halted` and `unlocked` are seconds since 1970, 0 for never; `by` who said it.
+
+    `forgave`: when an unlock last meant whatever else had locked it, too. Of an agent, an unlock in one chat only ends the halt.
+    """
 
     halted: float = 0.0
     unlocked: float = 0.0
     by: str = ""
+    forgave: float = 0.0
 
     @property
     def closed(self) -> bool:
@@ -32,14 +38,24 @@ class Lock:
 def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
     """Close a session (S of the keys) or an agent (its escaped name)."""
     before = read(kv, whom)
-    return _write(kv, whom, Lock(max(now, before.unlocked + LATER), before.unlocked, one_line(by, BY_CHARACTERS)))
+    return _write(kv, whom, replace(before, halted=max(now, before.unlocked + LATER), by=one_line(by, BY_CHARACTERS)))
 
 
-def unlock(kv: KV, whom: str, by: str, now: float) -> Lock:
-    """Open it again; whatever locked it before this moment is over."""
+def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> Lock:
+    """Open it again. `forgives`: whatever locked it before this moment is over, not the halt alone."""
     before = read(kv, whom)
     halted = before.halted if before.halted < FOREVER else 0.0
-    return _write(kv, whom, Lock(halted, max(now, halted, before.unlocked + LATER), one_line(by, BY_CHARACTERS)))
+    at = max(now, halted, before.unlocked + LATER)
+    return _write(kv, whom, Lock(halted, at, one_line(by, BY_CHARACTERS), at if forgives else before.forgave))
+
+
+def closed(kv: KV, agent: str) -> Iterator[str]:
+    """The sessions of an agent (its escaped name) that are halted one by one."""
+    prefix, after = f"{agent}#", ""
+    while page := kv.scan(keys.lock(agent).partition, prefix, after, PAGE):
+        for after, _ in page:
+            if read(kv, after).closed:
+                yield after
 
 
 def read(kv: KV, whom: str) -> Lock:
@@ -49,7 +65,7 @@ def read(kv: KV, whom: str) -> Lock:
         return Lock()
     try:
         fields = orjson.loads(item.value)
-        return Lock(float(fields["halted"]), float(fields["unlocked"]), str(fields["by"]))
+        return Lock(float(fields["halted"]), float(fields["unlocked"]), str(fields["by"]), float(fields["forgave"]))
     except (ValueError, TypeError, KeyError):
         return Lock(halted=FOREVER, by="nobody: the record is damaged")
 

@@ -40,6 +40,7 @@ class Reason:
 UNLOCK = "My owner can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
 PERIOD = f"It begins anew with the next period. {UNLOCK}"
 FRUSTRATION = "I failed five times in a row, so I stopped here. What should I do differently? Your answer lets me go on."
+NOT_A_GUESTS = "It has to be the answer of my owner, or of somebody whom they let in."
 LOOP = "I worked on this for as many steps as a task may take: it looks like an infinite loop. Shall I go on, and how?"
 REASONS: Final = {
     "frustration": Reason(State.PAUSED, "FRUSTRATION", FRUSTRATION),
@@ -133,6 +134,9 @@ def revive(fields: Mapping[str, Any]) -> Standing:
     return made if sound else Standing(reason="damaged", told=False)
 
 
-def notice(standing: Standing) -> str:
-    """What the people of a session that does not go on are told."""
-    return REASONS[standing.reason].text if standing.reason else ""
+def notice(standing: Standing, guest: bool = False) -> str:
+    """What the people of a session that does not go on are told; a `guest`, whose answer lets nothing go on, that as well."""
+    if not standing.reason:
+        return ""
+    why = REASONS[standing.reason]
+    return f"{why.text} {NOT_A_GUESTS}" if guest and why.state is State.PAUSED else why.text

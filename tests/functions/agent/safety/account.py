@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from functions.agent.safety.guides import ALERT
-from functions.agent.safety.standing import REASONS
+from functions.agent.safety.standing import NOT_A_GUESTS, REASONS
 from functions.agent.turn import GAVE_UP, STOPPED
 from functions.events import Event
-from tests.functions.agent.safety.rules import CALLS, ROW, Agent, Call, Chat, fingerprint
+from tests.functions.agent.safety.rules import CALLS, ROW, STATES, Agent, Call, Chat, fingerprint
 
 Stored = dict[str, Any]
 PAIN = "【System Pain Alert】"
@@ -92,7 +92,9 @@ class Account:
             self._seen["stopped"] += 1
 
     def _close(self, text: str, reason: str) -> None:
-        self._demand(text == REASONS[reason].text, f"{text!r} is said, and the chat is closed by {reason!r}")
+        known = REASONS[reason].text
+        told = (known, f"{known} {NOT_A_GUESTS}") if STATES[reason] == "PAUSED" else (known,)
+        self._demand(text in told, f"{text!r} is said, and the chat is closed by {reason!r}")
         self._seen[f"told of {reason}"] += 1
         self.chat = self.agent.shut(self.chat, reason)
 

@@ -120,13 +120,15 @@ class Agent:
         self.halted.add(name)
 
     def unlock(self, name: str) -> None:
-        """An owner unlocks a chat, or all; a halt of all ends with either, and a budget that is used up (or has no limit) begins anew."""
+        """An owner unlocks a chat, or all of them; a halt of all ends with either.
+
+        What else locked a chat ends with its own unlock or with that of all. A budget that is used up (or has no limit) begins anew.
+        """
         self.moment += 1
         if self.counted() >= self.tokens:
             self.forgiven[self.day] = sum(self.spent.get(self.day, {}).values())
-        for whom in {name, ""} if "" in self.halted else {name}:
-            self.halted.discard(whom)
-            self.unlocked[whom] = self.moment
+        self.halted -= {name, ""} if name else self.halted
+        self.unlocked[name] = self.moment
 
     def stops(self, name: str) -> bool:
         return bool(self.halted & {name, ""})
@@ -161,7 +163,7 @@ class Agent:
             return self.shut(chat, "")
         if chat.closed and max(self.unlocked.get(whom, 0) for whom in (name, "")) > (chat.since or 0):
             chat = replace(chat, closed="", row=0, window=(), ticks=0, day=self.day, spent=self.own(name), free=self.own(name))
-        if chat.closed in ("budget", "session-budget") and not self.bars(name, replace(chat, closed="")):
+        if chat.closed in ("budget", "session-budget", "halted") and not self.bars(name, replace(chat, closed="")):
             chat = replace(chat, closed="")
         if chat.closed in ("frustration", "loop") and person:
             chat = replace(chat, closed="", row=0, ticks=0)

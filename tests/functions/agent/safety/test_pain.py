@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from functions.agent.context import RUNTIME, VERIFY
+from functions.agent.control import unlock
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
-from functions.agent.safety.standing import FRUSTRATION, REASONS
+from functions.agent.safety.standing import FRUSTRATION, NOT_A_GUESTS, REASONS
 from functions.agent.status import report
 from functions.agent.trace import read, tree
 from functions.wiring import House
@@ -114,7 +115,7 @@ def test_a_guest_does_not_end_a_pause(home: House, model: ScriptedModel) -> None
     model.then(*map(failing, range(5)), say("never said"))
     tell(home, "go", sender="telegram:9")
 
-    assert tell(home, "go on", sender="telegram:9") == [FRUSTRATION]
+    assert tell(home, "go on", sender="telegram:9") == [f"{FRUSTRATION} {NOT_A_GUESTS}"]
     assert len(model.bodies) == 5
 
 
@@ -358,3 +359,27 @@ def test_what_a_verification_changed_is_measured(home: House, model: ScriptedMod
     assert [row["kind"] for row in trace["steps"]].count("verify") == 1
     assert f"  │   · verified: {outcome}" in tree(trace)
     assert len(model.bodies) == 3 + len(after)
+
+
+def test_an_unlock_in_one_chat_ends_the_halt_of_all_and_nothing_else(home: House, model: ScriptedModel) -> None:
+    model.then(*map(failing, range(8)), say("again"))
+    tell(home, "go", sender="telegram:1")
+    tell(home, "again", sender="telegram:1")
+    tell(home, "/halt", session="telegram:8", sender="telegram:1")
+    assert tell(home, "hello", session="telegram:9") == [REASONS["halted"].text]
+
+    assert tell(home, "/unlock", session="telegram:8", sender="telegram:1") == ["Unlocked."]
+    assert tell(home, "hello", session="telegram:9") == ["again"]
+    assert tell(home, "hello") == [REASONS["cascade"].text]
+
+
+def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(home: House, model: ScriptedModel) -> None:
+    model.then(*map(failing, range(8)), say("one"), say("two"))
+    tell(home, "go", sender="telegram:1")
+    tell(home, "again", sender="telegram:1")
+    tell(home, "/halt here", session="telegram:8", sender="telegram:1")
+
+    unlock("", home.app, "terminal:local")
+
+    assert tell(home, "hello") == ["one"]
+    assert tell(home, "hello", session="telegram:8") == ["two"]
