@@ -34,7 +34,10 @@ def demand_model(settings: Settings) -> None:
 
 
 def emptied(settings: Settings, folder: Path, cache: Path) -> Settings:
-    """The person's settings over an empty registry in `folder`: their model and limits, nothing that they have stored."""
+    """The person's settings over an empty registry in `folder`: their model, nothing that they have stored, and no budget of tokens.
+
+    Twenty requests cost more than an agent's day; whoever starts the script decides how many it plays.
+    """
     return replace(
         settings,
         data=str(folder),
@@ -46,6 +49,8 @@ def emptied(settings: Settings, folder: Path, cache: Path) -> Settings:
         queue="",
         deploy="members",
         access="members",
+        tokens_per_day=0,
+        session_tokens=0,
     )
 
 
