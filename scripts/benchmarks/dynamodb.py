@@ -52,7 +52,13 @@ def _turns(server: Ministack) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder, ScriptedModel() as model:
             model.then(*[call(("sigil_query", {"query": "nothing"}))] * (rounds - 1), say("done"))
             settings = Settings(
-                data=folder, store=f"dynamodb://{TABLE}", library="none", runners=1, llm_url=model.url, llm_model="scripted"
+                data=folder,
+                store=f"dynamodb://{TABLE}",
+                library="none",
+                runners=1,
+                llm_url=model.url,
+                llm_model="scripted",
+                tokens_per_day=10**9,
             )
             house = open_house(settings)
             saves = _counted(house.app.sessions)

@@ -46,7 +46,7 @@ def run(data: Path | None) -> Iterator[Row]:
 
 
 def _house(folder: str, url: str) -> House:
-    return open_house(Settings(data=folder, library="none", runners=1, llm_url=url, llm_model="scripted"))
+    return open_house(Settings(data=folder, library="none", runners=1, llm_url=url, llm_model="scripted", tokens_per_day=10**9))
 
 
 def _documents(folder: Path) -> Iterator[Row]:

@@ -42,7 +42,7 @@ _NOUNS: Final = (
 def run(data: Path | None) -> Iterator[Row]:
     """Milliseconds a turn, the median of forty."""
     with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.turn") as url, httpx.Client() as client:
-        settings = Settings(data=folder, library="none", runners=1, llm_url=url, llm_key="none", llm_model="scripted")
+        settings = Settings(data=folder, library="none", runners=1, llm_url=url, llm_key="none", llm_model="scripted", tokens_per_day=10**9)
         house = open_house(settings)
         history = _history([_deployed(house, noun) for noun in _NOUNS])
         ours, floor, walls = [], [], []
