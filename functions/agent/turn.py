@@ -144,7 +144,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
         app.sessions.archive(opened.key, [message for message in opened.document.messages if message.seq not in left])
         return _close(replace(opened, document=effect.document), app, turn, effect.text, said=False)
     breakers = _breakers(opened.key, app)
-    safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest")
+    safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest").began(turn.task)
     reason = safety.reason or breakers.trips(safety)
     if reason:
         safety = safety if safety.reason else breakers.ended(safety, reason)

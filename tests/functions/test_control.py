@@ -115,3 +115,9 @@ def test_the_last_request_asks_for_an_answer_and_not_for_proof(live: Lives, mode
     assert len(model.bodies) == 7
     assert verified(model) == 0
     assert "tools" not in model.bodies[-1]
+
+
+def test_what_was_done_for_one_message_is_no_loop_of_the_next(live: Lives, model: ScriptedModel) -> None:
+    model.then(say("one"), say("two"), say("three"))
+    with live(ticks=1) as agent:
+        assert [agent.ask("hello") for _ in range(3)] == ["one", "two", "three"]

@@ -71,8 +71,11 @@ class Breakers:
         """
         if standing.unnoticed:
             return self.ended(standing, standing.reason)
-        if standing.reason and self.unlocks() > standing.heard:
+        said = self.unlocks() if standing.reason else 0.0
+        if standing.reason and said > standing.heard:
             standing = self.current(standing).unlocked()
+        elif standing.reason and said < standing.heard:  # a record was lost since, or damaged: the next unlock counts all the same
+            standing = replace(standing, heard=said)
         if standing.reason in PASSING and not self.trips(standing):
             standing = standing.opened()
         if standing.reason in ("frustration", "loop") and person:

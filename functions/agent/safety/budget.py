@@ -14,6 +14,8 @@ FORGIVEN = ""
 """Where a session's name would stand: the sum that an owner's unlock took off."""
 KEPT_SECONDS = 400 * 86_400.0
 """For so long it can be read what was spent."""
+DIGITS = 15
+"""Of a sum: nobody spends more, and a larger one would not fit into a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class Budget:
         prefix, after = keys.usage(self._agent, name, "").sort, ""
         while page := self._kv.scan(keys.usage(self._agent, "", "").partition, prefix, after=after, limit=PAGE):
             for sort, item in page:
-                sums[sort.removeprefix(prefix)] = _read(item.value, unreadable)
+                session = sort.removeprefix(prefix)
+                sums[session] = _read(item.value, 0 if session == FORGIVEN else unreadable)
                 after = sort
         return sums
 
@@ -90,7 +93,7 @@ class Budget:
 
 
 def _read(value: bytes, unreadable: int) -> int:
-    return int(value) if value.isdigit() else unreadable
+    return int(value) if value.isdigit() and len(value) <= DIGITS else unreadable
 
 
 def _counted(sums: Mapping[str, int]) -> int:

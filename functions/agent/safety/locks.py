@@ -16,6 +16,8 @@ LATER = 0.001
 """What is said after something else is later, whatever the clock shows."""
 FOREVER = 1e11
 """Later than any time that a clock shows."""
+BELIEVED = FOREVER / 2
+"""No time from here on is believed: two of them together are still earlier than `FOREVER`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,11 @@ def read(kv: KV, whom: str) -> Lock:
         return Lock()
     try:
         fields = orjson.loads(item.value)
-        return Lock(float(fields["halted"]), float(fields["unlocked"]), str(fields["by"]), float(fields["forgave"]))
+        lock = Lock(fields["halted"], fields["unlocked"], str(fields["by"]), fields["forgave"])
+        sound = all(type(time) in (int, float) and 0 <= time < BELIEVED for time in (lock.halted, lock.unlocked, lock.forgave))
     except (ValueError, TypeError, KeyError):
-        return Lock(halted=FOREVER, by="nobody: the record is damaged")
+        sound = False
+    return lock if sound else Lock(halted=FOREVER, by="nobody: the record is damaged")
 
 
 def _write(kv: KV, whom: str, lock: Lock) -> Lock:

@@ -56,6 +56,8 @@ REASONS: Final = {
 
 LATEST: Final = 1e11
 """Later than any time that a clock shows: nothing could be said after it."""
+MOST: Final = 10**15
+"""More than is ever counted: a number that does not fit into a document could not be saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,14 @@ class Standing:
         """The same in this period: what an earlier one cost is over."""
         return self if self.period == period else replace(self, period=period, spent=0, free=0)
 
+    def began(self, task: str) -> Standing:
+        """With a piece of work before it; an empty `task` goes on with the one before."""
+        return replace(self, task=task, ticks=0) if task and task != self.task else self
+
     def ticked(self, task: str) -> Standing:
-        """With one more request for a piece of work; an empty `task` goes on with the one before."""
-        task = task or self.task
-        return replace(self, task=task, ticks=(self.ticks if self.task == task else 0) + 1)
+        """With one more request for a piece of work."""
+        begun = self.began(task)
+        return replace(begun, ticks=begun.ticks + 1)
 
 
 def revive(fields: Mapping[str, Any]) -> Standing:
@@ -125,7 +131,7 @@ def revive(fields: Mapping[str, Any]) -> Standing:
         sound = (
             fields["reason"] in ("", *REASONS)
             and all(isinstance(text, str) for text in (made.period, made.task))
-            and all(type(number) is int and number >= 0 for number in (made.spent, made.free, made.ticks))
+            and all(type(number) is int and 0 <= number < MOST for number in (made.spent, made.free, made.ticks, made.counters.consecutive))
             and all(type(time) in (int, float) and 0 <= time < LATEST for time in (made.since, made.heard))
             and type(made.told) is bool
         )

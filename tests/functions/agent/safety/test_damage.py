@@ -1,0 +1,95 @@
+"""What stands beside a session in the store and cannot be believed: it closes rather than opens, and an owner always has a way back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from functions.agent import control
+from functions.agent.safety import locks
+from functions.agent.safety.budget import period
+from functions.agent.safety.standing import REASONS
+from functions.wiring import House
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import tell
+
+Open = Callable[..., House]
+SESSION = keys.session_of("main", "telegram:7")
+
+
+def usage(session: str) -> Any:
+    return keys.usage("main", period(time.time(), 86_400), session)
+
+
+@pytest.mark.parametrize("whom", ["main", SESSION])
+@pytest.mark.parametrize(("halted", "unlocked"), [(0, 1e300), (0, "inf"), (5, "nan"), (0, 99_999_999_999), (-1, -2), (True, False)])
+def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
+    house: Open, model: ScriptedModel, whom: str, halted: object, unlocked: object
+) -> None:
+    home = house(llm_url=model.url)
+    model.then(call(*[("no_such_tool", {"n": number}) for number in range(8)]), say("on we go"))
+    home.stores.kv.put(keys.lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"}))
+
+    assert locks.read(home.stores.kv, whom).closed
+    assert tell(home, "hello") == [REASONS["halted"].text]
+    control.unlock(SESSION, home.app, "owner")
+    assert tell(home, "go") == [REASONS["cascade"].text]
+    control.unlock(SESSION, home.app, "owner")
+    assert tell(home, "go") == ["on we go"]
+
+
+@pytest.mark.parametrize("record", [b"9" * 5_000, b"9" * 20])
+def test_a_sum_that_nobody_can_have_spent_is_no_sum(house: Open, model: ScriptedModel, record: bytes) -> None:
+    home = house(llm_url=model.url)
+    model.then(say("one"), say("two"))
+    assert tell(home, "hello") == ["one"]
+    home.stores.kv.put(usage(SESSION), record)
+
+    assert tell(home, "hello") == [REASONS["budget"].text]
+    control.unlock(SESSION, home.app, "owner")
+    assert tell(home, "hello") == ["two"]
+
+
+def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url)
+    model.then({**say("one"), "usage": {"prompt_tokens": 150_000, "completion_tokens": 1}})
+    assert tell(home, "hello") == ["one"]
+    home.stores.kv.put(usage(""), b"?")
+
+    assert tell(home, "hello") == [REASONS["budget"].text]
+
+
+@pytest.mark.parametrize(("where", "name"), [("safety", "spent"), ("safety", "ticks"), ("counters", "consecutive")])
+def test_a_count_that_fits_into_no_document_locks_the_session(house: Open, model: ScriptedModel, where: str, name: str) -> None:
+    home = house(llm_url=model.url)
+    model.then(say("one"), call(("no_such_tool", {})), say("two?"))
+    tell(home, "hello")
+    key = keys.head(SESSION)
+    item = home.stores.kv.get(key)
+    assert item
+    fields = orjson.loads(item.value)
+    damaged = fields["safety"] if where == "safety" else fields["safety"][where]
+    damaged[name] = 2**64 - 1
+    home.stores.kv.put(key, orjson.dumps(fields))
+
+    assert tell(home, "hello") == [REASONS["damaged"].text]
+    control.unlock(SESSION, home.app, "owner")
+    assert tell(home, "hello") == ["two?"]
+
+
+def test_an_unlock_counts_though_the_record_of_earlier_ones_was_lost(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url)
+    for whom in ("", SESSION):
+        control.unlock(whom, home.app, "owner")
+    model.then(call(*[("no_such_tool", {"n": number}) for number in range(8)]), say("on we go"))
+    assert tell(home, "hello") == [REASONS["cascade"].text]
+    home.stores.kv.delete(keys.lock("main"))
+
+    assert tell(home, "hello") == [REASONS["cascade"].text]
+    control.unlock(SESSION, home.app, "owner")
+    assert tell(home, "hello") == ["on we go"]
