@@ -40,3 +40,8 @@ def chosen(name: str, builtin: Mapping[str, _T], choice: Choice) -> _T:
         what = "is a class, not an object" if isinstance(made, type) else f"lacks {', '.join(missing)}"
         raise UsageError("ESETTING", f"the {choice.kind} {name!r} {what}", suggestion=f"see {choice.group} in docs/pain.md")
     return made
+
+
+def sendable(text: object, most: int) -> str:
+    """What a stranger's verb gave, as text that can be stored and sent: bounded, and without lone surrogates."""
+    return str(text)[:most].encode("utf-8", "replace").decode()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from functions.agent.compaction import Compacted, compact, size, without_orphans
 from functions.agent.messages import Message
-from functions.agent.plugins import Choice, chosen
+from functions.agent.plugins import Choice, chosen, sendable
 from sigil.errors import SigilError
 
 GROUP = "uncaged.contexts"
@@ -95,7 +95,7 @@ def compacted(strategy: Strategy, messages: Sequence[Message], room: float) -> C
 def noted(strategy: Strategy, dropped: Sequence[Message], ask: Ask) -> str:
     """What a strategy keeps of what was dropped, bounded; nothing of a stranger's that fails."""
     try:
-        return str(strategy.note(dropped, ask))[:NOTE_CHARACTERS]
+        return sendable(strategy.note(dropped, ask), NOTE_CHARACTERS)
     except SigilError:  # the store's, through `ask`
         raise
     except Exception:  # noqa: BLE001  a door: see above

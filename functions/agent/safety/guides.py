@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from functions.agent.plugins import Choice, chosen
+from functions.agent.plugins import Choice, chosen, sendable
 from functions.agent.safety.facts import Fact
 
 GROUP = "uncaged.guides"
@@ -120,7 +120,7 @@ def guide_of(name: str) -> Guide:
 def brief(guide: Guide, fact: Fact) -> str:
     """The short form of a failure, bounded, and the fact itself with its fingerprint below it."""
     try:
-        short = str(guide.brief(fact) or "")[:TEXT_CHARACTERS]
+        short = sendable(guide.brief(fact) or "", TEXT_CHARACTERS)
     except Exception:  # noqa: BLE001  a door: a stranger's guide must not end the turn
         short = ""
     return "\n".join(filter(None, (short if short != fact.line else "", f"[{fact.fingerprint}] {fact.line}")))
@@ -129,6 +129,6 @@ def brief(guide: Guide, fact: Fact) -> str:
 def told(guide: Guide, fact: Fact) -> str:
     """What a guide says of a failure, bounded; a guide that fails itself says nothing."""
     try:
-        return str(guide.interpret_pain(fact) or "")[:TEXT_CHARACTERS]
+        return sendable(guide.interpret_pain(fact) or "", TEXT_CHARACTERS)
     except Exception:  # noqa: BLE001  a door: a stranger's guide must not end the turn
         return ""

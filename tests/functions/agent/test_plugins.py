@@ -31,7 +31,14 @@ class Torn(Odd):
     def note(self, dropped, ask): return "n" * 100_000
 class Half:
     def brief(self, fact): return ""
-odd, torn, half = Odd(), Torn(), Half()
+class Broken(Odd):
+    def interpret_pain(self, fact): return "pain \\ud800"
+    def brief(self, fact): return "pain \\udfff"
+    def compact(self, messages, room):
+        from functions.agent.compaction import compact
+        return compact(messages, room)
+    def note(self, dropped, ask): return "note \\ud800"
+odd, torn, half, broken = Odd(), Torn(), Half(), Broken()
 """
 
 
@@ -41,7 +48,14 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts.mkdir()
     (tmp_path / "strangers.py").write_text(CODE)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n")
-    names = ["odd = strangers:odd", "torn = strangers:torn", "half = strangers:half", "gone = nowhere:x", "kind = strangers:Odd"]
+    names = [
+        "odd = strangers:odd",
+        "torn = strangers:torn",
+        "half = strangers:half",
+        "broken = strangers:broken",
+        "gone = nowhere:x",
+        "kind = strangers:Odd",
+    ]
     (facts / "entry_points.txt").write_text("\n".join(["[uncaged.guides]", *names, "", "[uncaged.contexts]", *names]))
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
@@ -87,3 +101,15 @@ def test_a_strategy_that_fails_or_tears_calls_from_results_ends_no_turn(
     assert list(without_orphans(document.messages)) == list(document.messages)
     assert max(len(message.content) for message in document.messages) <= 8_000
     assert len(compacted(strategy_of("odd"), document.messages, 1e9).kept) <= 40
+
+
+def test_strangers_whose_text_is_no_unicode_end_no_turn(house: Callable[..., House], model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, guide="broken", context="broken", tokens_per_day=0)
+    model.then(call(("no_such_tool", {})), say("what now?"))
+
+    assert tell(home, "go") == ["what now?"]
+    assert results(model.bodies[-1])[0].endswith("pain ?")
+    for number in range(21):
+        assert tell(home, f"message {number}") == ["done"]
+    assert any("note ?" in str(message["content"]) for message in model.bodies[-1]["messages"])
+    assert "pain ?" in tell(home, "/status")[0]
