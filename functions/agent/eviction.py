@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from functions.agent import context
+from functions.agent import context, tokens
 from functions.agent.app import App, Step, Watch
 from functions.agent.loop import overhead
 from functions.agent.messages import Message
@@ -58,5 +58,9 @@ class _Asked:
         reply = self._app.model.chat(Request(messages, (), None, self._app.clock.monotonic() + SECONDS, self._breakers.halted))
         if reply.finish in ("error", "stopped"):
             return ""
-        self.document = replace(self.document, safety=self._breakers.used(self.document.safety, "", reply.usage.total))
+        usage = reply.usage
+        if usage.estimated:
+            asked = round(tokens.of_text(system + text) * self.document.ratio)
+            usage = replace(usage, prompt=asked, completion=round(tokens.of_text(reply.text)))
+        self.document = replace(self.document, safety=self._breakers.used(self.document.safety, "", usage.total))
         return reply.text

@@ -10,9 +10,11 @@ import pytest
 from functions.agent.context import RUNTIME
 from functions.agent.eviction import FAILED
 from functions.agent.messages import Message, ToolCall
+from functions.agent.status import report
 from functions.agent.strategies import INSTRUCTION, strategy_of, transcript
 from functions.wiring import House
 from sigil.errors import UsageError
+from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 
@@ -98,3 +100,14 @@ def test_a_transcript_closes_no_delimiter() -> None:
 
     assert "<<" not in transcript([message])
     assert ">>" not in transcript([message])
+
+
+def test_a_summary_whose_cost_nobody_says_is_estimated(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, context="summary", tokens_per_day=0)
+    cheap = {"usage": {"prompt_tokens": 1, "completion_tokens": 0}}
+    model.then(*[say("ok " * 300) | cheap for _ in range(21)], say("They talked.") | {"usage": None}, say("ok") | cheap)
+    talk(home, model)
+
+    key = keys.session_of("main", "telegram:7")
+    assert model.bodies[21]["messages"][0]["content"] == INSTRUCTION
+    assert report(key, home.app.sessions.open(key).document, home.app).own > 1_000
