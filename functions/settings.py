@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import inf
 
 from sigil.errors import UsageError
 from sigil.settings import Settings as SigilSettings
@@ -14,6 +13,8 @@ DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 _OWNER = re.compile(r"[a-z]+:\S{1,100}", re.ASCII)
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
+YEAR = 365 * 86_400
+"""Seconds; no lock can be waited for as long as a number can say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +97,8 @@ class Settings(SigilSettings):
             ("UNCAGED_CALL_SECONDS", self.call_seconds),
             ("UNCAGED_LEASE", self.lease),
         ):
-            if not 0 < seconds < inf:
-                raise UsageError("ESETTING", f"{name}={seconds} is no time", suggestion="a number of seconds above 0")
+            if not 0 < seconds <= YEAR:
+                raise UsageError("ESETTING", f"{name}={seconds} is no time", suggestion="a number of seconds above 0, a year at most")
 
     @property
     def endpoint(self) -> str:

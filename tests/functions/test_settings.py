@@ -218,3 +218,9 @@ def test_secrets_are_described_but_never_shown() -> None:
 def test_a_lease_is_a_time(tmp_path: Path, seconds: str) -> None:
     with pytest.raises(UsageError, match="UNCAGED_LEASE"):
         Settings.read({"UNCAGED_LEASE": seconds}, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["UNCAGED_CALL_SECONDS", "UNCAGED_TURN_SECONDS", "UNCAGED_LEASE"])
+def test_no_time_is_longer_than_can_be_waited(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=name):
+        Settings.read({name: "1e10"}, tmp_path)
