@@ -12,6 +12,7 @@ from sigil.kv import KV, keys
 
 MARK_SECONDS = 3600.0
 NOTHING_RUNS = "Nothing is running."
+WAITS = "I wait for a model that does not answer. This ends before I ask it again, in a few minutes at most."
 OWNERS_ONLY = "Only my owner can do that."
 SESSION_CHARACTERS = 300
 """Of the name of a session that somebody else than its own platform names."""
@@ -71,6 +72,8 @@ def _stop(session: str, app: App) -> str:
     turn = app.sessions.open(session).document.turn
     if turn:
         app.kv.put(keys.mark(session), orjson.dumps({"stop": turn.event.id}), ttl=MARK_SECONDS)
+    if turn and turn.waiting:
+        return WAITS
     return "" if turn else NOTHING_RUNS
 
 

@@ -53,6 +53,11 @@ class Turn:
         """Whether its last request to the model came to nothing."""
         return bool(self.trace) and self.trace[-1].get("finish") == "error"
 
+    @property
+    def waiting(self) -> bool:
+        """Whether nobody works on it, for its model does not answer."""
+        return bool(self.trace) and self.trace[-1].get("kind") == "wait"
+
     def did(self, kind: str, **facts: Json) -> Turn:
         """The turn with one more row in its trace."""
         return replace(self, trace=(*self.trace, {"kind": kind, **facts}))

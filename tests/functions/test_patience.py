@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from functions.agent import patience, turn
-from functions.agent.control import HALTED
+from functions.agent.control import HALTED, WAITS
 from functions.agent.safety.standing import REASONS
 from functions.wiring import House
 from sigil import http
@@ -224,3 +224,20 @@ def test_a_registry_that_stays_away_is_a_failure_that_counts_and_ends_no_turn(
         assert agent.ask("go") == REASONS["frustration"].text
         report = agent.status()
         assert (report["state"], {failure["code"] for failure in report["failures"]}) == ("PAUSED", {"EUNAVAILABLE"})
+
+
+def test_whoever_stops_a_turn_that_waits_for_the_model_hears_when_it_ends(
+    live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "WAIT_SECONDS", 1.5)
+    moody.away = True
+    with live(llm_url=moody.url) as agent:
+        agent.write("away", GUEST)
+        moody.wait_for(3)
+        agent.until(lambda: True)
+        while agent.server.house.app.sessions.open(f"main#telegram:{GUEST}").document.turn.waits == 0:  # type: ignore[union-attr]
+            time.sleep(0.02)
+        assert agent.ask("/stop", GUEST) == WAITS
+        asked = len(moody.requests)
+        assert agent.replies(GUEST, 2) == [WAITS, "Stopped."]
+        assert len(moody.requests) == asked
