@@ -13,17 +13,17 @@ from typing import Any
 from functions import events, log
 from functions.agent import control
 from functions.agent.app import Step
-from functions.agent.safety.standing import REASONS
 from functions.agent.session import Opened, Outgoing
 from functions.agent.turn import GAVE_UP, Shift, abandon, handle
-from functions.alerts import Alert, halted, raised
+from functions.alarm import alarm
+from functions.alerts import halted, raised
 from functions.channels.base import Busy, Channel
 from functions.letters import give_up, tell
 from functions.queues.base import Delivery
 from functions.settings import Settings
 from functions.wiring import House, open_batch, open_house
 from sigil.errors import BackendError, Conflict, Refused, SigilError
-from sigil.kv import ABSENT, keys
+from sigil.kv import keys
 
 RETRY_SECONDS = 5.0
 CONFLICT_SECONDS = 0.5
@@ -36,8 +36,6 @@ TRIES_MOST = 10
 UNSENT_SECONDS = 3600.0
 UNSENT_TRIES = 6
 """How long, and for how many tries, a reply that the platform does not take stays in the outbox: age alone may be a clock that was set."""
-QUIET = ("frustration", "halted")
-"""What nobody needs to be told: the person in the chat was asked, or whoever halted it knows."""
 STOPPING = "The running turn was told to stop."
 """For whoever waits for an answer to `/stop` itself; in a chat the stopped turn replies."""
 LOST = "I could not work on your last message: my memory of this chat cannot be read. My owner can see it in the dead letters."
@@ -104,7 +102,7 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
         return
     with _typing(channel, event.session):
         try:
-            between = partial(flush, house=house)
+            between = partial(deliver, house=house)
             shift = Shift(until, patient=True)
             opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), shift, between)
         except BackendError as problem:
@@ -113,8 +111,7 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
             raise
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait, continuation = opened.wait, opened.next
-    opened = flush(opened, house)
-    alarm(opened, house)
+    opened = deliver(opened, house)
     if wait:
         raise _Silent(wait)
     if continuation:
@@ -130,33 +127,24 @@ def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, ho
         raise _HandedOn("EBUSY", "an earlier turn goes on first")
 
 
+def deliver(opened: Opened, house: House) -> Opened:
+    """Send what waits in the outbox; whoever watches hears that the session does not go on, though the platform is away."""
+    try:
+        opened = flush(opened, house)
+    except Conflict:
+        raise
+    except BackendError:
+        alarm(house.app.sessions.open(opened.key), house)
+        raise
+    return alarm(opened, house)
+
+
 def flush(opened: Opened, house: House) -> Opened:
     """Send what waits in the outbox. Each part that left is marked, and each reply is gone from the store before the next is sent."""
     while opened.document.outbox:
         opened = _send(opened, house)
         opened = house.app.sessions.left(opened)
     return opened
-
-
-def alarm(opened: Opened, house: House) -> None:
-    """Tell whoever watches that the session does not go on, once: what it says of its budget, once for all sessions of a period."""
-    standing, agent = opened.document.safety, house.app.name
-    if standing.told or not standing.reason or standing.reason in QUIET:
-        return
-    why, failures = REASONS[standing.reason], standing.counters.failures
-    failure = replace(failures[-1], target="").line if failures and standing.reason in ("cascade", "fatal") else ""
-    alert = Alert(why.event, agent, opened.key.partition("#")[2], standing.state, standing.reason, standing.since, failure)
-    if standing.reason != "budget" or _first(agent, standing.period, house):
-        raised(alert, house.bell)
-    house.app.sessions.save(opened, replace(opened.document, safety=replace(standing, told=True)))
-
-
-def _first(agent: str, period: str, house: House) -> bool:
-    """Whether nobody told of this period's budget before."""
-    with suppress(Conflict):
-        house.stores.kv.put(keys.alerted(agent, period), b"", expect=ABSENT, ttl=keys.SEEN_TTL)
-        return True
-    return False
 
 
 def _send(opened: Opened, house: House) -> Opened:

@@ -16,8 +16,8 @@ import httpcore
 import orjson
 
 from functions.agent import completions
-from functions.agent.connection import LOOK_SECONDS, Answer, Connections, Late, Stopped
 from functions.agent.model import Reply, Request
+from functions.connection import LOOK_SECONDS, Answer, Connections, Late, Stopped
 from sigil.errors import one_line
 from sigil.protocol import Json
 

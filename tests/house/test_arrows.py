@@ -112,12 +112,14 @@ SIGIL = (
 
 DOORS = ("webhook", "worker", "scheduler", "registry", "local", "override", "cli")
 ROOMS = ("channels", "agent", "queues")
-COMMON = ("events", "settings", "clock", "log", "letters", "transport")
+COMMON = ("events", "settings", "clock", "log", "letters", "transport", "connection")
 """`alerts` is for the doors and the wiring alone: a turn is done when they ring."""
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(DOORS, (*DOORS, "wiring", "alerts", *ROOMS, *COMMON)),
+    **dict.fromkeys(DOORS, (*DOORS, "wiring", "alarm", "alerts", *ROOMS, *COMMON)),
     "wiring": ("alerts", *ROOMS, *COMMON),
-    "alerts": ("log", "transport"),
+    "alarm": ("wiring", "alerts", "agent"),
+    "alerts": ("log", "connection"),
+    "connection": ("transport",),
     **dict.fromkeys(ROOMS, COMMON),
     "letters": ("events", "log"),
     "log": ("events",),
@@ -129,6 +131,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*DOORS, "wiring")),
     **dict.fromkeys((*ROOMS, "events", "letters", "transport"), ("protocol", "kv", "errors", "strict", "statics")),
     "queues": ("protocol", "kv", "errors", "strict", "aws"),
+    "alarm": ("kv", "errors"),
     "alerts": ("errors", "aws"),
     "settings": ("settings", "errors"),
 }

@@ -46,6 +46,16 @@ class _Watch:
         return left
 
 
+TROUBLES = (
+    Late,
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+    OSError,
+)
+"""How a request comes to nothing by itself."""
 _UNWATCHED = _Watch(float("inf"), lambda: False)
 _watch: ContextVar[_Watch] = ContextVar("watch", default=_UNWATCHED)
 

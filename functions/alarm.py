@@ -1,0 +1,41 @@
+"""Whether whoever looks after an agent has to hear how a session stands: once, and of a budget once for all sessions."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from functions.agent.safety.budget import period
+from functions.agent.safety.standing import REASONS
+from functions.agent.session import Opened
+from functions.alerts import Alert, raised
+from functions.wiring import House
+from sigil.errors import Conflict
+from sigil.kv import ABSENT, keys
+
+QUIET = ("frustration", "halted")
+"""What nobody needs to be told: the person in the chat was asked, or whoever halted it knows."""
+
+
+def alarm(opened: Opened, house: House) -> Opened:
+    """Tell whoever watches that the session does not go on, once: what it says of its budget, once for all sessions of a period."""
+    standing, agent = opened.document.safety, house.app.name
+    if standing.told or not standing.reason or standing.reason in QUIET:
+        return opened
+    why, failures = REASONS[standing.reason], standing.counters.failures
+    failure = replace(failures[-1], target="").line if failures and standing.reason in ("cascade", "fatal") else ""
+    alert = Alert(why.event, agent, opened.key.partition("#")[2], standing.state, standing.reason, standing.since, failure)
+    if standing.reason != "budget" or _first(opened.key, standing.since, house):
+        raised(alert, house.bell)
+    return house.app.sessions.save(opened, replace(opened.document, safety=replace(standing, told=True)))
+
+
+def _first(session: str, since: float, house: House) -> bool:
+    """Whether nobody else told of this period's budget before; whoever noted that it would may have died before it did."""
+    seconds, mine = house.app.limits.seconds, f"{session} {since}".encode()
+    noted = keys.alerted(house.app.name, period(since, seconds))
+    with suppress(Conflict):
+        house.stores.kv.put(noted, mine, expect=ABSENT, ttl=keys.SEEN_TTL + seconds)
+        return True
+    item = house.stores.kv.get(noted)
+    return item is not None and item.value == mine
