@@ -144,13 +144,14 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
         app.sessions.archive(opened.key, [message for message in opened.document.messages if message.seq not in left])
         return _close(replace(opened, document=effect.document), app, turn, effect.text, said=False)
     breakers = _breakers(opened.key, app)
-    safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest").began(turn.task)
-    reason = safety.reason or breakers.trips(safety)
+    safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest")
+    begun = safety.began(turn.task)
+    reason = safety.reason or breakers.trips(begun)
     if reason:
         safety = safety if safety.reason else breakers.ended(safety, reason)
         locked = replace(opened, document=replace(opened.document, safety=safety))
         return _close(locked, app, turn, standing.notice(safety, role == "guest"), said=False)
-    opened = replace(opened, document=replace(opened.document, safety=safety))
+    opened = replace(opened, document=replace(opened.document, safety=begun))
     document, room = evict(opened, breakers, app, watch), context.room(app.model.window, overhead(app.name), opened.document.ratio)
     if tokens.of_text(event.text) > room:
         return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)

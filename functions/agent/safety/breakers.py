@@ -76,7 +76,7 @@ class Breakers:
             standing = self.current(standing).unlocked()
         elif standing.reason and said < standing.heard:  # a record was lost since, or damaged: the next unlock counts all the same
             standing = replace(standing, heard=said)
-        if standing.reason in PASSING and not self.trips(standing):
+        if standing.reason in PASSING and not self.trips(replace(standing, ticks=0)):
             standing = standing.opened()
         if standing.reason in ("frustration", "loop") and person:
             standing = standing.resumed()

@@ -72,10 +72,13 @@ class Account:
         if event.text.startswith("/"):
             return
         self.chat = self.agent.heard(self.name, self.chat, person=event.kind == "message" and event.sender.id.startswith(PEOPLE))
-        reason = self.bars()
+        begun = self.agent.begun(self.chat, event.id if event.kind == "message" else "")
+        reason = self.agent.bars(self.name, begun)
         self._demand(bool(reason) == bool(text), f"{identity} is answered with {text!r}, and the chat is closed by {reason!r}")
         if reason:
             self._close(text, reason)
+        else:
+            self.chat = begun
 
     def _end(self, text: str, stopped: bool) -> None:
         """The turn in progress ends with these words."""

@@ -147,8 +147,12 @@ class Agent:
         """A request was answered and cost so many tokens."""
         day = self.spent.setdefault(self.day, {})
         day[name] = day.get(name, 0) + tokens
-        task = task or chat.task
-        return replace(chat.today(self.day), spent=day[name], task=task, ticks=(chat.ticks if chat.task == task else 0) + 1)
+        begun = self.begun(chat.today(self.day), task)
+        return replace(begun, spent=day[name], ticks=begun.ticks + 1)
+
+    def begun(self, chat: Chat, task: str) -> Chat:
+        """With a piece of work before it: another one than before has cost nothing so far."""
+        return replace(chat, task=task, ticks=0) if task and task != chat.task else chat
 
     def shut(self, chat: Chat, reason: str) -> Chat:
         """Closed for a reason; one that is closed already stays as it is."""
@@ -163,7 +167,7 @@ class Agent:
             return self.shut(chat, "")
         if chat.closed and max(self.unlocked.get(whom, 0) for whom in (name, "")) > (chat.since or 0):
             chat = replace(chat, closed="", row=0, window=(), ticks=0, day=self.day, spent=self.own(name), free=self.own(name))
-        if chat.closed in ("budget", "session-budget", "halted") and not self.bars(name, replace(chat, closed="")):
+        if chat.closed in ("budget", "session-budget", "halted") and not self.bars(name, replace(chat, closed="", ticks=0)):
             chat = replace(chat, closed="")
         if chat.closed in ("frustration", "loop") and person:
             chat = replace(chat, closed="", row=0, ticks=0)
