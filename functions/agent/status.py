@@ -39,7 +39,7 @@ def report(session: str, document: Document, app: App) -> Report:
     breakers = breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
     period = breakers.period()
     standing = breakers.current(breakers.opened(document.safety, person=False))
-    reason = standing.reason or ("halted" if breakers.halted() else "")
+    reason = standing.reason or ("halted" if breakers.halted() else breakers.spent(standing))
     halted = replace(standing, reason=reason)
     counters = standing.counters
     return Report(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import orjson
@@ -32,7 +32,7 @@ def halt(session: Session = "", json: Json = False) -> None:
     from functions.alerts import halted, raised
     from functions.wiring import open_bell
 
-    with _app() as (app, settings):
+    with _app(switch=True) as (app, settings):
         control.halt(_key(app, session), app, BY)
         raised(halted(app.name, session, app.clock.now()), open_bell(settings))
         _said({"halted": session or "*"}, f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on", json)
@@ -45,7 +45,7 @@ def unlock(session: Session = "", json: Json = False) -> None:
     """
     from functions.agent import control
 
-    with _app() as (app, _):
+    with _app(switch=True) as (app, _):
         control.unlock(_key(app, session), app, BY)
         _said({"unlocked": session or "*"}, f"unlocked: {session or 'every chat'}", json)
 
@@ -66,12 +66,15 @@ def show(session: Session = "terminal:main", json: Json = False) -> None:
 
 
 @contextmanager
-def _app() -> Iterator[tuple[App, Settings]]:
+def _app(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
+    """The agent over its store. `switch`: to halt or to unlock it, which a guide that does not load must not be in the way of."""
     from functions.settings import Settings
     from functions.wiring import open_app
     from sigil.wiring import open_stores
 
     settings = Settings.read()
+    if switch:
+        settings = replace(settings, guide="default", context="window")
     yield open_app(settings, open_stores(settings), later=True), settings
 
 

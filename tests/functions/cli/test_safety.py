@@ -78,6 +78,36 @@ def test_the_shell_gives_a_budget_back_though_it_knows_of_no_model(
     assert tell(home, "hello") == ["done"]
 
 
+def test_an_unlock_of_every_chat_opens_those_that_were_halted_alone(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+    home = house(llm_url=model.url)
+    for chat in ("telegram:7", "telegram:8"):
+        run("halt", "--session", chat)
+    assert tell(home, "hello") == [HALTED]
+
+    run("unlock")
+    assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == ["done"]
+
+
+def test_a_guide_that_does_not_exist_is_in_no_switchs_way(
+    house: Open, model: ScriptedModel, run: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = house(llm_url=model.url)
+    monkeypatch.setenv("UNCAGED_GUIDE", "stern")
+    monkeypatch.setenv("UNCAGED_CONTEXT", "forget")
+    run("halt")
+    assert tell(home, "hello") == [HALTED]
+    run("unlock")
+    assert tell(home, "hello") == ["done"]
+    assert "there is no guide" in str(CliRunner().invoke(cli, ["agent", "status"]).exception)
+
+
+def test_a_budget_that_is_used_up_is_seen_in_every_chat(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+    home = house(llm_url=model.url, tokens_per_day=10)
+    tell(home, "hello")
+
+    assert tell(home, "/status", session="telegram:8")[0].startswith("State: STOPPED (budget)")
+
+
 def test_what_is_no_chat_is_refused(run: Callable[..., str]) -> None:
     done = CliRunner().invoke(cli, ["halt", "--session", "everybody"])
 

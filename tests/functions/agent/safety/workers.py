@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -72,7 +72,7 @@ def look(world: World, chat: str) -> None:
     app = Worker(world, chat).app
     document = Sessions(world.kv).open(session_of(chat)).document
     found, ruled = status.report(session_of(chat), document, app), world.agent.heard(chat, world.agent.chat(chat), person=False)
-    reason = ruled.closed or ("halted" if world.agent.stops(chat) else "")
+    reason = ruled.closed or world.agent.bars(chat, replace(ruled, ticks=0))
     wanted = "EXECUTING" if document.turn and not reason else STATES[reason]
     world.demand(found.state == wanted, f"/status says {found.state} ({found.reason}), by the rules it is {wanted} ({reason})")
     counted = (found.consecutive, found.failed, found.operations, found.spent, found.own)
