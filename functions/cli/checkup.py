@@ -10,6 +10,8 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from functions.agent.model import Request
+from functions.agent.safety.guides import guide_of
+from functions.agent.strategies import strategy_of
 from functions.channels.hooks import Hooked
 from functions.cli.inbox import Counts
 from functions.settings import Settings
@@ -46,7 +48,7 @@ def _registry(settings: Settings) -> Mapping[str, Check]:
 
 
 def _agent(settings: Settings) -> Mapping[str, Check]:
-    checks = {"queue": _queue, "model": _model, "platforms": _platforms, "owners": _owners}
+    checks = {"queue": _queue, "model": _model, "guide": _guide, "platforms": _platforms, "owners": _owners}
     return {name: partial(check, settings) for name, check in checks.items()}
 
 
@@ -70,6 +72,13 @@ def _model(settings: Settings) -> str:
     if not settings.endpoint:
         raise Unwise("the offline model answers: it knows a few phrases", suggestion="set UNCAGED_LLM_KEY, or UNCAGED_LLM_URL")
     return f"{model.name} answers in {time.monotonic() - began:.1f} s"
+
+
+def _guide(settings: Settings) -> str:
+    """The guide and the strategy, once both are there."""
+    guide_of(settings.guide)
+    strategy_of(settings.context)
+    return f"{settings.guide}, with the context strategy {settings.context}"
 
 
 def _platforms(settings: Settings) -> str:

@@ -57,6 +57,18 @@ def test_it_looks_at_what_sigil_does_and_at_the_agent(doctor: Doctor, model: Scr
     assert {"engine", "runners", "store", "token", "library", "queue", "model", "platforms", "owners"} <= found.keys()
 
 
+def test_a_guide_or_a_strategy_that_nobody_knows_is_a_failure(
+    doctor: Doctor, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
+    for name, word, known in (("UNCAGED_GUIDE", "stern", "debugger"), ("UNCAGED_CONTEXT", "forget", "summary")):
+        with monkeypatch.context() as set_to:
+            set_to.setenv(name, word)
+            code, found = doctor()
+        assert (code, found["guide"]["state"]) == (1, "fail")
+        assert known in str(found["guide"])
+
+
 def test_no_model_is_a_warning_and_one_that_is_away_a_failure(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     code, found = doctor()
     assert (code, found["model"]["state"]) == (0, "warn")
