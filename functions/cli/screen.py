@@ -54,7 +54,7 @@ class Screen:
         """The answers."""
         for text in texts:
             if self._out.is_terminal:
-                self._out.print(Markdown(clean(text)))
+                self._out.print(_drawn(text))
             else:
                 self._out.file.write(text + "\n")
                 self._out.file.flush()
@@ -79,6 +79,16 @@ class Screen:
     def _say(self, line: Text) -> None:
         """A line on stderr; in a pipe it is one line, however long."""
         self._err.print(line, soft_wrap=not self._err.is_terminal)
+
+
+def _drawn(text: str) -> Markdown:
+    """Markdown whose lines stay lines, as chat platforms show it."""
+    drawn = Markdown(clean(text))
+    for token in drawn.parsed:
+        for part in token.children or ():
+            if part.type == "softbreak":
+                part.type = "hardbreak"
+    return drawn
 
 
 def _call(step: Step) -> Text:

@@ -251,6 +251,14 @@ def test_what_a_capability_says_cannot_drive_the_terminal(environment: dict[str,
     assert "\x9b" not in shown
 
 
+def test_lines_stay_lines(environment: dict[str, str], model: ScriptedModel) -> None:
+    with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
+        screen.wait_for("› ")
+        screen.type("/status\n")
+        shown = screen.wait_for("of them here")
+    assert re.search(r"State: WAITING_FOR_EVENT *\r\nFailures: 0 in a row.*\r\nTokens in ", shown)
+
+
 def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(environment: dict[str, str], model: ScriptedModel) -> None:
     def slow(body: dict[str, Any]) -> dict[str, Any]:
         model.closing.wait(30)
