@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 BY = "terminal:local"
 cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the agent.")
-Session = Annotated[str, typer.Option("--session", help="One chat alone, as `telegram:42` or `http:admin:main`.")]
+Session = Annotated[str | None, typer.Option("--session", help="One chat alone, as `telegram:42` or `http:admin:main`.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
-def halt(session: Session = "", json: Json = False) -> None:
+def halt(session: Session = None, json: Json = False) -> None:
     """Halt the agent in every chat, or in one: no request and no call begins any more until it is unlocked.
 
     Example: uncaged halt
@@ -34,11 +34,11 @@ def halt(session: Session = "", json: Json = False) -> None:
 
     with _app(switch=True) as (app, settings):
         control.halt(_key(app, session), app, BY)
-        raised(halted(app.name, session, app.clock.now()), open_bell(settings))
+        raised(halted(app.name, session or "", app.clock.now()), open_bell(settings))
         _said({"halted": session or "*"}, f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on", json)
 
 
-def unlock(session: Session = "", json: Json = False) -> None:
+def unlock(session: Session = None, json: Json = False) -> None:
     """Let the agent go on in every chat, or in one: after a halt, an emergency, a used-up budget.
 
     Example: uncaged unlock --session telegram:42
@@ -78,14 +78,16 @@ def _app(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
     yield open_app(settings, open_stores(settings), later=True), settings
 
 
-def _key(app: App, session: str) -> str:
-    """The S of the keys; empty for every session."""
+def _key(app: App, session: str | None) -> str:
+    """The S of the keys; empty for every session, which none names: an empty name is a variable that was not set."""
     from functions.agent import control
     from sigil.kv import keys
 
-    if session and (":" not in session or len(session) > control.SESSION_CHARACTERS):
+    if session is None:
+        return ""
+    if ":" not in session or len(session) > control.SESSION_CHARACTERS:
         raise UsageError("EUSAGE", f"{one_line(session, 60)!r} is no chat", suggestion="PLATFORM:CHAT, such as telegram:42")
-    return keys.session_of(app.name, session) if session else ""
+    return keys.session_of(app.name, session)
 
 
 def _said(facts: dict[str, object], text: str, json: bool) -> None:

@@ -108,8 +108,10 @@ def test_a_budget_that_is_used_up_is_seen_in_every_chat(house: Open, model: Scri
     assert tell(home, "/status", session="telegram:8")[0].startswith("State: STOPPED (budget)")
 
 
-def test_what_is_no_chat_is_refused(run: Callable[..., str]) -> None:
-    done = CliRunner().invoke(cli, ["halt", "--session", "everybody"])
+@pytest.mark.parametrize("chat", ["everybody", ""])
+@pytest.mark.parametrize("command", [["halt"], ["unlock"], ["agent", "status"]])
+def test_what_is_no_chat_is_refused(run: Callable[..., str], command: list[str], chat: str) -> None:
+    done = CliRunner().invoke(cli, [*command, "--session", chat])
 
     assert "EUSAGE" in str(done.exception)
 
