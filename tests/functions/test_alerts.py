@@ -82,6 +82,15 @@ def test_a_budget_that_is_used_up_is_told_once_for_all_chats(house: Open, model:
     assert [alert["event"] for alert in pager.alerts] == ["BUDGET"]
 
 
+def test_a_chat_that_only_meets_the_budget_does_not_tell_of_it_again(house: Open, model: ScriptedModel, pager: Pager) -> None:
+    home = house(llm_url=model.url, alerts=pager.url)
+    model.then(call(("no_such_tool", {})) | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}})
+    for chat in range(3):
+        write(home, "go", f"telegram:{chat}")
+
+    assert [alert["session"] for alert in pager.alerts] == ["telegram:0"]
+
+
 def test_an_address_that_fails_is_in_nobodys_way(house: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture) -> None:
     pager.status = 500
     home = house(llm_url=model.url, alerts=pager.url)
@@ -191,7 +200,8 @@ def test_whoever_halts_it_is_answered_before_anybody_is_rung(
     assert rung == [True]
 
 
-def test_a_damaged_state_rings(house: Open, model: ScriptedModel, pager: Pager) -> None:
+@pytest.mark.parametrize("text", ["hello", "/status"])
+def test_a_damaged_state_rings(house: Open, model: ScriptedModel, pager: Pager, text: str) -> None:
     home = house(llm_url=model.url, alerts=pager.url)
     write(home, "hello")
     head = keys.head(keys.session_of("main", "telegram:7"))
@@ -199,8 +209,8 @@ def test_a_damaged_state_rings(house: Open, model: ScriptedModel, pager: Pager) 
     assert item
     document = json.loads(item.value)
     home.app.kv.put(head, json.dumps({**document, "safety": "?"}).encode())
-    for _ in range(2):
-        write(home, "hello")
+    for said in (text, "hello", "hello"):
+        write(home, said)
 
     assert [(alert["event"], alert["state"]) for alert in pager.alerts] == [("DAMAGED", "SAFETY_LOCKOUT")]
 

@@ -302,6 +302,15 @@ def test_a_task_that_never_ends_pauses_over_its_continuations(house: Callable[..
         assert agent.ask("thank you", GUEST) == "done"
 
 
+def test_what_a_person_writes_next_is_counted_from_the_start(live: Lives, model: ScriptedModel) -> None:
+    with live(ticks=3) as agent:
+        for chat in (OWNER, GUEST):
+            for number in range(3):
+                model.then(going(number), going(number + 10), say("as many steps as there are"))
+                assert agent.ask("go", chat) == "as many steps as there are"
+            assert agent.state(chat) == "WAITING_FOR_EVENT"
+
+
 def test_a_call_ends_at_its_own_limit_and_the_process_is_well(live: Lives, model: ScriptedModel) -> None:
     model.then(find("spin"), call(("cap_spin", {})), find("fine"), call(("cap_fine", {})), say("done"))
     with live() as agent:

@@ -70,7 +70,7 @@ class Breakers:
         `person`: whether an owner or a member wrote.
         """
         if standing.unnoticed:
-            return self.ended(standing, standing.reason)
+            return replace(self.ended(standing, standing.reason), told=standing.told)
         said = self.unlocks() if standing.reason else 0.0
         if standing.reason and said > standing.heard:
             standing = self.current(standing).unlocked()
