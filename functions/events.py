@@ -13,7 +13,10 @@ from sigil.errors import UsageError
 
 Kind = Literal["message", "mail", "task", "wakeup", "continue"]
 KINDS = get_args(Kind)
-_CONTROL = re.compile(r"/(?:stop|halt|unlock)(@[A-Za-z0-9_]+)?(\s+here)?|admin:unlock", re.IGNORECASE | re.ASCII)
+_CONTROL = re.compile(
+    r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+here)?|admin:unlock", re.IGNORECASE | re.ASCII | re.DOTALL
+)
+"""Whatever stands after them, what stops and halts does; what unlocks has to be meant."""
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 

@@ -10,6 +10,7 @@ from sigil.settings import Settings as SigilSettings
 from sigil.settings import setting
 
 DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
+_ALERTS = re.compile(r"https?://[^\s/?#]+\S*|sns:arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}", re.ASCII)
 _OWNER = re.compile(r"[a-z]+:\S{1,100}", re.ASCII)
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
@@ -90,7 +91,7 @@ class Settings(SigilSettings):
                 raise UsageError("ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}")
         if self.llm_url and not self.llm_url.startswith(("http://", "https://")):
             raise UsageError("ESETTING", f"UNCAGED_LLM_URL={self.llm_url!r} is no address", suggestion="it begins with http:// or https://")
-        if self.alerts and not self.alerts.startswith(("https://", "http://", "sns:arn:")):
+        if self.alerts and not _ALERTS.fullmatch(self.alerts):
             raise UsageError("ESETTING", f"UNCAGED_ALERTS={self.alerts!r} is nobody", suggestion="https://ADDRESS or sns:ARN")
         for name, seconds in (
             ("UNCAGED_TURN_SECONDS", self.turn_seconds),

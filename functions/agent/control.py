@@ -38,8 +38,9 @@ def act(event: Event, app: App) -> str:
     elif app.rules.role(event) != "owner":
         said = OWNERS_ONLY
     elif word == "/halt":
-        halt(session if rest else "", app, event.sender.id)
-        said = HALTED_HERE if rest else HALTED
+        here = rest == ["here"]
+        halt(session if here else "", app, event.sender.id)
+        said = HALTED_HERE if here else HALTED
     else:
         unlock(session, app, event.sender.id)
         said = UNLOCKED

@@ -91,7 +91,7 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         if reply.finish == "stopped":
             return _ended(opened, course) or (opened, STOPPED)
         said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
-        if not last and verification.wanted(_turn(opened), reply):
+        if _turn(opened).rounds < ROUNDS and verification.wanted(_turn(opened), reply):
             opened = _verify(opened, course, said)
             continue
         if last or reply.finish == "error" or not reply.calls:

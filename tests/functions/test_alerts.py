@@ -14,8 +14,10 @@ import pytest
 from functions import worker
 from functions.agent.session import Opened
 from functions.queues.base import Delivery
+from functions.settings import Settings
 from functions.wiring import House
 from sigil import aws
+from sigil.errors import UsageError
 from sigil.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
@@ -248,3 +250,11 @@ def test_a_topic_that_is_not_there_is_in_nobodys_way(
             write(home, text)
 
     assert [record.facts["event"] for record in caplog.records if record.message == "alert"] == ["EMERGENCY_HALT"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "value", ["https://", "https://?x", "pager", "sns:arn:aws", "sns:arn:aws:sns:eu-west-1:12:x", "ftp://alerts.example"]
+)
+def test_an_address_that_is_none_is_refused_at_the_start(value: str) -> None:
+    with pytest.raises(UsageError, match="UNCAGED_ALERTS"):
+        Settings(alerts=value)

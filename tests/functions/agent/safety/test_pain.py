@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from functions.agent.context import RUNTIME, VERIFY
-from functions.agent.control import unlock
+from functions.agent.control import HALTED, unlock
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
 from functions.agent.safety.standing import FRUSTRATION, NOT_A_GUESTS, REASONS
@@ -383,3 +383,16 @@ def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(home: House, model
 
     assert tell(home, "hello") == ["one"]
     assert tell(home, "hello", session="telegram:8") == ["two"]
+
+
+@pytest.mark.parametrize("text", ["/halt now", "/halt everything!", "/halt\nplease", "/HALT@bot here and there"])
+def test_a_halt_with_more_words_halts_everything(home: House, model: ScriptedModel, text: str) -> None:
+    assert tell(home, text, sender="telegram:1") == [HALTED]
+    assert tell(home, "hello", session="telegram:8") == [REASONS["halted"].text]
+    assert not model.bodies
+
+
+def test_the_last_of_six_rounds_is_not_verified(home: House, model: ScriptedModel) -> None:
+    model.then(*map(going, range(4)), failing(), say("All done."), say("never asked"))
+    assert tell(home, "go") == ["All done."]
+    assert len(model.bodies) == 6
