@@ -40,6 +40,56 @@ def usage(agent: str, period: str, session: str) -> Key:
     return Key(f"usage#{escape(agent)}", f"{period}#{session}")
 
 
+def person(agent: str, who: str) -> Key:
+    """Somebody whom an owner of an agent let in, by their id."""
+    return Key(f"person#{escape(agent)}", escape(who))
+
+
+def pairing(agent: str) -> Key:
+    """Who was told a code, and which."""
+    return Key("pairing", escape(agent))
+
+
+def first_owner(agent: str) -> Key:
+    """The code that makes somebody an agent's first owner."""
+    return Key("first-owner", escape(agent))
+
+
+def allowance(agent: str, day: str, who: str) -> Key:
+    """What somebody used in a day."""
+    return Key(f"allowance#{escape(agent)}", f"{day}#{escape(who)}")
+
+
+def doc(scope: str, name: str) -> Key:
+    """A document as it stands, of an agent (an `escape`d name) or of a session (S)."""
+    return Key(f"doc#{scope}", name)
+
+
+def doc_version(scope: str, name: str, version: int) -> Key:
+    """What a document was."""
+    return Key(f"doc-version#{scope}", f"{name}#{version:08d}")
+
+
+def entry(session: str, sequence: int) -> Key:
+    """An entry of a session's HISTORY, by the first message that it tells of."""
+    return Key(f"history#{session}", f"{sequence:012d}")
+
+
+def thing(scope: str, id: str) -> Key:
+    """Something that is remembered, of an agent (an `escape`d name) or of a session (S)."""
+    return Key(f"thing#{scope}", id)
+
+
+def things(scope: str) -> Key:
+    """How much is remembered there."""
+    return Key("things", scope)
+
+
+def thing_index(scope: str, bucket: int) -> Key:
+    """Which things some of their terms stand in."""
+    return Key(f"thing-index#{scope}", f"{bucket:03d}")
+
+
 def alerted(agent: str, period: str) -> Key:
     """That whoever watches an agent knows that a period's budget is used up."""
     return Key("alerted", f"{escape(agent)}#{period}")

@@ -1,0 +1,172 @@
+"""Documents: what an agent, or one chat with it, keeps in words. Versioned, written by compare-and-set, read anew every turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import orjson
+
+from functions.agent.cleaning import clean, unseen
+from sigil.errors import BackendError, Conflict, UsageError, one_line
+from sigil.kv import ABSENT, KV, keys
+
+CAPS: Final = {
+    "role": 8_000,
+    "self": 8_000,
+    "agents": 8_000,
+    "soul": 8_000,
+    "user": 8_000,
+    "tools": 8_000,
+    "memory": 12_000,
+}
+"""The documents, in the order of the prompt, and how many characters each may have."""
+OF_CHATS: Final = ("user", "memory")
+"""Those that a chat has of its own, beside the agent's."""
+FIRST_SOUL: Final = """\
+# Soul
+
+## Personality
+Helpful, calm and to the point.
+
+## Values
+Accuracy before speed. The user's privacy. Saying plainly what is not known.
+
+## Communication Style
+Brief and concrete, in the user's language."""
+"""What `soul` is until somebody writes it."""
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """One version of a document. `scope` is the agent's escaped name or a session's S; `at` seconds since 1970; `by` and `why`: who wrote
+    it and for what; version 0 was never written."""
+
+    scope: str
+    name: str
+    version: int = 0
+    text: str = ""
+    at: float = 0.0
+    by: str = ""
+    why: str = ""
+
+
+class Documents:
+    """The documents of one agent and of its chats. `now`: seconds since 1970."""
+
+    def __init__(self, kv: KV, agent: str, now: Callable[[], float]) -> None:
+        self._kv = kv
+        self._now = now
+        self.agent = keys.escape(agent)
+
+    def read(self, scope: str, name: str) -> Doc:
+        """The document as it stands; `UsageError` when there is none of this name."""
+        return self._head(scope, checked_name(name))[0]
+
+    def of(self, session: str) -> tuple[Doc, ...]:
+        """What stands in the prompt of a session (S of the keys): the agent's documents, then the chat's own, without empty ones."""
+        agent, chat = self._all(self.agent), self._all(session)
+        soul = agent.get("soul") or Doc(self.agent, "soul", text=FIRST_SOUL)
+        found = [soul if name == "soul" else agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
+        return tuple(doc for doc in found if doc and doc.text)
+
+    def write(self, scope: str, name: str, text: str, *, by: str, why: str = "", expect: int | None = None) -> Doc:
+        """Write the next version. `expect`: the version that it was made from; `Conflict` when somebody wrote since.
+
+        The text has to be clean and within its cap: `UsageError` else.
+        """
+        before, version = self._before(scope, self._checked_name(scope, name))
+        if expect is not None and expect != before.version:
+            raise Conflict(f"{name} was changed meanwhile: it is at version {before.version}")
+        if before.version and before.text == checked(name, text):
+            return before
+        after = Doc(scope, name, before.version + 1, checked(name, text), self._now(), one_line(by, 80), one_line(why, 200))
+        if before.version:
+            self._kv.put(keys.doc_version(scope, name, before.version), _encoded(before))
+        self._kv.put(keys.doc(scope, name), _encoded(after), expect=version or ABSENT)
+        return after
+
+    def roll_back(self, scope: str, name: str, version: int, by: str) -> Doc:
+        """Write an earlier version's text again, as a new version."""
+        return self.write(scope, name, self.version(scope, name, version).text, by=by, why=f"rolled back to version {version}")
+
+    def version(self, scope: str, name: str, version: int) -> Doc:
+        """One version; `UsageError` when there was none of this number."""
+        head = self.read(scope, name)
+        if version == head.version and version:
+            return head
+        item = self._kv.get(keys.doc_version(scope, name, version)) if 0 < version < head.version else None
+        if item is None:
+            known = f"1 to {head.version}" if head.version else "none"
+            raise UsageError("ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}")
+        return _decoded(scope, name, item.value)
+
+    def versions(self, scope: str, name: str) -> Iterator[Doc]:
+        """All versions, the newest first."""
+        head = self.read(scope, name)
+        if head.version:
+            yield head
+        for number in range(head.version - 1, 0, -1):
+            if item := self._kv.get(keys.doc_version(scope, name, number)):
+                yield _decoded(scope, name, item.value)
+
+    def _head(self, scope: str, name: str) -> tuple[Doc, str]:
+        item = self._kv.get(keys.doc(scope, name))
+        return (_decoded(scope, name, item.value), item.version) if item else (Doc(scope, name), "")
+
+    def _checked_name(self, scope: str, name: str) -> str:
+        if scope != self.agent and checked_name(name) not in OF_CHATS:
+            raise UsageError("EINVAL", f"{name} is no document of a chat's own", suggestion=f"those are {' and '.join(OF_CHATS)}")
+        return checked_name(name)
+
+    def _before(self, scope: str, name: str) -> tuple[Doc, str]:
+        """What a write goes over; of a damaged document only how often it was written."""
+        try:
+            return self._head(scope, name)
+        except BackendError:
+            item = self._kv.get(keys.doc(scope, name))
+            row = keys.doc_version(scope, name, 0)
+            written, after = 0, ""
+            while page := self._kv.scan(row.partition, f"{name}#", after, PAGE):
+                written, after = int(page[-1][0].rpartition("#")[2]), page[-1][0]
+            return Doc(scope, name, written + 1, by="damaged"), item.version if item else ""
+
+    def _all(self, scope: str) -> dict[str, Doc]:
+        rows = self._kv.scan(keys.doc(scope, "").partition, "", limit=PAGE)
+        return {sort: _decoded(scope, sort, item.value) for sort, item in rows}
+
+
+def checked_name(name: str) -> str:
+    """`name` when it is a document's; else `UsageError` with those that are."""
+    if name not in CAPS:
+        raise UsageError("ENOENT", f"there is no document {one_line(name, 40)!r}", suggestion=f"the documents: {', '.join(CAPS)}")
+    return name
+
+
+def checked(name: str, text: str) -> str:
+    """`text` when it may be this document; else `UsageError` says what is wrong with it."""
+    place = unseen(text)
+    if place is not None:
+        line = text.count("\n", 0, place) + 1
+        raise UsageError("EINVAL", f"{name} holds a character that nobody sees (line {line})", suggestion="take control characters out")
+    text = clean(text).strip()
+    if len(text) > CAPS[name]:
+        raise UsageError("ETOOBIG", f"{name} has {len(text):,} characters", suggestion=f"at most {CAPS[name]:,}")
+    return text
+
+
+def _encoded(doc: Doc) -> bytes:
+    return orjson.dumps({field: value for field, value in asdict(doc).items() if field not in ("scope", "name")})
+
+
+def _decoded(scope: str, name: str, data: bytes) -> Doc:
+    try:
+        fields = orjson.loads(data)
+        doc = Doc(scope, name, int(fields["version"]), fields["text"], float(fields["at"]), fields["by"], fields["why"])
+        if not all(isinstance(text, str) for text in (doc.text, doc.by, doc.why)):
+            raise TypeError
+    except (ValueError, TypeError, KeyError):
+        raise BackendError("EDAMAGED", f"the document {name} is damaged", suggestion="write it again: `uncaged agent doc`") from None
+    return doc
