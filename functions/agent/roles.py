@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from functions.events import Event
 
@@ -13,19 +14,39 @@ Access = Literal["open", "members", "owners"]
 Deploy = Literal["members", "owners", "none"]
 KEEPERS = frozenset({"terminal:local", "http:admin"})
 """Senders that only the machine's own user and the bearer of the admin token can be."""
+PERSON: Final = re.compile(r"[a-z]+:[!-~]{1,100}")
+"""A person's id on a platform."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What somebody may use in a day: turns, and tokens of the model. 0 is no limit."""
+
+    turns: int = 0
+    tokens: int = 0
+
+
+NO_LIMIT: Final = Allowance()
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Who may talk and in whose chats the agent may deploy."""
+    """Who may talk and how much, and in whose chats the agent may deploy."""
 
     owners: Collection[str] = ()
     access: Access = "members"
     deploy: Deploy = "members"
+    member: Allowance = NO_LIMIT
+    guest: Allowance = NO_LIMIT
 
-    def role(self, event: Event) -> Role:
-        """The sender's role."""
-        return "owner" if event.sender.id in KEEPERS or event.sender.id in self.owners else "guest"
+    def named(self, event: Event) -> Role | None:
+        """The sender's role as far as the settings know it; None when somebody may have let them in since."""
+        who = event.sender.id
+        if who in KEEPERS:
+            return "owner"
+        if not PERSON.fullmatch(who) or who.partition(":")[0] != event.platform:
+            return "guest"  # an id speaks for its own platform alone
+        return "owner" if who in self.owners else None
 
     def may_talk(self, role: Role) -> bool:
         """Whether this role's messages reach the model."""
@@ -34,3 +55,7 @@ class Rules:
     def may_deploy(self, role: Role) -> bool:
         """Whether the agent may create capabilities in a chat with this role."""
         return {"members": role != "guest", "owners": role == "owner", "none": False}[self.deploy]
+
+    def allowance(self, role: Role) -> Allowance:
+        """What somebody with this role may use in a day."""
+        return {"owner": NO_LIMIT, "member": self.member, "guest": self.guest}[role]

@@ -1,0 +1,95 @@
+"""`uncaged channel pair`: who may talk, from the machine that the store is on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from functions.channels.base import Channel
+from functions.cli.opening import BY, Json, opened
+from functions.wiring import Closes, open_channels
+from sigil.cli.moments import moment
+from sigil.cli.printing import Printer
+from sigil.errors import SigilError, UsageError
+
+if TYPE_CHECKING:
+    from functions.agent.app import App
+    from functions.agent.session import Outgoing
+    from functions.settings import Settings
+
+Code = Annotated[str, typer.Argument(help="The code that somebody was told, and gave you.", show_default=False)]
+
+
+def pair(
+    code: Code = "",
+    *,
+    listed: Annotated[bool, typer.Option("--list", help="Show who waits and who was let in.")] = False,
+    remove: Annotated[str, typer.Option(help="Take somebody out again, by their id.")] = "",
+    json: Json = False,
+) -> None:
+    """Let somebody talk to the agent: whoever writes to it without being let in is told a code.
+
+    Example: uncaged channel pair 4F7K-9QXZ
+    """
+    if sum(map(bool, (code, listed, remove))) != 1:
+        raise UsageError("EUSAGE", "one of CODE, --list and --remove ID is needed", suggestion="uncaged channel pair --list")
+    with opened() as (app, settings):
+        if listed:
+            _list(app, Printer(json=json))
+        elif remove:
+            _say({"removed": app.people.remove(remove).id}, f"{remove} is a guest again", json)
+        else:
+            _let_in(code, app, settings, json)
+
+
+def tell(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
+    """Send a reply to the chat that it names; whether it left."""
+    channel = channels.get(reply.session.partition(":")[0])
+    if channel is None:
+        return False
+    try:
+        channel.send(reply.session, reply.text, sent=lambda _: None)
+    except SigilError:
+        return False
+    return True
+
+
+def _let_in(code: str, app: App, settings: Settings, json: bool) -> None:
+    from functions.agent.pair import note
+
+    event = f"terminal:{uuid.uuid4().hex}"
+    found = app.pairing.accept(code, BY, event)
+    channels = open_channels(settings)
+    told = tell(channels, note(found, event, app.clock.now()))
+    for channel in channels.values():
+        if isinstance(channel, Closes):
+            channel.close()
+    name = f" ({found.name})" if found.name else ""
+    heard = "and was told so" if told else "and could not be told so from here"
+    _say({"paired": found.id, "name": found.name, "told": told}, f"{found.id}{name} may talk to it now, {heard}", json)
+
+
+def _list(app: App, printer: Printer) -> None:
+    waiting, people, owners, now = app.pairing.waiting(), app.people.all(), sorted(app.rules.owners), app.clock.now()
+    if printer.json:
+        waits = [{"id": one.id, "name": one.name, "session": one.session, "at": one.at, "left": round(one.left(now))} for one in waiting]
+        printer.document({"waiting": waits, "people": [asdict(person) for person in people], "owners": owners})
+        return
+    rows = [(owner, "owner", "", "", "UNCAGED_OWNERS") for owner in owners]
+    rows += [(person.id, person.role, person.name, moment(person.at), person.by) for person in people]
+    rows += [(one.id, "waits", one.name, moment(one.at), f"for {one.left(now) / 60:.0f} more minutes") for one in waiting]
+    if rows:
+        printer.table(("id", "role", "name", "since", "by"), rows)
+    else:
+        printer.note("nobody waits, and nobody was let in")
+
+
+def _say(facts: dict[str, Any], text: str, json: bool) -> None:
+    if json:
+        Printer(json=True).document(facts)
+    else:
+        Printer().line(text)

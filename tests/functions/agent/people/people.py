@@ -1,0 +1,56 @@
+"""A house whose clock a test sets, and strangers at its door."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from functions.agent import turn
+from functions.clock import Clock
+from functions.events import Event, Sender
+from functions.wiring import House
+from sigil.errors import BackendError
+from tests.functions.agent.talk import event, told
+
+OWNER = "telegram:1"
+CODE = re.compile(r"`/pair ([0-9A-Z]{4}-[0-9A-Z]{4})`")
+
+
+@dataclass
+class Wall:
+    """A clock on the wall."""
+
+    now: float = field(default_factory=time.time)
+
+    def on(self, home: House) -> House:
+        return replace(home, app=replace(home.app, clock=Clock(now=lambda: self.now)))
+
+
+def say(home: House, who: str, text: str, name: str = "Ada", **fields: Any) -> list[str]:
+    """What the agent sends to anybody after `who` wrote `text` in a chat of their own: the chat and the text of each reply."""
+    happened = replace(event(text, **{"session": who, "sender": who, **fields}), sender=Sender(fields.get("sender", who), name))
+    return [f"{reply.session} {reply.text}" for reply in told(home, happened).document.outbox]
+
+
+def crash_at(place: str, home: House, happened: Event, patch: pytest.MonkeyPatch) -> None:
+    """The event, taken by a worker that the store fails at a `place` in the turn."""
+
+    def crash(*given: Any, **more: Any) -> Any:
+        raise BackendError("ECRASH", "the store went away")
+
+    with patch.context() as patched:
+        patched.setattr(turn, place, crash)
+        with pytest.raises(BackendError):
+            turn.handle(happened, home.app)
+
+
+def code_of(home: House, who: str = "telegram:66", **fields: Any) -> str:
+    """The code that a stranger is told."""
+    (said,) = say(home, who, "hi", **fields)
+    found = CODE.search(said)
+    assert found, said
+    return found[1]

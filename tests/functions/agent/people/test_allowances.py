@@ -1,0 +1,172 @@
+"""What a person may use in a day, from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions.agent.command import Asked, Effect
+from functions.agent.messages import Usage
+from functions.agent.people.allowances import DAY_SECONDS
+from functions.agent.roles import Rules
+from functions.settings import Settings
+from functions.wiring import House
+from sigil.errors import UsageError
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel
+from tests.fakes.model import say as model_says
+from tests.functions.agent.people.people import OWNER, Wall, crash_at
+from tests.functions.agent.people.people import say as said
+from tests.functions.agent.talk import event, told
+
+Open = Callable[..., House]
+GUEST = "telegram:66"
+NOON = 1_800_000_000.0 // DAY_SECONDS * DAY_SECONDS + DAY_SECONDS / 2
+
+
+@pytest.fixture
+def wall() -> Wall:
+    return Wall(NOON)
+
+
+@pytest.fixture
+def opened(house: Open, model: ScriptedModel, wall: Wall) -> Open:
+    def made(**settings: Any) -> House:
+        return wall.on(house(**{"llm_url": model.url, "access": "open", "owners": (OWNER,), "guest_turns": 3, **settings}))
+
+    return made
+
+
+def test_a_guest_has_so_many_turns_a_day_is_told_once_and_begins_anew_at_midnight(opened: Open, model: ScriptedModel, wall: Wall) -> None:
+    home = opened()
+    assert [said(home, GUEST, "hi") for _ in range(3)] == [[f"{GUEST} done"]] * 3
+    assert said(home, GUEST, "hi") == [f"{GUEST} You have used your 3 turns of today. It begins anew at 00:00 UTC, in 12 h 0 min."]
+    assert [said(home, GUEST, "hi"), said(home, GUEST, "hi", session="telegram:-5", private=False)] == [[], []]
+    assert len(model.bodies) == 3
+    assert said(home, "telegram:67", "hi") == ["telegram:67 done"]
+    assert "/new" in said(home, GUEST, "/help")[0]
+    wall.now += DAY_SECONDS / 2
+    assert said(home, GUEST, "hi") == [f"{GUEST} done"]
+
+
+def test_turns_in_all_chats_count_together_and_owners_have_no_limit(opened: Open) -> None:
+    home = opened()
+    answers = [said(home, GUEST, "hi", session=f"telegram:-{number}", private=False) for number in range(1, 5)]
+    assert ["done" in lines[0] for lines in answers] == [True] * 3 + [False]
+    assert [said(home, OWNER, "hi") for _ in range(5)] == [[f"{OWNER} done"]] * 5
+
+
+def test_tokens_count_when_a_turn_ends(opened: Open, model: ScriptedModel) -> None:
+    home = opened(guest_turns=0, guest_tokens=100)
+    assert said(home, GUEST, "hi") == [f"{GUEST} done"]
+    assert "your 100 tokens of today" in said(home, GUEST, "hi")[0]
+    assert len(model.bodies) == 1
+
+
+def test_a_guest_who_was_let_in_has_a_members_allowance_and_is_told_of_both(opened: Open) -> None:
+    home = opened(guest_turns=1, member_turns=2)
+    said(home, GUEST, "hi")
+    assert "your 1 turns" in said(home, GUEST, "hi")[0]
+    home.app.people.let_in(GUEST, "member", "Ada", OWNER)
+    assert said(home, GUEST, "hi") == [f"{GUEST} done"]
+    assert "your 2 turns" in said(home, GUEST, "hi")[0]
+    assert said(home, GUEST, "hi") == []
+
+
+def test_whoami_tells_what_is_left(opened: Open) -> None:
+    home = opened(guest_tokens=20_000)
+    said(home, GUEST, "hi")
+    used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total
+    assert said(home, GUEST, "/whoami") == [
+        f"{GUEST} You are `{GUEST}`: guest.\nThis chat is `{GUEST}`.\n"
+        f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens. It begins anew at 00:00 UTC, in 12 h 0 min."
+    ]
+    assert said(home, OWNER, "/whoami") == [f"{OWNER} You are `{OWNER}`: owner.\nThis chat is `{OWNER}`."]
+
+
+def test_turns_that_begin_at_once_are_counted_each(opened: Open) -> None:
+    home = opened(guest_turns=5)
+    with ThreadPoolExecutor(6) as pool:
+        lines = list(pool.map(lambda number: said(home, GUEST, "hi", session=f"telegram:-{number}", private=False), range(1, 13)))
+    assert sum("done" in line[0] for line in lines if line) == 5
+    assert sum("of today" in line[0] for line in lines if line) == 1
+
+
+def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = opened(guest_tokens=20_000)
+    happened = event("hi", session=GUEST, sender=GUEST)
+
+    for place in ("_open", "_close"):
+        crash_at(place, home, happened, monkeypatch)
+    assert told(home, happened).document.outbox
+    used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total
+    assert home.app.allowances.told(GUEST, "guest").startswith(f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens.")
+
+
+def test_a_record_that_cannot_be_read_counts_as_all_used(opened: Open, model: ScriptedModel) -> None:
+    home = opened()
+    home.app.kv.put(keys.allowance("main", "2027-01-15", GUEST), b'{"turns": -1}')
+    assert "3 turns of today" in said(home, GUEST, "hi")[0]
+    assert said(home, GUEST, "hi") == []
+    assert not model.bodies
+
+
+def test_a_command_that_asks_the_model_is_a_turn(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    from functions.agent import commands
+
+    home = opened(guest_turns=1)
+    asking = replace(commands.COMMANDS["help"], asks=True)
+    monkeypatch.setattr(commands, "COMMANDS", {**commands.COMMANDS, "help": asking})
+    assert "/new" in said(home, GUEST, "/help")[0]
+    assert "your 1 turns" in said(home, GUEST, "/help")[0]
+    assert said(home, GUEST, "/help") == []
+
+
+def test_what_a_command_costs_is_counted_with_it(opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    from functions.agent import commands
+
+    home = opened(guest_turns=0, guest_tokens=10)
+    costly = replace(commands.COMMANDS["help"], asks=True, run=_costly)
+    monkeypatch.setattr(commands, "COMMANDS", {**commands.COMMANDS, "help": costly})
+    assert said(home, GUEST, "/help") == [f"{GUEST} done"]
+    assert "your 10 tokens" in said(home, GUEST, "hi")[0]
+
+
+def _costly(asked: Asked) -> Effect:
+    return Effect("done", replace(asked.document, usage=asked.document.usage + Usage(prompt=8, completion=2)))
+
+
+def test_a_turn_counts_on_the_day_on_which_it_began(opened: Open, wall: Wall, model: ScriptedModel) -> None:
+    home = opened(guest_turns=0, guest_tokens=100)
+
+    def over_midnight(body: dict[str, Any]) -> dict[str, Any]:
+        wall.now += DAY_SECONDS / 2
+        return model_says("late")
+
+    model.then(over_midnight)
+    assert said(home, GUEST, "hi") == [f"{GUEST} late"]
+    assert said(home, GUEST, "hi") == [f"{GUEST} done"]
+
+
+def test_without_limits_nothing_is_kept(opened: Open) -> None:
+    home = opened(guest_turns=0, guest_tokens=0)
+    said(home, GUEST, "hi")
+    assert home.app.kv.scan(keys.allowance("main", "", "").partition) == []
+    assert said(home, GUEST, "/whoami")[0].endswith(f"This chat is `{GUEST}`.")
+
+
+def test_the_defaults_and_what_is_no_number() -> None:
+    settings = Settings()
+    assert (settings.member_turns, settings.member_tokens, settings.guest_turns, settings.guest_tokens) == (200, 0, 20, 20_000)
+    with pytest.raises(UsageError, match="UNCAGED_GUEST_TURNS"):
+        Settings(guest_turns=-1)
+    assert Rules().allowance("owner") == Rules().allowance("guest")
+
+
+def test_the_offline_models_tokens_cost_nobody_anything(house: Open) -> None:
+    rules = house(access="open").app.rules
+    assert (rules.guest.turns, rules.guest.tokens) == (20, 0)

@@ -1,0 +1,142 @@
+"""The first owner from outside: whoever sends the code that the server printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from functions.agent.pair import LAST, NOW_OWNER
+from functions.agent.people import claim
+from functions.agent.people.roster import People
+from functions.agent.turn import handle
+from functions.wiring import House
+from sigil.errors import BackendError
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel
+from tests.functions.agent.people.people import Wall, code_of, crash_at, say
+from tests.functions.agent.talk import event, told
+
+Open = Callable[..., House]
+FIRST = "telegram:5"
+WRONG = "0000-0000-0000"
+
+
+@pytest.fixture
+def home(house: Open, model: ScriptedModel) -> House:
+    return house(llm_url=model.url)
+
+
+def test_whoever_sends_it_is_the_owner_and_nobody_after_them(home: House, model: ScriptedModel) -> None:
+    given = home.app.claim.offer()
+    assert len(given.replace("-", "")) * 5 >= 60
+
+    assert say(home, FIRST, f"/pair {given.lower()}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, "/whoami")[0].startswith(f"{FIRST} You are `{FIRST}`: owner.")
+    assert say(home, FIRST, "hi") == [f"{FIRST} done"]
+    assert NOW_OWNER not in say(home, "telegram:6", f"/pair {given}")[0]
+    assert home.app.claim.offer() == ""
+    assert "may talk to me now" in say(home, FIRST, f"/pair {code_of(home)}")[-1]
+
+
+def test_it_has_five_tries_however_many_come_at_once(home: House) -> None:
+    given = home.app.claim.offer()
+    people = [f"telegram:{number}" for number in range(100, 124)]
+    with ThreadPoolExecutor(8) as pool:
+        said = [line.partition(" ")[2] for lines in pool.map(lambda who: say(home, who, f"/pair {WRONG}"), people) for line in lines]
+
+    assert [sum(f"{left} of its tries are left" in line for line in said) for left in range(1, 5)] == [1, 1, 1, 1]
+    assert said.count(LAST) == 1
+    assert sum("I only talk to people" in line for line in said) == 19
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
+    assert say(home, FIRST, f"/pair {home.app.claim.offer()}") == [f"{FIRST} {NOW_OWNER}"]
+
+
+def test_of_many_who_send_it_at_once_one_is_the_owner(home: House) -> None:
+    given = home.app.claim.offer()
+    people = [f"telegram:{number}" for number in range(100, 112)]
+    with ThreadPoolExecutor(6) as pool:
+        said = [line for lines in pool.map(lambda who: say(home, who, f"/pair {given}"), people) for line in lines]
+
+    assert sum(NOW_OWNER in line for line in said) == 1
+    assert [person.role for person in home.app.people.all()] == ["owner"]
+
+
+def test_it_holds_for_ten_minutes_and_a_new_one_ends_it(house: Open, model: ScriptedModel) -> None:
+    wall = Wall()
+    home = wall.on(house(llm_url=model.url))
+    first, second = home.app.claim.offer(), home.app.claim.offer()
+
+    assert "is not the code. 4 of" in say(home, FIRST, f"/pair {first}")[0]
+    wall.now += claim.SECONDS + 1
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {second}")[0]
+
+
+@pytest.mark.parametrize("access", ["members", "open", "owners"])
+def test_an_owner_whose_answer_a_crash_lost_gets_it_and_stays_the_owner(
+    house: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, access: str
+) -> None:
+    home = house(llm_url=model.url, access=access)
+    sending = event(f"/pair {home.app.claim.offer()}", session=FIRST, sender=FIRST)
+    for place in ("let_in", ""):
+        if place:
+            monkeypatch.setattr(People, place, _away)
+            with pytest.raises(BackendError):
+                handle(sending, home.app)
+            monkeypatch.undo()
+        else:
+            crash_at("_close", home, sending, monkeypatch)
+    assert [reply.text for reply in told(home, sending).document.outbox] == [NOW_OWNER]
+    home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
+    assert [(person.id, person.role) for person in home.app.people.all()] == [(FIRST, "owner")]
+    assert "That is no code" in say(home, FIRST, "/pair 0000-0000-0000")[0]
+
+
+def _away(*given: Any) -> None:
+    raise BackendError("ECRASH", "the store went away")
+
+
+def test_in_a_group_it_is_not_even_tried(home: House) -> None:
+    given = home.app.claim.offer()
+    assert say(home, FIRST, f"/pair {given}", session="telegram:-100", private=False) == []
+    assert home.app.people.all() == []
+    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+
+
+def test_with_an_owner_in_the_settings_there_is_none(house: Open, model: ScriptedModel) -> None:
+    given = house(llm_url=model.url).app.claim.offer()
+    home = house(llm_url=model.url, owners=("telegram:1",))
+
+    assert home.app.claim.offer() == ""
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
+
+
+def test_a_member_and_a_guest_may_send_it_too(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, access="open")
+    home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
+    given = home.app.claim.offer()
+
+    assert "is not the code. 4 of" in say(home, "telegram:6", f"/pair {WRONG}")[0]
+    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+
+
+def test_a_code_of_eight_is_no_try_of_it(home: House) -> None:
+    given = home.app.claim.offer()
+    for number in range(6):
+        say(home, f"telegram:{number + 1}", "/pair ABCD-EFGH")
+    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"digest":"","at":0,"left":"5"}'])
+def test_a_damaged_one_opens_nothing(home: House, damaged: bytes) -> None:
+    home.app.kv.put(keys.first_owner("main"), damaged)
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {WRONG}")[0]
+
+
+def test_only_a_digest_of_it_is_kept(home: House) -> None:
+    given = home.app.claim.offer()
+    item = home.app.kv.get(keys.first_owner("main"))
+    assert item is not None
+    assert given.replace("-", "").encode() not in item.value

@@ -1,0 +1,272 @@
+"""Pairing from outside: a stranger writes and is told a code, an owner sends it, and the stranger is a member."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions.agent.pair import LET_IN, PRIVATELY, WAITS
+from functions.agent.people import code, pairing
+from functions.events import Sender
+from functions.wiring import House
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel
+from tests.functions.agent.people.people import CODE, OWNER, Wall, code_of, crash_at, say
+from tests.functions.agent.talk import event, told
+
+Open = Callable[..., House]
+STRANGER = "telegram:66"
+
+
+@pytest.fixture
+def wall() -> Wall:
+    return Wall()
+
+
+@pytest.fixture
+def home(house: Open, model: ScriptedModel, wall: Wall) -> House:
+    return wall.on(house(llm_url=model.url, owners=(OWNER,)))
+
+
+def test_a_stranger_is_told_a_code_and_with_it_an_owner_lets_them_in(home: House, model: ScriptedModel) -> None:
+    (offer,) = say(home, STRANGER, "hi")
+    found = CODE.search(offer)
+    assert found
+    assert "10 minutes" in offer
+    assert f"`{STRANGER}`" in offer
+    assert not model.bodies
+
+    assert say(home, OWNER, f"/pair {found[1]}") == [
+        f"{STRANGER} {LET_IN}",
+        f"{OWNER} `{STRANGER}` (`Ada`) may talk to me now.",
+    ]
+    assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
+    assert len(model.bodies) == 1
+    assert "You are `telegram:66`: member, let in on " in say(home, STRANGER, "/whoami")[0]
+
+
+@pytest.mark.parametrize("written", ["{}", " {} ", "{}\n"])
+@pytest.mark.parametrize(
+    "form", [str, str.lower, lambda text: text.replace("-", ""), lambda text: text.replace("1", "I").replace("0", "o")]
+)
+def test_a_code_is_known_however_it_is_typed(home: House, written: str, form: Callable[[str], str]) -> None:
+    told_code = code_of(home)
+    assert "may talk to me now" in say(home, OWNER, f"/PAIR@some_bot {written.format(form(told_code))}")[-1]
+
+
+def test_an_owner_may_accept_in_any_chat_of_theirs(home: House) -> None:
+    given = code_of(home)
+    said = say(home, OWNER, f"/pair {given}", session="telegram:-100", private=False)
+    assert [line.partition(" ")[0] for line in said] == [STRANGER, "telegram:-100"]
+
+
+def test_a_flood_is_answered_once_until_the_code_is_over(home: House, wall: Wall) -> None:
+    first = code_of(home)
+    assert [say(home, STRANGER, text) for text in ("hello?", "/pair", f"/pair {first}", "/whoami", "/stop")] == [[]] * 5
+    wall.now += pairing.SECONDS + 1
+    assert code_of(home) != first
+    assert say(home, STRANGER, "hello?") == []
+
+
+def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(home: House, wall: Wall) -> None:
+    given = code_of(home)
+    say(home, OWNER, f"/pair {given}")
+    assert "That code was used: it let telegram:66 in; " in say(home, OWNER, f"/pair {given}")[0]
+    old = code_of(home, "telegram:67")
+    wall.now += pairing.SECONDS + 1
+    assert "That code is over: it held for 10 minutes; " in say(home, OWNER, f"/pair {old}")[0]
+    assert "No such code is open; " in say(home, OWNER, "/pair 0000-0000")[0]
+    for odd in ("hello", "UUUU-UUUU", "ABCD-EFG", "ＡＢＣＤ-ＥＦＧＨ", "x" * 5_000, "A" * 12):
+        assert "That is no code; a code has 8 letters and digits" in say(home, OWNER, f"/pair {odd}")[0]
+    assert home.app.people.find("telegram:67") is None
+
+
+def test_a_clock_that_was_set_back_keeps_no_code_open(home: House, wall: Wall) -> None:
+    given = code_of(home)
+    wall.now -= pairing.SECONDS + 1
+    assert "That code is over" in say(home, OWNER, f"/pair {given}")[0]
+
+
+def test_only_owners_let_people_in(home: House, model: ScriptedModel) -> None:
+    say(home, OWNER, f"/pair {code_of(home)}")
+    other = code_of(home, "telegram:67")
+
+    assert say(home, STRANGER, f"/pair {other}") == [f"{STRANGER} Only my owner can do that."]
+    assert say(home, STRANGER, "/pair") == [f"{STRANGER} Only my owner can do that."]
+    assert say(home, STRANGER, "/pair remove telegram:66") == [f"{STRANGER} Only my owner can do that."]
+    assert say(home, "telegram:67", f"/pair {other}") == []
+    assert say(home, "telegram:67", "hi") == []
+    assert not model.bodies
+
+
+def test_in_a_group_strangers_meet_silence(home: House, model: ScriptedModel) -> None:
+    assert [say(home, STRANGER, text, session="telegram:-100", private=False) for text in ("hi", "/pair", "/help")] == [[]] * 3
+    assert not home.app.pairing.waiting()
+    say(home, OWNER, f"/pair {code_of(home)}")
+    assert say(home, STRANGER, "hi", session="telegram:-100", private=False) == ["telegram:-100 done"]
+
+
+@pytest.mark.parametrize(
+    "who", ["slack:1", "telegram:66\nx", "telegram:", "TELEGRAM:1", "66", "telegram:" + "9" * 101, "http:admin2", "telegram:\u0661"]
+)
+def test_an_id_that_is_none_of_its_platform_is_nobody(house: Open, model: ScriptedModel, who: str) -> None:
+    home = house(llm_url=model.url, owners=("slack:1", "http:admin2"))
+    assert say(home, STRANGER, "hi", sender=who) == []
+    assert say(home, STRANGER, "/pair 0000-0000", sender=who) == []
+    assert not home.app.pairing.waiting()
+    assert not model.bodies
+
+
+def test_removing_takes_effect_at_the_next_message(home: House, model: ScriptedModel) -> None:
+    given = code_of(home)
+    say(home, OWNER, f"/pair {given}")
+    say(home, STRANGER, "hi")
+
+    assert say(home, OWNER, f"/pair remove {STRANGER}") == [f"{OWNER} `{STRANGER}` (`Ada`) is a guest again."]
+    assert code_of(home) != given
+    assert len(model.bodies) == 1
+    assert "was not let in" in say(home, OWNER, f"/pair remove {STRANGER}")[0]
+    assert "UNCAGED_OWNERS" in say(home, OWNER, f"/pair remove {OWNER}")[0]
+    assert "nobody's id" in say(home, OWNER, "/pair remove everybody")[0]
+    assert say(home, OWNER, "hi") == [f"{OWNER} done"]
+
+
+def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: House) -> None:
+    assert say(home, OWNER, "/pair")[0].startswith(f"{OWNER} Owners by the settings: `{OWNER}`\n")
+    say(home, OWNER, f"/pair {code_of(home, 'telegram:67')}")
+    given = code_of(home)
+
+    shown = say(home, OWNER, "/pair")[0]
+    assert "Waiting:\n- `telegram:66` (`Ada`), 10 minutes left\n" in shown
+    assert re.search(r"Let in:\n- `telegram:67` \(`Ada`\), member since \d{4}-\d\d-\d\d, by `telegram:1`\n", shown)
+    assert given not in shown
+    assert say(home, OWNER, "/pair", session="telegram:-100", private=False) == [f"telegram:-100 {PRIVATELY}"]
+
+
+def test_a_name_says_nothing_that_it_should_not(home: House) -> None:
+    evil = "Mum\n- `telegram:1` (owner)\u202e\x1b[31m [x](http://x)" + "y" * 500
+    given = code_of(home, name=evil)
+
+    for shown in (say(home, OWNER, "/pair")[0], say(home, OWNER, f"/pair {given}")[-1], say(home, OWNER, "/pair")[0]):
+        assert "(`Mum - 'telegram:1' (owner) [x](http://x)" in shown
+        assert not {"\u202e", "\x1b"} & set(shown)
+        assert "y" * 60 not in shown
+
+
+def test_a_code_lets_one_in_however_many_send_it_at_once(house: Open, model: ScriptedModel) -> None:
+    owners = tuple(f"telegram:{number}" for number in range(1, 9))
+    home = house(llm_url=model.url, owners=owners)
+    given = code_of(home)
+    with ThreadPoolExecutor(8) as pool:
+        said = [line for lines in pool.map(lambda owner: say(home, owner, f"/pair {given}"), owners) for line in lines]
+
+    assert sum("may talk to me now" in line for line in said) == 1
+    assert sum("That code was used" in line for line in said) == 7
+    assert said.count(f"{STRANGER} {LET_IN}") == 1
+
+
+def test_so_many_codes_are_open_and_no_more_and_who_waits_keeps_theirs(house: Open, wall: Wall) -> None:
+    home = wall.on(house(owners=(OWNER,)))
+    first = code_of(home)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda number: say(home, f"telegram:{number}", "hi"), range(1_000, 1_120)))
+
+    assert sum(map(bool, answers)) == pairing.OPEN_MOST - 1
+    assert len(home.app.pairing.waiting()) == pairing.OPEN_MOST
+    assert "may talk to me now" in say(home, OWNER, f"/pair {first}")[-1]
+    assert code_of(home, "telegram:2000")
+    wall.now += pairing.SECONDS + 1
+    assert code_of(home, "telegram:2001")
+
+
+def test_a_chat_has_three_open_codes_at_most(home: House) -> None:
+    said = [say(home, STRANGER, "hi", sender=f"telegram:{number}") for number in range(70, 75)]
+    assert [bool(lines) for lines in said] == [True] * 3 + [False] * 2
+
+
+def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(home: House) -> None:
+    happened = replace(event("hi", session=STRANGER, sender=STRANGER), sender=Sender(STRANGER, "Ada"))
+    (offer,) = told(home, happened).document.outbox
+    assert not told(home, happened).document.outbox
+    found = CODE.search(offer.text)
+    assert found
+    accepting = event(f"/pair {found[1]}", session=OWNER, sender=OWNER)
+    assert len(told(home, accepting).document.outbox) == 2
+    assert not told(home, accepting).document.outbox
+    say(home, OWNER, f"/pair remove {STRANGER}")
+    assert not told(home, accepting).document.outbox
+    assert home.app.people.find(STRANGER) is None
+
+
+def test_a_crash_before_the_answer_was_kept_repeats_it(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    hello = event("hi", session=STRANGER, sender=STRANGER)
+    crash_at("_close", home, hello, monkeypatch)
+    (offer,) = told(home, hello).document.outbox
+    found = CODE.search(offer.text)
+    assert found
+    accepting = event(f"/pair {found[1]}", session=OWNER, sender=OWNER)
+    crash_at("_close", home, accepting, monkeypatch)
+
+    assert [reply.session for reply in told(home, accepting).document.outbox] == [STRANGER, OWNER]
+    assert home.app.people.role(hello) == "member"
+
+
+def test_where_owners_alone_may_talk_there_are_no_codes(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, owners=(OWNER,), access="owners")
+    assert [say(home, STRANGER, "hi"), say(home, STRANGER, "hi")] == [
+        [f"{STRANGER} I only talk to my owner. Your id here is `{STRANGER}`."],
+        [],
+    ]
+    home.app.people.let_in("telegram:67", "member", "Bob", OWNER)
+    assert say(home, "telegram:67", "hi")[0].startswith("telegram:67 I only talk to my owner.")
+    assert not model.bodies
+
+
+def test_where_everybody_may_talk_a_guest_asks_for_a_code(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, owners=(OWNER,), access="open")
+    assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
+    (offer,) = say(home, STRANGER, "/pair")
+    assert say(home, STRANGER, "/pair") == [f"{STRANGER} {WAITS.format(minutes=10)}"]
+    assert say(home, STRANGER, "/pair", session="telegram:-100", private=False) == ["telegram:-100 Only my owner can do that."]
+    found = CODE.search(offer)
+    assert found
+    say(home, OWNER, f"/pair {found[1]}")
+    assert "member" in say(home, STRANGER, "/whoami")[0]
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"id":1}', b'{"id":"telegram:66","role":"king","name":"","at":1,"by":""}'])
+def test_a_record_that_cannot_be_read_lets_nobody_in(home: House, model: ScriptedModel, damaged: bytes) -> None:
+    home.app.kv.put(keys.person("main", STRANGER), damaged)
+    home.app.kv.put(keys.pairing("main"), damaged)
+    given = code_of(home)
+    say(home, OWNER, f"/pair {given}")
+    assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
+
+
+def test_the_store_is_asked_once_about_whoever_writes(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    say(home, OWNER, f"/pair {code_of(home)}")
+    asked: list[str] = []
+    get = type(home.app.kv).get
+
+    def counted(kv: Any, key: Any) -> Any:
+        asked.append(key.partition)
+        return get(kv, key)
+
+    monkeypatch.setattr(type(home.app.kv), "get", counted)
+    say(home, STRANGER, "hi")
+    assert asked.count(keys.person("main", "").partition) == 1
+    asked.clear()
+    say(home, OWNER, "hi")
+    assert keys.person("main", "").partition not in asked
+
+
+def test_codes_have_forty_bits_and_no_two_letters_that_look_alike() -> None:
+    assert len(set(code.ALPHABET)) == 32
+    assert not set("OILU") & set(code.ALPHABET)
+    assert code.read("4f7k 9qxz", 8) == code.read("4F7K-9QXZ", 8) == "4F7K9QXZ"
+    assert len({code.made(8) for _ in range(500)}) == 500

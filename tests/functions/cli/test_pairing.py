@@ -1,0 +1,190 @@
+"""`uncaged channel pair`, and the first owner's code of `uncaged serve`: real processes, a real terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from functions.agent.pair import LET_IN, NOW_OWNER
+from functions.wiring import House
+from tests.fakes.bot_api import BotApi
+from tests.functions.agent.people.people import code_of, say
+from tests.functions.test_server import SECRET, update
+
+COMMAND = [sys.executable, "-m", "functions.cli"]
+STRANGER = "telegram:66"
+Open = Callable[..., House]
+
+
+@pytest.fixture
+def bot() -> Iterator[BotApi]:
+    with BotApi() as api:
+        yield api
+
+
+@pytest.fixture
+def environment(tmp_path: Path, bot: BotApi) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    telegram = {"TELEGRAM_TOKEN": bot.token, "TELEGRAM_SECRET": SECRET, "TELEGRAM_API": bot.url}
+    mine = {"UNCAGED_DATA": str(tmp_path), "UNCAGED_LIBRARY": "none", "SIGIL_RUNNERS": "1", "PYTHONPATH": os.getcwd(), "NO_COLOR": "1"}
+    return {**kept, **mine, **telegram}
+
+
+def uncaged(environment: dict[str, str], *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    given = {**environment, **more}
+    return subprocess.run(
+        [*COMMAND, *arguments], env=given, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False
+    )
+
+
+def test_at_the_machine_somebody_is_let_in_and_told(house: Open, environment: dict[str, str], bot: BotApi) -> None:
+    home = house()
+    done = uncaged(environment, "channel", "pair", code_of(home))
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "telegram:66 (Ada) may talk to it now, and was told so\n"
+    assert [(message["chat_id"], message["text"]) for message in bot.messages] == [(66, LET_IN)]
+    assert "offline" in say(home, STRANGER, "hi")[0]
+
+
+def test_without_the_platforms_settings_they_are_let_in_all_the_same(house: Open, environment: dict[str, str]) -> None:
+    done = uncaged(environment, "channel", "pair", code_of(house()), "--json", TELEGRAM_TOKEN="", TELEGRAM_SECRET="", TELEGRAM_API="")
+    assert json.loads(done.stdout) == {"paired": STRANGER, "name": "Ada", "told": False}
+
+
+def test_who_waits_and_who_is_in_is_listed_and_one_is_taken_out(house: Open, environment: dict[str, str]) -> None:
+    home = house()
+    assert "nobody waits" in uncaged(environment, "channel", "pair", "--list").stderr
+    uncaged(environment, "channel", "pair", code_of(home, "telegram:67"))
+    code = code_of(home, name="Mum\x1b[2J\u202e")
+
+    listed = uncaged(environment, "channel", "pair", "--list", UNCAGED_OWNERS="telegram:1")
+    known = json.loads(uncaged(environment, "channel", "pair", "--list", "--json", UNCAGED_OWNERS="telegram:1").stdout)
+    assert not {"\x1b", "\u202e"} & set(listed.stdout)
+    assert all(who in listed.stdout for who in ("telegram:1 ", "telegram:66", "telegram:67", "terminal:local"))
+    assert code not in listed.stdout + str(known)
+    assert [row["id"] for row in known["waiting"]] == [STRANGER]
+    assert 590 < known["waiting"][0]["left"] <= 600
+    assert [(row["id"], row["role"], row["by"]) for row in known["people"]] == [("telegram:67", "member", "terminal:local")]
+    assert known["owners"] == ["telegram:1"]
+
+    assert json.loads(uncaged(environment, "channel", "pair", "--remove", "telegram:67", "--json").stdout) == {"removed": "telegram:67"}
+    assert "I only talk to people" in say(home, "telegram:67", "hi")[0]
+
+
+def test_what_is_wrong_is_said_with_a_code_of_its_own(house: Open, environment: dict[str, str]) -> None:
+    used = code_of(house())
+    uncaged(environment, "channel", "pair", used)
+    for words, number, said in (
+        (["0000-0000"], 3, "no such code is open"),
+        (["hello"], 2, "that is no code"),
+        ([used], 6, "that code was used: it let telegram:66 in"),
+        (["--remove", "telegram:9"], 3, "was not let in"),
+        (["--remove", "nobody"], 2, "nobody's id"),
+        ([], 2, "one of CODE, --list and --remove ID is needed"),
+        ([used, "--list"], 2, "one of CODE"),
+    ):
+        done = uncaged(environment, "channel", "pair", *words)
+        assert (done.returncode, done.stdout) == (number, ""), words
+        assert said in done.stderr
+        assert "\nhelp: " in done.stderr
+
+
+def test_in_the_terminals_own_chat_the_stranger_is_told_in_theirs(house: Open, environment: dict[str, str], bot: BotApi) -> None:
+    home = house()
+    done = uncaged(environment, "chat", "--quiet", f"/pair {code_of(home)}")
+    assert done.stdout == "`telegram:66` (`Ada`) may talk to me now.\n"
+    assert [message["chat_id"] for message in bot.messages] == [66]
+
+
+class Terminal:
+    """A terminal with `uncaged serve` in it."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [*COMMAND, "serve", "--port", "0"], env=environment, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+        os.close(slave)
+        self.shown = ""
+
+    def wait_for(self, pattern: str, seconds: float = 30) -> str:
+        """What was shown until `pattern` was."""
+        end = time.monotonic() + seconds
+        while not re.search(pattern, self.shown):
+            assert time.monotonic() < end, self.shown
+            if select.select([self.master], [], [], 0.2)[0]:
+                self.shown += os.read(self.master, 4096).decode("utf-8", "replace")
+        return self.shown
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+        with suppress(OSError):  # the terminal is gone: all of it was read
+            while more := os.read(self.master, 4096):
+                self.shown += more.decode("utf-8", "replace")
+        os.close(self.master)
+
+
+def test_the_first_owner_pairs_with_what_the_terminal_shows(
+    environment: dict[str, str], tmp_path: Path, compiled: Path, bot: BotApi
+) -> None:
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    compiled.mkdir(exist_ok=True)
+    screen = Terminal(environment)
+    try:
+        shown = screen.wait_for(r"owner +nobody yet.*\n")
+        code = re.search(r"`/pair ([0-9A-Z]{4}(?:-[0-9A-Z]{4}){2})`", shown)
+        address = re.search(r"listens on (\S+)\r?\n", shown)
+        assert code
+        assert address
+        post(address[1], update(1, f"/pair {code[1]}", sender=5))
+        with bot.changed:
+            assert bot.changed.wait_for(lambda: len(bot.messages) >= 1, 20)
+        assert screen.wait_for('"step":"done"').count(code[1]) == 1
+    finally:
+        screen.end()
+    assert (bot.messages[0]["chat_id"], bot.messages[0]["text"]) == (5, NOW_OWNER.replace("`", ""))
+
+    again = Terminal(environment)
+    try:
+        again.wait_for(r"token +\S+\r?\n")
+    finally:
+        again.end()
+    assert "owner  " not in again.shown
+    assert "telegram:5" in uncaged(environment, "channel", "pair", "--list").stdout
+
+
+def test_without_a_terminal_no_code_is_printed(environment: dict[str, str], tmp_path: Path, compiled: Path) -> None:
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    compiled.mkdir(exist_ok=True)
+    process = subprocess.Popen([*COMMAND, "serve", "--port", "0"], env=environment, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = ""
+    while "owner  " not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    process.send_signal(signal.SIGTERM)
+    said += process.communicate(timeout=30)[1]
+    assert "/pair" not in said
+    assert "UNCAGED_OWNERS" in said
+
+
+def post(address: str, body: dict[str, Any]) -> None:
+    headers = {"x-telegram-bot-api-secret-token": SECRET}
+    assert httpx.post(f"{address}/webhook/telegram", json=body, headers=headers, timeout=20).status_code == 200

@@ -1,0 +1,82 @@
+"""Pairing through the webhook, as people on a platform meet it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from functions.agent.pair import LET_IN
+from functions.wiring import House
+from sigil.kv import keys
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.people.people import CODE
+from tests.functions.serving import Served, serving
+from tests.functions.test_server import SECRET, knock, update
+
+ADA, EVE = 42, 66
+
+
+@pytest.fixture
+def bot() -> Iterator[BotApi]:
+    with BotApi() as api:
+        yield api
+
+
+@pytest.fixture
+def platform(bot: BotApi) -> dict[str, Any]:
+    return {"telegram_token": bot.token, "telegram_secret": SECRET, "telegram_api": bot.url, "owners": (f"telegram:{ADA}",)}
+
+
+def sent(bot: BotApi, count: int) -> list[tuple[int, str]]:
+    """The first `count` messages that left, as (chat, text)."""
+    with bot.changed:
+        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, 20), bot.messages
+        return [(message["chat_id"], message["text"]) for message in bot.messages]
+
+
+def offer(server: Served, bot: BotApi, number: int, before: int) -> str:
+    """The code that a stranger is told."""
+    knock(server, update(number, "hi", sender=EVE))
+    chat, text = sent(bot, before + 1)[before]
+    found = CODE.search(text.replace("/pair ", "`/pair ").replace(",", "`,"))
+    assert found, text
+    assert chat == EVE
+    return found[1]
+
+
+def test_a_stranger_is_let_in_over_the_webhook(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    model.then(say("hello Eve"))
+    with serving(house(llm_url=model.url, **platform)) as server:
+        code = offer(server, bot, 1, 0)
+        for number in range(2, 6):
+            knock(server, update(number, "hello?", sender=EVE))
+        knock(server, update(6, f"/pair {code}", sender=ADA))
+        assert sent(bot, 3)[1] == (EVE, LET_IN)
+        assert sent(bot, 3)[2][0] == ADA
+        knock(server, update(7, "hi", sender=EVE))
+        assert sent(bot, 4)[3] == (EVE, "hello Eve")
+        knock(server, update(8, f"/pair remove telegram:{EVE}", sender=ADA))
+        sent(bot, 5)
+        assert offer(server, bot, 9, 5) != code
+    assert len(bot.messages) == 6
+    assert len(model.bodies) == 1
+
+
+def test_an_owner_over_http_lets_somebody_in_and_both_are_told(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    with serving(house(llm_url=model.url, **platform)) as server:
+        code = offer(server, bot, 1, 0)
+        answer = server.post("/chat", json={"text": f"/pair {code}"}).json()
+        assert answer["reply"] == "`telegram:66` (`Ada`) may talk to me now."
+        assert sent(bot, 2)[1] == (EVE, LET_IN)
+
+
+def test_a_server_that_no_terminal_started_has_no_code_for_an_owner(house: Callable[..., House], platform: dict[str, Any]) -> None:
+    with serving(house(**{**platform, "owners": ()})) as server:
+        assert server.house.app.kv.get(keys.first_owner("main")) is None
