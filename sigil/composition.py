@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sigil.errors import Refused
+from sigil.langs import HOST
 from sigil.permissions import calls
 from sigil.services.part import Facilities, Part
 from sigil.services.rules import call_rule
@@ -26,11 +27,19 @@ def demand(part: Part, facilities: Facilities, *, later: bool = False) -> None:
     _walk(part, (part,), {part.identity}, facilities)
 
 
+def inside(name: str, source: str) -> Refused:
+    """For who wants to run what only an agent can."""
+    hint = "ask the agent for it in a chat"
+    return Refused("EPERM", f"{name} runs inside an agent alone, for the chat that calls it", source=source, suggestion=hint)
+
+
 def _walk(part: Part, path: tuple[Part, ...], seen: set[tuple[str, str]], facilities: Facilities) -> None:
     for text in calls(part.manifest):
         callee = facilities.find(call_rule(text), part.namespace, path[0])
         if callee is None:
             continue
+        if callee.manifest.lang == HOST:
+            raise inside(callee.name, path[-1].name)
         if callee.identity == path[0].identity:
             message = circle([*(each.name for each in path), callee.name])
             raise Refused("ECYCLE", message, source=path[0].name, suggestion="let one of them work without the other")

@@ -17,6 +17,7 @@ from sigil.errors import Conflict, Refused, SigilError
 from sigil.facilities import Standing
 from sigil.heads import Step
 from sigil.kv import KV
+from sigil.langs import HOST
 from sigil.manifest import Manifest
 from sigil.package import Package
 from sigil.protocol import Caller
@@ -78,6 +79,9 @@ class Deployer:
     def _demand(self, package: Package, caller: Caller) -> None:
         name = package.manifest.name
         permissions.demand(package.manifest)
+        if package.manifest.lang == HOST and caller.author != "library":
+            message = "what runs inside an agent is a part of the program, and nobody deploys it"
+            raise Refused("EPERM", message, source=name, suggestion="write it in a language that the sandbox runs, such as js")
         if package.manifest.permissions.mcp and caller.token:
             message = "what starts a program of this machine is added on this machine alone"
             raise Refused("EPERM", message, source=name, suggestion="run `sigil mcp add -- COMMAND` there, or give the server's address")

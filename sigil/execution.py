@@ -10,9 +10,10 @@ from typing import Protocol
 
 from sigil import schema, strict
 from sigil.blame import Link, Listening, Passed, on_behalf_of
-from sigil.composition import circle
+from sigil.composition import circle, inside
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.grants import home_of, way
+from sigil.langs import HOST
 from sigil.manifest import Manifest
 from sigil.permissions import CALL, HTTP, MCP, SECRET, asked, calls, offered
 from sigil.protocol import Caller, Json
@@ -93,6 +94,8 @@ class Execution:
 
     def _run(self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits) -> Outcome:
         link = path[-1]
+        if link.part.manifest.lang == HOST:
+            raise inside(link.part.name, link.part.name)
         begun = self._books.begin(link.part, link.caller)
         try:
             outcome = self._outcome(arguments, tree, path, limits)

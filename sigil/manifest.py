@@ -9,9 +9,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 
 from sigil import schema
 from sigil.errors import UsageError, one_line
-from sigil.langs import Lang
+from sigil.langs import HOST, Lang
 from sigil.legible import legible
-from sigil.protocol import is_name
+from sigil.protocol import Kind, is_name
 from sigil.strict import canonical
 
 STORED = "stored"
@@ -153,7 +153,12 @@ class Manifest(_Part):
     @property
     def pure(self) -> bool:
         """Whether a call whose answer was lost may simply run again."""
-        return self.idempotent or (self.permissions.none and not self.requires)
+        return self.idempotent or (self.kind != "host" and self.permissions.none and not self.requires)
+
+    @property
+    def kind(self) -> Kind:
+        """What stands behind it."""
+        return "host" if self.lang == HOST else "mcp" if self.lang == "mcp" else "wasm"
 
     @property
     def seconds_to_live(self) -> int | None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from sigil import toml
 from sigil.errors import UsageError, one_line
-from sigil.langs import BINARY, SOURCES
+from sigil.langs import BINARY, HOST, SOURCES
 from sigil.manifest import Limits, Manifest, Permissions, Test
 from sigil.protocol import Json
 from sigil.strict import canonical, depth
@@ -55,7 +55,7 @@ def read_folder(folder: Path) -> Package:
     manifest, source = parse_toml(text, place=str(path))
     if not (folder / source).resolve().is_relative_to(folder.resolve()):
         raise wrong(str(path), text, ("build", "source"), "it leaves the folder", "put the source into the folder")
-    return Package(manifest, _read_source(folder / source, manifest.lang))
+    return Package(manifest, b"" if manifest.lang == HOST else _read_source(folder / source, manifest.lang))
 
 
 def _read_source(path: Path, lang: str) -> bytes:

@@ -21,6 +21,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,7}", re.ASCII)
 TOOL_PREFIX, TOOL_LIMIT = "cap_", 64
+Kind = Literal["wasm", "host", "mcp"]
+"""What stands behind a capability: a module in the sandbox, a function of the agent's own, a tool of a remote MCP server."""
 
 
 def is_name(text: str) -> bool:
@@ -114,7 +116,10 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A capability as a caller may use it: what becomes a tool. `pure`: it may run twice (no permission, or idempotent)."""
+    """A capability as a caller may use it: what becomes a tool. `pure`: it may run twice (no permission, or idempotent).
+
+    One of kind `host` is run by the agent that was offered it, and by no registry.
+    """
 
     name: str
     version: int
@@ -122,6 +127,7 @@ class Offer:
     description: str
     schema: Mapping[str, Json]
     pure: bool = False
+    kind: Kind = "wasm"
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

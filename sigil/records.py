@@ -48,7 +48,7 @@ class Record:
         for example in manifest.examples[:3]:
             more = f" Example: {example}." if len(description) + len(example) < OFFERED_CHARACTERS - 12 else ""
             description += more
-        return Offer(self.name, self.version, self.digest, description, manifest.input, manifest.pure)
+        return Offer(self.name, self.version, self.digest, description, manifest.input, manifest.pure, manifest.kind)
 
 
 @dataclass(frozen=True, slots=True)

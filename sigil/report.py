@@ -26,6 +26,7 @@ def row(record: Record) -> dict[str, Json]:
         "version": record.version,
         "digest": record.digest,
         "description": manifest.description,
+        "kind": manifest.kind,
         "namespace": record.namespace,
         "lifetime": manifest.lifetime,
         "tags": list(manifest.tags),
@@ -39,7 +40,6 @@ def detail(record: Record) -> dict[str, Json]:
     """What an inspection shows beside the row."""
     manifest = record.manifest.model_dump(mode="json")
     return {
-        "kind": "mcp" if record.manifest.lang == "mcp" else "wasm",
         "schema": manifest["input"],
         "pure": record.manifest.pure,
         "pending": list(waiting(record.manifest)),

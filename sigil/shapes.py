@@ -20,6 +20,7 @@ Lifetime = Literal["persistent", "normal", "ephemeral"]
 State = Literal["ok", "degraded", "inactive", "yanked"]
 Next = Annotated[str, Field(description="where the next page begins: its `after`. Missing on the last page.")]
 Kind = Literal["admin", "deploy", "invoke"]
+Behind = Annotated[Literal["wasm", "host", "mcp"], Field(description="what runs; `host` runs inside an agent alone")]
 
 
 class Media(NamedTuple):
@@ -54,6 +55,7 @@ class Offer(TypedDict):
     description: str
     schema: dict[str, Any]
     pure: bool
+    kind: Behind
 
 
 class Tests(TypedDict):
@@ -122,6 +124,7 @@ class Plain(TypedDict):
     version: Number
     digest: Digest
     description: str
+    kind: Behind
     namespace: str
     lifetime: Lifetime
     tags: list[str]
@@ -159,7 +162,6 @@ class Interface(Plain):
 class Detail(Interface, Uses):
     """Everything about a capability. `source` is null for a module, `wasm` the digest of what runs."""
 
-    kind: Literal["wasm", "mcp"]
     active: bool
     pending: list[str]
     lang: str

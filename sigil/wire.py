@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.langs import BINARY
 from sigil.package import Package
-from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Hit, Json, Offer, Ran, Ref, Registry, is_full_name, is_name
+from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Hit, Json, Kind, Offer, Ran, Ref, Registry, is_full_name, is_name
 from sigil.strict import loads
 
 NAMESPACE, SESSION, AUTHOR, OWNER = "X-Sigil-Namespace", "X-Sigil-Session", "X-Sigil-Author", "X-Sigil-Owner"
@@ -61,6 +61,7 @@ def offer_row(offer: Offer) -> dict[str, Json]:
         "description": offer.description,
         "schema": offer.schema,
         "pure": offer.pure,
+        "kind": offer.kind,
     }
 
 
@@ -79,8 +80,8 @@ def glimpse_row(glimpse: Glimpse) -> dict[str, Json]:
 
 
 _INTERFACE = (
-    *("capability", "tool", "version", "digest", "description", "namespace", "lifetime", "tags", "author", "at", "expires_at", "state"),
-    *("schema", "pure", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits"),
+    *("capability", "tool", "version", "digest", "description", "kind", "namespace", "lifetime", "tags", "author", "at", "expires_at"),
+    *("state", "schema", "pure", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits"),
 )
 
 
@@ -128,6 +129,7 @@ class _Offer(_Row):
     description: str
     parameters: dict[str, Any] = Field(alias="schema")
     pure: bool
+    kind: Kind = "wasm"
 
 
 class _Hit(_Offer):
@@ -265,4 +267,4 @@ def _offer(row: _Offer) -> Offer:
         Ref.parse(f"{row.capability}@{row.digest}")
     except UsageError:
         raise strange() from None
-    return Offer(row.capability, row.version, row.digest, one_line(row.description, DESCRIPTION_LIMIT), row.parameters, row.pure)
+    return Offer(row.capability, row.version, row.digest, one_line(row.description, DESCRIPTION_LIMIT), row.parameters, row.pure, row.kind)

@@ -1,6 +1,7 @@
 """`scripts/bench`: runs the benchmarks of this folder, one table each.
 
-A benchmark is a file with `run(data: Path | None) -> Iterable[Row]`; `data` is a folder of evaluation sets, for those that want one."""
+A benchmark is a file with `run(data: Path | None) -> Iterable[Row]`; `data` is a file or a folder of
+evaluation sets, for those that want one."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from importlib import import_module
 from pathlib import Path
 
 from scripts.benchmarks.rows import HEAD, Row
+from sigil.errors import UsageError
 
-HELPERS = ("rows", "elsewhere", "__main__")
+HELPERS = ("rows", "elsewhere", "evidence", "talks", "year", "__main__")
 ON_DEMAND = ("peers",)
 """Run only when they are named: they fetch what they compare with."""
 
@@ -40,10 +42,15 @@ def main() -> int:
     """1 when a target is missed."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure, each number beside the floor of the same run.")
     parser.add_argument("name", nargs="?", choices=[*names(), "all"], default="all", help="which benchmark (default: all of them)")
-    parser.add_argument("path", nargs="?", type=Path, help="a folder of evaluation sets, for the quality of search")
+    parser.add_argument("path", nargs="?", type=Path, help="evaluation sets: a folder for search, a file for memory")
+    parser.add_argument("--data", type=Path, metavar="PATH", help="another way to give path")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
     given = parser.parse_args()
-    results = {name: _shown(name, given.path, not given.json) for name in (usual() if given.name == "all" else [given.name])}
+    path = given.data or given.path
+    try:
+        results = {name: _shown(name, path, not given.json) for name in (usual() if given.name == "all" else [given.name])}
+    except UsageError as problem:
+        parser.error(". ".join(filter(None, (problem.message, problem.suggestion))))
     if given.json:
         json.dump(
             {name: [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows] for name, rows in results.items()}, sys.stdout

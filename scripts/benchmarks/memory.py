@@ -1,4 +1,4 @@
-"""How much memory an idle `uncaged serve` holds, beside the bare web framework."""
+"""How much memory an idle `uncaged serve` holds, beside the bare web framework; and what an agent's own memory costs after a year."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import httpx
 
+from functions.settings import Settings
+from functions.wiring import open_house
+from scripts.benchmarks import evidence, year
 from scripts.benchmarks.rows import Row
 
 _BARE: Final = "import fastapi, uvicorn; fastapi.FastAPI(); print('ready', flush=True); input()"
@@ -21,11 +26,31 @@ _LISTENS: Final = re.compile(r"listens on (http://\S+)")
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """MiB resident: the server's own process after one /health, without its runners, at the first start and at the second."""
+    """MiB resident: the server's own process after one /health, without its runners, at the first start and at the second.
+
+    `data`: conversations for `evidence`."""
+    yield from evidence.run(data) if data else ()
     floor = _bare()
     with tempfile.TemporaryDirectory() as folder:
         yield Row("uncaged serve, first start (fills the registry)", _served(folder), "MiB", 120.0, floor=floor)
         yield Row("uncaged serve, later starts", _served(folder), "MiB", 120.0, floor=floor)
+    yield from _aged()
+
+
+def _aged() -> Iterator[Row]:
+    """The last week of a year of chat, 10,000 messages, and turn by turn beside it the only week of another chat."""
+    model = year.Scripted()
+    with tempfile.TemporaryDirectory() as folder:
+        house = open_house(Settings(data=folder, library="none", runners=1))
+        old = year.talk(house.app, year.MESSAGES // 2, model)
+        deque(islice(old, year.MESSAGES // 2 - year.WEEK), maxlen=0)
+        young = year.talk(house.app, year.WEEK, year.Scripted(), "terminal:week")
+        first, last = map(year.week, zip(*zip(young, old, strict=True), strict=True))
+        house.close()
+    yield Row("prompt, last week of a year beside a first week", last.prompt, "tok", floor=first.prompt, ratio_target=1.3)
+    yield Row("turn, CPU", last.cpu, "ms", floor=first.cpu, ratio_target=1.3)
+    yield Row("session document", last.size / 1024, "KiB", floor=first.size / 1024, ratio_target=1.3)
+    yield Row("a fact of the first day is known", float(year.FIRST in model.system), "", 1.0, at_least=True)
 
 
 def _bare() -> float:

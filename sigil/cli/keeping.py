@@ -57,7 +57,7 @@ def everything(
         shell.printer.document({"items": rows, **({"sandbox": sandbox} if sandbox else {})})
         return
     if rows:
-        fields = ("capability", "version", "namespace", "lifetime", "state", "calls", "description")
+        fields = ("capability", "version", "kind", "namespace", "lifetime", "state", "calls", "description")
         shell.printer.table(fields, [[row.get(field, "") for field in fields] for row in rows])
     else:
         shell.printer.note(f"nothing says {text!r}" if text else "the registry is empty")

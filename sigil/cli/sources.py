@@ -25,10 +25,14 @@ MANIFEST = "sigil.toml"
 def read(folder: Path) -> Package:
     """The package in a folder, its permissions read too; `UsageError` names the line and the field that are wrong."""
     from sigil import permissions
+    from sigil.langs import HOST
     from sigil.package import read_folder
     from sigil.wording import placed as on_its_line
 
     package = read_folder(folder)
+    if package.manifest.lang == HOST:
+        message = "it is a part of the agent: there is nothing to build, to test or to deploy"
+        raise Refused("EPERM", message, source=package.manifest.name, suggestion="ask the agent for it in a chat")
     try:
         permissions.demand(package.manifest)
     except UsageError as problem:

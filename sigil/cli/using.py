@@ -50,8 +50,8 @@ def _find(shell: Shell, text: str, limit: int) -> None:
     if shell.printer.json:
         shell.printer.document({"items": items, "total": found.total})
     elif found.hits:
-        rows = [(hit.offer.name, hit.offer.version, f"{hit.score:.3f}", hit.offer.description) for hit in found.hits]
-        shell.printer.table(("capability", "version", "score", "description"), rows)
+        rows = [(hit.offer.name, hit.offer.version, hit.offer.kind, f"{hit.score:.3f}", hit.offer.description) for hit in found.hits]
+        shell.printer.table(("capability", "version", "kind", "score", "description"), rows)
     else:
         shell.printer.note("nothing found")
 

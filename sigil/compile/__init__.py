@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from sigil.artifacts import name_of
-from sigil.errors import Refused
+from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:  # the sandbox needs a part of this package, and no manifest
     from sigil.package import Package
@@ -74,6 +74,17 @@ def build(package: Package, sandbox: Checker) -> Built:
             from sigil.compile.mcp import module
 
             return _checked(sandbox.assemble(module(package)), sandbox)
+        case "host":
+            return _bare(package)
+
+
+def _bare(package: Package) -> Built:
+    """No module at all: the agent has the function. What it may do is no permission of the sandbox, and no golden test calls it."""
+    manifest = package.manifest
+    if manifest.requires or manifest.tests or not manifest.permissions.none:
+        message = "what runs inside an agent has no requires, no permissions and no golden tests"
+        raise UsageError("EMANIFEST", message, source=manifest.name, suggestion="take them out")
+    return Built("sigil", b"")
 
 
 def _text(package: Package) -> str:

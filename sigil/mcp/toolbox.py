@@ -28,6 +28,8 @@ _RUN_SCHEMA: dict[str, Json] = {
     },
     "required": ["capability"],
 }
+WIDE = 50
+"""What is found before that which runs inside an agent alone is left out."""
 _READS = {"readOnlyHint": True, "openWorldHint": False}
 
 Demand = Callable[[str], None]
@@ -70,6 +72,8 @@ class Toolbox:
         """Page capabilities in by name; `UsageError` ENOENT when there is none of that name."""
         for name in names:
             row = self.registry.inspect(name, self.caller)
+            if row.get("kind") == "host":
+                raise UsageError("EINVAL", "it runs inside an agent alone", source=name, suggestion="leave it out")
             offer = Offer(row["capability"], row["version"], row["digest"], row["description"], row["schema"], bool(row.get("pure")))
             self._load([offer])
 
@@ -87,10 +91,11 @@ class Toolbox:
 
     def _query(self, arguments: Mapping[str, Json]) -> str:
         text, limit = statics.read_query(arguments)
-        found = self.registry.query(text, self.caller, limit=limit)
-        fallen = self._load(hit.offer for hit in found.hits)
-        rows = [_hit_row(hit) for hit in found.hits]
-        return dumps({"items": rows, "total": found.total, **_fallen(fallen)}).decode()
+        found = self.registry.query(text, self.caller, limit=WIDE)
+        hits = [hit for hit in found.hits if hit.offer.kind != "host"]
+        fallen = self._load(hit.offer for hit in hits[:limit])
+        rows, total = [_hit_row(hit) for hit in hits[:limit]], found.total - len(found.hits) + len(hits)
+        return dumps({"items": rows, "total": total, **_fallen(fallen)}).decode()
 
     def _deploy(self, arguments: Mapping[str, Json], demand: Demand) -> str:
         spec = statics.read_spec(arguments)
@@ -133,10 +138,9 @@ class Toolbox:
 
     def _exists(self, name: str) -> bool:
         try:
-            self.registry.inspect(name, self.caller)
+            return self.registry.inspect(name, self.caller).get("kind") != "host"
         except UsageError:
             return False
-        return True
 
 
 def _hit_row(hit: Hit) -> dict[str, Json]:

@@ -40,10 +40,13 @@ def _extras(manifest: Manifest) -> str:
     return ", ".join(filter(None, (written, asks)))
 
 
+def manifests() -> list[Manifest]:
+    return [read_folder(path.parent).manifest for path in sorted(FOLDER.glob("*/sigil.toml"))]
+
+
 def table() -> str:
     rows = ["| capability | what it does | an example |", "|---|---|---|"]
-    for path in sorted(FOLDER.glob("*/sigil.toml")):
-        manifest = read_folder(path.parent).manifest
+    for manifest in (one for one in manifests() if one.kind != "host"):
         extras = f" ({_extras(manifest)})" if _extras(manifest) else ""
         what = manifest.description.replace("|", "\\|")
         rows.append(f"| [`{manifest.name}`](../capabilities/{manifest.name}) | {what}{extras} | {_example(manifest)} |")
@@ -54,9 +57,18 @@ def test_the_page_has_a_row_for_every_capability() -> None:
     assert table() in PAGE.read_text(encoding="utf-8"), f"put this into docs/library.md:\n\n{table()}\n"
 
 
+def test_the_page_has_a_row_for_each_of_the_agents_own() -> None:
+    rows = [f"| [`{one.name}`](../capabilities/{one.name}) | {one.description} | `" for one in manifests() if one.kind == "host"]
+    assert rows
+    assert not [row for row in rows if row not in PAGE.read_text(encoding="utf-8")]
+
+
 def test_the_page_and_the_readme_count_the_library_right() -> None:
-    count = len(list(FOLDER.glob("*/sigil.toml")))
-    assert f"{count} capabilities" in PAGE.read_text(encoding="utf-8")
+    found = manifests()
+    count, run = len(found), sum(one.kind != "host" for one in found)
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"{count} capabilities: {run} that the sandbox runs" in page
+    assert f"## The {run}\n" in page
     readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
     assert f"library: {count} capabilities" in readme
     assert f"{count} [capabilities](capabilities)" in readme

@@ -77,8 +77,8 @@ def test_a_deploy_that_cannot_be_leaves_nothing(run_sigil: Sigil, words: tuple[s
 
 def test_a_list_and_an_inspection_are_plain_aligned_text(shout: Sigil) -> None:
     head, row = shout("list").out.splitlines()
-    assert head.split() == ["capability", "version", "namespace", "lifetime", "state", "calls", "description"]
-    assert row.split(maxsplit=6) == ["shout", "1", "main", "normal", "ok", "0", "Shout a text."]
+    assert head.split() == ["capability", "version", "kind", "namespace", "lifetime", "state", "calls", "description"]
+    assert row.split(maxsplit=7) == ["shout", "1", "wasm", "main", "normal", "ok", "0", "Shout a text."]
     assert head.index("description") == row.index("Shout")
     shown = shout("inspect", "shout@1").out
     assert "description  Shout a text.\n" in shown

@@ -11,7 +11,7 @@ from tests.sigil.cli.conftest import Sigil
 
 def test_a_query_shows_what_is_relevant_and_nothing_else(shout: Sigil) -> None:
     head, row = shout("query", "shout a text").out.splitlines()
-    assert head.split() == ["capability", "version", "score", "description"]
+    assert head.split() == ["capability", "version", "kind", "score", "description"]
     assert row.startswith("shout ")
     nothing = shout("query", "quantum chromodynamics")
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "nothing found\n")

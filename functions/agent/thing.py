@@ -1,0 +1,138 @@
+"""A thing that is remembered: a value under a key, a fact, or an event, each with where it is from and how sure that is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+import orjson
+
+from functions.agent.cleaning import clean
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.protocol import Json, is_full_name, is_name
+
+Kind = Literal["kv", "fact", "event"]
+FIELDS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "kv": ("key", "value"),
+    "fact": ("subject", "predicate", "object"),
+    "event": ("type", "payload"),
+}
+"""What each kind says; the first tells what it is about, the last is the text itself."""
+WHEN: Final[Mapping[Kind, str]] = {"kv": "updated_at", "fact": "updated_at", "event": "ts"}
+IDENTITY: Final[Mapping[Kind, int]] = {"kv": 1, "fact": 3, "event": 2}
+"""So many of its fields make it the same thing."""
+USER: Final = "user"
+NAME_CHARACTERS, TEXT_CHARACTERS, SOURCE_CHARACTERS = 200, 2_000, 500
+_ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """`texts`: its fields in the order of `FIELDS`. `source`: `user`, a capability's name or a URL; `confidence`: 0 to 1. `at`: when it was
+    written, or when an event happened, in seconds since 1970. `by`: in whose turn, as the runtime knows it. `mark` tells events apart
+    that say the same."""
+
+    kind: Kind
+    texts: tuple[str, ...]
+    source: str
+    confidence: float
+    at: float
+    by: str = ""
+    mark: str = ""
+
+    @property
+    def about(self) -> str:
+        return self.texts[0]
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits: the same for what is the same thing."""
+        return id_of(self.kind, *self.texts[: IDENTITY[self.kind]], self.mark)
+
+    @property
+    def size(self) -> int:
+        """Its characters."""
+        return sum(map(len, self.texts))
+
+    def row(self) -> dict[str, Json]:
+        """As it is stored, and as people and the model see it."""
+        told = dict(zip(FIELDS[self.kind], self.texts, strict=True))
+        return {"kind": self.kind, **told, WHEN[self.kind]: self.at, "source": self.source, "confidence": self.confidence, "by": self.by}
+
+
+def id_of(kind: Kind, *texts: str) -> str:
+    """The id of the thing that these fields name, in whatever letters."""
+    return sha256("\0".join((kind, *map(folded, texts))).encode()).hexdigest()[:16]
+
+
+def is_id(text: str) -> bool:
+    """Whether it can be a thing's id."""
+    return _ID.fullmatch(text) is not None
+
+
+def folded(text: str) -> str:
+    """The text as it is compared: casefolded, with single spaces."""
+    return " ".join(text.casefold().split())
+
+
+def checked(thing: Thing) -> Thing:
+    """The thing, its texts clean; `UsageError` EINVAL when one is empty, too long, or nobody says where it is from."""
+    *names, text = thing.texts
+    fields = FIELDS[thing.kind]
+    said = (*(_name(field, name) for field, name in zip(fields, names, strict=False)), _text(fields[-1], text))
+    by, confidence = one_line(thing.by, NAME_CHARACTERS), round(thing.confidence, 3)
+    return replace(thing, texts=said, source=checked_source(thing.source), confidence=confidence, by=by)
+
+
+def checked_source(source: str) -> str:
+    """`source` when it says where something is from; `UsageError` EINVAL otherwise."""
+    said = one_line(source, SOURCE_CHARACTERS + 1)
+    if said == USER or is_name(said) or is_full_name(said) or (len(said) <= SOURCE_CHARACTERS and _is_address(said)):
+        return said
+    hint = "user for what a person said here, else the name of the capability that it came from, or its URL"
+    raise UsageError("EINVAL", "source has to say where it is from", suggestion=hint)
+
+
+def decoded(id: str, data: bytes) -> Thing:
+    """The thing that is stored; `BackendError` when it is damaged."""
+    try:
+        row = orjson.loads(data)
+        kind: Kind = row["kind"]
+        texts, at = tuple(str(row[field]) for field in FIELDS[kind]), float(row[WHEN[kind]])
+        return Thing(kind, texts, str(row["source"]), float(row["confidence"]), at, str(row["by"]), str(row["mark"]))
+    except (ValueError, TypeError, KeyError):
+        raise BackendError("EDAMAGED", f"the thing {id} is damaged", suggestion="forget it by its id") from None
+
+
+def encoded(thing: Thing) -> bytes:
+    """The thing as it is stored."""
+    return orjson.dumps({**thing.row(), "mark": thing.mark})
+
+
+def _name(field: str, text: str) -> str:
+    said = one_line(text, NAME_CHARACTERS + 1)
+    return _sized(field, said, NAME_CHARACTERS)
+
+
+def _text(field: str, text: str) -> str:
+    return _sized(field, clean(text).strip(), TEXT_CHARACTERS)
+
+
+def _sized(field: str, text: str, most: int) -> str:
+    if not text:
+        raise UsageError("EINVAL", f"{field} is empty", suggestion="say it in words")
+    if len(text) > most:
+        raise UsageError("EINVAL", f"{field} has {len(text):,} characters", suggestion=f"at most {most:,}: keep what matters")
+    return text
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in text
+    except ValueError:
+        return False

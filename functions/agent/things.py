@@ -1,0 +1,200 @@
+"""What is remembered of one chat, or of an agent: things by their id, found again by key, by what they are about, and by their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from heapq import nlargest
+from math import log
+from typing import Final
+
+import orjson
+
+from functions.agent.aids import Terms
+from functions.agent.postings import Postings
+from functions.agent.thing import NAME_CHARACTERS, Kind, Thing, decoded, encoded, folded, id_of
+from sigil.errors import BackendError, Conflict, Refused
+from sigil.kv import ABSENT, KV, Item, keys
+
+THINGS_MOST: Final = 20_000
+CHARACTERS_MOST: Final = 2_000_000
+"""Of one chat, and of an agent's shared things."""
+RECENT: Final = 50
+ENOUGH: Final = 256
+"""So many candidates that rarer words found; commoner ones only order them."""
+READ: Final = 24
+"""Of so many candidates, the best ones, the things themselves are read."""
+CLOSE: Final = 0.25
+"""What fits less than this part of the best one is no answer."""
+RACES: Final = 20
+ABOUT: Final = "@"
+"""How the term begins that leads to what is about something; no word is spelt so."""
+FAINT: Final = 0.3
+"""What a single character counts, where a script writes no spaces: its pairs say more."""
+SURE: Final = 0.4
+"""How much of a score hangs on the confidence."""
+STRONG: Final = 1.5
+"""What a word counts that stands in what a thing is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How much there is, and the ids of what was written last, the newest first."""
+
+    count: int = 0
+    characters: int = 0
+    recent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A thing that was found; `score` in 0…1."""
+
+    thing: Thing
+    score: float
+
+
+class Things:
+    """The things of one scope: a session's S, or an `escape`d agent. `terms`: see `Aids`."""
+
+    def __init__(self, kv: KV, scope: str, terms: Terms) -> None:
+        self._kv = kv
+        self._scope = scope
+        self._terms = terms
+        self._index = Postings(kv, scope)
+
+    def keep(self, thing: Thing) -> bool:
+        """Write it over what was the same thing; whether it is new. `Refused` EQUOTA when there is no room.
+
+        The index is written first: what a crash leaves there leads to nothing.
+        """
+        for _ in range(RACES):
+            item = self._kv.get(keys.thing(self._scope, thing.id))
+            before = _read(thing.id, item)
+            self._demand_room(thing.size - (before.size if before else 0), new=item is None)
+            terms, old = self._all_terms(thing), self._all_terms(before) if before else frozenset[str]()
+            self._index.add(int(thing.id, 16), terms - old)
+            try:
+                self._kv.put(keys.thing(self._scope, thing.id), encoded(thing), expect=item.version if item else ABSENT)
+            except Conflict:
+                continue
+            self._index.drop(int(thing.id, 16), old - terms)
+            self._count(0 if item else 1, thing.size - (before.size if before else 0), thing.id)
+            return item is None
+        raise Conflict("this thing is being written by others")
+
+    def drop(self, id: str) -> Thing | None:
+        """Forget it, its words with it; what it was, None when there was none."""
+        item = self._kv.get(keys.thing(self._scope, id))
+        if item is None:
+            return None
+        thing = _read(id, item)
+        self._kv.delete(keys.thing(self._scope, id), expect=item.version)
+        if thing:
+            self._index.drop(int(id, 16), self._all_terms(thing))
+        self._count(-1, -thing.size if thing else 0, id)
+        return thing or Thing("kv", ("damaged", "damaged"), "", 0.0, 0.0)
+
+    def get(self, id: str) -> Thing | None:
+        """The thing of this id."""
+        return _read(id, self._kv.get(keys.thing(self._scope, id)))
+
+    def under(self, key: str) -> Thing | None:
+        """The value under a key, in whatever letters."""
+        return self.get(id_of("kv", key, ""))
+
+    def about(self, subject: str) -> tuple[str, ...]:
+        """The ids of what is about it, the newest first."""
+        term = _about(subject)
+        return tuple(f"{id:016x}" for id in reversed(self._index.of((term,)).get(term, ())))
+
+    def newest(self, limit: int) -> list[Thing]:
+        """What was written last, the newest first."""
+        return [thing for id in self._tally()[0].recent[:limit] if (thing := self.get(id))]
+
+    def find(self, words: str, limit: int, kind: Kind | None = None, subject: str = "") -> list[Recalled]:
+        """What says these words, the best first; the newest first among equals."""
+        wanted = {term: FAINT if len(term) == 1 and not term.isascii() else 1.0 for term in self._terms(words)}
+        lists = self._index.of(wanted)
+        there = self._tally()[0].count + 1
+        weights = {term: weight * log(1 + there / max(len(lists.get(term, ())), 1)) for term, weight in wanted.items()}
+        within = {int(id, 16) for id in self.about(subject)} if subject else None
+        scores = _scores(lists, weights, within)
+        best = nlargest(READ, scores, key=scores.__getitem__)
+        things = (thing for id in best if (thing := self.get(f"{id:016x}")))
+        found = [Recalled(thing, self._score(thing, weights)) for thing in things if kind in (None, thing.kind)]
+        found.sort(key=lambda each: (-each.score, -each.thing.at))
+        return [each for each in found if each.score and each.score >= found[0].score * CLOSE][:limit]
+
+    def all(self) -> Iterator[Thing]:
+        """Every thing, by its id."""
+        partition, after = keys.thing(self._scope, "").partition, ""
+        while page := self._kv.scan(partition, after=after, limit=500):
+            yield from (thing for id, item in page if (thing := _read(id, item)))
+            after = page[-1][0]
+
+    def _score(self, thing: Thing, weights: Mapping[str, float]) -> float:
+        about, others = self._terms(thing.about), self._words(thing.texts[1:])
+        met = sum(weight * (STRONG if term in about else term in others) for term, weight in weights.items())
+        best = sum(weights.values()) * STRONG or 1.0
+        return round(met / best * (1 - SURE + SURE * thing.confidence), 3)
+
+    def _words(self, texts: Iterable[str]) -> frozenset[str]:
+        return frozenset(term for text in texts for term in self._terms(text))
+
+    def _all_terms(self, thing: Thing) -> frozenset[str]:
+        return self._words(thing.texts) | {_about(thing.about)}
+
+    def _tally(self) -> tuple[Tally, str]:
+        item = self._kv.get(keys.things(self._scope))
+        try:
+            fields = orjson.loads(item.value) if item else {}
+            tally = Tally(**{**fields, "recent": tuple(fields.get("recent", ()))})
+        except (ValueError, TypeError):
+            tally = Tally()  # counted from here on
+        return tally, item.version if item else ""
+
+    def _demand_room(self, more: int, *, new: bool) -> None:
+        tally = self._tally()[0]
+        if (new and tally.count >= THINGS_MOST) or (more > 0 and tally.characters + more > CHARACTERS_MOST):
+            message = f"{tally.count:,} things with {tally.characters:,} characters are remembered here, and there is no room for more"
+            raise Refused("EQUOTA", message, suggestion="forget what is not needed any more")
+
+    def _count(self, things: int, characters: int, id: str) -> None:
+        for _ in range(RACES):
+            tally, version = self._tally()
+            others = tuple(each for each in tally.recent if each != id)
+            recent = others if things < 0 else (id, *others)[:RECENT]
+            after = replace(tally, count=max(tally.count + things, 0), characters=max(tally.characters + characters, 0), recent=recent)
+            try:
+                self._kv.put(keys.things(self._scope), orjson.dumps(asdict(after)), expect=version or ABSENT)
+            except Conflict:
+                continue
+            return
+
+
+def _scores(lists: Mapping[str, tuple[int, ...]], weights: Mapping[str, float], within: set[int] | None) -> dict[int, float]:
+    """Id → what the terms that lead to it count together; the rarest terms first."""
+    scores: dict[int, float] = {}
+    for term in sorted(lists, key=lambda term: len(lists[term])):
+        ids: Iterable[int] = reversed(lists[term])
+        if within is not None:
+            ids = [id for id in ids if id in within]
+        if len(scores) >= ENOUGH:
+            ids = scores.keys() & set(ids)
+        weight = weights[term]
+        for id in ids:
+            scores[id] = scores.get(id, 0.0) + weight
+    return scores
+
+
+def _about(text: str) -> str:
+    return ABOUT + folded(text)[:NAME_CHARACTERS]
+
+
+def _read(id: str, item: Item | None) -> Thing | None:
+    """None of what is not there, or damaged."""
+    try:
+        return decoded(id, item.value) if item else None
+    except BackendError:
+        return None

@@ -1,0 +1,96 @@
+"""How much of what answers a question `search-history` finds, in conversations of LoCoMo's form: recall of the messages that are the
+question's evidence.
+
+Each conversation becomes the chat of a group, message after message: evicted, told to memory (of the offline model), archived, and then
+searched as in a turn of its own, with the question as it stands there."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from functions.agent import context
+from functions.agent.app import App, unwatched
+from functions.agent.aside import Aside
+from functions.agent.cleaning import clean
+from functions.agent.eviction import evict
+from functions.agent.host.place import Place
+from functions.agent.host.search_history import search_history
+from functions.agent.messages import Message
+from functions.agent.session import Document, Opened
+from functions.clock import Clock
+from functions.settings import Settings
+from functions.wiring import open_house
+from scripts.benchmarks.rows import Row
+from scripts.benchmarks.talks import Id, Line, Question, Talk, read
+from sigil.kv import keys
+
+BEST: Final = (5, 10)
+OVERHEAD: Final = 3_000.0
+"""Estimated tokens of a prompt beside its history."""
+QUERY_CHARACTERS: Final = 500
+SESSION: Final = "telegram:evidence"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was found for a question, the best first, in `ms` milliseconds of wall time."""
+
+    question: Question
+    found: Sequence[Id | None]
+    ms: float
+
+    def recall(self, best: int) -> float:
+        """The share of its evidence that is among the first so many."""
+        return len(self.question.evidence.intersection(self.found[:best])) / len(self.question.evidence)
+
+
+def run(data: Path) -> Iterator[Row]:
+    """Recall in all and by category, and milliseconds a question. `data`: a file, or a folder with `locomo*.json` in it."""
+    paths = sorted(data.glob("locomo*.json")) if data.is_dir() else [data]
+    answers = [answer for path in paths for talk in read(path) for answer in answered(talk)]
+    groups = {f"category {number}": [each for each in answers if each.question.category == number] for number in range(1, 6)}
+    for name, group in {**groups, "all": answers}.items():
+        for best in BEST if group else ():
+            yield Row(f"recall@{best}, {name} ({len(group)} questions)", statistics.fmean(each.recall(best) for each in group))
+    if answers:
+        yield Row("search-history, a question, p50", statistics.median(each.ms for each in answers), "ms")
+
+
+def answered(talk: Talk) -> Iterator[Answer]:
+    """Each question that has evidence, asked where the conversation was had."""
+    with tempfile.TemporaryDirectory() as folder, closing(open_house(Settings(data=folder, library="none", runners=1))) as house:
+        opened, ids = had(talk, house.app)
+        last = opened.document
+        for question in talk.questions:
+            if question.evidence:
+                asked = last.add(Message("user", clean(question.text), at=talk.lines[-1].at))
+                opened = house.app.sessions.save(opened, asked)
+                began = time.perf_counter()
+                answer: Any = search_history(Place(house.app, opened.key), {"query": question.text[:QUERY_CHARACTERS], "limit": max(BEST)})
+                spent = time.perf_counter() - began
+                found = [ids[item["message"]] if item["who"] != "history" else None for item in answer["items"]]
+                yield Answer(question, found, spent * 1e3)
+
+
+def had(talk: Talk, app: App) -> tuple[Opened, dict[int, Id]]:
+    """The session of a conversation, and which message of it has which number."""
+    opened, ids = app.sessions.open(keys.session_of(app.name, SESSION)), {}
+    for line in talk.lines:
+        document = _said(opened, line, app)
+        ids[document.next_seq - 1] = line.id
+        opened = app.sessions.save(opened, document)
+    return opened, ids
+
+
+def _said(opened: Opened, line: Line, app: App) -> Document:
+    """The document with one more message, as a turn makes it."""
+    aside = Aside(opened.key, replace(app, clock=Clock(now=lambda: line.at)), opened.document)
+    document = evict(aside, context.room(app.model.window, OVERHEAD, opened.document.ratio), unwatched)
+    return document.add(Message("user", clean(line.text), at=line.at, origin=f"telegram · {line.who}"))

@@ -1,0 +1,185 @@
+"""What is remembered, over every store: found again by its words, kept and forgotten as a whole, a crash in between or not."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from functions.agent.postings import MOST, Postings
+from functions.agent.thing import Kind, Thing, checked
+from functions.agent.things import Things
+from functions.wiring import _aids
+from sigil.errors import Conflict, UsageError
+from sigil.kv import KV, Expect, Key, keys
+from sigil.kv.memory import MemoryKV
+from tests.sigil.stores import Place, place
+
+__all__ = ["place"]
+S = keys.session_of("main", "telegram:7")
+TERMS = _aids().terms
+
+
+def fact(subject: str, predicate: str, object: str, **more: Any) -> Thing:
+    return checked(Thing("fact", (subject, predicate, object), "user", 1.0, **{"at": 0.0, **more}))
+
+
+def value(key: str, text: str, at: float = 0.0) -> Thing:
+    return checked(Thing("kv", (key, text), "user", 1.0, at))
+
+
+def texts(things: Things, words: str, kind: Kind | None = None) -> list[str]:
+    return [found.thing.texts[-1] for found in things.find(words, 10, kind)]
+
+
+def test_things_are_kept_found_replaced_and_forgotten_in_every_store(place: Place) -> None:
+    things, again = Things(place.open(), S, TERMS), Things(place.open(), S, TERMS)
+    assert things.keep(fact("Ada", "is allergic to", "nuts"))
+    assert things.keep(value("tea", "green, without sugar"))
+    assert not things.keep(value("Tea", "black"))
+    assert things.keep(fact("小明", "喜欢", "乌龙茶"))
+
+    assert texts(again, "allergies of Ada") == ["nuts"]
+    assert texts(again, "乌龙茶") == ["乌龙茶"]
+    assert texts(again, "green sugar") == []
+    assert texts(again, "black", "fact") == []
+    assert [thing.texts[-1] for thing in again.newest(9)] == ["乌龙茶", "black", "nuts"]
+    assert again.under("TEA") == value("Tea", "black")
+    assert [again.get(id) for id in again.about("ada")] == [fact("Ada", "is allergic to", "nuts")]
+
+    id = fact("Ada", "is allergic to", "nuts").id
+    assert again.drop(id) is not None
+    assert again.drop(id) is None
+    assert texts(things, "allergies of Ada nuts") == []
+    assert {thing.texts[-1] for thing in things.all()} == {"black", "乌龙茶"}
+    assert Things(place.open(), keys.session_of("main", "telegram:8"), TERMS).newest(9) == []
+
+
+class Falling(MemoryKV):
+    """A store whose process dies before its nth write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 10**9
+
+    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+        self._write()
+        return super().put(key, value, expect=expect, ttl=ttl)
+
+    def delete(self, key: Key, *, expect: Expect = None) -> None:
+        self._write()
+        super().delete(key, expect=expect)
+
+    def _write(self) -> None:
+        if self.left <= 0:
+            raise SystemExit
+        self.left -= 1
+
+
+@pytest.mark.parametrize("write", range(12))
+def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_may_simply_run_again(write: int) -> None:
+    kv = Falling()
+    things = Things(kv, S, TERMS)
+    things.keep(value("drink", "green tea"))
+
+    kv.left = write
+    try:
+        things.keep(value("drink", "black coffee"))
+    except SystemExit:
+        left = things.under("drink")
+        assert left is not None
+        assert texts(things, left.texts[1]) == [left.texts[1]]
+    kv.left = 10**9
+    things.keep(value("drink", "black coffee"))
+
+    assert texts(things, "coffee black") == ["black coffee"]
+    assert texts(things, "green tea") == []
+    kv.left = write
+    with suppress(SystemExit):
+        things.drop(value("drink", "x").id)
+    kv.left = 10**9
+    assert texts(things, "coffee black") == [] or write == 0
+    things.drop(value("drink", "x").id)
+    assert things.under("drink") is None
+
+
+def test_two_workers_that_write_at_once_lose_nothing() -> None:
+    kv, failures = MemoryKV(), []
+
+    def write(name: str) -> None:
+        things = Things(kv, S, TERMS)
+        for number in range(40):
+            try:
+                things.keep(fact(name, "knows", f"the number {number}"))
+            except Conflict as problem:
+                failures.append(problem)
+
+    workers = [threading.Thread(target=write, args=(name,)) for name in ("Ada", "Bob", "Cleo")]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+    things = Things(kv, S, TERMS)
+    assert failures == []
+    assert [len(things.about(name)) for name in ("Ada", "Bob", "Cleo")] == [40, 40, 40]
+    assert len(things.find("Bob knows number 17", 3)) == 3
+    assert things.find("Bob knows number 17", 3)[0].thing.texts == ("Bob", "knows", "the number 17")
+
+
+def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Postings(MemoryKV(), S)
+    for id in range(20):
+        index.add(id, {"tea", f"word{id}"})
+    monkeypatch.setattr("functions.agent.postings.MOST", 5)
+    index.add(20, {"tea"})
+
+    assert MOST > 1_000
+    assert index.of(["tea", "word3", "nothing"]) == {"tea": (16, 17, 18, 19, 20), "word3": (3,)}
+    index.drop(18, {"tea", "word3"})
+    assert index.of(["tea", "word3"]) == {"tea": (16, 17, 19, 20), "word3": (3,)}
+
+
+def test_a_damaged_thing_is_not_recalled_and_can_be_forgotten_or_written_again() -> None:
+    kv = MemoryKV()
+    things, thing = Things(kv, S, TERMS), value("drink", "tea")
+    things.keep(thing)
+    kv.put(keys.thing(S, thing.id), b"{}")
+    kv.put(keys.things(S), b"nonsense")
+
+    assert texts(things, "tea drink") == []
+    assert things.drop(thing.id) is not None
+    things.keep(thing)
+    assert texts(things, "tea drink") == ["tea"]
+
+
+@pytest.mark.parametrize("text", ["", "\u202e\u200b", "x" * 2_001])
+def test_a_text_that_says_nothing_or_too_much_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        value("key", text)
+
+
+def test_texts_are_clean_and_names_are_one_line() -> None:
+    thing = fact("A\nda\u202e", "says\x00", "line one\nline two\x1b[31m")
+
+    assert thing.texts == ("A da", "says", "line one\nline two")
+
+
+def test_the_terms_of_ten_thousand_things_are_in_items_that_any_store_takes() -> None:
+    class Sizes(MemoryKV):
+        largest = 0
+
+        def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+            self.largest = max(self.largest, len(value))
+            return super().put(key, value, expect=expect, ttl=ttl)
+
+    kv: KV = Sizes()
+    index = Postings(kv, S)
+    for id in range(MOST + 500):
+        index.add(id, {"common", "also-common", f"word{id % 700}"})
+
+    assert isinstance(kv, Sizes)
+    assert kv.largest < 100_000
+    assert len(index.of(["common"])["common"]) == MOST
