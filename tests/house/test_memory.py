@@ -1,0 +1,139 @@
+"""The page about memory shows what was really said, kept and read, and holds the numbers that the code has."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from functions.agent import context
+from functions.agent.compaction import MOST
+from functions.agent.consolidation import AIM, ENTRY_CHARACTERS
+from functions.agent.documents import CAPS, OF_CHATS, Doc
+from functions.agent.host.remember import HEARD, SURE
+from functions.agent.host.services import SERVICES
+from functions.agent.memory import ENOUGH, TRIES
+from functions.agent.soul import LEAST
+from functions.agent.things import CHARACTERS_MOST, THINGS_MOST
+from tests.fakes.model import ScriptedModel, call, say
+from tests.house.test_transcripts import SECONDS, surroundings
+from tests.house.transcripts import File, Step, steps
+from tests.house.tree import ROOT
+
+PAGE = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
+OFFLINE = "\n## Without a language model\n"
+READ = re.compile(r"^```text\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+SHARE = re.compile(r"may fill (\d+)% of the window")
+SOUL = """\
+# Soul
+
+## Personality
+Dry, and fond of tea.
+
+## Values
+Accuracy before speed. Saying plainly what is not known.
+
+## Communication Style
+Brief and concrete, in the user's language."""
+FACT = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "source": "user"}
+ENTRY = "[2026-11-22 09:30] Ada said that she is allergic to nuts; it was remembered as a fact. The shop is closed on Mondays."
+MEMORY = "# Memory\n\n- Ada works in the shop and is allergic to nuts.\n- The shop is closed on Mondays."
+SCRIPT = (
+    say(SOUL),
+    call(("sigil_query", {"query": "remember this"})),
+    call(("cap_remember", FACT)),
+    say("I will."),
+    call(("save_memory", {"history_entry": ENTRY, "memory_update": MEMORY})),
+    call(("sigil_query", {"query": "what do you remember, what was said"})),
+    call(("cap_recall", {"query": "Ada allergic"}), ("cap_search_history", {"query": "closed Mondays"})),
+    say("Nuts; and it is closed on Mondays."),
+)
+
+
+def follow(page: str, folder: Path, address: str) -> None:
+    """Write the files of a page and run its commands, with the model at `address`."""
+    around = {**surroundings(folder), **({"UNCAGED_LLM_URL": address} if address else {})}
+    for step in steps(page):
+        if isinstance(step, File):
+            (folder / step.path).write_text(step.text, encoding="utf-8")
+            continue
+        done = subprocess.run(
+            ["bash", "-c", step.command],
+            cwd=folder,
+            env=around,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        output = (done.stdout + done.stderr).decode()
+        assert step.is_said_by(output), f"$ {step.command}\n{output}\nthe page has:\n{step.said}"
+
+
+def test_what_is_kept_comes_back_as_the_page_shows(tmp_path: Path) -> None:
+    with ScriptedModel(SCRIPT) as model:
+        follow(PAGE.partition(OFFLINE)[0], tmp_path, model.url)
+        read = [str(message["content"]) for body in model.bodies for message in body["messages"]]
+
+    assert len(model.bodies) == len(SCRIPT)
+    shown = [Step("", text) for text in READ.findall(PAGE)]
+    assert len(shown) == 2
+    assert not [step.said for step in shown if not any(step.is_said_by(text) for text in read)]
+
+
+def test_without_a_language_model_it_does_what_the_page_shows(tmp_path: Path) -> None:
+    offline = PAGE.partition(OFFLINE)[2]
+    assert sum(isinstance(step, Step) for step in steps(offline)) == 5
+    follow(offline, tmp_path, "")
+
+
+def test_the_table_of_documents_is_in_the_order_of_the_prompt_with_the_caps() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| ([\d,]+) \|$", PAGE, re.MULTILINE)
+
+    assert {name: int(cap.replace(",", "")) for name, _, cap in rows} == CAPS
+    assert [name for name, _, _ in rows] == [*CAPS]
+    assert all(f"`{name}`" in PAGE.partition("## Documents")[0] for name in OF_CHATS)
+
+
+def test_documents_are_cut_in_the_order_that_the_page_says() -> None:
+    order = re.search(r"`\[TRUNCATED\]`, in this order: ((?:`\w+`(?:, )?)+)", PAGE)
+    share = SHARE.search(PAGE)
+    assert order
+    assert share
+    assert int(share[1]) == round(context.DOCUMENTS_SHARE * 100)
+
+    docs = tuple(Doc("main", name, 1, f"{name} " * 1_000) for name in CAPS)
+    whole = context.preamble("main", docs).tokens
+    first, second, *_ = re.findall(r"`(\w+)`", order[1])
+    assert cut_of(context.preamble("main", docs, whole - 100)) == {first}
+    assert cut_of(context.preamble("main", docs, whole - 2_500)) == {first, second}
+    assert cut_of(context.preamble("main", docs, 0)) == {*re.findall(r"`(\w+)`", order[1])} == {*CAPS}
+
+
+def cut_of(made: context.Preamble) -> set[str]:
+    """The segments that are marked as cut."""
+    return {name for name, text in made.segments if context.TRUNCATED in text}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"has fewer than {LEAST} characters",
+        f"put away at least {ENOUGH} messages",
+        f"when there are more than {MOST},",
+        f"{THINGS_MOST:,} things with {CHARACTERS_MOST:,} characters",
+        f"should have at most {AIM:,} characters; over {CAPS['memory']:,} the model is asked",
+        f"An entry has at most {ENTRY_CHARACTERS:,} characters",
+        f"confidence is {SURE:g} for what a person said and {HEARD:g} otherwise",
+    ],
+)
+def test_the_page_has_the_codes_numbers(sentence: str) -> None:
+    assert sentence in " ".join(PAGE.split())
+
+
+def test_the_page_names_every_service_of_memory() -> None:
+    assert not [name for name in SERVICES if f"`{name}`" not in PAGE]
+    assert TRIES == 3
+    assert "three times by `/mem`" in PAGE
