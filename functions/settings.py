@@ -40,6 +40,12 @@ class Settings(SigilSettings):
         "UNCAGED_ACCESS", "members", "who may talk to it: open, members (owners and whom they let in) or owners", rules=True
     )
     deploy: str = setting("UNCAGED_DEPLOY", "members", "in whose chats it may create capabilities: members, owners or none", rules=True)
+    member_turns: int = setting("UNCAGED_MEMBER_TURNS", 200, "turns that a member may have a day (UTC); 0: any number", rules=True)
+    member_tokens: int = setting("UNCAGED_MEMBER_TOKENS", 0, "tokens that a member's turns may use a day; 0: any number", rules=True)
+    guest_turns: int = setting(
+        "UNCAGED_GUEST_TURNS", 20, "turns that a guest may have a day, where guests may talk; 0: any number", rules=True
+    )
+    guest_tokens: int = setting("UNCAGED_GUEST_TOKENS", 20_000, "tokens that a guest's turns may use a day; 0: any number", rules=True)
     guide: str = setting(
         "UNCAGED_GUIDE", "default", "what failures mean to the model: default, security, learner, debugger, none, or a package's own"
     )
@@ -64,6 +70,7 @@ class Settings(SigilSettings):
     lease: float = setting(
         "UNCAGED_LEASE", 30.0, "seconds after which the chat of a worker that crashed goes to another; one at work renews them"
     )
+    editor: str = setting("EDITOR", "vi", "the program that `uncaged agent doc edit` opens", outside=True)
     telegram_token: str = setting("TELEGRAM_TOKEN", "", "the bot's token", secret=True)
     telegram_bot: str = setting("TELEGRAM_BOT", "", "the bot's id, for a webhook that does not get the token (default: its first part)")
     telegram_secret: str = setting(
@@ -86,6 +93,10 @@ class Settings(SigilSettings):
             ("UNCAGED_TOKENS_PERIOD", self.tokens_period, 60),
             ("UNCAGED_SESSION_TOKENS", self.session_tokens, 0),
             ("UNCAGED_TICKS", self.ticks, 0),
+            ("UNCAGED_MEMBER_TURNS", self.member_turns, 0),
+            ("UNCAGED_MEMBER_TOKENS", self.member_tokens, 0),
+            ("UNCAGED_GUEST_TURNS", self.guest_turns, 0),
+            ("UNCAGED_GUEST_TOKENS", self.guest_tokens, 0),
         ):
             if number < least:
                 raise UsageError("ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from functions.alerts import Bell, Silence, Topic, Webhook
@@ -18,10 +18,14 @@ from sigil.secrets import reveal
 from sigil.wiring import Stores, local_registry, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
+    from functions.agent.aids import Aids
     from functions.agent.app import App
     from functions.agent.model import Model
+    from functions.agent.roles import Rules
     from functions.agent.safety.budget import Limits
     from functions.queues.sqs_batch import Batch
+    from sigil.protocol import Json
+    from sigil.search.words import Words
 
 
 HOLD_SECONDS = 120.0
@@ -140,7 +144,6 @@ def open_model(settings: Settings) -> Model:
 def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard, *, later: bool = False) -> App:
     """The agent of the settings over a store. `later`: its registry is opened by the first turn that needs it."""
     from functions.agent.app import App
-    from functions.agent.roles import Rules
     from functions.agent.safety.guides import guide_of
     from functions.agent.session import Sessions
     from functions.agent.strategies import strategy_of
@@ -152,11 +155,49 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
         sessions=Sessions(stores.kv, stores.artifacts),
         model=open_model(settings),
         registry=LaterRegistry(partial(local_registry, settings, stores)) if later and not settings.registry_url else opened(),
-        rules=Rules(frozenset(settings.owners), settings.access, settings.deploy),  # type: ignore[arg-type]
+        rules=_rules(settings),
         turn_seconds=settings.turn_seconds,
         guide=guide_of(settings.guide),
         strategy=strategy_of(settings.context),
         limits=_limits(settings),
+        aids=_aids(),
+    )
+
+
+def _aids() -> Aids:
+    """What the agent's own services borrow from Sigil, loaded by the first that needs it."""
+    from functions.agent.aids import Aids
+
+    @lru_cache(maxsize=1)
+    def words() -> Words:
+        from sigil.search.words import Words
+
+        return Words()
+
+    def terms(text: str) -> frozenset[str]:
+        from sigil.search.words import phrase
+
+        return words().content(phrase(text))
+
+    def accept(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
+        from sigil import schema as schemas
+
+        return schemas.accept(schema, arguments)
+
+    return Aids(accept, terms)
+
+
+def _rules(settings: Settings) -> Rules:
+    """Who may what. The offline model's tokens cost nobody anything."""
+    from functions.agent.roles import Allowance, Rules
+
+    member, guest = (settings.member_tokens, settings.guest_tokens) if settings.endpoint else (0, 0)
+    return Rules(
+        frozenset(settings.owners),
+        settings.access,  # type: ignore[arg-type]
+        settings.deploy,  # type: ignore[arg-type]
+        Allowance(settings.member_turns, member),
+        Allowance(settings.guest_turns, guest),
     )
 
 

@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from functions.agent.aids import Aids
+from functions.agent.context import DOCUMENTS_SHARE, Preamble, preamble
+from functions.agent.documents import Documents
 from functions.agent.model import Model
+from functions.agent.people.allowances import Allowances
+from functions.agent.people.claim import Claim
+from functions.agent.people.pairing import Pairing
+from functions.agent.people.roster import People
 from functions.agent.roles import Rules
 from functions.agent.safety.budget import Limits
 from functions.agent.safety.guides import Guide, guide_of
@@ -54,4 +61,34 @@ class App:
     guide: Guide = field(default_factory=lambda: guide_of("default"))
     limits: Limits = Limits()
     strategy: Strategy = field(default_factory=lambda: strategy_of("window"))
+    aids: Aids = field(default_factory=Aids)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call"))
+
+    @property
+    def documents(self) -> Documents:
+        """What it and its chats keep in words."""
+        return Documents(self.kv, self.name, self.clock.now)
+
+    @property
+    def people(self) -> People:
+        """Who was let in."""
+        return People(self.kv, self.name, self.rules, self.clock.now)
+
+    @property
+    def pairing(self) -> Pairing:
+        """The codes that let people in."""
+        return Pairing(self.kv, self.name, self.people, self.clock.now)
+
+    @property
+    def claim(self) -> Claim:
+        """The code that makes the first owner."""
+        return Claim(self.kv, self.name, self.people, self.clock.now)
+
+    @property
+    def allowances(self) -> Allowances:
+        """What each person may use in a day."""
+        return Allowances(self.kv, self.name, self.rules, self.clock.now)
+
+    def preamble(self, session: str) -> Preamble:
+        """The system message of a session (S of the keys), its documents read anew."""
+        return preamble(self.name, self.documents.of(session), self.model.window * DOCUMENTS_SHARE)

@@ -12,12 +12,14 @@ from typing import Any
 
 import orjson
 
+from functions.agent.cleaning import observed
 from functions.agent.messages import ToolCall
 from functions.agent.patience import NONE, Patience
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import statics
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.protocol import Caller, Json, Offer, Registry, capability_of
+from sigil.strict import dumps
 
 MOST = 16
 RESULT_CHARACTERS = 16_000
@@ -43,10 +45,19 @@ class Answer:
     ran: bool = True
 
 
+Serve = Callable[[Offer, ToolCall, dict[str, Json]], Json]
+"""Answers a call of one of the agent's own services, offered as a capability of kind `host`."""
+
+
+def nowhere(offer: Offer, call: ToolCall, arguments: dict[str, Json]) -> Json:
+    """No service of the agent's is here."""
+    raise ToolError("ENOTOOL", f"{offer.name} does not run here", source=offer.name)
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where a turn's calls are answered: the registry, in whose name, whether this chat may deploy, whether it was told to stop, and how
-    long it may wait for what passes."""
+    """Where a turn's calls are answered: the registry, in whose name, whether this chat may deploy, whether it was told to stop, how
+    long it may wait for what passes, and what answers a call of the agent's own services."""
 
     registry: Registry
     caller: Caller
@@ -54,6 +65,7 @@ class Desk:
     pool: ThreadPoolExecutor
     stopped: Callable[[], bool] = lambda: False
     patience: Patience = NONE
+    serve: Serve = nowhere
 
 
 def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[Answer]:
@@ -88,7 +100,7 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
             return replace(refusal(call, ToolError("ESTOPPED", "the turn was stopped before this call began")), ran=False)
         attempt = partial(_run, desk, call, offers)
         content, loads = desk.patience.tried(attempt, desk.stopped) if safe_to_repeat(call, offers) else attempt()
-        given = Answer(call, content, loads)
+        given = Answer(call, observed(content), loads)
     except SigilError as problem:
         given = refusal(call, problem)
     except Exception as problem:  # noqa: BLE001  a door: whatever a call does, the model gets an answer and the turn goes on
@@ -99,7 +111,7 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
 def refusal(call: ToolCall, problem: SigilError) -> Answer:
     """A failure as the model reads it: one line of JSON."""
     fields = {**problem.as_dict(), "source": one_line(problem.source or call.name, 64)}
-    return Answer(call, orjson.dumps({"error": fields}).decode(), error=problem.code, why=fields["message"])
+    return Answer(call, observed(orjson.dumps({"error": fields}).decode()), error=problem.code, why=fields["message"])
 
 
 def interrupted(call: ToolCall) -> Answer:
@@ -134,6 +146,8 @@ def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> tuple[str, tupl
     offer = by_tool(offers).get(call.name)
     if offer is None:
         raise _absent(desk, call.name)
+    if offer.kind == "host":
+        return dumps({"ok": desk.serve(offer, call, _arguments(call))}, source=offer.name).decode(), ()
     ran = desk.registry.run(f"{offer.name}@{offer.digest}", _arguments(call), desk.caller)
     return f'{{"ok":{ran.output.decode()}}}', ()
 

@@ -1,57 +1,57 @@
-"""Slash commands: answered at once, never seen by the model, never part of the history."""
+"""Slash commands: answered at once, never part of the history. What they change enters through documents, on the very next turn."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
 
-from functions.agent import status
-from functions.agent.app import App
-from functions.agent.roles import Role
-from functions.agent.session import Document
+from functions.agent import mem, pair, soul, status
+from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
+from functions.agent.control import OWNERS_ONLY
 from functions.agent.toolset import STATIC, in_scope
 
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_]+)?(?:\s+(.*))?", re.DOTALL | re.ASCII)
+NOT_HERE = "In a group only my owner can do that."
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Who asks, and about what: `session` is the S of the keys."""
-
-    app: App
-    session: str
-    document: Document
-    role: Role
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What a command did: its reply and the document after it."""
-
-    text: str
-    document: Document
-
-
-def run(text: str, asked: Asked) -> Effect | None:
-    """The effect of the command in `text`; None when it is no command."""
-    match = _COMMAND.fullmatch(text.strip())
+def run(asked: Asked) -> Effect | None:
+    """The effect of the command in the event's text; None when it is no command. Nothing that begins like one reaches the model."""
+    match = _COMMAND.fullmatch(asked.event.text.strip())
     if match is None:
         return None
-    command = COMMANDS.get(match[1].lower())
+    name, words = match[1].lower(), (match[2] or "").strip()
+    command = COMMANDS.get(name)
     if command is None:
-        return Effect(f"Unknown command /{match[1].lower()}. /help shows what there is.", asked.document)
-    return command[1](asked)
+        return asked.says(_unknown(name))
+    if words and not command.takes:
+        return asked.says(f"/{name} takes no argument. Send `/{name}` alone.")
+    if asked.role != "owner":
+        if command.owners and command.owners(words):
+            return asked.says(OWNERS_ONLY)
+        if not asked.event.private and command.changes and command.changes(words):
+            return asked.says(NOT_HERE)
+    refusal = asked.app.allowances.begins(asked.event, asked.role) if command.asks else None
+    return command.run(replace(asked, text=words)) if refusal is None else asked.says(refusal)
+
+
+def _unknown(name: str) -> str:
+    near = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+    meant = f" Did you mean /{near[0]}?" if near else ""
+    return f"Unknown command /{name}.{meant} /help shows what there is."
 
 
 def _help(asked: Asked) -> Effect:
-    lines = [f"- /{name}: {meaning}" for name, (meaning, _) in COMMANDS.items()]
-    return Effect("\n".join(["Write what you need; I look for a capability, or make one, and use it.", "", *lines]), asked.document)
+    lines = [f"- /{name}{f' {command.takes}' if command.takes else ''}: {command.meaning}" for name, command in COMMANDS.items()]
+    return asked.says("\n".join(["Write what you need; I look for a capability, or make one, and use it.", "", *lines]))
 
 
 def _start(asked: Asked) -> Effect:
-    text = f"Hello, I am {asked.app.name}. I find, make and use small sandboxed capabilities while we talk. Ask me something, or see /help."
-    return Effect(text, asked.document)
+    who = asked.app.name
+    return asked.says(
+        f"Hello, I am {who}. I find, make and use small sandboxed capabilities while we talk. Ask me something, or see /help."
+    )
 
 
 def _new(asked: Asked) -> Effect:
@@ -59,12 +59,16 @@ def _new(asked: Asked) -> Effect:
 
 
 def _control(asked: Asked) -> Effect:
-    """Alone it is a control event and does not come here."""
-    return Effect("Send it alone, without anything after it.", asked.document)
+    """As it should be written it is a control event, and does not come here."""
+    return asked.says("Send it alone, or with `here` for this chat.")
 
 
 def _status(asked: Asked) -> Effect:
-    return Effect("\n".join(status.lines(asked.session, asked.document, asked.app)), asked.document)
+    return asked.says("\n".join(status.lines(asked.session, asked.document, asked.app)))
+
+
+def _usage(asked: Asked) -> Effect:
+    return asked.says("\n".join(status.spending(asked.session, asked.document, asked.app)))
 
 
 def _tools(asked: Asked) -> Effect:
@@ -72,17 +76,20 @@ def _tools(asked: Asked) -> Effect:
     names = ", ".join(tool["function"]["name"] for tool in STATIC)
     resident = [f"- `{offer.tool}`: {offer.description}" for offer in offers]
     text = "\n".join([f"Always there: {names}.", "Resident:" if resident else "No capability is resident.", *resident])
-    return Effect(text, asked.document)
+    return asked.says(text)
 
 
-Command = Callable[[Asked], Effect]
-COMMANDS: dict[str, tuple[str, Command]] = {
-    "start": ("says hello", _start),
-    "help": ("shows this", _help),
-    "new": ("starts a new session; the old one is archived", _new),
-    "stop": ("ends the turn that is running", _control),
-    "tools": ("shows which tools are resident", _tools),
-    "status": ("shows how it does: state, failures, budget", _status),
-    "halt": ("halts it in every chat, with `here` in this one; for owners", _control),
-    "unlock": ("lets it go on after a halt; for owners", _control),
+_BASIC: Final[Commands] = {
+    "start": Command("says hello", _start, takes="[word]"),
+    "help": Command("shows this", _help),
+    "new": Command("starts a new session; the old one is archived", _new, changes=ALWAYS),
+    "tools": Command("shows which tools are resident", _tools),
+    "status": Command("shows how it does: state, failures, budget", _status),
+    "usage": Command("shows the tokens that were used here", _usage),
 }
+_LAST: Final[Commands] = {
+    "stop": Command("ends the turn that is running", _control),
+    "halt": Command("halts it in every chat, with `here` in this one; for owners", _control, takes="[here]"),
+    "unlock": Command("lets it go on after a halt; for owners", _control, takes="[here]"),
+}
+COMMANDS: Final[Commands] = {**_BASIC, **pair.COMMANDS, **soul.COMMANDS, **mem.COMMANDS, **_LAST}

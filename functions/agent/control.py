@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 
 from functions.agent.app import App
+from functions.agent.roles import Role
 from functions.agent.safety import locks
 from functions.agent.safety.breakers import breakers_of
 from functions.events import Event
@@ -22,20 +23,21 @@ CLOSED = (HALTED, HALTED_HERE)
 UNLOCKED = "Unlocked."
 
 
-def act(event: Event, app: App) -> str:
+def act(event: Event, app: App, role: Role | None = None) -> str:
     """Do what a control event says. The reply to send now: empty when the stopped turn replies itself.
 
     The session's document is only read. A control event that was handled before does nothing: it must not stop a later turn, or open what
-    was closed since.
+    was closed since. `role`: the sender's, where it is known already.
     """
     session = keys.session_of(app.name, event.session)
-    if not app.rules.may_talk(app.rules.role(event)) or app.kv.get(keys.seen(keys.control_of(session), event.id)):
+    role = role or app.people.role(event)
+    if not app.rules.may_talk(role) or app.kv.get(keys.seen(keys.control_of(session), event.id)):
         return ""
     word, *rest = event.text.strip().lower().split()
     word = word.partition("@")[0]
     if word == "/stop":
         said = _stop(session, app)
-    elif app.rules.role(event) != "owner":
+    elif role != "owner":
         said = OWNERS_ONLY
     elif word == "/halt":
         here = rest == ["here"]

@@ -1,8 +1,8 @@
 """A model behind an OpenAI-compatible endpoint: one thin client that is not surprised by what endpoints do.
 
 Retries live here and nowhere else: at most three attempts within the request's deadline, with jittered backoff and the server's
-own Retry-After; a 4xx that trying again cannot help is not retried. A refused tool choice becomes the model's own choice; a refused
-request with images is sent once without them.
+own Retry-After; a 4xx that trying again cannot help is not retried. A refused tool choice becomes the model's own, said ("auto") and then
+unsaid; a refused request with images is sent once without them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from sigil.protocol import Json
 
 ATTEMPTS = 3
 TRANSIENT = frozenset({408, 409, 425, 429})
+REFUSALS = frozenset({400, 404, 422})
+"""After these something milder is sent."""
 BODY_BYTES = 8 << 20
 REQUEST_SECONDS = 110.0
 CHOICE_MARKERS = ("tool_choice", "toolchoice", "does not support", 'should be ["none", "auto"]', "incompatible with thinking")
@@ -79,11 +81,11 @@ class ChatCompletions:
     def _chat(self, request: Request) -> Reply:
         request = replace(request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS))
         reply, answer = self._attempts(request)
-        if reply.finish != "error" or answer is None or answer.status not in (400, 404, 422):
+        if reply.finish != "error" or answer is None or answer.status not in REFUSALS:
             return reply
         for milder in _milder(request, answer.body):
             reply, answer = self._attempts(milder)
-            if reply.finish != "error" or answer is None:
+            if reply.finish != "error" or answer is None or answer.status not in REFUSALS:
                 break
         return reply
 
@@ -163,7 +165,10 @@ def _seconds(header: str | None) -> float | None:
 def _milder(request: Request, body: bytes) -> list[Request]:
     """What to send instead of a refused request, in order."""
     ladder = []
-    if request.tool_choice is not None and any(marker in body.decode("utf-8", "replace").lower() for marker in CHOICE_MARKERS):
+    said = body.decode("utf-8", "replace").lower().replace('\\"', '"')
+    if request.tool_choice is not None and any(marker in said for marker in CHOICE_MARKERS):
+        if request.tool_choice != "auto":
+            ladder.append(replace(request, tool_choice="auto"))
         ladder.append(request := replace(request, tool_choice=None))
     plain = [_without_images(message) for message in request.messages]
     if plain != list(request.messages):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import inf
 
 from functions.agent import context, tokens, verification
 from functions.agent.app import App, Step, Watch
 from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
+from functions.agent.context import Preamble
 from functions.agent.messages import Message, ToolCall, unanswered
 from functions.agent.model import Reply, Request
 from functions.agent.safety.breakers import Breakers
@@ -40,6 +40,7 @@ class Course:
     """
 
     app: App
+    preamble: Preamble
     desk: Desk
     breakers: Breakers
     told_to_stop: Callable[[], bool]
@@ -62,10 +63,9 @@ class Course:
         return self.desk.stopped
 
 
-@lru_cache(maxsize=16)
-def overhead(name: str) -> float:
+def overhead(preamble: Preamble) -> float:
     """Estimated tokens that every request carries beside the history: the system message and the static tools."""
-    return tokens.of_text(context.system(name)) + STATIC_TOKENS
+    return preamble.tokens + STATIC_TOKENS
 
 
 def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
@@ -141,10 +141,10 @@ def _final(reply: Reply) -> str:
 
 def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool) -> tuple[Reply, Opened]:
     document, app = opened.document, course.app
-    messages = context.prompt(app.name, document.messages)
+    messages = context.prompt(course.preamble, document.messages)
     if not with_tools:
         messages.append(context.last_words())
-    estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(app.name)
+    estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(course.preamble)
     started = app.clock.monotonic()
     deadline = min(course.deadline, course.until - SAVE_SECONDS)
     reply = app.model.chat(Request(messages, definitions(offers) if with_tools else (), None, deadline, course.stopped))
@@ -180,7 +180,7 @@ def _answer(opened: Opened, course: Course, calls: Sequence[ToolCall], offers: S
 def _run(course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], document: Document) -> list[Answer]:
     for call in calls:
         course.watch(Step("call", call.name, call.arguments))
-    left = context.room(course.app.model.window, overhead(course.app.name), document.ratio) - tokens.of_messages(document.messages)
+    left = context.room(course.app.model.window, overhead(course.preamble), document.ratio) - tokens.of_messages(document.messages)
     return answer_all(course.desk, calls, offers, int(left * tokens.CHARACTERS_A_TOKEN))
 
 

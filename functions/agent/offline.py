@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from functions.agent import filling, tokens
+from functions.agent import filling, tokens, unaided
 from functions.agent.context import RUNTIME
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model import Reply, Request
@@ -21,6 +21,7 @@ from functions.agent.toolset import DEPLOY, QUERY
 from sigil.errors import one_line
 from sigil.protocol import Json, tool_of
 
+NAME = "offline"
 SIGNATURE = "— offline model (a planner, not a language model; set UNCAGED_LLM_URL for a real one)"
 HOW = (
     "The offline model cannot write a capability, but you can: send a name and the JavaScript body in a code fence, for example\n\n"
@@ -51,7 +52,7 @@ class OfflineModel:
 
     @property
     def name(self) -> str:
-        return "offline"
+        return NAME
 
     @property
     def window(self) -> int:
@@ -59,15 +60,24 @@ class OfflineModel:
 
     def chat(self, request: Request) -> Reply:
         """See `Model.chat`."""
+        prompt = round(sum(tokens.of_text(str(message.get("content") or "")) for message in request.messages))
+        alone = unaided.answer(request)
+        if alone is not None:
+            usage = Usage(prompt, round(tokens.of_text(alone if isinstance(alone, str) else alone.arguments)), estimated=True)
+            return Reply(alone, usage=usage) if isinstance(alone, str) else Reply(calls=(alone,), usage=usage, finish="tool_calls")
         said, done = _turn(request.messages)
         plan = _plan(said, done, request.tools)
-        prompt = sum(tokens.of_text(str(message.get("content") or "")) for message in request.messages)
-        usage = Usage(round(prompt), round(tokens.of_text(str(plan))), estimated=True)
+        usage = Usage(prompt, round(tokens.of_text(str(plan))), estimated=True)
         if isinstance(plan, str):
             return Reply(text=f"{plan}\n\n{SIGNATURE}", usage=usage)
         name, arguments = plan
         call = ToolCall(f"call_{len(request.messages)}", name, orjson.dumps(arguments).decode())
         return Reply(calls=(call,), usage=usage, finish="tool_calls")
+
+
+def signed(text: str, model: str) -> str:
+    """A command's reply: when the offline model did what a language model should do, it says so."""
+    return f"{text}\n\n{SIGNATURE}" if model == NAME else text
 
 
 Plan = str | tuple[str, dict[str, Json]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,9 @@ from sigil.protocol import Json
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
 OUTBOX_MOST = 200
+ARCHIVE = "archive#"
+"""How the keys of dropped messages begin, before the number of the first."""
+CHUNKS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,9 @@ class Document:
     """Everything about a session that a turn needs.
 
     `ratio` corrects token estimates; `seen` are the last handled events; `safety`: whether it may go on, and what has failed so far.
+    `consolidated` is the last message that memory has heard of, `unheard` names the archived chunks of which it has not heard all;
+    `noted`: what was said to memory alone and has still to be told it; `failures`: how often in a row telling it came to nothing.
+    `usage` is of all requests, `last` of the last turn's.
     """
 
     messages: tuple[Message, ...] = ()
@@ -97,7 +103,12 @@ class Document:
     seen: tuple[str, ...] = ()
     ratio: float = 1.15
     usage: Usage = field(default_factory=Usage)
+    last: Usage = field(default_factory=Usage)
     safety: Standing = field(default_factory=Standing)
+    consolidated: int = 0
+    unheard: tuple[int, ...] = ()
+    noted: tuple[Message, ...] = ()
+    failures: int = 0
 
     def add(self, *messages: Message) -> Document:
         """The document with the messages at its end, numbered and measured."""
@@ -153,6 +164,37 @@ class Sessions:
                 body = orjson.dumps({"spilled": self._bodies.put(packed(body))})
             self._kv.put(keys.archive(key, dropped[0].seq), body)
 
+    def archived(self, key: str, sequence: int) -> tuple[Message, ...]:
+        """The messages of the archived chunk that begins with this one; `BackendError` when it is gone or damaged."""
+        item = self._kv.get(keys.archive(key, sequence))
+        return self._unarchived(sequence, item.value if item else b"")
+
+    def chunks(self, key: str, after: int, before: int) -> Iterator[tuple[Message, ...]]:
+        """The archived chunks that begin beyond `after` and before `before`, in order; a damaged one is empty."""
+        place = keys.archive(key, after)
+        while rows := self._kv.scan(place.partition, ARCHIVE, place.sort, CHUNKS):
+            for sort, item in rows:
+                sequence = int(sort.removeprefix(ARCHIVE))
+                if sequence >= before:
+                    return
+                yield self._readable(sequence, item.value)
+            place = place._replace(sort=rows[-1][0])
+
+    def _readable(self, sequence: int, body: bytes) -> tuple[Message, ...]:
+        try:
+            return self._unarchived(sequence, body)
+        except BackendError:
+            return ()
+
+    def _unarchived(self, sequence: int, body: bytes) -> tuple[Message, ...]:
+        try:
+            rows = orjson.loads(body)
+            if isinstance(rows, dict):
+                rows = orjson.loads(zlib.decompress(self._bodies.get(rows["spilled"])))
+            return tuple(map(revive, rows))
+        except (ValueError, TypeError, LookupError, zlib.error):
+            raise BackendError("EDAMAGED", f"the archived messages from {sequence} on are damaged") from None
+
     def was_seen(self, opened: Opened, event: str) -> bool:
         """Whether the event's turn is closed already."""
         return event in opened.document.seen or self._kv.get(keys.seen(opened.key, event)) is not None
@@ -198,7 +240,10 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
                 "turn": _turn(fields["turn"]),
                 "outbox": tuple(map(_outgoing, fields["outbox"])),
                 "seen": tuple(fields["seen"]),
+                "unheard": tuple(fields.get("unheard", ())),
+                "noted": tuple(map(revive, fields.get("noted", ()))),
                 "usage": Usage(**fields["usage"]),
+                "last": Usage(**fields.get("last", {})),
                 "safety": standing.revive(fields["safety"]) if "safety" in fields else Standing(),
             }
         )

@@ -111,6 +111,7 @@ def _places(fields: dict[str, Any]) -> Iterator[tuple[str | int, ...]]:
     """Where large bodies can be."""
     for number in range(len(fields["messages"])):
         yield from (("messages", number, part) for part in _MESSAGE)
+    yield from (("noted", number, "content") for number in range(len(fields["noted"])))
     for number in range(len(fields["outbox"])):
         yield from (("outbox", number, part) for part in _REPLY)
     if fields["turn"]:

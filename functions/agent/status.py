@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from functions.agent.app import App
+from functions.agent.messages import Usage
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import breakers_of
 from functions.agent.safety.standing import State
@@ -19,7 +20,8 @@ SHOWN = 3
 class Report:
     """How one session stands. `spent` of `most` tokens are used in the budget's period `period`, of this session `own`; `most` 0: no limit.
 
-    `failures`: the last ones, oldest first, as {line, code, fingerprint, message}.
+    `failures`: the last ones, oldest first, as {line, code, fingerprint, message}. `usage`: the tokens of all its requests, `last` those of
+    its last turn; `cached` of a prompt's came from the provider's cache.
     """
 
     state: State
@@ -32,6 +34,8 @@ class Report:
     most: int
     own: int
     failures: tuple[dict[str, Any], ...]
+    usage: Usage = Usage()
+    last: Usage = Usage()
 
 
 def report(session: str, document: Document, app: App) -> Report:
@@ -55,6 +59,8 @@ def report(session: str, document: Document, app: App) -> Report:
         failures=tuple(
             {"line": fact.line, "code": fact.code, "fingerprint": fact.fingerprint, "message": fact.message} for fact in counters.failures
         ),
+        usage=document.usage,
+        last=document.last,
     )
 
 
@@ -67,6 +73,22 @@ def lines(session: str, document: Document, app: App) -> list[str]:
         f"State: {found.state}" + (f" ({found.reason})" if found.reason else ""),
         f"Failures: {found.consecutive} in a row, {found.failed} of the last {found.operations} operations",
         f"Tokens in {found.period}: {found.spent:,}{most}, {found.own:,} of them here",
+        *([f"Last turn: {_told(found.last)}"] if found.last.total else []),
         *(["Last failures:"] if failures else []),
         *(guides.brief(app.guide, fact) for fact in failures),
     ]
+
+
+def spending(session: str, document: Document, app: App) -> list[str]:
+    """What was spent, for people: here in all, and by everybody in the budget's period."""
+    found = report(session, document, app)
+    most = f" of {found.most:,}" if found.most else ""
+    return [
+        f"In this chat: {_told(found.usage)}",
+        f"In {found.period}: {found.own:,} tokens in this chat, {found.spent:,}{most} in all of them",
+    ]
+
+
+def _told(usage: Usage) -> str:
+    share = f" ({usage.cached / usage.prompt:.0%} of them from the cache)" if usage.prompt and not usage.estimated else ""
+    return f"{usage.prompt:,} tokens of prompts{share}, {usage.completion:,} of answers"

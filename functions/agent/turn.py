@@ -7,15 +7,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import commands, context, tokens
+from functions.agent import aside, commands, context, pair, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
-from functions.agent.commands import Asked
+from functions.agent.command import Asked
+from functions.agent.context import Preamble
 from functions.agent.control import act, told_to_stop
 from functions.agent.eviction import evict
-from functions.agent.loop import OUT_OF_TIME, STOPPED, Course, overhead, run
+from functions.agent.host.place import Place
+from functions.agent.host.services import serve
+from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, overhead, run
+from functions.agent.memory import put_away
 from functions.agent.messages import Message, unanswered
 from functions.agent.patience import Patience, pause
+from functions.agent.roles import Role
 from functions.agent.safety import standing
 from functions.agent.safety.breakers import Breakers, breakers_of
 from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Outgoing, Turn
@@ -32,7 +37,6 @@ WAIT_SECONDS = 5.0
 """The first of these waits; each is twice as long as the one before: about five minutes in all."""
 GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
 TOO_LONG = "Your message does not fit into the model's window of {window:,} tokens. Please send it in parts, or a shorter one."
-NOT_YOURS = "I only talk to people whom my owner has let in. Your id here is `{id}`: with it, the owner can add you to UNCAGED_OWNERS."
 
 
 def unsent(opened: Opened) -> Opened:
@@ -132,17 +136,19 @@ def stop(session: str, app: App) -> Opened:
 
 
 def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -> Opened:
-    role = app.rules.role(event)
+    role = app.people.role(event)
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
-        return _close(opened, app, turn, NOT_YOURS.format(id=event.sender.id) if event.private else "", said=False)
+        return _close(opened, app, turn, pair.met(event, app), said=False)
     if event.control:
-        return _close(opened, app, turn, act(event, app), said=False)
-    effect = commands.run(event.text, Asked(app, opened.key, opened.document, role))
+        return _close(opened, app, turn, act(event, app, role), said=False)
+    effect = commands.run(Asked(app, opened.key, opened.document, role, event, version=opened.version))
     if effect:
         left = {message.seq for message in effect.document.messages}
-        app.sessions.archive(opened.key, [message for message in opened.document.messages if message.seq not in left])
-        return _close(replace(opened, document=effect.document), app, turn, effect.text, said=False)
+        gone = [message for message in opened.document.messages if message.seq not in left]
+        effect = replace(effect, document=put_away(opened.key, effect.document, gone, app))
+        app.allowances.ends(event, role, effect.document.usage.total - opened.document.usage.total, turn.began)
+        return _close(replace(effect.saved or opened, document=effect.document), app, turn, effect.text, said=False)
     breakers = _breakers(opened.key, app)
     safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest")
     begun = safety.began(turn.task)
@@ -151,13 +157,20 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
         safety = safety if safety.reason else breakers.ended(safety, reason)
         locked = replace(opened, document=replace(opened.document, safety=safety))
         return _close(locked, app, turn, standing.notice(safety, role == "guest"), said=False)
+    refusal = app.allowances.begins(event, role)
+    if refusal is not None:
+        return _close(opened, app, turn, refusal, said=False)
     opened = replace(opened, document=replace(opened.document, safety=begun))
-    document, room = evict(opened, breakers, app, watch), context.room(app.model.window, overhead(app.name), opened.document.ratio)
+    preamble = app.preamble(opened.key)
+    room = context.room(app.model.window, overhead(preamble), opened.document.ratio)
+    until = min(app.clock.monotonic() + aside.SECONDS, shift.until - SAVE_SECONDS)
+    document = evict(aside.Aside(opened.key, app, opened.document, breakers, until), room, watch)
+    preamble = preamble if document.consolidated == opened.document.consolidated else app.preamble(opened.key)
     if tokens.of_text(event.text) > room:
         return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
     document = document.add(Message("user", _text(event), at=event.at, origin=origin))
-    return _rounds(_open(opened, replace(document, turn=turn), app, watch), app, watch, shift)
+    return _rounds(_open(opened, replace(document, turn=turn), app, watch), preamble, app, watch, shift, role=role)
 
 
 def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
@@ -168,7 +181,8 @@ def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
         return _given_up(opened, app, turn)
     watch(Step("note", text="going on with a turn that was interrupted"))
     document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume"))
-    return _rounds(_open(opened, document, app, watch), app, watch, shift)
+    role = app.people.role(turn.event)
+    return _rounds(_open(opened, document, app, watch), app.preamble(opened.key), app, watch, shift, role=role)
 
 
 def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
@@ -177,16 +191,15 @@ def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
     return saved
 
 
-def _rounds(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
+def _rounds(opened: Opened, preamble: Preamble, app: App, watch: Watch, shift: Shift, *, role: Role) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     began = app.clock.monotonic()
-    opened, text = run(opened, _course(opened.key, turn, app, watch, shift))
+    opened, text = run(opened, _course(turn, preamble, app, watch, shift, role=role))
     turn = opened.document.turn or turn
-    if text is not None:
-        return _close(opened, app, turn, text)
-    if turn.waits >= WAITS:
-        return _close(opened, app, turn, OUT_OF_TIME)
+    if text is not None or turn.waits >= WAITS:
+        app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
+        return _close(opened, app, turn, OUT_OF_TIME if text is None else text)
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began)
     if turn.failed:
         return _waiting(opened, turn, app, watch)
@@ -196,19 +209,22 @@ def _rounds(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     return replace(app.sessions.save(opened, document), next=_continuation(document, handed_on))
 
 
-def _course(session: str, turn: Turn, app: App, watch: Watch, shift: Shift) -> Course:
-    role, breakers = app.rules.role(turn.event), _breakers(session, app)
+def _course(turn: Turn, preamble: Preamble, app: App, watch: Watch, shift: Shift, *, role: Role) -> Course:
+    session = keys.session_of(app.name, turn.event.session)
+    breakers = _breakers(session, app)
     told = partial(told_to_stop, session, turn.event.id, app.kv)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
+    caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
     desk = Desk(
         registry=app.registry,
-        caller=Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model"),
+        caller=caller,
         may_deploy=app.rules.may_deploy(role),
         pool=app.pool,
         stopped=lambda: told() or breakers.halted(),
         patience=Patience(app.clock, min(deadline, shift.until), app.limits.call_seconds),
+        serve=partial(serve, Place(app, session, caller.owner, turn.event.sender.id, turn.event.id)),
     )
-    return Course(app, desk, breakers, told, watch, deadline, shift.until, shift.patient and turn.waits < WAITS)
+    return Course(app, preamble, desk, breakers, told, watch, deadline, shift.until, shift.patient and turn.waits < WAITS)
 
 
 def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
@@ -246,6 +262,7 @@ def _close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True
         outbox=(*document.outbox, *sending)[-OUTBOX_MOST:],
         seen=_remembered(opened, app, event.id),
         usage=document.usage + turn.usage,
+        last=turn.usage if turn.rounds else document.last,
     )
     closed = app.sessions.save(opened, document)
     keep(app.kv, turn, closed, now)

@@ -1,4 +1,4 @@
-"""`uncaged channel`: which platforms are set, and their webhooks: set, shown, taken away."""
+"""`uncaged channel`: which platforms are set, their webhooks (set, shown, taken away), and who may talk."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import typer
 
 from functions.channels.hooks import PATH, Hook, Hooked, Wanted
+from functions.cli import pairing
 from functions.settings import Settings
 from functions.wiring import Closes, open_channels
 from sigil.cli.moments import moment
@@ -22,7 +23,7 @@ from sigil.errors import UsageError
 from sigil.exits import FAILED
 from sigil.settings import described
 
-cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Chat platforms: which are set, and where their webhooks lead.")
+cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Chat platforms: which are set, where they lead, who may talk.")
 NEEDED = {"telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET")}
 """The settings that a platform cannot do without: the first lets us speak, the second lets it in."""
 SECRET_BYTES = 32
@@ -102,6 +103,9 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
     with _opened(platform, NEEDED.get(platform, ())[:1]) as channel:
         channel.hooks.remove(drop=drop)
         _show(platform, channel.hooks.look(), json)
+
+
+cli.command()(pairing.pair)
 
 
 @contextmanager

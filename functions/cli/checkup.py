@@ -14,6 +14,7 @@ from functions.agent.safety.guides import guide_of
 from functions.agent.strategies import strategy_of
 from functions.channels.hooks import Hooked
 from functions.cli.inbox import Counts
+from functions.cli.opening import opened
 from functions.settings import Settings
 from functions.wiring import Closes, open_channels, open_inlet, open_model
 from sigil.checkup import Check, Unwise, here, machine, there
@@ -106,4 +107,6 @@ def _hook(platform: str, channel: object) -> str:
 
 
 def _owners(settings: Settings) -> str:
-    return ", ".join(settings.owners) or "nobody but this machine's own user"
+    with opened() as (app, _):
+        paired = [person.id for person in app.people.all() if person.role == "owner"]
+    return ", ".join([*settings.owners, *paired]) or "nobody but this machine's own user"

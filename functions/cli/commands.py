@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from functions.cli import channel, inbox, safety
+from functions.cli import channel, documents, histories, inbox, memories, prompting, safety
 from sigil.cli import completing
 from sigil.cli.helping import ByTopic
 from sigil.cli.output import guarded, helped, invoked, misused
@@ -30,6 +30,10 @@ cli = typer.Typer(
 cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 cli.add_typer(safety.cli, name="agent", rich_help_panel=CARE)
+safety.cli.add_typer(documents.cli, name="doc")
+safety.cli.add_typer(memories.cli, name="memory")
+safety.cli.command()(prompting.prompt)
+safety.cli.command()(histories.history)
 cli.command(rich_help_panel=CARE)(safety.halt)
 cli.command(rich_help_panel=CARE)(safety.unlock)
 

@@ -9,6 +9,7 @@ import sys
 from functions import local, log
 from functions.settings import Settings
 from functions.wiring import House, open_house
+from sigil.errors import BackendError
 from sigil.exits import INTERRUPTED
 from sigil.requestlog import Told
 from sigil.serving import listen, serve, url_of
@@ -39,8 +40,21 @@ def _greet(house: House, door: socket.socket, token: str) -> None:
     _say(f"  chat       POST {url}/chat")
     if sys.stderr.isatty():
         _say(f"  token      {token}")
-    if not house.settings.owners and house.channels:
-        _say("  nobody may talk to it yet: write to the bot, it tells you your id; put it into UNCAGED_OWNERS")
+    if house.channels:
+        _say_who_owns(house)
+
+
+def _say_who_owns(house: House) -> None:
+    """Without an owner, how to become one: by a code that a terminal alone gets to see."""
+    people = house.app.people
+    try:
+        code = house.app.claim.offer() if sys.stderr.isatty() else ""
+        if code:
+            _say(f"  owner      nobody yet: write `/pair {code}` to the bot in the next 10 minutes, and it is you")
+        elif not people.owned():
+            _say("  owner      nobody yet: put your id into UNCAGED_OWNERS (the bot tells it), or start it in a terminal")
+    except BackendError as problem:
+        _say(f"  owner      unknown: {problem.message}")
 
 
 def _say(line: str) -> None:

@@ -17,6 +17,7 @@ from functions.agent.session import Opened, Outgoing
 from functions.agent.toolset import in_scope
 from functions.agent.turn import handle, stop
 from functions.cli.alone import alone
+from functions.cli.pairing import tell
 from functions.cli.screen import Screen
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.settings import Settings
@@ -97,7 +98,10 @@ class _Talk:
                 code = int(any(reply.failed for reply in opened.document.outbox))
             except KeyboardInterrupt:
                 opened, code = stop(self.session, app), INTERRUPTED
-            replies = opened.document.outbox
+            replies = tuple(reply for reply in opened.document.outbox if reply.session == self.session)
+            for reply in opened.document.outbox:
+                if reply not in replies and not tell(self.house.channels, reply):
+                    self.screen.hint(f"{reply.session} could not be told from here")
             app.sessions.delivered(opened)
         self._show(opened, replies)
         return code
@@ -130,7 +134,7 @@ class _Talk:
 def _meter(opened: Opened, app: App) -> tuple[list[str], int, int]:
     """The resident tools, the estimated tokens of the next request, and the window."""
     document = opened.document
-    used = (compaction.size(document.messages) + loop.overhead(app.name)) * document.ratio
+    used = (compaction.size(document.messages) + loop.overhead(app.preamble(opened.key))) * document.ratio
     return [offer.tool for offer in in_scope(document.messages)], round(used), app.model.window
 
 

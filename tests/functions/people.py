@@ -31,6 +31,8 @@ def platform(bot: BotApi) -> dict[str, Any]:
         "telegram_api": bot.url,
         "owners": (f"telegram:{OWNER}",),
         "access": "open",
+        "guest_turns": 0,
+        "guest_tokens": 0,
     }
 
 

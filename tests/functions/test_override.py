@@ -59,6 +59,9 @@ def test_odd_requests_are_refused_plainly_and_change_nothing(live: Lives, model:
         assert agent.ask("hello") == "done"
 
 
+NOTHING = {"prompt": 0, "completion": 0, "cached": 0, "estimated": False}
+
+
 def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
     chat = f"telegram:{GUEST}"
     with live() as agent:
@@ -81,6 +84,8 @@ def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
             "most": 100_000,
             "own": 0,
             "failures": [],
+            "usage": NOTHING,
+            "last": NOTHING,
         }
         assert agent.ask("hello", GUEST) == reason("halted")
         assert post("/unlock", json={"session": chat}).json() == {"unlocked": chat}

@@ -168,7 +168,8 @@ def test_the_ladder_goes_on_over_webhooks_and_cold_starts(live: Lives, model: Sc
 
 
 def test_a_pause_outlives_a_cold_start_and_ends_with_an_answer(live: Lives, model: ScriptedModel) -> None:
-    model.then(*map(failing, range(5)), going(1), say("better"), failing(5), say("What now?"))
+    memory = say("nothing to save")
+    model.then(*map(failing, range(5)), memory, going(1), say("better"), failing(5), say("What now?"))
     with live() as agent:
         assert agent.ask("go") == FRUSTRATION
     with live() as agent:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, pairwise
 
 import orjson
 
-from functions.agent.session import Sessions
+from functions.agent.context import OURS
+from functions.agent.documents import Documents
+from functions.agent.history import History
+from functions.agent.session import Document, Sessions
 from sigil.kv import keys
 from sigil.kv.memory import MemoryKV
 from tests.simulation.promises import Promises
@@ -32,3 +36,22 @@ def _unrest(kv: MemoryKV, session: str) -> Iterator[str]:
         kept |= {message["seq"] for message in orjson.loads(item.value)}
     if lost := set(range(1, document.next_seq)) - kept:
         yield f"messages {sorted(lost)} of {session} are lost"
+    yield from _forgotten(kv, session, document)
+
+
+def _forgotten(kv: MemoryKV, session: str, document: Document) -> Iterator[str]:
+    """Memory has heard of every message once, or it is known that it has not; and it is what the entries say."""
+    entries = History(kv, session).page(limit=10_000)
+    if not all(before.last < after.first for before, after in pairwise(entries)):
+        yield f"{session} has entries that overlap: {entries}"
+    heard = {seq for entry in entries for seq in range(entry.first, entry.last + 1)}
+    chunks = [Sessions(kv).archived(session, int(sort.removeprefix("archive#"))) for sort, _ in kv.scan(f"session#{session}", "archive#")]
+    waits = {message.seq for chunk in chunks if chunk[0].seq in document.unheard for message in chunk}
+    for message in (*document.messages, *chain(*chunks)):
+        known = message.seq in heard if message.seq <= document.consolidated else message in document.messages or message.seq in waits
+        if not known and message.origin != OURS:
+            yield f"memory will never hear of message {message.seq} of {session}"
+    told = [line for entry in entries if not entry.raw and entry.last <= document.consolidated for line in entry.text.split("\n")]
+    memory = Documents(kv, "main", lambda: 0.0).read(session, "memory").text
+    if [line.partition("] ")[2] for line in told] != [line for line in memory.split("\n") if line.startswith("- entry")]:
+        yield f"the memory of {session} is not what its entries say: {memory!r}, {told}"

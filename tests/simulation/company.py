@@ -34,7 +34,7 @@ ROOM = 420.0
 """Estimated tokens of history that fit: a few turns."""
 THREADS = {"one": 2, "two": 1, "late": 1}
 """Workers a process; `late` comes at the end, when all others may stall."""
-WINDOW = int((overhead(NAME) + ROOM) * 1.15 / (1 - context.RESERVED_SHARE))
+WINDOW = int((overhead(context.preamble(NAME)) + ROOM) * 1.15 / (1 - context.RESERVED_SHARE))
 PATIENCE = 60
 """Steps after which nobody will stand where somebody was wanted."""
 DRAIN_SECONDS = LEASE + 120.0 + 200.0

@@ -107,6 +107,8 @@ class Promises:
         self._views[self._stage.moving].sure = key.sort == "head"
         if key.sort == "head":
             self._saved(key.partition.removeprefix("session#"), before, item)
+        elif key.partition.startswith("history#"):
+            self.seen["remembered"] += 1
         elif key.sort == "mark":
             self.marked.add(orjson.loads(item.value)["stop"])
         elif key.partition == "claim":
@@ -168,7 +170,9 @@ class Promises:
         self.seen["stopped"] += text == STOPPED
 
     def _fits(self, event: str, text: str) -> None:
-        known = text.startswith((f"re {event} ", "New session", "Always there", "I could not get an answer"))
+        known = text.startswith(
+            (f"re {event} ", "New session", "Always there", "I could not get an answer", "Memory cons", "No new messages")
+        )
         known |= text in (GAVE_UP, OUT_OF_TIME) or (text == STOPPED and event in self.marked)
         reason = self.reasons.get(event, "")
         if text in NOTICES:

@@ -31,7 +31,7 @@ def rounds(*acts: str) -> st.SearchStrategy[list[list[str]]]:
 PLANS = st.tuples(rounds(*FINDS), rounds(*USES), rounds(*FINDS, *USES, *ODD)).map(
     lambda parts: f"plan={json.dumps([*parts[0], *parts[1], *parts[2]])}"
 )
-TEXTS = st.one_of(PLANS, PLANS, PLANS, PLANS, st.sampled_from(["/new", "/tools"]))
+TEXTS = st.one_of(PLANS, PLANS, PLANS, PLANS, st.sampled_from(["/new", "/tools", "/mem", "/mem words"]))
 SEEDS = st.integers(0, 2**16)
 PICK = st.integers(0, 7)
 STEPS = st.integers(0, 50)
@@ -187,5 +187,5 @@ def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
 
     print(dict(COUNTS))
     assert COUNTS["steps"] >= 10_000
-    wanted = ("turns closed", "compacted", "claims lost", "claims renewed", "handed on", "runs", "given up", "told of halted")
+    wanted = ("turns closed", "compacted", "claims lost", "claims renewed", "handed on", "runs", "given up", "remembered", "told of halted")
     assert all(COUNTS[happened] for happened in wanted)

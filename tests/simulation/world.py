@@ -168,12 +168,23 @@ class Brain:
         self.awake = False  # it always answers
 
     def chat(self, request: Request) -> Reply:
-        self._promises.asked(request)
+        aside = "<<IDENTITY>>" not in request.messages[0]["content"]
+        if not aside:
+            self._promises.asked(request)
         while self._stage.await_fate("ask the model") == "slow":
             self._stage.time.forward(LOOK_SECONDS)
             if request.stopped():
                 return Reply(finish="stopped")
-        return self._reply(request)
+        return self._remembered(str(request.messages[1]["content"])) if aside else self._reply(request)
+
+    def _remembered(self, said: str) -> Reply:
+        """The memory with one more line, which the entry has too; every fourth time nothing of use."""
+        self._ids += 1
+        if self._ids % 4 == 0:
+            return Reply("no", usage=Usage(estimated=True))
+        memory, line = said.partition("<<MEMORY>>\n")[2].partition("\n<</MEMORY>>")[0], f"- entry {self._ids}"
+        update = {"history_entry": line, "memory_update": f"{memory}\n{line}"}
+        return Reply(calls=(ToolCall("call", "save_memory", json.dumps(update)),), usage=Usage(estimated=True), finish="tool_calls")
 
     def _reply(self, request: Request) -> Reply:
         newest = max(at for at, message in enumerate(request.messages) if "plan=" in message["content"] and message["role"] == "user")

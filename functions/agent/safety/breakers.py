@@ -58,9 +58,12 @@ class Breakers:
         name = self.period()
         return self.budget.exceeded(name, self.session, standing.within(name).free)
 
-    def used(self, standing: Standing, task: str, tokens: int) -> Standing:
-        """The standing after a request that cost `tokens`; the session's sum is written down."""
-        later = self.current(standing).used(tokens).ticked(task)
+    def used(self, standing: Standing, task: str | None, tokens: int) -> Standing:
+        """The standing after a request that cost `tokens`; the session's sum is written down. Without a `task` it was no step of any."""
+        if task is None and not tokens:
+            return standing
+        later = self.current(standing).used(tokens)
+        later = later if task is None else later.ticked(task)
         self.budget.note(self.session, later.period, later.spent)
         return later
 

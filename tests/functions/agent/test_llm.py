@@ -107,13 +107,14 @@ def test_three_attempts_are_all(client: ChatCompletions, model: ScriptedModel) -
     ],
 )
 def test_a_refused_tool_choice_becomes_the_models_own(client: ChatCompletions, model: ScriptedModel, marker: str) -> None:
+    forced = {"type": "function", "function": {"name": "sigil_query"}}
     model.then(Answer(400, marker.encode()), call(("sigil_query", {"query": "x"})))
+    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == ["sigil_query"]
+    assert [body.get("tool_choice") for body in model.bodies] == [forced, "auto"]
 
-    reply = client.chat(Request(ASK, TOOLS, tool_choice={"type": "function", "function": {"name": "sigil_query"}}))
-
-    assert [made.name for made in reply.calls] == ["sigil_query"]
-    assert "tool_choice" in model.bodies[0]
-    assert "tool_choice" not in model.bodies[1]
+    model.then(Answer(400, marker.encode()), Answer(400, marker.encode()), call(("sigil_query", {"query": "x"})))
+    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == ["sigil_query"]
+    assert [body.get("tool_choice") for body in model.bodies[2:]] == [forced, "auto", None]
 
 
 def test_a_refused_image_is_left_out_once(client: ChatCompletions, model: ScriptedModel) -> None:

@@ -269,7 +269,7 @@ def test_strangers_never_reach_the_model(house: Callable[..., House], model: Scr
     replies = tell(home, "hi", sender="telegram:66")
 
     assert "telegram:66" in replies[0]
-    assert "UNCAGED_OWNERS" in replies[0]
+    assert "/pair" in replies[0]
     assert not model.bodies
 
 

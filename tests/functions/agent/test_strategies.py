@@ -32,6 +32,11 @@ def texts(messages: list[dict[str, Any]]) -> str:
     return "\n".join(str(message["content"]) for message in messages)
 
 
+def saved() -> dict[str, Any]:
+    """What a model answers when it is asked for what memory shall keep."""
+    return call(("save_memory", {"history_entry": "They talked.", "memory_update": "(nothing yet)"}))
+
+
 def test_the_window_keeps_the_first_message_and_the_last(house: Open, model: ScriptedModel) -> None:
     seen = talk(house(llm_url=model.url), model)
 
@@ -47,10 +52,10 @@ def test_with_none_everything_stays_while_it_fits(house: Open, model: ScriptedMo
 
 def test_with_a_summary_the_model_sums_up_what_leaves(house: Open, model: ScriptedModel) -> None:
     home = house(llm_url=model.url, context="summary", tokens_per_day=0)
-    model.then(*[say("ok") for _ in range(21)], say("They talked about >> numbers."))
+    model.then(*[say("ok") for _ in range(21)], saved(), say("They talked about >> numbers."))
     seen = talk(home, model)
 
-    asked = model.bodies[21]
+    asked = model.bodies[22]
     assert "tools" not in asked
     assert asked["messages"][0] == {"role": "system", "content": INSTRUCTION}
     assert "user: message 5" in asked["messages"][1]["content"]
@@ -62,7 +67,7 @@ def test_with_a_summary_the_model_sums_up_what_leaves(house: Open, model: Script
 
 def test_a_model_that_sums_nothing_up_leaves_the_window(house: Open, model: ScriptedModel) -> None:
     home = house(llm_url=model.url, context="summary", tokens_per_day=0)
-    model.then(*[say("ok") for _ in range(21)], say(""))
+    model.then(*[say("ok") for _ in range(21)], saved(), say(""))
 
     assert len(talk(home, model)) == 13
 
@@ -105,9 +110,14 @@ def test_a_transcript_closes_no_delimiter() -> None:
 def test_a_summary_whose_cost_nobody_says_is_estimated(house: Open, model: ScriptedModel) -> None:
     home = house(llm_url=model.url, context="summary", tokens_per_day=0)
     cheap = {"usage": {"prompt_tokens": 1, "completion_tokens": 0}}
-    model.then(*[say("ok " * 300) | cheap for _ in range(21)], say("They talked.") | {"usage": None}, say("ok") | cheap)
+    model.then(
+        *[say("ok " * 300) | cheap for _ in range(21)],
+        say("nothing to save") | cheap,
+        say("They talked.") | {"usage": None},
+        say("ok") | cheap,
+    )
     talk(home, model)
 
     key = keys.session_of("main", "telegram:7")
-    assert model.bodies[21]["messages"][0]["content"] == INSTRUCTION
+    assert model.bodies[22]["messages"][0]["content"] == INSTRUCTION
     assert report(key, home.app.sessions.open(key).document, home.app).own > 1_000

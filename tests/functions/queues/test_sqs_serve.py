@@ -12,7 +12,7 @@ import pytest
 
 from functions import worker
 from functions.agent.loop import ROUND_SECONDS
-from functions.events import encode
+from functions.events import Sender, encode
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import group_id
 from functions.wiring import House
@@ -92,9 +92,9 @@ def test_the_same_event_after_sqs_has_forgotten_it_starts_no_second_turn(
     url: str, aws_here: Ministack, house: Callable[..., House], model: ScriptedModel
 ) -> None:
     """After 5 minutes SQS takes an event of the same name for a new one: here it gets another name at once."""
-    home = house(queue=f"sqs://{url}", llm_url=model.url, owners=("telegram:42",))
+    home = house(queue=f"sqs://{url}", llm_url=model.url)
     model.then(say("once"))
-    sent = replace(event(1, "http:admin:main"), private=True)
+    sent = replace(event(1, "http:admin:main"), sender=Sender("http:admin", "admin"), private=True)
     home.queue.put(sent)
     worker.process(taken(home.queue), home)
     home.queue.put(sent)
@@ -113,9 +113,9 @@ def test_a_turn_that_is_handed_on_keeps_its_place_although_its_continuation_wait
 ) -> None:
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.0)
     model.then(say("one"), say("two"))
-    home = house(queue=f"sqs://{url}", llm_url=model.url, owners=("telegram:42",))
+    home = house(queue=f"sqs://{url}", llm_url=model.url)
     for number in (1, 2):
-        home.queue.put(replace(event(number, "http:admin:main"), private=True))
+        home.queue.put(replace(event(number, "http:admin:main"), sender=Sender("http:admin", "admin"), private=True))
     for _ in range(2):  # a worker whose time is up before the first round: the message's own, then the next one's
         worker.process(taken(home.queue), home, time.monotonic() + ROUND_SECONDS / 2)
     assert model.bodies == []

@@ -46,7 +46,7 @@ class Twist:
 class People(Rules):
     """Owners, members and guests, as their ids say."""
 
-    def role(self, event: Event) -> Role:
+    def named(self, event: Event) -> Role | None:
         roles: dict[str, Role] = {"owner": "owner", "member": "member"}
         return roles.get(event.sender.id, "guest")
 
@@ -161,12 +161,16 @@ class Worker:
 
     def _pay(self, sort: str, total: int) -> None:
         tokens, self._owing = self._owing, 0
-        self.account.paid(tokens)
         agent, name = self._world.agent, self.account.name
+        if not tokens and total == agent.own(name):
+            return  # a request beside the chat, which cost nothing here
+        self.account.paid(tokens)
         self._world.demand(sort.startswith(agent.day), f"it is {agent.day}, and {sort} is written")
         self._world.demand(tokens and total == agent.own(name), f"{total} tokens are written down, {agent.own(name)} were spent")
 
     def chat(self, request: Request) -> Reply:
+        if request.tool_choice is not None:
+            return Reply("memory has to wait", finish="error")
         account, demand = self.account, self._world.demand
         account.said = None
         demand(not account.bars(), f"a request is sent, and the chat is closed by {account.bars()}")

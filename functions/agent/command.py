@@ -1,0 +1,70 @@
+"""A slash command: what it is called with, what it does, and who may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from functions.agent.app import App
+from functions.agent.roles import Role
+from functions.agent.session import Document, Opened
+from functions.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks (`event`, `role`), about what (`session` is the S of the keys), and with which words: `text` keeps its case.
+
+    `version`: the store's, of the document.
+    """
+
+    app: App
+    session: str
+    document: Document
+    role: Role
+    event: Event
+    text: str = ""
+    version: str | None = None
+
+    @property
+    def scope(self) -> str:
+        """The scope of the agent's own documents."""
+        return self.app.documents.agent
+
+    def says(self, text: str) -> Effect:
+        """A reply that changes nothing."""
+        return Effect(text, self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a command did: its reply and the session's document after it; `saved`: the session, when it was saved meanwhile."""
+
+    text: str
+    document: Document
+    saved: Opened | None = None
+
+
+Run = Callable[[Asked], Effect]
+
+
+def _always(text: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`takes`: what may follow its name, as the help shows it; empty: nothing may. `changes`: whether these words change something of the
+    chat's, which in groups only owners do. `owners`: whether they change the agent, which only owners ever do. `asks`: whether it asks
+    the model, and so counts as a turn of its sender's."""
+
+    meaning: str
+    run: Run
+    takes: str = ""
+    changes: Callable[[str], bool] | None = None
+    owners: Callable[[str], bool] | None = None
+    asks: bool = False
+
+
+Commands = Mapping[str, Command]
+ALWAYS = _always

@@ -1,0 +1,96 @@
+"""/soul: shows who the agent is, and lets the model write it anew from an owner's words, in a request of its own."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Final
+
+from functions.agent.aside import Aside
+from functions.agent.cleaning import clean, fenced, unfenced
+from functions.agent.command import Asked, Command, Commands, Effect
+from functions.agent.documents import CAPS, FIRST_SOUL
+from functions.agent.model import Reply
+from functions.agent.offline import signed
+from sigil.errors import Conflict, UsageError
+
+PROMPT: Final = (
+    "You are a personality editor for an AI assistant. "
+    "Given the current SOUL.md and user instructions, produce an updated SOUL.md. "
+    "Output ONLY the new SOUL.md content in markdown, nothing else. "
+    "Keep sections: Personality, Values, Communication Style. "
+    "Merge new traits with existing ones. Do not wrap in code fences."
+)
+"""As seed 002 gives it."""
+UPDATED = "Soul updated."
+LEAST = 10
+"""Characters below which an answer is no soul."""
+SHOWN = 20
+KEPT = "The soul is as it was."
+_ROLLBACK = re.compile(r"rollback\s+([1-9][0-9]{0,7})", re.IGNORECASE | re.ASCII)
+
+
+def run(asked: Asked) -> Effect:
+    """Show it, its history, an earlier version again, or write it anew."""
+    if not asked.text:
+        return asked.says(_soul(asked))
+    if asked.text.lower() == "history":
+        return asked.says(_history(asked))
+    back = _ROLLBACK.fullmatch(asked.text)
+    return asked.says(_rolled_back(asked, int(back[1]))) if back else _written(asked)
+
+
+def changes(words: str) -> bool:
+    """Whether these words change the soul."""
+    return bool(words) and words.lower() != "history"
+
+
+def _soul(asked: Asked) -> str:
+    return asked.app.documents.read(asked.scope, "soul").text or FIRST_SOUL
+
+
+def _history(asked: Asked) -> str:
+    versions = list(asked.app.documents.versions(asked.scope, "soul"))[:SHOWN]
+    rows = [f"- {doc.version}: {_day(doc.at)} by {doc.by}{f', {doc.why}' if doc.why else ''}" for doc in versions]
+    return "\n".join(rows) if rows else "The soul was never changed."
+
+
+def _rolled_back(asked: Asked, version: int) -> str:
+    try:
+        asked.app.documents.roll_back(asked.scope, "soul", version, asked.event.sender.id)
+    except UsageError as problem:
+        return f"{KEPT} {problem.message}; {problem.suggestion}."
+    return f"The soul is as in version {version} again."
+
+
+def _written(asked: Asked) -> Effect:
+    documents = asked.app.documents
+    before = documents.read(asked.scope, "soul")
+    aside = Aside(asked.session, asked.app, asked.document)
+    reply = aside.ask(PROMPT, f"{fenced('SOUL.md', before.text or FIRST_SOUL)}\n\n{fenced('USER INSTRUCTIONS', asked.text)}")
+    text = unfenced(clean(reply.text))
+    problem = _refused(reply, text)
+    if not problem:
+        try:
+            documents.write(asked.scope, "soul", text, by=asked.event.sender.id, why=asked.text, expect=before.version)
+        except Conflict:
+            problem = "Somebody else changed it meanwhile; send it again."
+    return Effect(f"{problem} {KEPT}" if problem else signed(UPDATED, asked.app.model.name), aside.document)
+
+
+def _refused(reply: Reply, text: str) -> str:
+    """Why an answer is no soul; empty when it is one."""
+    if reply.finish == "error":
+        return f"I could not get an answer: {reply.text.rstrip('.')}."
+    if reply.finish != "stop" or len(text) < LEAST:
+        return "The model gave no soul."
+    return f"The model wrote {len(text):,} characters; at most {CAPS['soul']:,} are kept." if len(text) > CAPS["soul"] else ""
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+
+
+COMMANDS: Final[Commands] = {
+    "soul": Command("shows who I am; with words, changes it; for owners", run, takes="[words | history | rollback N]", owners=changes)
+}

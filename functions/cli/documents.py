@@ -1,0 +1,236 @@
+"""`uncaged agent doc`: what an agent, or one chat with it, keeps in words: shown, edited, taken back, exported and imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from functions.cli.opening import BY, Json, Session, key_of, opened
+from sigil.cli.printing import Printer
+from sigil.errors import Conflict, UsageError
+
+if TYPE_CHECKING:
+    from functions.agent.documents import Doc, Documents
+
+cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Its documents: soul, memory, role and the others.")
+Name = Annotated[str, typer.Argument(help="role, self, agents, soul, user, tools or memory.")]
+FILE_BYTES = 1 << 20
+
+
+@cli.command("list")
+def listed(session: Session = None, json: Json = False) -> None:
+    """Show which documents there are, how long they are and who wrote them last.
+
+    Example: uncaged agent doc list --session telegram:42
+    """
+    with _documents(session) as (documents, scope):
+        found = [documents.read(scope, name) for name in _names(documents, scope)]
+    docs = [doc for doc in found if doc.version]
+    printer = Printer(json=json)
+    if json:
+        printer.document([_row(doc) for doc in docs])
+    elif docs:
+        printer.table(("document", "version", "characters", "written", "by", "why"), [_cells(doc) for doc in docs])
+    else:
+        printer.note("no document was written yet; `uncaged agent doc edit soul` writes the first")
+
+
+@cli.command()
+def show(
+    name: Name,
+    version: Annotated[int | None, typer.Option("--version", help="An earlier version.")] = None,
+    session: Session = None,
+    json: Json = False,
+) -> None:
+    """Print a document.
+
+    Example: uncaged agent doc show soul > SOUL.md
+    """
+    with _documents(session) as (documents, scope):
+        doc = documents.read(scope, name) if version is None else documents.version(scope, name, version)
+    if not doc.version:
+        raise UsageError("ENOENT", f"{name} was never written", suggestion=f"`uncaged agent doc edit {name}` writes it")
+    if json:
+        Printer(json=True).document({**_row(doc), "text": doc.text})
+    else:
+        Printer().text(doc.text)
+
+
+@cli.command()
+def history(name: Name, session: Session = None, json: Json = False) -> None:
+    """Show a document's versions, the newest first.
+
+    Example: uncaged agent doc history soul
+    """
+    with _documents(session) as (documents, scope):
+        versions = list(documents.versions(scope, name))
+    printer = Printer(json=json)
+    if json:
+        printer.document([_row(doc) for doc in versions])
+    else:
+        printer.table(("document", "version", "characters", "written", "by", "why"), [_cells(doc) for doc in versions])
+
+
+@cli.command()
+def edit(name: Name, session: Session = None) -> None:
+    """Write a document in your editor (EDITOR).
+
+    Nothing is changed when the text is left as it was, or when somebody else changed it meanwhile.
+
+    Example: uncaged agent doc edit memory --session telegram:42
+    """
+    with opened() as (app, settings):
+        before = app.documents.read(key_of(app, session) or app.documents.agent, name)
+        file = _edited(before, settings.editor)
+        text = _read(str(file))
+        if text.strip() != before.text:
+            try:
+                _wrote(app.documents.write(before.scope, name, text, by=BY, why="edited", expect=before.version), json=False)
+            except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
+                problem.suggestion = f"{problem.suggestion}; your text is in {file}: `uncaged agent doc write {name} {file}`".lstrip("; ")
+                raise
+        else:
+            Printer().note("nothing was changed")
+        file.unlink()
+
+
+@cli.command()
+def write(
+    name: Name,
+    file: Annotated[str, typer.Argument(help="A Markdown file, or - for standard input.")],
+    session: Session = None,
+    json: Json = False,
+) -> None:
+    """Write a document from a file.
+
+    Example: uncaged agent doc write soul SOUL.md
+    """
+    text = _read(file)
+    with _documents(session) as (documents, scope):
+        doc = documents.write(scope, name, text, by=BY, why=f"from {file}" if file != "-" else "")
+    _wrote(doc, json)
+
+
+@cli.command()
+def rollback(
+    name: Name, version: Annotated[int, typer.Argument(help="The version to go back to.")], session: Session = None, json: Json = False
+) -> None:
+    """Make an earlier version the document again, as a new version.
+
+    Example: uncaged agent doc rollback soul 3
+    """
+    with _documents(session) as (documents, scope):
+        doc = documents.roll_back(scope, name, version, BY)
+    _wrote(doc, json)
+
+
+@cli.command("export")
+def exported(
+    folder: Annotated[Path, typer.Argument(help="Where to: one Markdown file each.")], session: Session = None, json: Json = False
+) -> None:
+    """Write the documents as Markdown files: SOUL.md, MEMORY.md and so on.
+
+    Example: uncaged agent doc export backup
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with _documents(session) as (documents, scope):
+        for name in _names(documents, scope):
+            doc = documents.read(scope, name)
+            if doc.version:
+                (folder / file_of(name)).write_text(f"{doc.text}\n", encoding="utf-8")
+                written.append(file_of(name))
+    Printer(json=json).document(written) if json else Printer().note(f"{', '.join(written) or 'nothing'} in {folder}")
+
+
+@cli.command("import")
+def imported(
+    folder: Annotated[Path, typer.Argument(help="A folder with SOUL.md, MEMORY.md and so on.")], session: Session = None, json: Json = False
+) -> None:
+    """Write the documents from the Markdown files of a folder: all of them, or none when one of them may not be.
+
+    Example: uncaged agent doc import backup
+    """
+    from functions.agent.documents import checked
+
+    with _documents(session) as (documents, scope):
+        found = [(name, folder / file_of(name)) for name in _names(documents, scope) if (folder / file_of(name)).is_file()]
+        if not found:
+            names = ", ".join(map(file_of, _names(documents, scope)))
+            raise UsageError("ENOENT", f"{folder} holds no document", suggestion=f"the files: {names}")
+        texts = [(name, checked(name, _read(str(path)))) for name, path in found]
+        docs = [documents.write(scope, name, text, by=BY, why=f"imported from {folder}") for name, text in texts]
+    Printer(json=json).document([_row(doc) for doc in docs]) if json else Printer().note(f"{', '.join(doc.name for doc in docs)} imported")
+
+
+def file_of(name: str) -> str:
+    """The Markdown file of a document: `SOUL.md`."""
+    return f"{name.upper()}.md"
+
+
+@contextmanager
+def _documents(session: str | None) -> Iterator[tuple[Documents, str]]:
+    with opened() as (app, _):
+        yield app.documents, key_of(app, session) or app.documents.agent
+
+
+def _names(documents: Documents, scope: str) -> tuple[str, ...]:
+    from functions.agent.documents import CAPS, OF_CHATS
+
+    return tuple(CAPS) if scope == documents.agent else OF_CHATS
+
+
+def _read(file: str) -> str:
+    """A file's text: regular, of at most 1 MiB, in UTF-8."""
+    try:
+        if file != "-" and not Path(file).is_file():
+            raise UsageError("ENOENT", f"there is no file {file}")
+        with sys.stdin.buffer if file == "-" else Path(file).open("rb") as stream:
+            data = stream.read(FILE_BYTES + 1)
+        if len(data) > FILE_BYTES:
+            raise UsageError("ETOOBIG", f"{file} is larger than 1 MiB")
+        return data.decode("utf-8-sig")
+    except OSError as problem:
+        raise UsageError("EINVAL", f"{file} cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError("EINVAL", f"{file} is not UTF-8 text") from None
+
+
+def _edited(doc: Doc, editor: str) -> Path:
+    """A file of one's own with the document's text, after the editor has ended well."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix=f"{doc.name}-", suffix=".md", delete=False) as file:
+        file.write(f"{doc.text}\n")
+    try:
+        ended = subprocess.run([*shlex.split(editor), file.name], check=False).returncode
+    except (OSError, ValueError) as problem:
+        Path(file.name).unlink()
+        raise UsageError("ENOENT", f"the editor {editor!r} does not start: {problem}", suggestion="set EDITOR to a program") from None
+    if ended:
+        raise UsageError("EINVAL", f"the editor ended with {ended}; nothing was changed", suggestion=f"your text is in {file.name}")
+    return Path(file.name)
+
+
+def _wrote(doc: Doc, json: bool) -> None:
+    if json:
+        Printer(json=True).document(_row(doc))
+    else:
+        Printer().note(f"{doc.name} is at version {doc.version} ({len(doc.text):,} characters)")
+
+
+def _row(doc: Doc) -> dict[str, object]:
+    return {"name": doc.name, "version": doc.version, "characters": len(doc.text), "at": doc.at, "by": doc.by, "why": doc.why}
+
+
+def _cells(doc: Doc) -> tuple[object, ...]:
+    from sigil.cli.moments import moment
+
+    return doc.name, doc.version, f"{len(doc.text):,}", moment(doc.at), doc.by, doc.why

@@ -1,0 +1,110 @@
+"""`uncaged agent memory`: the values, facts and events that are remembered, in one chat or for all of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from functions.cli.opening import Json, Session, key_of, opened
+from sigil.cli.printing import Printer
+from sigil.errors import UsageError
+
+if TYPE_CHECKING:
+    from functions.agent.app import App
+    from functions.agent.thing import Thing
+    from functions.agent.things import Things
+
+cli = typer.Typer(rich_markup_mode=None)
+
+
+class Kind(StrEnum):
+    """The kinds, as they are asked for."""
+
+    facts = "facts"
+    kv = "kv"
+    events = "events"
+
+
+Wanted = Annotated[Kind | None, typer.Option("--kind", help="Only facts, only values under keys, or only events.")]
+
+
+@cli.callback(invoke_without_command=True)
+def memory(context: typer.Context, session: Session = None, kind: Wanted = None, json: Json = False) -> None:
+    """Show what it remembers: values, facts and events.
+
+    The newest first; of one chat, or without --session what all chats share.
+
+    Example: uncaged agent memory --session telegram:42 --kind facts
+    """
+    if context.invoked_subcommand:
+        context.obj = session
+        return
+    with opened() as (app, _):
+        things = sorted(_things(app, session).all(), key=lambda thing: -thing.at)
+    found = [thing for thing in things if kind in (None, _kind(thing))]
+    printer = Printer(json=json)
+    if json:
+        printer.document([_row(thing) for thing in found])
+    elif found:
+        printer.table(("id", "kind", "what", "when", "source", "confidence", "by"), [_cells(thing) for thing in found])
+    else:
+        printer.note(_nothing(session, kind))
+
+
+@cli.command()
+def forget(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="Its id, as the list shows it.", metavar="ID")],
+    session: Session = None,
+    json: Json = False,
+) -> None:
+    """Forget one thing, for good.
+
+    Example: uncaged agent memory forget 0f3a5c1e9b7d2468 --session telegram:42
+    """
+    from functions.agent.thing import is_id
+
+    if not is_id(id):
+        raise UsageError("EINVAL", f"{id!r} is no id", suggestion="16 hexadecimal digits, as `uncaged agent memory` shows them")
+    session = context.obj if session is None else session
+    with opened() as (app, _):
+        gone = _things(app, session).drop(id)
+    if gone is None:
+        where = f"in {session}" if session else "by all chats"
+        hint = "`uncaged agent memory --session CHAT` shows what there is"
+        raise UsageError("ENOENT", f"nothing of the id {id} is remembered {where}", suggestion=hint)
+    Printer(json=json).document({"forgotten": id}) if json else Printer().note(f"forgotten: {_what(gone)}")
+
+
+def _things(app: App, session: str | None) -> Things:
+    from functions.agent.things import Things
+
+    return Things(app.kv, key_of(app, session) or app.documents.agent, app.aids.terms)
+
+
+def _kind(thing: Thing) -> Kind:
+    return {"kv": Kind.kv, "fact": Kind.facts, "event": Kind.events}[thing.kind]
+
+
+def _row(thing: Thing) -> dict[str, Any]:
+    return {"id": thing.id, **thing.row()}
+
+
+def _what(thing: Thing) -> str:
+    """The thing in words: `birthday: 3 May`, `Ada is allergic to nuts`."""
+    return " ".join(thing.texts) if thing.kind == "fact" else ": ".join(thing.texts)
+
+
+def _cells(thing: Thing) -> tuple[object, ...]:
+    from sigil.cli.moments import moment
+
+    return thing.id, thing.kind, _what(thing), moment(thing.at), thing.source, f"{thing.confidence:g}", thing.by
+
+
+def _nothing(session: str | None, kind: Kind | None) -> str:
+    what = f"no {kind.value} are" if kind else "nothing is"
+    if session:
+        return f"{what} remembered in {session}"
+    return f"{what} shared by all chats; `uncaged agent memory --session terminal:main` shows what one chat remembers"

@@ -1,0 +1,34 @@
+"""`uncaged agent prompt`: what the model would get."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from functions.cli.opening import Json, key_of, opened
+from sigil.cli.printing import Printer
+
+RULE = "──"
+
+
+def prompt(
+    session: Annotated[str, typer.Argument(help="The chat, as `telegram:42` or `terminal:main`.")] = "terminal:main", json: Json = False
+) -> None:
+    """Print exactly what the model would get for a chat's next turn, with what each part costs.
+
+    Example: uncaged agent prompt telegram:42
+    """
+    from functions.agent.preview import preview
+
+    with opened() as (app, _):
+        key = key_of(app, session)
+        found = preview(key, app.sessions.open(key).document, app)
+    printer = Printer(json=json)
+    if json:
+        printer.document(asdict(found))
+        return
+    for segment in found.segments:
+        printer.text(f"{RULE} {segment.name} {RULE} {segment.tokens:,} tokens\n{segment.text}\n")
+    printer.note(f"about {found.tokens:,} tokens of {found.window:,}")

@@ -1,0 +1,41 @@
+"""What tests of memory share: what a model answers, and what then stands in the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functions.agent.documents import Doc
+from functions.agent.history import Entry, History
+from functions.agent.session import Document
+from functions.wiring import House
+from sigil.kv import keys
+from tests.fakes.model import call
+
+SESSION = keys.session_of("main", "telegram:7")
+
+
+def saves(entry: str = "[2026-11-22 01:30] They met.", memory: str = "# Memory\n- The user is called Ada.") -> dict[str, Any]:
+    """The model's call."""
+    return call(("save_memory", {"history_entry": entry, "memory_update": memory}))
+
+
+def memory(home: House, session: str = SESSION) -> Doc:
+    return home.app.documents.read(session, "memory")
+
+
+def entries(home: House, session: str = SESSION) -> list[Entry]:
+    return History(home.app.kv, session).page(limit=1000)
+
+
+def document(home: House, session: str = SESSION) -> Document:
+    return home.app.sessions.open(session).document
+
+
+def asked(body: dict[str, Any]) -> str:
+    """The transcript in a request to consolidate."""
+    text = str(body["messages"][1]["content"])
+    return text.partition("<<TRANSCRIPT>>\n")[2].removesuffix("\n<</TRANSCRIPT>>")
+
+
+def consolidations(bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [body for body in bodies if body["messages"][0]["content"].startswith("You keep the memory")]

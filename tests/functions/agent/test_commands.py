@@ -1,0 +1,97 @@
+"""Slash commands from outside: what is one, who may, and that none of them reaches the model or the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from functions.agent.commands import COMMANDS
+from functions.wiring import House
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import tell
+
+SESSION = keys.session_of("main", "telegram:7")
+Open = Callable[..., House]
+
+
+@pytest.fixture
+def home(house: Open, model: ScriptedModel) -> House:
+    return house(llm_url=model.url, owners=("telegram:1",), access="open")
+
+
+@pytest.mark.parametrize("text", ["/help", "/HELP", "  /help  ", "/help@some_bot", "/Help\n"])
+def test_a_command_is_known_however_it_is_written(home: House, model: ScriptedModel, text: str) -> None:
+    said = tell(home, text)[0]
+
+    assert all(f"/{name}" in said for name in COMMANDS)
+    assert not model.bodies
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [("/memory x", "/mem"), ("/souls", "/soul"), ("/halp", "/help"), ("/xyzzy", ""), ("/newfoo", "/new"), ("/memo x", "/mem")],
+)
+def test_what_is_no_command_is_said_to_be_none_with_the_nearest(home: House, model: ScriptedModel, text: str, near: str) -> None:
+    said = tell(home, text)[0]
+
+    assert said.startswith(f"Unknown command {text.split(maxsplit=1)[0]}.")
+    assert (f"Did you mean {near}?" in said) if near else "mean" not in said
+    assert not model.bodies
+
+
+def test_words_after_a_command_that_takes_none_are_refused(home: House, model: ScriptedModel) -> None:
+    tell(home, "hello")
+    assert tell(home, "/new foo") == ["/new takes no argument. Send `/new` alone."]
+    assert len(home.app.sessions.open(SESSION).document.messages) == 2
+
+
+@pytest.mark.parametrize("text", ["/etc/passwd holds what?", "/ help", "what is /help?", "1 / 2"])
+def test_other_slashes_are_words(home: House, model: ScriptedModel, text: str) -> None:
+    assert tell(home, text) == ["done"]
+
+
+def test_a_command_leaves_no_trace_in_the_history(home: House, model: ScriptedModel) -> None:
+    for text in ("/help", "/status", "/usage", "/whoami", "/tools", "/nothing", "/soul"):
+        tell(home, text)
+    tell(home, "hello")
+
+    assert [message["role"] for message in model.bodies[0]["messages"]] == ["system", "user"]
+    assert "/whoami" not in str(model.bodies[0])
+
+
+def test_everybody_learns_who_they_are(home: House) -> None:
+    assert tell(home, "/whoami", sender="telegram:1") == ["You are `telegram:1`: owner.\nThis chat is `telegram:7`."]
+    assert tell(home, "/whoami", sender="telegram:9")[0].startswith("You are `telegram:9`: guest.")
+
+
+def test_in_a_group_only_an_owner_begins_anew(home: House, model: ScriptedModel) -> None:
+    tell(home, "hello", private=False)
+
+    assert tell(home, "/new", sender="telegram:9", private=False) == ["In a group only my owner can do that."]
+    assert home.app.sessions.open(SESSION).document.messages
+    assert tell(home, "/new", sender="telegram:1", private=False) == ["New session started."]
+    assert not home.app.sessions.open(SESSION).document.messages
+    tell(home, "hello", sender="telegram:9")
+    assert tell(home, "/new", sender="telegram:9") == ["New session started."]
+
+
+def test_the_tokens_of_a_chat_are_told(home: House, model: ScriptedModel) -> None:
+    tell(home, "hello")
+
+    here, everywhere = tell(home, "/usage")[0].split("\n")
+    usage = home.app.sessions.open(SESSION).document.usage
+    assert here.startswith(f"In this chat: {usage.prompt:,} tokens of prompts (0% of them from the cache), {usage.completion:,} of answers")
+    assert f"{usage.total:,} tokens in this chat, {usage.total:,} of 100,000 in all of them" in everywhere
+
+
+def test_status_tells_what_the_last_turn_cost_and_what_of_it_the_cache_held(home: House, model: ScriptedModel) -> None:
+    tell(home, "hello")
+    cold = {"usage": {"prompt_tokens": 1_000, "completion_tokens": 30}}
+    warm = {"usage": {"prompt_tokens": 3_000, "completion_tokens": 40, "prompt_tokens_details": {"cached_tokens": 1_000}}}
+    model.then(call(("sigil_query", {"query": "tea"})) | cold, say("There is none.") | warm)
+    tell(home, "is there tea?")
+
+    for _ in range(2):  # /status itself is no turn
+        assert "\nLast turn: 4,000 tokens of prompts (25% of them from the cache), 70 of answers" in tell(home, "/status")[0]

@@ -1,0 +1,228 @@
+"""Memory under fire: a crash at every write, and two workers at once. No entry is lost, none is there twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from functions.agent.app import App
+from functions.agent.mem import NOTHING, TRIGGERED
+from functions.agent.messages import Message
+from functions.agent.session import Document, Opened, Sessions
+from functions.agent.turn import handle
+from functions.events import Event
+from functions.wiring import House
+from sigil.errors import Conflict
+from sigil.kv import KV, Item, Key
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.memories import SESSION, asked, consolidations, document, entries, memory, saves
+from tests.functions.agent.talk import event, tell, told
+
+Open = Callable[..., House]
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+class Fragile:
+    """A store whose process dies at its write number `at`: before the write, or right after it."""
+
+    def __init__(self, kv: KV, at: int, *, after: bool) -> None:
+        self._kv = kv
+        self._left = at
+        self._after = after
+
+    def get(self, key: Key) -> Item | None:
+        return self._kv.get(key)
+
+    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+        return self._kv.scan(partition, prefix, after, limit)
+
+    def put(self, key: Key, value: bytes, **given: Any) -> str:
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            raise Crash
+        version = self._kv.put(key, value, **given)
+        if self._left == 0:
+            raise Crash
+        return version
+
+    def delete(self, key: Key, **given: Any) -> None:
+        self._kv.delete(key, **given)
+
+
+def over(home: House, kv: Any) -> App:
+    """The same agent over another store."""
+    return replace(home.app, kv=kv, sessions=Sessions(kv, home.stores.artifacts))
+
+
+def answers(model: ScriptedModel) -> None:
+    """From now on the model gives each request what fits it."""
+
+    def fitting(body: dict[str, Any]) -> dict[str, Any]:
+        model.then(fitting)
+        if not body.get("tools") or "sigil_query" in str(body["tools"]):
+            return say("hi")
+        said = asked(body).split("\n")
+        number = sum("USER" in line for line in said)
+        return saves(f"[2026-11-22 01:30] {number} lines, the last: {said[-1]}", f"# Memory\n- Up to {said[-1]}")
+
+    model._script[:] = [fitting]
+
+
+def after_a_crash(home: House, happened: Event, at: int, after: bool) -> tuple[bool, list[str]]:
+    """Whether a worker that dies at this write dies at all, and what the next one replies to the same event."""
+    try:
+        handle(happened, over(home, Fragile(home.app.kv, at, after=after)))
+        crashed = False
+    except Crash:
+        crashed = True
+    return crashed, [reply.text for reply in told(home, happened).document.outbox]
+
+
+def whole(home: House, session: str) -> list[tuple[int, int]]:
+    """What the entries cover, which they do without a gap or an overlap."""
+    parts = [(entry.first, entry.last) for entry in entries(home, session)]
+    assert all(before[1] < after[0] for before, after in pairwise(parts)), parts
+    return parts
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(house: Open, model: ScriptedModel, after: bool) -> None:
+    home = house(llm_url=model.url, tokens_per_day=0)
+    for at in range(1, 30):
+        chat = f"telegram:{100 + at}"
+        session = f"main#{chat}"
+        answers(model)
+        tell(home, "I am Ada", session=chat)
+        before = len(model.bodies)
+        crashed, replies = after_a_crash(home, event("/mem and I like tea", session=chat), at, after)
+
+        assert replies == [TRIGGERED]
+        assert whole(home, session) == [(1, 3)], at
+        assert entries(home, session)[0].text.endswith("USER: and I like tea")
+        assert memory(home, session).text.endswith("USER: and I like tea"), at
+        assert memory(home, session).version == 1
+        assert (document(home, session).consolidated, document(home, session).noted) == (3, ())
+        assert len(model.bodies) - before <= 2, "a crash repeats one request at most"
+        assert tell(home, "/mem", session=chat) == [NOTHING]
+        if not crashed:
+            break
+    assert 6 <= at < 29
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(house: Open, model: ScriptedModel, after: bool) -> None:
+    home = house(llm_url=model.url, tokens_per_day=0)
+    said = [Message("user", f"line {number}", at=1e9) for number in range(1, 42)]
+    for at in range(1, 30):
+        chat = f"telegram:{200 + at}"
+        session = f"main#{chat}"
+        answers(model)
+        home.app.sessions.save(home.app.sessions.open(session), Document().add(*said))
+        before = len(consolidations(model.bodies))
+        crashed, replies = after_a_crash(home, event("go on", session=chat), at, after)
+
+        assert replies == ["hi"]
+        assert whole(home, session) == [(1, 31)], at
+        assert memory(home, session).text.endswith("line 31")
+        assert memory(home, session).version == 1
+        assert document(home, session).unheard == ()
+        assert len(consolidations(model.bodies)) - before <= 2
+        assert [message.seq for message in home.app.sessions.archived(session, 2)] == list(range(2, 32))
+        tell(home, "/mem", session=chat)
+        assert whole(home, session) == [(1, 31), (32, 43)]
+        if not crashed:
+            break
+    assert 6 <= at < 29
+
+
+def test_a_crash_before_the_last_of_three_failures_still_ends_in_the_messages_themselves(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, tokens_per_day=0)
+    tell(home, "I am Ada")
+    for at in range(1, 5):
+        try:
+            handle(event("/mem"), over(home, Fragile(home.app.kv, at, after=False)))
+        except Crash:
+            continue
+    tell(home, "/mem")
+
+    assert whole(home, SESSION) == [(1, 2)]
+    assert entries(home)[0].raw
+
+
+def test_two_workers_with_one_session_make_one_entry(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, tokens_per_day=0)
+    tell(home, "I am Ada")
+    gate = threading.Barrier(2)
+
+    def together(body: dict[str, Any]) -> dict[str, Any]:
+        gate.wait(10)
+        return saves()
+
+    model._script[:] = [together, together]
+    outcomes: list[Any] = []
+
+    def work() -> None:
+        try:
+            outcomes.append(told(home, event("/mem")))
+        except Conflict as problem:
+            outcomes.append(problem)
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(20)
+
+    assert sorted(type(outcome) for outcome in outcomes if isinstance(outcome, Opened)) == [Opened]
+    assert len(model.bodies) == 3
+    assert whole(home, SESSION) == [(1, 2)]
+    assert memory(home).version == 1
+    assert tell(home, "/mem") == [NOTHING]
+
+
+def test_two_workers_each_with_words_of_their_own_keep_both(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, tokens_per_day=0)
+    first, second = event("/mem I like tea"), event("/mem I like cake")
+    finished: list[Opened] = []
+
+    def overtaken(body: dict[str, Any]) -> dict[str, Any]:
+        answers(model)
+        finished.append(handle(second, home.app))
+        return saves()
+
+    model._script[:] = [overtaken]
+    with pytest.raises(Conflict):
+        handle(first, home.app)
+    again = told(home, first)
+
+    assert finished
+    assert [reply.text for reply in again.document.outbox] == [TRIGGERED, TRIGGERED]
+    assert whole(home, SESSION) == [(1, 2)]
+    assert all(f"USER: I like {what}" in asked(model.bodies[1]) for what in ("tea", "cake"))
+
+
+def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, tokens_per_day=0)
+    tell(home, "I am Ada")
+    answers(model)
+    with pytest.raises(Crash):
+        handle(event("/mem"), over(home, Fragile(home.app.kv, 2, after=True)))
+    assert [entry.memory for entry in entries(home)] != [None]
+    tell(home, "I like tea")
+    before = len(model.bodies)
+
+    assert tell(home, "/mem") == [TRIGGERED]
+    assert whole(home, SESSION) == [(1, 2), (3, 4)]
+    assert len(model.bodies) == before + 1
+    assert "I am Ada" not in asked(model.bodies[-1])
+    assert "Up to" in model.bodies[-1]["messages"][1]["content"]
+    assert memory(home).version == 2
+    assert entries(home)[0].memory is None

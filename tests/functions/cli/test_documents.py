@@ -1,0 +1,188 @@
+"""`uncaged agent doc` and `uncaged agent prompt`, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from functions.agent.documents import CAPS
+from functions.cli.commands import cli
+from functions.wiring import House
+from sigil.errors import Conflict, SigilError, UsageError
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import tell
+
+Open = Callable[..., House]
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str, given: str | None = None) -> Result:
+        done = CliRunner().invoke(cli, ["agent", *arguments], input=given)
+        if isinstance(done.exception, SigilError):
+            raise done.exception
+        assert done.exit_code == 0, done.output
+        return done
+
+    return command
+
+
+def editor(place: Path, body: str) -> str:
+    program = place / "editor"
+    program.write_text(f"#!/bin/sh\n{body}\n")
+    program.chmod(0o700)
+    return str(program)
+
+
+def test_a_document_is_written_shown_and_taken_back(run: Run) -> None:
+    assert run("doc", "write", "soul", "-", given="# Soul\nCalm.\n").stderr == "soul is at version 1 (12 characters)\n"
+    run("doc", "write", "soul", "-", given="# Soul\nWild.\n")
+
+    assert run("doc", "show", "soul").stdout == "# Soul\nWild.\n"
+    assert run("doc", "show", "soul", "--version", "1").stdout == "# Soul\nCalm.\n"
+    assert [row["version"] for row in json.loads(run("doc", "history", "soul", "--json").stdout)] == [2, 1]
+    assert json.loads(run("doc", "rollback", "soul", "1", "--json").stdout)["version"] == 3
+    assert run("doc", "show", "soul").stdout == "# Soul\nCalm.\n"
+    assert [row["name"] for row in json.loads(run("doc", "list", "--json").stdout)] == ["soul"]
+
+
+def test_the_same_text_again_is_no_new_version(run: Run) -> None:
+    run("doc", "write", "role", "-", given="A clerk.")
+    assert "version 1" in run("doc", "write", "role", "-", given="A clerk.\n\n").stderr
+
+
+def test_documents_leave_and_come_back_as_markdown(run: Run, tmp_path: Path) -> None:
+    for name in CAPS:
+        run("doc", "write", name, "-", given=f"# {name}\n你好")
+    run("doc", "export", "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(f"{name.upper()}.md" for name in CAPS)
+    (tmp_path / "out" / "SOUL.md").write_text("another", encoding="utf-8")
+    (tmp_path / "out" / "NOTES.md").write_text("not one of ours")
+
+    assert [row["version"] for row in json.loads(run("doc", "import", "out", "--json").stdout)] == [1, 1, 1, 2, 1, 1, 1]
+    assert run("doc", "show", "soul").stdout == "another\n"
+
+
+def test_an_import_is_whole_or_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "ROLE.md").write_text("fine")
+    (tmp_path / "in" / "SOUL.md").write_text("x" * (CAPS["soul"] + 1))
+    with pytest.raises(UsageError, match="ETOOBIG"):
+        run("doc", "import", "in")
+    assert json.loads(run("doc", "list", "--json").stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"a\x00b", "EINVAL"),
+        (b"\xff\xfe", "EINVAL"),
+        ("a\u202eb".encode(), "EINVAL"),
+        (b"x" * 8_001, "ETOOBIG"),
+        (b"x" * (1 << 21), "ETOOBIG"),
+    ],
+    ids=["binary", "not UTF-8", "bidi", "over its cap", "huge"],
+)
+def test_what_may_not_be_a_document_leaves_the_old_one(run: Run, tmp_path: Path, data: bytes, code: str) -> None:
+    run("doc", "write", "soul", "-", given="as it was")
+    (tmp_path / "new.md").write_bytes(data)
+    with pytest.raises(UsageError, match=code):
+        run("doc", "write", "soul", "new.md")
+    assert run("doc", "show", "soul").stdout == "as it was\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["show sole", "show soul", "show soul --version 3", "write soul nofile", "import .", "history x"],
+)
+def test_what_is_not_there_is_said_to_be_not_there(run: Run, words: str) -> None:
+    with pytest.raises(UsageError, match="ENOENT"):
+        run("doc", *words.split())
+
+
+def test_an_editor_writes_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", editor(tmp_path, 'echo "# Edited" > "$1"'))
+    assert "version 1" in run("doc", "edit", "soul").stderr
+    assert run("doc", "show", "soul").stdout == "# Edited\n"
+    assert "nothing was changed" in run("doc", "edit", "soul").stderr
+
+
+def test_an_edit_that_may_not_be_written_is_not_lost(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", editor(tmp_path, 'head -c 9000 /dev/zero | tr "\\0" x > "$1"'))
+    with pytest.raises(UsageError) as problem:
+        run("doc", "edit", "soul")
+    kept = Path(problem.value.suggestion.rpartition(" ")[2].strip("`"))
+    assert kept.read_text() == "x" * 9_000
+    kept.unlink()
+
+
+def test_somebody_elses_edit_meanwhile_is_not_overwritten(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("doc", "write", "soul", "-", given="first")
+    other = 'echo "theirs" | uncaged agent doc write soul - && echo mine > "$1"'
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    monkeypatch.setenv("EDITOR", editor(tmp_path, other))
+    with pytest.raises(Conflict) as problem:
+        run("doc", "edit", "soul")
+    assert run("doc", "show", "soul").stdout == "theirs\n"
+    Path(problem.value.suggestion.rpartition(" ")[2].strip("`")).unlink()
+
+
+@pytest.mark.parametrize("program", ["/nowhere/vi", "false", "'"])
+def test_an_editor_that_fails_changes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    monkeypatch.setenv("EDITOR", program)
+    with pytest.raises(UsageError, match="editor"):
+        run("doc", "edit", "soul")
+
+
+def test_a_chats_own_memory_stands_in_its_prompt_alone(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    run("doc", "write", "memory", "-", "--session", "telegram:7", given="Ada likes tea.")
+    run("doc", "write", "memory", "-", given="The shop opens at nine.")
+    tell(home, "hello", session="telegram:7")
+    tell(home, "hello", session="telegram:8")
+
+    seven, eight = (body["messages"][0]["content"] for body in model.bodies)
+    assert "<<MEMORY>>\n## Long-term Memory\n\nThe shop opens at nine.\n<</MEMORY>>" in seven
+    assert "<<MEMORY OF THIS CHAT>>\n## Long-term Memory\n\nAda likes tea.\n<</MEMORY OF THIS CHAT>>" in seven
+    assert "Ada" not in eight
+    assert "nine" in eight
+    with pytest.raises(UsageError, match="no document of a chat's own"):
+        run("doc", "write", "soul", "-", "--session", "telegram:7", given="x")
+
+
+def test_the_prompt_is_shown_as_it_is_sent(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    model.then(call(("sigil_query", {"query": "count words"})), say("one"))
+    tell(home, "first")
+    shown = json.loads(run("prompt", "telegram:7", "--json").stdout)
+    people = run("prompt", "telegram:7")
+    tell(home, "second")
+
+    sent = model.bodies[-1]
+    assert sent["messages"][:-1] == shown["messages"]
+    assert sent["tools"] == shown["tools"]
+    assert sum(segment["tokens"] for segment in shown["segments"]) == shown["tokens"]
+    assert all(f"── {segment['name']} ── {segment['tokens']:,} tokens" in people.stdout for segment in shown["segments"])
+    assert people.stderr.startswith(f"about {shown['tokens']:,} tokens of 32,000")
+
+
+def test_what_happened_in_a_chat_is_printed(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    assert run("history", "--session", "telegram:7").stderr == "nothing was consolidated yet; /mem in the chat does it now\n"
+    saved = {"history_entry": "[2026-11-22 01:30] They talked of tea.", "memory_update": "# Memory\n- Tea."}
+    model.then(call(("save_memory", saved)))
+    tell(home, "/mem I like tea")
+
+    assert run("history", "--session", "telegram:7").stdout == "[2026-11-22 01:30] They talked of tea.\n"
+    (row,) = json.loads(run("history", "--session", "telegram:7", "--json").stdout)
+    assert (row["first"], row["last"], row["raw"]) == (1, 1, False)
+    assert run("doc", "show", "memory", "--session", "telegram:7").stdout == "# Memory\n- Tea.\n"

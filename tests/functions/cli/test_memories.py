@@ -1,0 +1,104 @@
+"""`uncaged agent memory`, as a person types it: what is remembered, and forgetting it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.wiring import House
+from sigil.errors import SigilError, UsageError
+from tests.fakes.model import ScriptedModel, call, results, say
+from tests.functions.agent.host.conftest import services
+from tests.functions.agent.talk import tell
+from tests.functions.cli.test_documents import Run, run
+
+__all__ = ["run", "services"]
+Open = Callable[..., House]
+FACT = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "source": "user"}
+VALUE = {"key": "rate", "value": "1 EUR = 1.1 USD", "source": "currency-rates"}
+EVENT = {"type": "outage", "payload": "the site was down", "source": "https://status.example/1", "when": "2026-05-01"}
+SHOP = {"key": "shop", "value": "opens at nine", "source": "user", "shared": True}
+
+
+@pytest.fixture
+def told(house: Open, model: ScriptedModel, tmp_path: Path, run: Run, services: Path) -> Run:
+    """The command, of an agent that remembers a fact, a value and an event in one chat, and one thing in all."""
+    home = house(llm_url=model.url, data=str(tmp_path / "data"), library=str(services))
+    model.then(
+        call(("sigil_query", {"query": "remember this"})), call(*(("cap_remember", each) for each in (FACT, VALUE, EVENT, SHOP))), say("ok")
+    )
+    assert tell(home, "keep that in mind") == ["ok"]
+    return run
+
+
+def rows(run: Run, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run("memory", *words, "--json").stdout)
+    return found
+
+
+def test_what_a_chat_remembers_is_shown_the_newest_first_with_its_source(told: Run) -> None:
+    found = rows(told, "--session", "telegram:7")
+
+    assert [row["kind"] for row in found][-1] == "event", "which happened in May"
+    fact = next(row for row in found if row["kind"] == "fact")
+    assert {name: fact[name] for name in FACT} == FACT
+    assert (fact["confidence"], fact["by"], len(fact["id"])) == (1.0, "terminal:local", 16)
+    people = told("memory", "--session", "telegram:7").stdout
+    assert people.splitlines()[0].split() == ["id", "kind", "what", "when", "source", "confidence", "by"]
+    assert "Ada is allergic to nuts" in people
+    assert "rate: 1 EUR = 1.1 USD" in people
+
+
+@pytest.mark.parametrize(("kind", "about"), [("facts", "subject"), ("kv", "key"), ("events", "type")])
+def test_one_kind_alone_is_shown(told: Run, kind: str, about: str) -> None:
+    (row,) = rows(told, "--session", "telegram:7", "--kind", kind)
+    assert about in row
+
+
+def test_without_a_chat_there_is_what_all_chats_share(told: Run) -> None:
+    assert [row["value"] for row in rows(told)] == ["opens at nine"]
+    assert rows(told, "--session", "telegram:8") == []
+
+
+def test_a_thing_is_forgotten_by_its_id(told: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+    (fact,) = rows(told, "--session", "telegram:7", "--kind", "facts")
+
+    assert told("memory", "forget", fact["id"], "--session", "telegram:7").stderr == "forgotten: Ada is allergic to nuts\n"
+
+    assert rows(told, "--session", "telegram:7", "--kind", "facts") == []
+    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    model.then(call(("sigil_query", {"query": "what do you remember"})), call(("cap_recall", {"query": "nuts"})), say("nothing"))
+    tell(home, "what am I allergic to?")
+    assert '"items":[]' in results(model.bodies[-1])[-1]
+
+
+def test_a_chats_things_are_forgotten_in_that_chat_alone(told: Run) -> None:
+    (shared,) = rows(told)
+    with pytest.raises(UsageError, match="ENOENT"):
+        told("memory", "forget", shared["id"], "--session", "telegram:7")
+    assert json.loads(told("memory", "forget", shared["id"], "--json").stdout) == {"forgotten": shared["id"]}
+    assert len(rows(told, "--session", "telegram:7")) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("forget 12", "EINVAL"),
+        ("forget 0f3a5c1e9b7d246x", "EINVAL"),
+        ("forget 0f3a5c1e9b7d2468", "ENOENT"),
+        ("--session nowhere", "EUSAGE"),
+        ("forget 0f3a5c1e9b7d2468 --session nowhere", "EUSAGE"),
+    ],
+)
+def test_what_cannot_be_is_said_to_be_wrong(run: Run, words: str, code: str) -> None:
+    with pytest.raises(SigilError, match=code):
+        run("memory", *words.split())
+
+
+def test_nothing_remembered_is_said_to_be_nothing(run: Run) -> None:
+    assert run("memory").stderr.startswith("nothing is shared by all chats;")
+    assert run("memory", "--session", "telegram:7", "--kind", "facts").stderr == "no facts are remembered in telegram:7\n"
