@@ -80,7 +80,8 @@ class Planner(ScriptedModel):
 
     def asked(self) -> list[str]:
         """What the person had said last in each request, in order."""
-        return [said(body["messages"][newest(body["messages"])]) for body in self.bodies]
+        chats = [body["messages"] for body in self.bodies if body["messages"][0]["content"].startswith("<<IDENTITY>>")]
+        return [said(messages[newest(messages)]) for messages in chats]
 
 
 def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
