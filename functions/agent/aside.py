@@ -21,7 +21,7 @@ SECONDS = 60.0
 class Aside:
     """Requests on behalf of one session (S of the keys). `document` holds what they cost; whoever asks keeps it.
 
-    `until`: when all of them have to be over, a time of the monotonic clock.
+    What an owner unlocked since, or a new period freed, is open. `until`: when all of them have to be over, a time of the monotonic clock.
     """
 
     def __init__(self, session: str, app: App, document: Document, breakers: Breakers | None = None, until: float = inf) -> None:
@@ -29,7 +29,7 @@ class Aside:
         self.app = app
         self._until = until
         self._breakers = breakers or breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
-        self.document = document
+        self.document = replace(document, safety=self._breakers.opened(document.safety, person=False))
 
     def may_ask(self) -> bool:
         """Whether a request would be sent: neither locked, nor out of budget, nor late."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 import orjson
 
 from sigil.errors import Conflict
 from sigil.kv import ABSENT, KV, Item, keys
+
+PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,13 @@ class History:
         rows = self._kv.scan(start.partition, after=start.sort if after else "", limit=limit)
         found = (_decoded(int(sort), item) for sort, item in rows)
         return [entry for entry in found if entry]
+
+    def all(self) -> Iterator[Entry]:
+        """Every entry that can be read, oldest first."""
+        partition, after = keys.entry(self._session, 0).partition, ""
+        while rows := self._kv.scan(partition, after=after, limit=PAGE):
+            yield from filter(None, (_decoded(int(sort), item) for sort, item in rows))
+            after = rows[-1][0]
 
 
 def _encoded(entry: Entry) -> bytes:

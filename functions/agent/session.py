@@ -5,12 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 import orjson
 
 from functions import events
 from functions.agent import tokens
+from functions.agent.history import History
 from functions.agent.messages import Message, Usage, revive
 from functions.agent.safety import standing
 from functions.agent.safety.standing import Standing
@@ -26,6 +28,8 @@ OUTBOX_MOST = 200
 ARCHIVE = "archive#"
 """How the keys of dropped messages begin, before the number of the first."""
 CHUNKS = 20
+LAST = 10**12
+"""More than any message's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ class Opened:
     """A document with the store's version that it was read or saved at: the fence of whoever holds it. `size` in bytes.
 
     `next`: the event that lets another worker go on with the turn, when this one's time was up. `wait`: the seconds after which somebody
-    should, when the model does not answer.
+    should, when the model does not answer. `unread`: what stands there and cannot be read.
     """
 
     key: str
@@ -132,6 +136,7 @@ class Opened:
     size: int = 0
     next: Event | None = None
     wait: float = 0.0
+    unread: bytes | None = None
 
 
 class Sessions:
@@ -142,12 +147,32 @@ class Sessions:
         self._bodies = Bodies(shelf)
 
     def open(self, key: str) -> Opened:
-        """The session's document; an empty one when it is new."""
+        """The session's document; an empty one when it is new, and a locked one that begins afresh when it cannot be read."""
         item = self._kv.get(keys.head(key))
-        return Opened(key, decode(item.value, self._bodies), item.version, len(item.value)) if item else Opened(key, Document(), None)
+        if item is None:
+            return Opened(key, Document(), None)
+        try:
+            return Opened(key, decode(item.value, self._bodies), item.version, len(item.value))
+        except BackendError as problem:
+            if problem.code != "EDAMAGED":
+                raise
+            return Opened(key, self._afresh(key), item.version, len(item.value), unread=item.value)
+
+    def _afresh(self, key: str) -> Document:
+        """A document after all that was archived and told to memory: its last messages are lost, and it is locked."""
+        ends = {chunk[0].seq: chunk[-1].seq for chunk in self.chunks(key, 0, LAST) if chunk}
+        heard = max((entry.last for entry in History(self._kv, key).all() if entry.last < LAST), default=0)
+        unheard = tuple(first for first, last in ends.items() if last > heard)
+        locked = Standing(reason="damaged", told=False)
+        return Document(next_seq=max(heard, *ends.values(), 0) + 1, consolidated=heard, unheard=unheard, safety=locked)
 
     def save(self, opened: Opened, document: Document) -> Opened:
-        """Write the document over the version that was opened; `Conflict` when somebody else was faster."""
+        """Write the document over the version that was opened; `Conflict` when somebody else was faster.
+
+        What could not be read is put aside first.
+        """
+        if opened.unread is not None:
+            self._kv.put(keys.aside(opened.key, sha256(opened.unread).hexdigest()), opened.unread)
         expect, body = ABSENT if opened.version is None else opened.version, encode(document, self._bodies)
         return Opened(opened.key, document, self._kv.put(keys.head(opened.key), body, expect=expect), len(body))
 

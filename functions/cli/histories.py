@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from functions.cli.opening import Json, Session, key_of, opened
 from sigil.cli.printing import Printer
-
-PAGE = 100
 
 
 def history(session: Session = "terminal:main", json: Json = False) -> None:
@@ -19,12 +15,10 @@ def history(session: Session = "terminal:main", json: Json = False) -> None:
 
     from functions.agent.history import History
 
-    printer, rows, after = Printer(json=json), list[dict[str, Any]](), 0
+    printer = Printer(json=json)
     with opened() as (app, _):
-        entries = History(app.kv, key_of(app, session))
-        while page := entries.page(after, PAGE):
-            rows += [{name: value for name, value in asdict(entry).items() if name not in ("memory", "base")} for entry in page]
-            after = page[-1].first
+        entries = map(asdict, History(app.kv, key_of(app, session)).all())
+        rows = [{name: value for name, value in entry.items() if name not in ("memory", "base")} for entry in entries]
     if json:
         printer.document(rows)
     elif rows:

@@ -105,6 +105,11 @@ def head(session: str) -> Key:
     return Key(f"session#{session}", "head")
 
 
+def aside(session: str, digest: str) -> Key:
+    """A session document that could not be read, by its hash."""
+    return Key(f"aside#{session}", digest)
+
+
 def archive(session: str, sequence: int) -> Key:
     """Messages that compaction dropped, named by the sequence number of the first."""
     return Key(f"session#{session}", f"archive#{sequence:012d}")

@@ -50,7 +50,7 @@ REASONS: Final = {
     "budget": Reason(State.STOPPED, "BUDGET", f"My budget of tokens is used up, so I have stopped. {PERIOD}"),
     "session-budget": Reason(State.STOPPED, "BUDGET", f"This chat's budget of tokens is used up, so I have stopped here. {PERIOD}"),
     "halted": Reason(State.SAFETY_LOCKOUT, "SYSTEM_HALT", f"I was halted and do nothing until I am unlocked. {UNLOCK}"),
-    "damaged": Reason(State.SAFETY_LOCKOUT, "DAMAGED", f"What I knew about failures in this chat cannot be read. It is locked. {UNLOCK}"),
+    "damaged": Reason(State.SAFETY_LOCKOUT, "DAMAGED", f"Something that I kept of this chat cannot be read, so it is locked. {UNLOCK}"),
 }
 
 

@@ -11,7 +11,10 @@ import orjson
 import pytest
 
 from functions.agent import session
+from functions.agent.control import UNLOCKED
+from functions.agent.mem import TRIGGERED
 from functions.agent.messages import Message, ToolCall
+from functions.agent.safety.standing import REASONS
 from functions.agent.session import Document, Opened, Sessions, Turn
 from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
 from functions.events import Event
@@ -20,6 +23,7 @@ from sigil.errors import BackendError, Conflict
 from sigil.kv import KV, Expect, Item, Key, keys
 from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, results, say
+from tests.functions.agent.memories import saves
 from tests.functions.agent.talk import event, tell, told
 
 OWNER = Caller("main", owner=True)
@@ -209,3 +213,34 @@ def test_a_large_document_is_compressed_and_read_back(home: House) -> None:
 def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
     with pytest.raises(BackendError, match="EDAMAGED"):
         session.decode(body)
+
+
+@pytest.mark.parametrize("body", [b"", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
+def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive(home: House, model: ScriptedModel, body: bytes) -> None:
+    model.then(say("hello Ada"), say("noted"))
+    told(home, event("I am Ada"))
+    told(home, event("/new"))
+    told(home, event("the shop is closed on Mondays"))
+    home.app.kv.put(keys.head(KEY), body)
+
+    locked = [tell(home, "hello") for _ in range(2)]
+    assert locked == [[REASONS["damaged"].text]] * 2
+    assert len(model.bodies) == 2
+    assert [item.value for _, item in home.app.kv.scan(keys.aside(KEY, "").partition)] == [body]
+
+    assert tell(home, "/unlock") == [UNLOCKED]
+    model.then(saves(), say("welcome back"))
+    assert tell(home, "/mem") == [TRIGGERED]
+    assert "I am Ada" in model.bodies[2]["messages"][1]["content"]
+    assert tell(home, "hello") == ["welcome back"]
+    after = home.app.sessions.open(KEY).document
+    assert [message.content for message in after.messages] == ["hello", "welcome back"]
+    assert after.consolidated == 2
+
+
+def test_a_document_is_never_put_aside_by_whoever_only_looks(home: House) -> None:
+    home.app.kv.put(keys.head(KEY), b"damaged")
+    assert home.app.sessions.open(KEY).document.safety.reason == "damaged"
+    item = home.app.kv.get(keys.head(KEY))
+    assert item and item.value == b"damaged"
+    assert not home.app.kv.scan(keys.aside(KEY, "").partition)

@@ -131,3 +131,13 @@ def test_an_agent_that_is_halted_asks_nobody(home: House, model: ScriptedModel) 
     tell(home, "/halt")
     assert "halted" in tell(home, "/soul be dry")[0]
     assert not model.bodies
+
+
+def test_after_an_unlock_the_soul_can_be_written_at_once(home: House, model: ScriptedModel) -> None:
+    tell(home, "/halt here")
+    (refused,) = tell(home, "/soul be dry")
+    assert "halted" in refused
+    assert soul(home) == ""
+    tell(home, "/unlock here")
+    model.then(say(SOUL))
+    assert tell(home, "/soul be dry") == ["Soul updated."]
