@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import aside, commands, context, pair, tokens
+from functions.agent import aside, commands, context, pair, quiet, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.command import Asked
@@ -142,7 +142,8 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
         return _close(opened, app, turn, pair.met(event, app), said=False)
     if event.control:
         return _close(opened, app, turn, act(event, app, role), said=False)
-    effect = commands.run(Asked(app, opened.key, opened.document, role, event, version=opened.version))
+    asked = Asked(app, opened.key, opened.document, role, event, version=opened.version)
+    effect = commands.run(asked) if event.kind == "message" else None
     if effect:
         left = {message.seq for message in effect.document.messages}
         gone = [message for message in opened.document.messages if message.seq not in left]
@@ -156,7 +157,9 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     if reason:
         safety = safety if safety.reason else breakers.ended(safety, reason)
         locked = replace(opened, document=replace(opened.document, safety=safety))
-        return _close(locked, app, turn, standing.notice(safety, role == "guest"), said=False)
+        known = bool(opened.document.safety.since and begun.reason)
+        notice = "" if known and event.kind in quiet.KINDS else standing.notice(safety, role == "guest")
+        return _close(locked, app, turn, notice, said=False)
     refusal = app.allowances.begins(event, role)
     if refusal is not None:
         return _close(opened, app, turn, refusal, said=False)
@@ -169,7 +172,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     if tokens.of_text(event.text) > room:
         return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
-    document = document.add(Message("user", _text(event), at=event.at, origin=origin))
+    document = document.add(Message("user", quiet.briefed(event, _text(event)), at=event.at, origin=origin))
     return _rounds(_open(opened, replace(document, turn=turn), app, watch), preamble, app, watch, shift, role=role)
 
 
@@ -254,6 +257,7 @@ def _close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True
         document = document.add(*open_calls, Message("assistant", text, at=now))
     event = turn.event
     now = app.clock.now()
+    text = quiet.told(event, text)
     reply = Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage, now, failed=turn.failed)
     sending = [reply] if text else []
     document = replace(

@@ -54,7 +54,7 @@ class Account:
         if turn and turn != self.turn:
             self._begin(turn, "")
         for event in done - {self.turn}:
-            self._begin(event, texts[event])
+            self._begin(event, texts.get(event, ""))
         if self.turn in done:
             self._end(texts[self.turn], stopped)
         elif turn:
@@ -71,7 +71,12 @@ class Account:
         event, self.said = self._events[identity], None
         if event.text.startswith("/"):
             return
+        noticed = self.chat.closed and self.chat.since is not None
         self.chat = self.agent.heard(self.name, self.chat, person=event.kind == "message" and event.sender.id.startswith(PEOPLE))
+        if noticed and self.chat.closed and event.kind in ("task", "wakeup"):
+            self._demand(not text, f"scheduled work says {text!r} in a chat that is known to be closed")
+            self._seen["quiet"] += 1
+            return
         begun = self.agent.begun(self.chat, event.id if event.kind == "message" else "")
         reason = self.agent.bars(self.name, begun)
         self._demand(bool(reason) == bool(text), f"{identity} is answered with {text!r}, and the chat is closed by {reason!r}")

@@ -40,7 +40,7 @@ COUNTS: Counter[str] = Counter()
 """What happened in all sequences together: a machine in which nothing happens proves nothing."""
 WANTED = (
     *(f"told of {reason}" for reason in REASONS),
-    *("alerts", "notices", "answered", "stopped", "given up", "killed", "overtaken", "damaged", "went well"),
+    *("alerts", "notices", "quiet", "answered", "stopped", "given up", "killed", "overtaken", "damaged", "went well"),
     *(f"failed: {code}" for code in ("EINVAL", "EJSON", "ENOTOOL", "EPERM", "EMYOWN", "EUNAVAILABLE", "ENOMEM", "ETRAP")),
     *(f"not counted: {code}" for code in ("EINTERRUPTED", "ELIMIT", "ENOTRESIDENT", "ESTOPPED")),
     *(f"in between: {what}" for what in WHAT),
