@@ -242,5 +242,6 @@ def test_a_document_is_never_put_aside_by_whoever_only_looks(home: House) -> Non
     home.app.kv.put(keys.head(KEY), b"damaged")
     assert home.app.sessions.open(KEY).document.safety.reason == "damaged"
     item = home.app.kv.get(keys.head(KEY))
-    assert item and item.value == b"damaged"
+    assert item is not None
+    assert item.value == b"damaged"
     assert not home.app.kv.scan(keys.aside(KEY, "").partition)
