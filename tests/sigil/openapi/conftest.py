@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,5 +41,18 @@ def tools() -> Path:
 
 @pytest.fixture(scope="session")
 def stage(compiled: Path) -> Iterator[Stage]:
+    with _played(compiled) as played:
+        yield played
+
+
+@pytest.fixture
+def fresh_stage(compiled: Path) -> Iterator[Stage]:
+    """One of a test's own: wrong tokens are counted a minute for each address, and all tests have the same."""
+    with _played(compiled) as played:
+        yield played
+
+
+@contextmanager
+def _played(compiled: Path) -> Iterator[Stage]:
     with story.stage(compiled, rate=1e6) as (url, tokens, _):
         yield Stage(url, tokens, tuple(story.play(url, tokens)))

@@ -22,9 +22,9 @@ TOKENS = {
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_whatever_is_sent_is_answered_as_described(stage: Stage, tools: Path, token: str, tmp_path: Path) -> None:
-    command = [tools / "schemathesis", "--config-file", CONFIG, "run", f"{stage.url}/_api/openapi.json"]
-    options = ["-H", f"Authorization: Bearer {stage.tokens[token]}", "-n", "4", "--seed", "1", "--no-shrink", "--warnings", "off"]
+def test_whatever_is_sent_is_answered_as_described(fresh_stage: Stage, tools: Path, token: str, tmp_path: Path) -> None:
+    command = [tools / "schemathesis", "--config-file", CONFIG, "run", f"{fresh_stage.url}/_api/openapi.json"]
+    options = ["-H", f"Authorization: Bearer {fresh_stage.tokens[token]}", "-n", "4", "--seed", "1", "--no-shrink", "--warnings", "off"]
     place = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
     done = subprocess.run(
         [*command, *options, *TOKENS[token]], cwd=tmp_path, env=place, capture_output=True, text=True, timeout=300, check=False
