@@ -8,20 +8,30 @@ from difflib import get_close_matches
 from typing import Final
 
 from functions.agent import mem, pair, soul, status
+from functions.agent.cleaning import clean
 from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.control import OWNERS_ONLY
 from functions.agent.toolset import STATIC, in_scope
+from sigil.errors import one_line
 
-_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_]+)?(?:\s+(.*))?", re.DOTALL | re.ASCII)
+_COMMAND = re.compile(r"([/\uff0f])([^\W\d_]\w*)(?:@[A-Za-z0-9_]+)?(?:\s+(.*)|([^\w\s/.-].*|[.-]+(?:\s.*)?))?", re.DOTALL)
+"""Its slash, perhaps a wide one; its name; the words, or what follows without a space. A path is none."""
+NAME_CHARACTERS: Final = 40
+"""Of what is no command, so many are said again."""
 NOT_HERE = "In a group only my owner can do that."
 
 
 def run(asked: Asked) -> Effect | None:
     """The effect of the command in the event's text; None when it is no command. Nothing that begins like one reaches the model."""
-    match = _COMMAND.fullmatch(asked.event.text.strip())
+    match = _COMMAND.fullmatch(clean(asked.event.text).strip())
     if match is None:
         return None
-    name, words = match[1].lower(), (match[2] or "").strip()
+    name, words = match[2].lower(), (match[3] or "").strip()
+    meant = _meant(name)
+    if match[4] and not meant:
+        return None
+    if meant and (match[4] or name != meant or match[1] != "/"):
+        return asked.says(f"Write it as `/{meant}`, with a space before what follows.")
     command = COMMANDS.get(name)
     if command is None:
         return asked.says(_unknown(name))
@@ -36,7 +46,13 @@ def run(asked: Asked) -> Effect | None:
     return command.run(replace(asked, text=words)) if refusal is None else asked.says(refusal)
 
 
+def _meant(name: str) -> str:
+    """The command that a name is, or begins with where other letters follow, as they do in a script that writes no spaces."""
+    return name if name in COMMANDS else next((known for known in COMMANDS if name.startswith(known) and name[len(known)] > "\x7f"), "")
+
+
 def _unknown(name: str) -> str:
+    name = one_line(name, NAME_CHARACTERS)
     near = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
     meant = f" Did you mean /{near[0]}?" if near else ""
     return f"Unknown command /{name}.{meant} /help shows what there is."

@@ -41,13 +41,62 @@ def test_what_is_no_command_is_said_to_be_none_with_the_nearest(home: House, mod
     assert not model.bodies
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("/mem\u6211\u662fAI\u52a9\u624b", "mem"),
+        ("/MEM\uff1a\u6211\u662f\u5c0f\u660e", "mem"),
+        ("/mem, my name is Ada", "mem"),
+        ("/mem@some_bot: my name is Ada", "mem"),
+        ("/mem@\u673a\u5668\u4eba my name is Ada", "mem"),
+        ("/mem. My name is Ada.", "mem"),
+        ("/soul: be dry", "soul"),
+        ("\uff0fmem my name is Ada", "mem"),
+        ("/help!", "help"),
+    ],
+)
+def test_a_command_without_a_space_behind_it_is_neither_done_nor_pretended_by_the_model(
+    home: House, model: ScriptedModel, text: str, name: str
+) -> None:
+    assert tell(home, text) == [f"Write it as `/{name}`, with a space before what follows."]
+    assert not model.bodies
+
+
+@pytest.mark.parametrize("before", ["/mem\u3000", "/mem\xa0", "\u200b/mem ", "\ufeff/mem "])
+def test_every_space_is_one_and_nothing_unseen_hides_a_command(home: House, model: ScriptedModel, before: str) -> None:
+    tell(home, f"{before}my name is Ada")
+
+    assert "USER: my name is Ada\n" in model.bodies[0]["messages"][1]["content"]
+    assert [message["role"] for message in model.bodies[0]["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize(("text", "near"), [("/\u041cEM x", " Did you mean /mem?"), ("/\u5e2e\u52a9", "")])
+def test_a_name_in_other_letters_is_an_unknown_command(home: House, model: ScriptedModel, text: str, near: str) -> None:
+    name = text.partition(" ")[0].lower()
+
+    assert tell(home, text) == [f"Unknown command {name}.{near} /help shows what there is."]
+    assert not model.bodies
+
+
 def test_words_after_a_command_that_takes_none_are_refused(home: House, model: ScriptedModel) -> None:
     tell(home, "hello")
     assert tell(home, "/new foo") == ["/new takes no argument. Send `/new` alone."]
     assert len(home.app.sessions.open(SESSION).document.messages) == 2
 
 
-@pytest.mark.parametrize("text", ["/etc/passwd holds what?", "/ help", "what is /help?", "1 / 2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/etc/passwd holds what?",
+        "/usr/bin/env is missing",
+        "/mem.py fails",
+        "/mem/x",
+        "/tmp, /var and /etc",
+        "/ help",
+        "what is /help?",
+        "1 / 2",
+    ],
+)
 def test_other_slashes_are_words(home: House, model: ScriptedModel, text: str) -> None:
     assert tell(home, text) == ["done"]
 
