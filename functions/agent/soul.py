@@ -27,7 +27,9 @@ LEAST = 10
 """Characters below which an answer is no soul."""
 SHOWN = 20
 KEPT = "The soul is as it was."
-_ROLLBACK = re.compile(r"rollback\s+([1-9][0-9]{0,7})", re.IGNORECASE | re.ASCII)
+_ROLLBACK = re.compile(r"rollback(?:\s+(\S+))?", re.IGNORECASE | re.ASCII)
+_VERSION = re.compile(r"[1-9][0-9]{0,7}", re.ASCII)
+WHICH = "Say which version: `/soul rollback N`; `/soul history` shows them."
 
 
 def run(asked: Asked) -> Effect:
@@ -37,7 +39,7 @@ def run(asked: Asked) -> Effect:
     if asked.text.lower() == "history":
         return asked.says(_history(asked))
     back = _ROLLBACK.fullmatch(asked.text)
-    return asked.says(_rolled_back(asked, int(back[1]))) if back else _written(asked)
+    return asked.says(_rolled_back(asked, back[1] or "")) if back else _written(asked)
 
 
 def changes(words: str) -> bool:
@@ -55,9 +57,11 @@ def _history(asked: Asked) -> str:
     return "\n".join(rows) if rows else "The soul was never changed."
 
 
-def _rolled_back(asked: Asked, version: int) -> str:
+def _rolled_back(asked: Asked, version: str) -> str:
+    if not _VERSION.fullmatch(version):
+        return f"{KEPT} {WHICH}"
     try:
-        asked.app.documents.roll_back(asked.scope, "soul", version, asked.event.sender.id)
+        asked.app.documents.roll_back(asked.scope, "soul", int(version), asked.event.sender.id)
     except UsageError as problem:
         return f"{KEPT} {problem.message}; {problem.suggestion}."
     return f"The soul is as in version {version} again."
