@@ -1,8 +1,8 @@
 """A model behind an OpenAI-compatible endpoint: one thin client that is not surprised by what endpoints do.
 
 Retries live here and nowhere else: at most three attempts within the request's deadline, with jittered backoff and the server's
-own Retry-After; a 4xx that trying again cannot help is not retried. A refused tool choice becomes the model's own, said ("auto") and then
-unsaid; a refused request with images is sent once without them.
+own Retry-After; a 4xx that trying again cannot help is not retried. A refused tool choice, whatever the status that a gateway gives it,
+becomes the model's own, said ("auto") and then unsaid; a refused request with images is sent once without them.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class ChatCompletions:
     def _chat(self, request: Request) -> Reply:
         request = replace(request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS))
         reply, answer = self._attempts(request)
-        if reply.finish != "error" or answer is None or answer.status not in REFUSALS:
+        if reply.finish != "error" or answer is None or not _refused(request, answer):
             return reply
         for milder in _milder(request, answer.body):
             reply, answer = self._attempts(milder)
-            if reply.finish != "error" or answer is None or answer.status not in REFUSALS:
+            if reply.finish != "error" or answer is None or not _refused(milder, answer):
                 break
         return reply
 
@@ -99,7 +99,7 @@ class ChatCompletions:
                 failure, wait = Reply(text=str(problem), finish="error", transient=True), None
             else:
                 reply = self._read(answer, request.tools)
-                if reply.finish != "error" or not reply.transient:
+                if reply.finish != "error" or not reply.transient or _refused(request, answer):
                     return reply, answer
                 failure, wait = reply, _seconds(answer.headers.get("retry-after"))
             if attempt == ATTEMPTS - 1 or not self._wait(attempt, wait, request):
@@ -162,11 +162,21 @@ def _seconds(header: str | None) -> float | None:
         return None
 
 
+def _refused(request: Request, answer: Answer) -> bool:
+    """Whether an error is about what was sent: something milder may help, and the same again does not."""
+    return answer.status in REFUSALS or _unwanted(request, answer.body)
+
+
+def _unwanted(request: Request, body: bytes) -> bool:
+    """Whether an error is about the tool choice."""
+    said = body.decode("utf-8", "replace").lower().replace('\\"', '"')
+    return request.tool_choice is not None and any(marker in said for marker in CHOICE_MARKERS)
+
+
 def _milder(request: Request, body: bytes) -> list[Request]:
     """What to send instead of a refused request, in order."""
     ladder = []
-    said = body.decode("utf-8", "replace").lower().replace('\\"', '"')
-    if request.tool_choice is not None and any(marker in said for marker in CHOICE_MARKERS):
+    if _unwanted(request, body):
         if request.tool_choice != "auto":
             ladder.append(replace(request, tool_choice="auto"))
         ladder.append(request := replace(request, tool_choice=None))

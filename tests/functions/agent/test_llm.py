@@ -117,6 +117,16 @@ def test_a_refused_tool_choice_becomes_the_models_own(client: ChatCompletions, m
     assert [body.get("tool_choice") for body in model.bodies[2:]] == [forced, "auto", None]
 
 
+@pytest.mark.parametrize("status", [200, 403, 500, 501, 503])
+def test_a_gateway_may_tell_of_a_refused_choice_with_any_status(client: ChatCompletions, model: ScriptedModel, status: int) -> None:
+    forced = {"type": "function", "function": {"name": "sigil_query"}}
+    said = b'{"error":{"message":"tool_choice \'specified\' is incompatible with thinking enabled"}}'
+    model.then(Answer(status, said), call(("sigil_query", {"query": "x"})))
+
+    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == ["sigil_query"]
+    assert [body.get("tool_choice") for body in model.bodies] == [forced, "auto"]
+
+
 def test_a_refused_image_is_left_out_once(client: ChatCompletions, model: ScriptedModel) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
     asked = [{"role": "user", "content": [{"type": "text", "text": "what is this?"}, picture]}]
