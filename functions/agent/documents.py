@@ -141,7 +141,8 @@ class Documents:
 def checked_name(name: str) -> str:
     """`name` when it is a document's; else `UsageError` with those that are."""
     if name not in CAPS:
-        raise UsageError("ENOENT", f"there is no document {one_line(name, 40)!r}", suggestion=f"the documents: {', '.join(CAPS)}")
+        hint = "what happened in a chat: `uncaged agent history`" if name == "history" else f"the documents: {', '.join(CAPS)}"
+        raise UsageError("ENOENT", f"there is no document {one_line(name, 40)!r}", suggestion=hint)
     return name
 
 

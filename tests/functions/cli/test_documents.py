@@ -109,6 +109,12 @@ def test_what_is_not_there_is_said_to_be_not_there(run: Run, words: str) -> None
         run("doc", *words.split())
 
 
+def test_history_is_said_to_be_no_document_and_where_it_is(run: Run) -> None:
+    with pytest.raises(UsageError) as told:
+        run("doc", "show", "history")
+    assert "uncaged agent history" in told.value.suggestion
+
+
 def test_an_editor_writes_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", editor(tmp_path, 'echo "# Edited" > "$1"'))
     assert "version 1" in run("doc", "edit", "soul").stderr
