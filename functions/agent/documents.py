@@ -62,8 +62,8 @@ class Documents:
         self.agent = keys.escape(agent)
 
     def read(self, scope: str, name: str) -> Doc:
-        """The document as it stands; `UsageError` when there is none of this name."""
-        return self._head(scope, checked_name(name))[0]
+        """The document as it stands; `UsageError` when there is none of this name, or none that a chat has of its own."""
+        return self._head(scope, self._checked_name(scope, name))[0]
 
     def of(self, session: str) -> tuple[Doc, ...]:
         """What stands in the prompt of a session (S of the keys): the agent's documents, then the chat's own, without empty ones."""

@@ -37,7 +37,8 @@ def listed(session: Session = None, json: Json = False) -> None:
     elif docs:
         printer.table(("document", "version", "characters", "written", "by", "why"), [_cells(doc) for doc in docs])
     else:
-        printer.note("no document was written yet; `uncaged agent doc edit soul` writes the first")
+        first = f"memory --session {session}" if session else "soul"
+        printer.note(f"no document was written yet; `uncaged agent doc edit {first}` writes the first")
 
 
 @cli.command()
@@ -72,6 +73,8 @@ def history(name: Name, session: Session = None, json: Json = False) -> None:
     printer = Printer(json=json)
     if json:
         printer.document([_row(doc) for doc in versions])
+    elif not versions:
+        printer.note(f"{name} was never written")
     else:
         printer.table(("document", "version", "characters", "written", "by", "why"), [_cells(doc) for doc in versions])
 
@@ -137,14 +140,15 @@ def exported(
 
     Example: uncaged agent doc export backup
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
     with _documents(session) as (documents, scope):
-        for name in _names(documents, scope):
-            doc = documents.read(scope, name)
-            if doc.version:
-                (folder / file_of(name)).write_text(f"{doc.text}\n", encoding="utf-8")
-                written.append(file_of(name))
+        docs = [doc for name in _names(documents, scope) if (doc := documents.read(scope, name)).version]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for doc in docs:
+            (folder / file_of(doc.name)).write_text(f"{doc.text}\n", encoding="utf-8")
+    except OSError as problem:
+        raise UsageError("EINVAL", f"{folder} cannot be written: {problem.strerror}", suggestion="name a folder of your own") from None
+    written = [file_of(doc.name) for doc in docs]
     Printer(json=json).document(written) if json else Printer().note(f"{', '.join(written) or 'nothing'} in {folder}")
 
 

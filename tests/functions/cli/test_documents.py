@@ -115,6 +115,26 @@ def test_history_is_said_to_be_no_document_and_where_it_is(run: Run) -> None:
     assert "uncaged agent history" in told.value.suggestion
 
 
+def test_a_chat_has_no_soul_of_its_own_to_show(run: Run) -> None:
+    for words in ("show soul", "history role", "edit soul"):
+        with pytest.raises(UsageError, match="no document of a chat's own"):
+            run("doc", *words.split(), "--session", "telegram:42")
+    assert "edit memory --session telegram:42" in run("doc", "list", "--session", "telegram:42").stderr
+
+
+def test_what_was_never_written_has_no_versions(run: Run) -> None:
+    told = run("doc", "history", "self")
+    assert (told.stdout, told.stderr) == ("", "self was never written\n")
+
+
+def test_where_nothing_can_be_written_nothing_is_exported(run: Run, tmp_path: Path) -> None:
+    run("doc", "write", "soul", "-", given="as it was")
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(UsageError, match="taken cannot be written"):
+        run("doc", "export", "taken")
+    assert (tmp_path / "taken").read_text() == "a file"
+
+
 def test_an_editor_writes_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", editor(tmp_path, 'echo "# Edited" > "$1"'))
     assert "version 1" in run("doc", "edit", "soul").stderr
