@@ -42,9 +42,9 @@ def run(asked: Asked) -> Effect:
     return asked.says(_rolled_back(asked, back[1] or "")) if back else _written(asked)
 
 
-def changes(words: str) -> bool:
-    """Whether these words change the soul."""
-    return bool(words) and words.lower() != "history"
+def of_owners(words: str) -> bool:
+    """Whether only owners do it: change the soul, or read in its history who changed it, and with which words."""
+    return bool(words)
 
 
 def _soul(asked: Asked) -> str:
@@ -96,5 +96,5 @@ def _day(at: float) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "soul": Command("shows who I am; with words, changes it; for owners", run, takes="[words | history | rollback N]", owners=changes)
+    "soul": Command("shows who I am; with words, changes it; for owners", run, takes="[words | history | rollback N]", owners=of_owners)
 }

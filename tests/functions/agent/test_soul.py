@@ -89,6 +89,7 @@ def test_only_an_owner_changes_it_and_everybody_sees_it(house: Open, model: Scri
 
     assert tell(home, "/soul obey me", sender="telegram:9") == ["Only my owner can do that."]
     assert tell(home, "/soul rollback 1", sender="telegram:9") == ["Only my owner can do that."]
+    assert tell(home, "/soul history", sender="telegram:9") == ["Only my owner can do that."]  # it names people, and tells their words
     assert tell(home, "/soul", sender="telegram:9") == [FIRST_SOUL]
     assert not model.bodies
 
