@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 import orjson
@@ -37,6 +37,8 @@ Accuracy before speed. The user's privacy. Saying plainly what is not known.
 Brief and concrete, in the user's language."""
 """What `soul` is until somebody writes it."""
 PAGE = 100
+DAMAGED: Final = "damaged"
+"""Who wrote a version that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,9 @@ class Documents:
     def of(self, session: str) -> tuple[Doc, ...]:
         """What stands in the prompt of a session (S of the keys): the agent's documents, then the chat's own, without empty ones."""
         agent, chat = self._all(self.agent), self._all(session)
-        soul = agent.get("soul") or Doc(self.agent, "soul", text=FIRST_SOUL)
-        found = [soul if name == "soul" else agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
+        first = {"soul": Doc(self.agent, "soul", text=FIRST_SOUL)}
+        agent = first | {name: doc for name, doc in agent.items() if doc.text}
+        found = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
         return tuple(doc for doc in found if doc and doc.text)
 
     def write(self, scope: str, name: str, text: str, *, by: str, why: str = "", expect: int | None = None) -> Doc:
@@ -77,7 +80,7 @@ class Documents:
 
         The text has to be clean and within its cap: `UsageError` else.
         """
-        before, version = self._before(scope, self._checked_name(scope, name))
+        before, version = self._head(scope, self._checked_name(scope, name))
         if expect is not None and expect != before.version:
             raise Conflict(f"{name} was changed meanwhile: it is at version {before.version}")
         if before.version and before.text == checked(name, text):
@@ -104,38 +107,40 @@ class Documents:
         return _decoded(scope, name, item.value)
 
     def versions(self, scope: str, name: str) -> Iterator[Doc]:
-        """All versions, the newest first."""
+        """All versions that can be read, the newest first."""
         head = self.read(scope, name)
         if head.version:
             yield head
         for number in range(head.version - 1, 0, -1):
-            if item := self._kv.get(keys.doc_version(scope, name, number)):
-                yield _decoded(scope, name, item.value)
+            item = self._kv.get(keys.doc_version(scope, name, number))
+            if item and (doc := _known(scope, name, item.value)):
+                yield doc
 
     def _head(self, scope: str, name: str) -> tuple[Doc, str]:
         item = self._kv.get(keys.doc(scope, name))
-        return (_decoded(scope, name, item.value), item.version) if item else (Doc(scope, name), "")
+        return (self._readable(scope, name, item.value), item.version) if item else (Doc(scope, name), "")
 
     def _checked_name(self, scope: str, name: str) -> str:
         if scope != self.agent and checked_name(name) not in OF_CHATS:
             raise UsageError("EINVAL", f"{name} is no document of a chat's own", suggestion=f"those are {' and '.join(OF_CHATS)}")
         return checked_name(name)
 
-    def _before(self, scope: str, name: str) -> tuple[Doc, str]:
-        """What a write goes over; of a damaged document only how often it was written."""
+    def _readable(self, scope: str, name: str, data: bytes) -> Doc:
+        """The document; when it is damaged, the text of the last version that is not stands in for it."""
         try:
-            return self._head(scope, name)
+            return _decoded(scope, name, data)
         except BackendError:
-            item = self._kv.get(keys.doc(scope, name))
             row = keys.doc_version(scope, name, 0)
-            written, after = 0, ""
+            last, written, after = Doc(scope, name), 0, ""
             while page := self._kv.scan(row.partition, f"{name}#", after, PAGE):
                 written, after = int(page[-1][0].rpartition("#")[2]), page[-1][0]
-            return Doc(scope, name, written + 1, by="damaged"), item.version if item else ""
+                last = next((doc for _, item in reversed(page) if (doc := _known(scope, name, item.value))), last)
+            why = f"cannot be read; version {last.version} stands in for it" if last.version else "cannot be read"
+            return replace(last, version=written + 1, by=DAMAGED, why=why)
 
     def _all(self, scope: str) -> dict[str, Doc]:
         rows = self._kv.scan(keys.doc(scope, "").partition, "", limit=PAGE)
-        return {sort: _decoded(scope, sort, item.value) for sort, item in rows}
+        return {name: self._readable(scope, name, item.value) for name, item in rows}
 
 
 def checked_name(name: str) -> str:
@@ -160,6 +165,13 @@ def checked(name: str, text: str) -> str:
 
 def _encoded(doc: Doc) -> bytes:
     return orjson.dumps({field: value for field, value in asdict(doc).items() if field not in ("scope", "name")})
+
+
+def _known(scope: str, name: str, data: bytes) -> Doc | None:
+    try:
+        return _decoded(scope, name, data)
+    except BackendError:
+        return None
 
 
 def _decoded(scope: str, name: str, data: bytes) -> Doc:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from functions.agent.consolidation import MOST
+from functions.agent.documents import FIRST_SOUL
 from functions.agent.mem import NOTHING, TRIGGERED
 from functions.agent.messages import Message
 from functions.agent.session import Document
-from functions.agent.turn import handle
 from functions.wiring import House
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, say
@@ -285,16 +285,33 @@ def test_whoever_edits_the_memory_meanwhile_wins_and_the_entry_stays(home: House
     assert tell(home, "/mem") == [NOTHING]
 
 
-def test_a_damaged_memory_is_left_as_it_is(home: House, model: ScriptedModel) -> None:
-    happened = event("/mem I am Ada")
+def test_for_a_damaged_memory_the_version_before_stands_in(home: House, model: ScriptedModel) -> None:
+    documents = home.app.documents
+    for text in ("- Ada", "- Ada\n- tea"):
+        documents.write(SESSION, "memory", text, by="test")
     home.app.kv.put(keys.doc(SESSION, "memory"), b"damaged")
+    assert (memory(home).version, memory(home).by, memory(home).why) == (2, "damaged", "cannot be read; version 1 stands in for it")
 
-    assert [reply.text for reply in handle(happened, home.app).document.outbox] == ["Memory consolidation failed."]
-    assert not model.bodies
-    item = home.app.kv.get(keys.doc(SESSION, "memory"))
-    assert item
-    assert item.value == b"damaged"
-    assert document(home).unheard == (1,)
+    script(model, say("hello"), saves())
+    assert tell(home, "hello") == ["hello"]
+    assert "## Long-term Memory\n\n- Ada\n<</" in model.bodies[0]["messages"][0]["content"]
+    assert tell(home, "/mem I like tea") == [TRIGGERED]
+    assert "<<MEMORY>>\n- Ada\n<</MEMORY>>" in model.bodies[1]["messages"][1]["content"]
+    assert memory(home).version == 3
+    assert [doc.version for doc in documents.versions(SESSION, "memory")] == [3, 2, 1]
+
+
+def test_a_damaged_document_of_the_agent_stops_no_chat(home: House, model: ScriptedModel) -> None:
+    documents = home.app.documents
+    documents.write(documents.agent, "role", "You keep the books.", by="test")
+    for name in ("role", "soul"):
+        home.app.kv.put(keys.doc(documents.agent, name), b'{"version": "?"}')
+    script(model, say("hello"))
+
+    assert tell(home, "hello") == ["hello"]
+    assert FIRST_SOUL in model.bodies[0]["messages"][0]["content"]
+    assert tell(home, "/soul") == [FIRST_SOUL]
+    assert documents.write(documents.agent, "role", "You sell tea.", by="test").version == 2
 
 
 def test_a_damaged_entry_is_written_over(home: House, model: ScriptedModel) -> None:
