@@ -79,6 +79,13 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def surer(thing: Thing, before: Thing) -> Thing:
+    """The thing; when it says what was said before, with the confidence of the surer of the two, and where that is from."""
+    if list(map(folded, thing.texts)) != list(map(folded, before.texts)) or before.confidence <= thing.confidence:
+        return thing
+    return replace(thing, source=before.source, confidence=before.confidence, by=before.by)
+
+
 def checked(thing: Thing) -> Thing:
     """The thing, its texts clean; `UsageError` EINVAL when one is empty, too long, or nobody says where it is from."""
     *names, text = thing.texts
@@ -91,7 +98,7 @@ def checked(thing: Thing) -> Thing:
 def checked_source(source: str) -> str:
     """`source` when it says where something is from; `UsageError` EINVAL otherwise."""
     said = one_line(source, SOURCE_CHARACTERS + 1)
-    if said == USER or is_name(said) or is_full_name(said) or (len(said) <= SOURCE_CHARACTERS and _is_address(said)):
+    if said == USER or is_name(said) or is_full_name(said) or (len(said) <= SOURCE_CHARACTERS and is_address(said)):
         return said
     hint = "user for what a person said here, else the name of the capability that it came from, or its URL"
     raise UsageError("EINVAL", "source has to say where it is from", suggestion=hint)
@@ -130,7 +137,8 @@ def _sized(field: str, text: str, most: int) -> str:
     return text
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Whether it is the address of a page."""
     try:
         parts = urlsplit(text)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in text

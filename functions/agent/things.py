@@ -12,7 +12,7 @@ import orjson
 
 from functions.agent.aids import Terms
 from functions.agent.postings import Postings
-from functions.agent.thing import NAME_CHARACTERS, Kind, Thing, decoded, encoded, folded, id_of
+from functions.agent.thing import NAME_CHARACTERS, Kind, Thing, decoded, encoded, folded, id_of, surer
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.kv import ABSENT, KV, Item, keys
 
@@ -54,6 +54,15 @@ class Recalled:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is remembered now, and what stood there `before`: None when it is `new`, or when that could not be read."""
+
+    thing: Thing
+    before: Thing | None = None
+    new: bool = True
+
+
 class Things:
     """The things of one scope: a session's S, or an `escape`d agent. `terms`: see `Aids`."""
 
@@ -63,14 +72,16 @@ class Things:
         self._terms = terms
         self._index = Postings(kv, scope)
 
-    def keep(self, thing: Thing) -> bool:
-        """Write it over what was the same thing; whether it is new. `Refused` EQUOTA when there is no room.
+    def keep(self, thing: Thing) -> Kept:
+        """Write it over what was the same thing. `Refused` EQUOTA when there is no room.
 
-        The index is written first: what a crash leaves there leads to nothing.
+        What says the same as a surer one stays as sure, and its source with it. The index is written first: what a crash leaves there
+        leads to nothing.
         """
         for _ in range(RACES):
             item = self._kv.get(keys.thing(self._scope, thing.id))
             before = _read(thing.id, item)
+            thing = surer(thing, before) if before else thing
             self._demand_room(thing.size - (before.size if before else 0), new=item is None)
             terms, old = self._all_terms(thing), self._all_terms(before) if before else frozenset[str]()
             self._index.add(int(thing.id, 16), terms - old)
@@ -80,7 +91,7 @@ class Things:
                 continue
             self._index.drop(int(thing.id, 16), old - terms)
             self._count(0 if item else 1, thing.size - (before.size if before else 0), thing.id)
-            return item is None
+            return Kept(thing, before, new=item is None)
         raise Conflict("this thing is being written by others")
 
     def drop(self, id: str) -> Thing | None:

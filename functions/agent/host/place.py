@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functions.agent.app import App
 from functions.agent.things import Things
 from sigil.errors import Refused, UsageError
-from sigil.protocol import Json
+from sigil.protocol import Json, tool_of
 
 Arguments = Mapping[str, Json]
+FAILED = '{"error"'
+"""How the result of a call begins that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,14 @@ class Place:
         if not self.owner:
             hint = "leave shared out, or let an owner say so in their own chat"
             raise Refused("EPERM", "only an owner, in a private chat, changes what all chats share", suggestion=hint)
+
+    def demand_called(self, name: str) -> None:
+        """`UsageError` EINVAL unless a capability of this name answered a call in this chat, as far as its history reaches."""
+        messages = self.app.sessions.open(self.session).document.messages
+        ids = {call.id for message in messages for call in message.calls if call.name == tool_of(name)}
+        if not any(message.role == "tool" and message.call_id in ids and not message.content.startswith(FAILED) for message in messages):
+            hint = "user for what a person said, the capability that was called here before, or the address of the page"
+            raise UsageError("EINVAL", f"source: {name} has answered no call in this chat", suggestion=hint)
 
 
 def text(given: Arguments, name: str) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from functions.agent.host.place import Arguments, Place, flag, share, text
 from functions.agent.host.shown import shown
-from functions.agent.thing import FIELDS, USER, Kind, Thing, checked, checked_source
+from functions.agent.thing import FIELDS, USER, Kind, Thing, checked, checked_source, is_address
 from sigil.errors import UsageError
 from sigil.protocol import Json
 
@@ -16,15 +16,19 @@ ONE = "give one of these: key and value; subject, predicate and object; type and
 
 
 def remember(place: Place, given: Arguments) -> Json:
-    """Keep one thing; `UsageError` EINVAL unless it says where it is from."""
+    """Keep one thing, and say what it replaced; `UsageError` EINVAL unless it says where it is from."""
     thing = _thing(place, given)
+    if thing.source != USER and not is_address(thing.source):
+        place.demand_called(thing.source)
     shared = flag(given, "shared")
     if shared:
         place.demand_owner()
     things = place.shared if shared else place.things
     with place.app.aids.lock:
-        new = things.keep(thing)
-    return {"remembered": shown(thing, shared=shared), "new": new}
+        kept = things.keep(thing)
+    other = kept.before and kept.before.texts != kept.thing.texts
+    replaced = {"replaced": shown(kept.before, shared=shared)} if kept.before and other else {}
+    return {"remembered": shown(kept.thing, shared=shared), "new": kept.new, **replaced}
 
 
 def _thing(place: Place, given: Arguments) -> Thing:

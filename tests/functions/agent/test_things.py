@@ -36,10 +36,10 @@ def texts(things: Things, words: str, kind: Kind | None = None) -> list[str]:
 
 def test_things_are_kept_found_replaced_and_forgotten_in_every_store(place: Place) -> None:
     things, again = Things(place.open(), S, TERMS), Things(place.open(), S, TERMS)
-    assert things.keep(fact("Ada", "is allergic to", "nuts"))
-    assert things.keep(value("tea", "green, without sugar"))
-    assert not things.keep(value("Tea", "black"))
-    assert things.keep(fact("小明", "喜欢", "乌龙茶"))
+    assert things.keep(fact("Ada", "is allergic to", "nuts")).new
+    assert things.keep(value("tea", "green, without sugar")).new
+    assert not things.keep(value("Tea", "black")).new
+    assert things.keep(fact("小明", "喜欢", "乌龙茶")).new
 
     assert texts(again, "allergies of Ada") == ["nuts"]
     assert texts(again, "乌龙茶") == ["乌龙茶"]

@@ -19,7 +19,7 @@ from tests.functions.cli.test_documents import Run, run
 __all__ = ["run", "services"]
 Open = Callable[..., House]
 FACT = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "source": "user"}
-VALUE = {"key": "rate", "value": "1 EUR = 1.1 USD", "source": "currency-rates"}
+VALUE = {"key": "rate", "value": "1 EUR = 1.1 USD", "source": "https://rates.example/"}
 EVENT = {"type": "outage", "payload": "the site was down", "source": "https://status.example/1", "when": "2026-05-01"}
 SHOP = {"key": "shop", "value": "opens at nine", "source": "user", "shared": True}
 

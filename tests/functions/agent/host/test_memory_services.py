@@ -45,13 +45,14 @@ def test_the_model_finds_recall_and_has_it_as_a_tool_in_the_next_round(chat: Cha
 
 def test_what_is_recalled_tells_where_it_is_from_how_sure_it_is_and_in_whose_turn_it_was_written(chat: Chat) -> None:
     chat.gets("remember", NUTS, sender="telegram:42")
-    chat.gets("remember", {"key": "rate", "value": "1 EUR = 1.1 USD", "source": "currency-rates"})
+    chat.gets("recall", {"query": "nuts"})
+    chat.gets("remember", {"key": "rate", "value": "1 EUR = 1.1 USD", "source": "recall"})
     chat.gets("remember", {"type": "outage", "payload": "the site was down", "source": "https://status.example/1", "when": "2026-05-01"})
 
     fact, value, event = (chat.gets("recall", {"query": words})["items"][0] for words in ("nuts", "EUR", "site down"))
 
     assert (fact["source"], fact["confidence"], fact["by"]) == ("user", 1.0, "telegram:42")
-    assert (value["source"], value["confidence"]) == ("currency-rates", 0.5)
+    assert (value["source"], value["confidence"]) == ("recall", 0.5)
     assert (event["source"], event["ts"]) == ("https://status.example/1", "2026-05-01T00:00Z")
     assert fact["updated_at"].endswith("Z")
 
@@ -100,6 +101,33 @@ def test_a_key_holds_one_value_and_a_fact_is_kept_once(chat: Chat) -> None:
     assert chat.gets("recall", {"subject": "ada"})["found"] == 1
 
 
+def test_a_capability_is_a_source_once_it_has_answered_here(chat: Chat) -> None:
+    given = {"key": "rate", "value": "1.1", "source": "recall"}
+    failure = chat.fails("remember", given)
+    assert (failure["code"], failure["message"]) == ("EINVAL", "source: recall has answered no call in this chat")
+    assert chat.fails("recall", {"limit": 0})
+    assert chat.fails("remember", given)
+    chat.gets("recall", {"query": "tea"}, session="telegram:8")
+    assert chat.fails("remember", given)
+    chat.gets("recall", {"query": "tea"})
+    assert chat.gets("remember", given)["remembered"]["source"] == "recall"
+
+
+def test_what_is_replaced_is_told_and_nothing_becomes_less_sure(chat: Chat) -> None:
+    page = "https://evil.example/"
+    chat.gets("remember", {"key": "drink", "value": "tea", "source": "user"})
+    again = chat.gets("remember", {"key": "drink", "value": "Tea", "source": page})
+    assert (again["remembered"]["source"], again["remembered"]["confidence"]) == ("user", 1.0)
+    other = chat.gets("remember", {"key": "drink", "value": "poison", "source": page})
+    assert (other["replaced"]["value"], other["replaced"]["source"]) == ("Tea", "user")
+    assert (other["remembered"]["source"], other["remembered"]["confidence"]) == (page, 0.5)
+    chat.gets("remember", NUTS)
+    assert chat.gets("remember", {**NUTS, "source": page, "confidence": 0.2})["remembered"]["confidence"] == 1.0
+    surer = chat.gets("remember", {"key": "drink", "value": "poison", "source": "user"})
+    assert surer["remembered"]["confidence"] == 1.0
+    assert "replaced" not in surer
+
+
 def test_calls_of_one_round_all_arrive(chat: Chat) -> None:
     given = [{"key": f"k{number}", "value": f"the colour {number}", "source": "user"} for number in range(12)]
 
@@ -121,7 +149,7 @@ def test_what_fits_best_comes_first(chat: Chat) -> None:
     facts = [("Ada", "lives in", "Ghent"), ("Bob", "has met", "Ada in Ghent"), ("Ada", "plays", "chess"), ("Cleo", "plays", "go")]
     for subject, predicate, object in facts:
         chat.gets("remember", {"subject": subject, "predicate": predicate, "object": object, "source": "user"})
-    chat.gets("remember", {"subject": "Ada", "predicate": "plays", "object": "chess badly", "source": "web-search"})
+    chat.gets("remember", {"subject": "Ada", "predicate": "plays", "object": "chess badly", "source": "https://chess.example/"})
 
     found = chat.gets("recall", {"query": "does Ada play chess"})["items"]
 
