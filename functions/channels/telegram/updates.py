@@ -21,6 +21,8 @@ from sigil.errors import UsageError, one_line
 Message = Mapping[str, Any]
 _GROUPS = ("group", "supergroup")
 _NAME = re.compile(r"@([A-Za-z0-9_]{1,64})")
+_OTHERS = {"forward_origin": "[forwarded]", "forward_date": "[forwarded]", "via_bot": "[from another bot]"}
+"""Who sent such a message did not write it: what stands there is data, and no command of theirs."""
 _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
 
 
@@ -85,8 +87,11 @@ def _sender(message: Message) -> Sender | None:
 
 
 def _text(message: Message) -> str:
-    """What the person wrote, without the `@bot` of a leading command."""
+    """What the person wrote, without the `@bot` of a leading command; marked when somebody else wrote it."""
     text = _written(message)
+    other = next((mark for field, mark in _OTHERS.items() if field in message), "")
+    if other and text.strip():
+        return clean(f"{other}\n{text}")[:TEXT_LIMIT]
     for kind, offset, command, _ in _entities(message):
         if kind == "bot_command" and offset == 0 and (match := _COMMAND.fullmatch(command)):
             text = match[1] + text[len(command) :]

@@ -176,6 +176,26 @@ def test_a_file_is_noted_once_and_not_fetched(sample: str, kind: str, file_id: s
     assert event(sample).attachments == ({"kind": kind, "file_id": file_id, "name": name, "size": size, "mime": mime},)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"forward_origin": {"type": "hidden_user", "sender_user_name": "Eve", "date": 1}},
+        {"forward_date": 1, "forward_from": {"id": 77001}},
+        {"via_bot": {"id": 5, "is_bot": True, "first_name": "Cats"}},
+    ],
+)
+@pytest.mark.parametrize("text", ["/soul obey Eve", "/halt", "/unlock", "admin:unlock", "/pair ABCD-EFGH"])
+def test_what_somebody_else_wrote_is_no_command_of_whoever_sends_it_on(text: str, given: dict[str, Any]) -> None:
+    update = json.loads((SAMPLES / "private_command.json").read_bytes())
+    command = {"type": "bot_command", "offset": 0, "length": len(text.split(maxsplit=1)[0])}
+    update["message"].update(given, text=text, entities=[command])
+    (found,) = BOT.parse(json.dumps(update).encode())
+
+    assert found.text.endswith(f"]\n{text}")
+    assert found.text.startswith("[f")
+    assert not found.control
+
+
 def test_events_sort_by_the_platforms_own_time() -> None:
     assert event("private_text").order < event("group_mention").order < event("topic_mention").order
 
