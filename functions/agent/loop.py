@@ -31,12 +31,17 @@ STOPPED = "Stopped."
 OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me to go on."
 
 
+def _never(turn: Turn) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Course:
     """What the rounds of one turn share. `stopped` asks whether somebody said stop, or halted it; `told_to_stop` only the first.
 
     `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this worker is (a function's own timeout).
-    `patient`: when the model does not answer, the turn may wait.
+    `patient`: when the model does not answer, the turn may wait. `over` notes what the turn has cost so far, and says why its sender may
+    use no more; empty while they may.
     """
 
     app: App
@@ -48,6 +53,7 @@ class Course:
     deadline: float
     until: float = inf
     patient: bool = False
+    over: Callable[[Turn], str] = _never
 
     def cut_short(self) -> bool:
         """Whether this worker's time is up before the turn's."""
@@ -114,7 +120,10 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
         standing = standing if standing.since else course.breakers.ended(standing, reason)
         course.watch(Step("note", reason, notice(standing), error=standing.state))
         return replace(opened, document=replace(opened.document, safety=standing)), notice(standing)
-    return (opened, STOPPED) if course.told_to_stop() else None
+    if course.told_to_stop():
+        return opened, STOPPED
+    over = course.over(_turn(opened))
+    return (opened, over) if over else None
 
 
 def _verify(opened: Opened, course: Course, said: Message) -> Opened:

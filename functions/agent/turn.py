@@ -227,7 +227,12 @@ def _course(turn: Turn, preamble: Preamble, app: App, watch: Watch, shift: Shift
         patience=Patience(app.clock, min(deadline, shift.until), app.limits.call_seconds),
         serve=partial(serve, Place(app, session, caller.owner, turn.event.sender.id, turn.event.id)),
     )
-    return Course(app, preamble, desk, breakers, told, watch, deadline, shift.until, shift.patient and turn.waits < WAITS)
+    patient = shift.patient and turn.waits < WAITS
+    return Course(app, preamble, desk, breakers, told, watch, deadline, shift.until, patient, partial(_over, app, role))
+
+
+def _over(app: App, role: Role, turn: Turn) -> str:
+    return app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
 
 
 def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:

@@ -79,15 +79,18 @@ class Allowances:
 
         return swapped(self._kv, self._key(event.sender.id, now), decide, KEPT_SECONDS)
 
-    def ends(self, event: Event, role: Role, tokens: int, began: float) -> None:
-        """Note what the event's turn has cost, on the day on which it began."""
-        if tokens and self._rules.allowance(role).tokens:
-            swapped(
-                self._kv,
-                self._key(event.sender.id, began),
-                lambda value: (_bytes(_revived(value).with_tokens(event.id, tokens)), None),
-                KEPT_SECONDS,
-            )
+    def ends(self, event: Event, role: Role, tokens: int, began: float) -> str:
+        """Note what the event's turn has cost so far, on the day on which it began; why it may not go on, empty when it may."""
+        most = self._rules.allowance(role)
+        if not (tokens and most.tokens):
+            return ""
+
+        def decide(value: bytes | None) -> tuple[bytes, bool]:
+            used = _revived(value).with_tokens(event.id, tokens)
+            return _bytes(used), used.tokens >= most.tokens
+
+        over = swapped(self._kv, self._key(event.sender.id, began), decide, KEPT_SECONDS)
+        return f"You have used your {most.tokens:,} tokens of today. {_anew(self._now())}" if over else ""
 
     def told(self, who: str, role: Role) -> str:
         """What somebody has used and may use today, for people; empty where nothing is counted."""

@@ -18,6 +18,7 @@ from functions.wiring import House
 from sigil.errors import UsageError
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel
+from tests.fakes.model import call as model_calls
 from tests.fakes.model import say as model_says
 from tests.functions.agent.people.people import OWNER, Wall, crash_at
 from tests.functions.agent.people.people import say as said
@@ -64,6 +65,28 @@ def test_tokens_count_when_a_turn_ends(opened: Open, model: ScriptedModel) -> No
     home = opened(guest_turns=0, guest_tokens=100)
     assert said(home, GUEST, "hi") == [f"{GUEST} done"]
     assert "your 100 tokens of today" in said(home, GUEST, "hi")[0]
+    assert len(model.bodies) == 1
+
+
+def test_a_turn_that_has_used_them_up_asks_for_nothing_more(opened: Open, model: ScriptedModel) -> None:
+    home = opened(guest_turns=0, guest_tokens=1_000)
+    greedy = model_calls(("sigil_query", {"query": "tea"})) | {"usage": {"prompt_tokens": 600, "completion_tokens": 10}}
+    model.then(*[greedy] * 4)
+
+    (answer,) = said(home, GUEST, "hi")
+    assert answer.startswith(f"{GUEST} You have used your 1,000 tokens of today.")
+    assert len(model.bodies) == 2
+    assert home.app.allowances.told(GUEST, "guest").startswith("Used today: 1,000 of 1,000 tokens.")
+    assert said(home, OWNER, "hi") != []
+
+
+def test_what_a_turn_that_never_ended_has_cost_counts(opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = opened(guest_turns=0, guest_tokens=1_000)
+    greedy = model_calls(("sigil_query", {"query": "tea"})) | {"usage": {"prompt_tokens": 2_000, "completion_tokens": 10}}
+    model.then(greedy)
+
+    crash_at("_close", home, event("hi", session=GUEST, sender=GUEST), monkeypatch)
+    assert "your 1,000 tokens of today" in said(home, GUEST, "hi", session="telegram:-5", private=False)[0]
     assert len(model.bodies) == 1
 
 
