@@ -11,7 +11,8 @@ from sigil.settings import setting
 
 DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 _ALERTS = re.compile(r"https?://[^\s/?#]+\S*|sns:arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}", re.ASCII)
-_OWNER = re.compile(r"[a-z]+:\S{1,100}", re.ASCII)
+_OWNER = re.compile(r"telegram:[1-9][0-9]{0,18}|(?!telegram:)[a-z]+:[!-~]{1,100}")
+"""Telegram's are numbers: a name there is nobody's id, and would be nobody for ever."""
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
 YEAR = 365 * 86_400

@@ -224,3 +224,11 @@ def test_a_lease_is_a_time(tmp_path: Path, seconds: str) -> None:
 def test_no_time_is_longer_than_can_be_waited(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=name):
         Settings.read({name: "1e10"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "who", ["telegram:@ada", "telegram:ada", "telegram:042", "telegram:42 ", "telegram:４２", "telegram:-100", "slack:ü", "42"]
+)
+def test_an_owner_who_can_be_nobody_is_refused(who: str) -> None:
+    with pytest.raises(UsageError, match="is nobody"):
+        Settings(owners=(who,))
