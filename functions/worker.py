@@ -100,7 +100,7 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
         if told in control.CLOSED:
             raised(halted(house.app.name, event.session if told == control.HALTED_HERE else "", house.app.clock.now()), house.bell)
         return
-    with _typing(channel, event.session):
+    with _typing(channel if _heard(event, house) else None, event.session):
         try:
             between = partial(deliver, house=house)
             shift = Shift(until, patient=True)
@@ -116,6 +116,12 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
         raise _Silent(wait)
     if continuation:
         _hand_on(opened, continuation, event, house)
+
+
+def _heard(event: events.Event, house: House) -> bool:
+    """Whether an answer may be on its way: of what strangers write nobody sees a trace in a group."""
+    rules = house.app.rules
+    return rules.access == "open" or rules.may_talk(house.app.people.role(event))
 
 
 def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, house: House) -> None:

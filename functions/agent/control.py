@@ -15,6 +15,7 @@ MARK_SECONDS = 3600.0
 NOTHING_RUNS = "Nothing is running."
 WAITS = "I wait for a model that does not answer. This ends before I ask it again, in a few minutes at most."
 OWNERS_ONLY = "Only my owner can do that."
+NOT_YOURS = "In a group only my owner can stop what somebody else asked for."
 SESSION_CHARACTERS = 300
 """Of the name of a session that somebody else than its own platform names."""
 HALTED = "Halted, in every chat. `/unlock` lets me go on."
@@ -36,7 +37,7 @@ def act(event: Event, app: App, role: Role | None = None) -> str:
     word, *rest = event.text.strip().lower().split()
     word = word.partition("@")[0]
     if word == "/stop":
-        said = _stop(session, app)
+        said = _stop(session, app, "" if role == "owner" or event.private else event.sender.id)
     elif role != "owner":
         said = OWNERS_ONLY
     elif word == "/halt":
@@ -71,8 +72,11 @@ def unlock(session: str, app: App, by: str) -> None:
         locks.unlock(app.kv, halted, by, now)
 
 
-def _stop(session: str, app: App) -> str:
+def _stop(session: str, app: App, only: str) -> str:
+    """`only`: whose turn may be stopped; empty: anybody's."""
     turn = app.sessions.open(session).document.turn
+    if turn and only not in ("", turn.event.sender.id):
+        return NOT_YOURS
     if turn:
         app.kv.put(keys.mark(session), orjson.dumps({"stop": turn.event.id}), ttl=MARK_SECONDS)
     if turn and turn.waiting:

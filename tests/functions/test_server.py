@@ -126,6 +126,41 @@ def test_a_stranger_is_told_an_id_and_nothing_else(
     assert not model.bodies
 
 
+def test_a_stranger_in_a_group_gets_no_sign_of_life(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    help_ = {"entities": [{"type": "bot_command", "offset": 0, "length": 5}]}
+    with serving(house(llm_url=model.url, **platform)) as server:
+        knock(server, update(1, "/help", sender=66, chat={"id": -100, "type": "supergroup"}, **help_))
+        knock(server, update(2, "/help", chat={"id": -100, "type": "supergroup"}, **help_))
+        _messages(bot, 1)
+    assert len(bot.calls("sendChatAction")) == 1
+    assert len(bot.messages) == 1
+
+
+def test_in_a_group_nobody_stops_what_somebody_else_asked_for(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    def hang(body: dict[str, Any]) -> dict[str, Any]:
+        model.closing.wait(20)
+        return say("never")
+
+    group = {"id": -100, "type": "supergroup"}
+    command, mention = [{"type": "bot_command", "offset": 0, "length": 5}], [{"type": "mention", "offset": 0, "length": 10}]
+    model.then(hang, hang)
+    with serving(house(llm_url=model.url, **{**platform, "access": "open"})) as server:
+        knock(server, update(1, "@sigil_bot work", sender=77, chat=group, entities=mention))
+        model.wait_for(1)
+        knock(server, update(2, "/stop", sender=66, chat=group, entities=command))
+        assert _messages(bot, 1)[0]["text"] == "In a group only my owner can stop what somebody else asked for."
+        knock(server, update(3, "/stop", sender=77, chat=group, entities=command))
+        assert _messages(bot, 2)[1]["text"] == "Stopped."
+        knock(server, update(4, "@sigil_bot more", sender=77, chat=group, entities=mention))
+        model.wait_for(2)
+        knock(server, update(5, "/stop", chat=group, entities=command))
+        assert _messages(bot, 3)[2]["text"] == "Stopped."
+
+
 def test_a_long_answer_is_split_and_each_part_is_valid(
     house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
 ) -> None:
