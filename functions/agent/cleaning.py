@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import re
-
-import orjson
 
 from sigil.protocol import Json
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 """Escape sequences of terminals: control sequences, titles, two-character ones (ECMA-48)."""
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
+    "\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """Control characters but for tab and line feed; what is invisible, turns the direction, or is half of a character."""
 _JOINS = re.compile("(?<=[^\x00-\x7f\ue000])\ue000(?=[^\x00-\x7f\ue000])")
 """A joiner, in disguise, between two characters that it can join."""
-_DELIMITER = re.compile(r"<<(/?[A-Z][A-Z0-9_ .()]{0,40})>>", re.IGNORECASE)
+_SELECTORS = re.compile("(?<![^\x00-\x7f\ue000\ufe00-\ufe0f])(?<![0-9#*])[\ufe00-\ufe0f]")
+"""What chooses the look of the character before it, where there is none that has two: digits and emoji do."""
+_LEFT, _RIGHT = "(?:[<＜﹤]|(?i:&lt;|&#0*60;|&#x0*3c;))", "(?:[>＞﹥]|(?i:&gt;|&#0*62;|&#x0*3e;))"
+_GAP = "[\\s\u200d\ufe00-\ufe0f]*+"
+_NAMED = "\\w[\\w\\s.():\u200d\ufe00-\ufe0f-]*+"
+_DELIMITER = re.compile(
+    rf"(?:{_LEFT}{_GAP}{_LEFT}|[≪⪡⟪《«]){_GAP}\\*+[/／∕⁄]+{_GAP}({_NAMED}){_GAP}[/／]?{_GAP}(?:{_RIGHT}{_GAP}{_RIGHT}|[≫⪢⟫》»])"
+    rf"|{_LEFT}{{2}}([^\W\d][\w .()-]{{0,40}}+){_RIGHT}{{2}}"
+)
+"""What closes a delimiter, in whatever spelling a reader would take for it, and what opens one."""
+_SUSPECT = re.compile("[<＜﹤≪⪡⟪《«\ufe00-\ufe0f]|&(?:lt|LT|#)|\\\\[ru]")
 
 
 def clean(text: str) -> str:
     """`text` without what nobody sees; line ends are line feeds. Emoji that are joined stay joined."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    seen = _UNSEEN.sub("", text.replace("\ue000", "").replace("\u200d", "\ue000"))
+    seen = _SELECTORS.sub("", _UNSEEN.sub("", text.replace("\ue000", "").replace("\u200d", "\ue000")))
     return _JOINS.sub("\u200d", seen).replace("\ue000", "")
 
 
@@ -38,16 +47,16 @@ def unseen(text: str) -> int | None:
 
 def inert(text: str) -> str:
     """`text` in which nothing looks like one of our delimiters, `<<NAME>>`."""
-    return _DELIMITER.sub("‹‹\\1››", text)
+    return _DELIMITER.sub(lambda found: f"‹‹/{found[1].strip()}››" if found[1] else f"‹‹{found[2]}››", text)
 
 
 def observed(content: str) -> str:
     """What a tool gave, as the model may read it: clean, and inert. JSON stays the JSON that it was."""
-    if not ("<<" in content or "\\u00" in content or "\\r" in content or _UNSEEN.search(content)):
+    if not (_SUSPECT.search(content) or _UNSEEN.search(content)):
         return content
     try:
-        return orjson.dumps(_observed(orjson.loads(content))).decode()
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return json.dumps(_observed(json.loads(content)), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
         return inert(clean(content))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from functions.agent.cleaning import inert
 from functions.agent.messages import Message
 from sigil import statics
 from sigil.protocol import TOOL_PREFIX, Json, Offer
@@ -41,7 +42,7 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
 @lru_cache(maxsize=1024)
 def definition(offer: Offer) -> dict[str, Json]:
     """An offer as the model reads it."""
-    return _function(offer.tool, offer.description, offer.schema)
+    return _function(offer.tool, inert(offer.description), offer.schema)
 
 
 def definitions(offers: Sequence[Offer]) -> list[dict[str, Json]]:

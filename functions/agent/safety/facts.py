@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from functions.agent.cleaning import clean, inert
 from functions.agent.messages import ToolCall
 from functions.agent.safety.codes import Kind, code_of
 from sigil.errors import one_line
@@ -67,8 +68,8 @@ def fact_of(call: ToolCall, code: str, message: str, content: str, ran: bool = T
         source=one_line(call.name, 64),
         fingerprint=fingerprint(call.name, call.arguments),
         code=code,
-        message=one_line(message),
-        target=target(call.arguments),
+        message=inert(clean(one_line(message))),
+        target=inert(target(call.arguments)),
         result=_hash(content),
         ran=ran,
     )
