@@ -83,7 +83,7 @@ class Documents:
         before, version = self._head(scope, self._checked_name(scope, name))
         if expect is not None and expect != before.version:
             raise Conflict(f"{name} was changed meanwhile: it is at version {before.version}")
-        if before.version and before.text == checked(name, text):
+        if before.version and before.by != DAMAGED and before.text == checked(name, text):
             return before
         after = Doc(scope, name, before.version + 1, checked(name, text), self._now(), one_line(by, 80), one_line(why, 200))
         if before.version:
@@ -97,8 +97,8 @@ class Documents:
 
     def version(self, scope: str, name: str, version: int) -> Doc:
         """One version; `UsageError` when there was none of this number."""
-        head = self.read(scope, name)
-        if version == head.version and version:
+        head = self._before(scope, checked_name(name))[0]
+        if version == head.version and version and head.by != DAMAGED:
             return head
         item = self._kv.get(keys.doc_version(scope, name, version)) if 0 < version < head.version else None
         if item is None:
@@ -181,5 +181,13 @@ def _decoded(scope: str, name: str, data: bytes) -> Doc:
         if not all(isinstance(text, str) for text in (doc.text, doc.by, doc.why)):
             raise TypeError
     except (ValueError, TypeError, KeyError):
-        raise BackendError("EDAMAGED", f"the document {name} is damaged", suggestion="write it again: `uncaged agent doc`") from None
+        raise BackendError("EDAMAGED", f"the document {name} is damaged", suggestion=f"`uncaged agent doc rollback {name} N`, or write it again") from None
     return doc
+
+
+def _sound(scope: str, name: str, data: bytes) -> Doc | None:
+    """The document that `data` is; None of a damaged one."""
+    try:
+        return _decoded(scope, name, data)
+    except BackendError:
+        return None

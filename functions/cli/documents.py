@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -90,15 +91,17 @@ def edit(name: Name, session: Session = None) -> None:
     with opened() as (app, settings):
         before = app.documents.read(key_of(app, session) or app.documents.agent, name)
         file = _edited(before, settings.editor)
-        text = _read(str(file))
-        if text.strip() != before.text:
-            try:
+        try:
+            text = _read(str(file))
+            if text.strip() != before.text:
                 _wrote(app.documents.write(before.scope, name, text, by=BY, why="edited", expect=before.version), json=False)
-            except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
-                problem.suggestion = f"{problem.suggestion}; your text is in {file}: `uncaged agent doc write {name} {file}`".lstrip("; ")
-                raise
-        else:
-            Printer().note("nothing was changed")
+            else:
+                Printer().note("nothing was changed")
+        except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
+            if file.exists():
+                again = f"uncaged agent doc write {name} {file}"
+                problem.suggestion = f"{problem.suggestion}; your text is in {file}: `{again}`".lstrip("; ")
+            raise
         file.unlink()
 
 
@@ -142,13 +145,8 @@ def exported(
     """
     with _documents(session) as (documents, scope):
         docs = [doc for name in _names(documents, scope) if (doc := documents.read(scope, name)).version]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for doc in docs:
-            (folder / file_of(doc.name)).write_text(f"{doc.text}\n", encoding="utf-8")
-    except OSError as problem:
-        raise UsageError("EINVAL", f"{folder} cannot be written: {problem.strerror}", suggestion="name a folder of your own") from None
     written = [file_of(doc.name) for doc in docs]
+    _export(folder, {file_of(doc.name): f"{doc.text}\n".encode() for doc in docs})
     Printer(json=json).document(written) if json else Printer().note(f"{', '.join(written) or 'nothing'} in {folder}")
 
 
@@ -163,7 +161,7 @@ def imported(
     from functions.agent.documents import checked
 
     with _documents(session) as (documents, scope):
-        found = [(name, folder / file_of(name)) for name in _names(documents, scope) if (folder / file_of(name)).is_file()]
+        found = [(name, _plain(folder / file_of(name))) for name in _names(documents, scope) if os.path.lexists(folder / file_of(name))]
         if not found:
             names = ", ".join(map(file_of, _names(documents, scope)))
             raise UsageError("ENOENT", f"{folder} holds no document", suggestion=f"the files: {names}")
@@ -187,6 +185,26 @@ def _names(documents: Documents, scope: str) -> tuple[str, ...]:
     from functions.agent.documents import CAPS, OF_CHATS
 
     return tuple(CAPS) if scope == documents.agent else OF_CHATS
+
+
+def _export(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files into the folder; `UsageError` and nothing written when one of them is a link or no file."""
+    from sigil.files import unwritten, write_whole
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise unwritten(folder, problem) from None
+    places = [(_plain(folder / name), body) for name, body in files.items()]
+    for path, body in places:
+        write_whole(path, body)
+
+
+def _plain(path: Path) -> Path:
+    """`path` when a plain file stands there, or nothing: whoever made the folder does not choose what is read or written beyond it."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise UsageError("EINVAL", f"{path} is a link, or no file", suggestion="put a file in its place")
+    return path
 
 
 def _read(file: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ from typer.testing import CliRunner, Result
 from functions.agent.documents import CAPS
 from functions.cli.commands import cli
 from functions.wiring import House
-from sigil.errors import Conflict, SigilError, UsageError
+from sigil.errors import BackendError, Conflict, SigilError, UsageError
+from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 
@@ -81,6 +83,30 @@ def test_an_import_is_whole_or_nothing(run: Run, tmp_path: Path) -> None:
     assert json.loads(run("doc", "list", "--json").stdout) == []
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_a_folder_leads_to_no_other_place(run: Run, tmp_path: Path, kind: str) -> None:
+    run("doc", "write", "soul", "-", given="as it was")
+    run("doc", "write", "role", "-", given="a clerk")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "private").write_text("a private key")
+    place = tmp_path / "in" / "SOUL.md"
+    make: dict[str, Callable[[], None]] = {
+        "link": lambda: place.symlink_to(tmp_path / "private"),
+        "pipe": lambda: os.mkfifo(place),
+        "folder": place.mkdir,
+    }
+    make[kind]()
+
+    for words in ("import in", "export in"):
+        with pytest.raises(UsageError, match="SOUL.md is a link, or no file"):
+            run("doc", *words.split())
+    assert run("doc", "show", "soul").stdout == "as it was\n"
+    assert (tmp_path / "private").read_text() == "a private key"
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["SOUL.md"]
+    with pytest.raises(UsageError, match="EWRITE"):
+        run("doc", "export", "private")
+
+
 @pytest.mark.parametrize(
     ("data", "code"),
     [
@@ -135,6 +161,25 @@ def test_where_nothing_can_be_written_nothing_is_exported(run: Run, tmp_path: Pa
     assert (tmp_path / "taken").read_text() == "a file"
 
 
+def test_a_damaged_document_is_taken_back_to_what_it_was(run: Run, house: Open, tmp_path: Path) -> None:
+    for text in ("first", "second", "third", "fourth"):
+        run("doc", "write", "soul", "-", given=text)
+    kv = house(data=tmp_path / "data").app.kv
+    kv.put(keys.doc("main", "soul"), b"damaged")
+    kv.put(keys.doc_version("main", "soul", 2), b"damaged")
+    assert run("doc", "show", "soul").stdout == "third\n"
+
+    history = json.loads(run("doc", "history", "soul", "--json").stdout)
+    assert [(row["version"], row["by"]) for row in history] == [(4, "damaged"), (3, "terminal:local"), (1, "terminal:local")]
+    assert history[0]["why"] == "cannot be read; version 3 stands in for it"
+    assert run("doc", "show", "soul", "--version", "3").stdout == "third\n"
+    run("doc", "rollback", "soul", "1")
+    assert run("doc", "show", "soul").stdout == "first\n"
+    kv.put(keys.doc("main", "soul"), b"damaged")
+    run("doc", "write", "soul", "-", given="")
+    assert run("doc", "show", "soul").stdout == "\n"
+
+
 def test_an_editor_writes_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", editor(tmp_path, 'echo "# Edited" > "$1"'))
     assert "version 1" in run("doc", "edit", "soul").stderr
@@ -142,12 +187,14 @@ def test_an_editor_writes_it(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     assert "nothing was changed" in run("doc", "edit", "soul").stderr
 
 
-def test_an_edit_that_may_not_be_written_is_not_lost(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EDITOR", editor(tmp_path, 'head -c 9000 /dev/zero | tr "\\0" x > "$1"'))
+@pytest.mark.parametrize("text", [b"x" * 9_000, b"caf\xe9", b"a\x00"], ids=["over its cap", "not UTF-8", "binary"])
+def test_an_edit_that_may_not_be_written_is_not_lost(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+    (tmp_path / "typed").write_bytes(text)
+    monkeypatch.setenv("EDITOR", editor(tmp_path, f'cat {tmp_path}/typed > "$1"'))
     with pytest.raises(UsageError) as problem:
         run("doc", "edit", "soul")
     kept = Path(problem.value.suggestion.rpartition(" ")[2].strip("`"))
-    assert kept.read_text() == "x" * 9_000
+    assert kept.read_bytes() == text
     kept.unlink()
 
 
