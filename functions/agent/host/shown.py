@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import time
+from datetime import datetime, timedelta
 
 from functions.agent.thing import WHEN, Thing
 from sigil.protocol import Json
 
+FIRST, LAST = -62_135_596_800.0, 253_402_300_799.0
+"""The first and the last second that a calendar has, since 1970."""
+
 
 def moment(at: float) -> str:
     """`2026-11-22T01:30Z`."""
-    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(min(max(at, 0.0), 253_402_300_799.0)))
+    within = min(max(at, FIRST), LAST)
+    return (datetime(1970, 1, 1) + timedelta(seconds=within)).isoformat(timespec="minutes") + "Z"
 
 
 def shown(thing: Thing, *, shared: bool, score: float | None = None) -> dict[str, Json]:

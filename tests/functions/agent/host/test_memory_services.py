@@ -88,6 +88,19 @@ def test_a_thing_that_is_none_is_refused_with_a_reason(chat: Chat, given: dict[s
     assert failure["suggestion"]
 
 
+@pytest.mark.parametrize(
+    ("when", "shown"),
+    [
+        ("1952-03-04", "1952-03-04T00:00Z"),
+        ("0001-01-01T00:00+14:00", "0001-01-01T00:00Z"),
+        ("9999-12-31T23:59:59-14:00", "9999-12-31T23:59Z"),
+    ],
+)
+def test_an_event_has_its_own_time_however_long_ago(chat: Chat, when: str, shown: str) -> None:
+    chat.gets("remember", {"type": "birth", "payload": "Ada was born", "source": "user", "when": when})
+    assert chat.gets("recall", {"query": "born"})["items"][0]["ts"] == shown
+
+
 def test_a_key_holds_one_value_and_a_fact_is_kept_once(chat: Chat) -> None:
     for value in ("green tea", "black tea"):
         last = chat.gets("remember", {"key": "Drink", "value": value, "source": "user"})
