@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from functions.agent.session import Document, Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event
 from functions.wiring import House
-from sigil.errors import Conflict
+from sigil.errors import BackendError, Conflict
 from sigil.kv import KV, Item, Key
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.memories import SESSION, asked, consolidations, document, entries, memory, saves
@@ -28,6 +30,23 @@ Open = Callable[..., House]
 
 class Crash(BaseException):
     """The process is gone."""
+
+
+class Forgetful:
+    """A store that fails once, at its verb number `at`."""
+
+    def __init__(self, kv: KV, at: int) -> None:
+        self._kv = kv
+        self.left = at
+
+    def __getattr__(self, verb: str) -> Any:
+        def done(*given: Any, **more: Any) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                raise BackendError("ESTORE", "the store is away")
+            return getattr(self._kv, verb)(*given, **more)
+
+        return done
 
 
 class Fragile:
@@ -226,3 +245,44 @@ def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(house: Open, m
     assert "Up to" in model.bodies[-1]["messages"][1]["content"]
     assert memory(home).version == 2
     assert entries(home)[0].memory is None
+
+
+@pytest.mark.parametrize("words", ["/mem tea", "/soul be fond of tea"])
+def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(house: Open, model: ScriptedModel, words: str, tmp_path: Path) -> None:
+    def fitting(body: dict[str, Any]) -> dict[str, Any]:
+        model.then(fitting)
+        return saves() if body.get("tools") else say("# Soul\nFond of tea.")
+
+    at, left = 0, 0
+    while left <= 0:
+        at += 1
+        home = house(llm_url=model.url, access="open", owners=("terminal:local",), data=tmp_path / str(at))
+        for text in ("first", "second"):
+            home.app.documents.write(home.app.documents.agent, "soul", f"the {text} soul", by="somebody")
+        model._script[:] = [fitting]
+        happened, kv = event(words), Forgetful(home.app.kv, at)
+        with suppress(BackendError):
+            handle(happened, over(home, kv))
+        told(home, happened)
+        left = kv.left
+
+        versions = {doc.version: doc.text for doc in home.app.documents.versions(home.app.documents.agent, "soul")}
+        assert [versions[1], versions[2]] == ["the first soul", "the second soul"]
+        if words.startswith("/soul"):
+            assert versions == {1: "the first soul", 2: "the second soul", 3: "# Soul\nFond of tea."}
+        else:
+            tell(home, "/mem")
+            assert whole(home, SESSION) == [(1, 1)]
+            assert memory(home).text == "# Memory\n- The user is called Ada."
+
+
+def test_a_document_that_cannot_be_read_for_a_moment_is_not_taken_for_a_damaged_one(house: Open) -> None:
+    home = house(llm_url="")
+    for at in range(1, 5):
+        documents = over(home, Forgetful(home.app.kv, at)).documents
+        home.app.documents.write(home.app.documents.agent, "role", f"role {at}", by="somebody")
+        with suppress(BackendError):
+            documents.write(home.app.documents.agent, "role", f"other role {at}", by="somebody")
+    versions = [doc.text for doc in home.app.documents.versions(home.app.documents.agent, "role")]
+    assert [text for text in versions if not text.startswith("other")] == ["role 4", "role 3", "role 2", "role 1"]
+    assert "" not in versions
