@@ -11,7 +11,7 @@ from math import inf
 import orjson
 
 from functions.agent import tokens
-from functions.agent.cleaning import fenced
+from functions.agent.cleaning import clean, fenced, inert
 from functions.agent.documents import Doc
 from functions.agent.messages import Message
 from sigil.errors import one_line
@@ -113,7 +113,7 @@ def stamp(message: Message) -> str:
 @lru_cache(maxsize=4096)
 def _stamp(minute: int, origin: str) -> str:
     moment = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(max(minute * 60, 0)))
-    origin = one_line(origin, 80).replace("[", "(").replace("]", ")")
+    origin = inert(clean(one_line(origin, 80))).replace("[", "(").replace("]", ")")
     return f"[{moment} · {origin}]" if origin else f"[{moment}]"
 
 

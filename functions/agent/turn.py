@@ -10,6 +10,7 @@ from math import inf
 from functions.agent import aside, commands, context, pair, quiet, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
+from functions.agent.cleaning import clean
 from functions.agent.command import Asked
 from functions.agent.context import Preamble
 from functions.agent.control import act, told_to_stop
@@ -27,6 +28,7 @@ from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Ou
 from functions.agent.trace import keep
 from functions.events import Event
 from functions.letters import give_up, tell
+from sigil.errors import one_line
 from sigil.kv import keys
 from sigil.protocol import Caller
 
@@ -248,8 +250,11 @@ def _breakers(session: str, app: App) -> Breakers:
 
 
 def _text(event: Event) -> str:
-    notes = [f"[{attachment.get('kind', 'file')}: {attachment.get('name') or 'unnamed'}]" for attachment in event.attachments]
-    return "\n".join([event.text, *notes] if event.text else notes)
+    """What the model reads of an event: as it was written, but for what whoever wrote or forwarded it does not see."""
+    named = ((str(attachment.get("kind") or "file"), str(attachment.get("name") or "unnamed")) for attachment in event.attachments)
+    notes = [f"[{one_line(kind, 40)}: {one_line(name, 200)}]" for kind, name in named]
+    said = clean(event.text)
+    return "\n".join([said, *notes] if said else notes)
 
 
 def _close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True) -> Opened:
