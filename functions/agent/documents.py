@@ -181,7 +181,8 @@ def _decoded(scope: str, name: str, data: bytes) -> Doc:
         if not all(isinstance(text, str) for text in (doc.text, doc.by, doc.why)):
             raise TypeError
     except (ValueError, TypeError, KeyError):
-        raise BackendError("EDAMAGED", f"the document {name} is damaged", suggestion=f"`uncaged agent doc rollback {name} N`, or write it again") from None
+        hint = f"`uncaged agent doc rollback {name} N`, or write it again"
+        raise BackendError("EDAMAGED", f"the document {name} is damaged", suggestion=hint) from None
     return doc
 
 
