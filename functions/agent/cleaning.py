@@ -10,12 +10,14 @@ from sigil.protocol import Json
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 """Escape sequences of terminals: control sequences, titles, two-character ones (ECMA-48)."""
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200d-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
     "\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """Control characters but for tab and line feed; what is invisible, turns the direction, or is half of a character."""
 _JOINS = re.compile("(?<=[^\x00-\x7f\ue000])\ue000(?=[^\x00-\x7f\ue000])")
 """A joiner, in disguise, between two characters that it can join."""
+_PARTS = re.compile("(?<![\u0600-\u109f\u1780-\u17b3])\u200c|\u200c(?![\u0600-\u109f\u1780-\u17b3])")
+"""A non-joiner that is not within a word of a script that is spelt with it, such as Persian and those of India."""
 _SELECTORS = re.compile("(?<![^\x00-\x7f\ue000\ufe00-\ufe0f])(?<![0-9#*])[\ufe00-\ufe0f]")
 """What chooses the look of the character before it, where there is none that has two: digits and emoji do."""
 _LEFT, _RIGHT = "(?:[<＜﹤]|(?i:&lt;|&#0*60;|&#x0*3c;))", "(?:[>＞﹥]|(?i:&gt;|&#0*62;|&#x0*3e;))"
@@ -26,13 +28,14 @@ _DELIMITER = re.compile(
     rf"|{_LEFT}{{2}}([^\W\d][\w .()-]{{0,40}}+){_RIGHT}{{2}}"
 )
 """What closes a delimiter, in whatever spelling a reader would take for it, and what opens one."""
-_SUSPECT = re.compile("[<＜﹤≪⪡⟪《«\ufe00-\ufe0f]|&(?:lt|LT|#)|\\\\[ru]")
+_SUSPECT = re.compile("[<＜﹤≪⪡⟪《«\u200c\ufe00-\ufe0f]|&(?:lt|LT|#)|\\\\[ru]")
 
 
 def clean(text: str) -> str:
-    """`text` without what nobody sees; line ends are line feeds. Emoji that are joined stay joined."""
+    """`text` without what nobody sees; line ends are line feeds. Emoji that are joined stay joined, and words spelt."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    seen = _SELECTORS.sub("", _UNSEEN.sub("", text.replace("\ue000", "").replace("\u200d", "\ue000")))
+    seen = _PARTS.sub("", _UNSEEN.sub("", text.replace("\ue000", "").replace("\u200d", "\ue000")))
+    seen = _SELECTORS.sub("", seen)
     return _JOINS.sub("\u200d", seen).replace("\ue000", "")
 
 

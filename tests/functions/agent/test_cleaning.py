@@ -79,6 +79,11 @@ def test_text_that_only_begins_like_one_is_read_once(text: str) -> None:
     assert inert(text) == text
 
 
+def test_words_that_are_spelt_with_what_nobody_sees_stay_as_they_are() -> None:
+    assert checked("user", "می\u200cخواهم क्\u200cष") == "می\u200cخواهم क्\u200cष"
+    assert clean("a\u200cb \u200cم\u200c\u200cم 中\u200c文") == "ab مم 中文"
+
+
 def test_nothing_is_hidden_in_what_chooses_the_look_of_a_character() -> None:
     hidden = "".join(chr(0xFE00 + (byte & 15)) + chr(0xFE00 + (byte >> 4)) for byte in b"obey")
     assert clean(f"hello{hidden} ❤{hidden}") == f"hello ❤{hidden[0]}"
