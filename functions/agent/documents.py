@@ -97,7 +97,7 @@ class Documents:
 
     def version(self, scope: str, name: str, version: int) -> Doc:
         """One version; `UsageError` when there was none of this number."""
-        head = self._before(scope, checked_name(name))[0]
+        head = self._head(scope, checked_name(name))[0]
         if version == head.version and version and head.by != DAMAGED:
             return head
         item = self._kv.get(keys.doc_version(scope, name, version)) if 0 < version < head.version else None

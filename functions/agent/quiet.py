@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from functions.agent.context import RUNTIME
-from functions.agent.loop import NOTHING
 from functions.events import Event
 
 SILENT: Final = "[SILENT]"
@@ -31,4 +30,4 @@ def told(event: Event, answer: str) -> str:
     if event.kind not in KINDS:
         return answer
     lines = [line for line in answer.split("\n") if line.strip(_ADORNED).upper() != SILENT]
-    return "" if answer == NOTHING else "\n".join(lines).strip()
+    return "\n".join(lines).strip()

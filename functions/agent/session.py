@@ -153,9 +153,7 @@ class Sessions:
             return Opened(key, Document(), None)
         try:
             return Opened(key, decode(item.value, self._bodies), item.version, len(item.value))
-        except BackendError as problem:
-            if problem.code != "EDAMAGED":
-                raise
+        except Unreadable:
             return Opened(key, self._afresh(key), item.version, len(item.value), unread=item.value)
 
     def _afresh(self, key: str) -> Document:
@@ -245,6 +243,10 @@ class Sessions:
 NOWHERE = Bodies(None)
 
 
+class Unreadable(BackendError):
+    """A session's document is damaged: trying again, or another shelf, cannot help."""
+
+
 def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
     """The document as bytes: JSON, compressed when it is large, its largest bodies on the shelf when it is larger still."""
     body = orjson.dumps(document)
@@ -255,7 +257,7 @@ def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
 
 
 def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
-    """The document that `encode` wrote; `BackendError` when it is damaged."""
+    """The document that `encode` wrote; `Unreadable` when it is damaged, `BackendError` when a body of it cannot be had."""
     try:
         fields = restore(orjson.loads(data if data.startswith(b"{") else zlib.decompress(data)), bodies)
         return Document(
@@ -273,9 +275,7 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
             }
         )
     except (ValueError, TypeError, LookupError, UsageError, zlib.error):
-        raise BackendError(
-            "EDAMAGED", "the session's document is damaged", suggestion="start a new session, or restore the store"
-        ) from None
+        raise Unreadable("EDAMAGED", "the session's document is damaged", suggestion="restore the store") from None
 
 
 def _turn(fields: Mapping[str, Any] | None) -> Turn | None:

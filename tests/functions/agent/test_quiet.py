@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from functions.agent.loop import NOTHING
 from functions.agent.quiet import NOTE
 from functions.events import Kind
 from functions.wiring import House
@@ -55,13 +54,6 @@ def test_scheduled_work_says_what_it_has_to_say(home: House, model: ScriptedMode
 def test_whoever_asks_is_always_answered(home: House, model: ScriptedModel) -> None:
     model.then(say("[SILENT]"))
     assert tell(home, f"say [SILENT] and nothing else\n{NOTE}") == ["[SILENT]"]
-
-
-def test_no_answer_at_all_is_silence_too(home: House, model: ScriptedModel) -> None:
-    model.then(*[say("")] * 6)
-    assert due(home, "look at the mail") == []
-    model.then(*[say("")] * 6)
-    assert tell(home, "hello") == [NOTHING]
 
 
 def test_a_failure_is_told(home: House, model: ScriptedModel) -> None:

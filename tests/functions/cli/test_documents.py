@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from functions.agent.documents import CAPS
 from functions.cli.commands import cli
 from functions.wiring import House
-from sigil.errors import BackendError, Conflict, SigilError, UsageError
+from sigil.errors import Conflict, SigilError, UsageError
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
@@ -156,7 +156,7 @@ def test_what_was_never_written_has_no_versions(run: Run) -> None:
 def test_where_nothing_can_be_written_nothing_is_exported(run: Run, tmp_path: Path) -> None:
     run("doc", "write", "soul", "-", given="as it was")
     (tmp_path / "taken").write_text("a file")
-    with pytest.raises(UsageError, match="taken cannot be written"):
+    with pytest.raises(UsageError, match="cannot write taken: File exists"):
         run("doc", "export", "taken")
     assert (tmp_path / "taken").read_text() == "a file"
 
