@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Final
 
 import orjson
 
-from sigil.errors import BackendError, Conflict
+from sigil.errors import Conflict
 from sigil.kv import ABSENT, KV, keys
 
 MOST: Final = 4_096
@@ -26,12 +27,17 @@ Lists = dict[str, bytes]
 """Term → the ids of its things, 8 bytes each, the newest last."""
 
 
-class Postings:
-    """The index of one scope. Ids are numbers of 64 bits."""
+Everything = Callable[[], Iterable[tuple[int, Collection[str]]]]
+"""The ids of all things and the terms of each, the newest last: what an index is made of."""
 
-    def __init__(self, kv: KV, scope: str) -> None:
+
+class Postings:
+    """The index of one scope. Ids are numbers of 64 bits. A bucket that is damaged is made anew from `everything`."""
+
+    def __init__(self, kv: KV, scope: str, everything: Everything) -> None:
         self._kv = kv
         self._scope = scope
+        self._everything = everything
 
     def add(self, id: int, terms: Collection[str]) -> None:
         """Let `terms` lead to the thing; adding it again changes nothing."""
@@ -45,8 +51,7 @@ class Postings:
         """Term → its ids, the newest last; without terms that nothing has."""
         found: dict[str, tuple[int, ...]] = {}
         for bucket, group in _buckets(terms).items():
-            item = self._kv.get(keys.thing_index(self._scope, bucket))
-            lists = _decoded(item.value) if item else {}
+            lists = self._read(bucket)[0]
             found |= {term: _numbers(lists[_cut(term)]) for term in group if _cut(term) in lists}
         return found
 
@@ -57,18 +62,36 @@ class Postings:
     def _change(self, bucket: int, terms: Collection[str], change: Callable[[bytes], bytes]) -> None:
         key = keys.thing_index(self._scope, bucket)
         for _ in range(RACES):
-            item = self._kv.get(key)
-            before = _decoded(item.value) if item else {}
+            before, version = self._read(bucket)
             after = before | {cut: change(before.get(cut, b"")) for cut in map(_cut, terms)}
             after = {term: ids for term, ids in after.items() if ids}
             if after == before:
                 return
             try:
-                self._kv.put(key, _encoded(after), expect=item.version if item else ABSENT)
+                self._kv.put(key, _encoded(after), expect=version or ABSENT)
             except Conflict:
                 continue
             return
         raise Conflict("the index of what is remembered is being written by others")
+
+    def _read(self, bucket: int) -> tuple[Lists, str]:
+        """The lists of a bucket and the store's version of it, empty when there is none."""
+        key = keys.thing_index(self._scope, bucket)
+        for _ in range(RACES):
+            item = self._kv.get(key)
+            lists = _decoded(item.value) if item else {}
+            if lists is not None:
+                return lists, item.version if item else ""
+            with suppress(Conflict):
+                self._kv.put(key, _encoded(self._made(bucket)), expect=item.version if item else ABSENT)
+        raise Conflict("the index of what is remembered is being mended by others")
+
+    def _made(self, bucket: int) -> Lists:
+        lists: Lists = defaultdict(bytes)
+        for id, terms in self._everything():
+            for term in {_cut(term) for term in _buckets(terms).get(bucket, ())}:
+                lists[term] = (lists[term] + id.to_bytes(_ID, "big"))[-MOST * _ID :]
+        return lists
 
 
 def _buckets(terms: Collection[str]) -> dict[int, set[str]]:
@@ -87,8 +110,8 @@ def _encoded(lists: Mapping[str, bytes]) -> bytes:
     return b"".join((len(head).to_bytes(_SIZE, "big"), head, *lists.values()))
 
 
-def _decoded(data: bytes) -> Lists:
-    """`BackendError` when it is damaged."""
+def _decoded(data: bytes) -> Lists | None:
+    """None when it is damaged."""
     try:
         at = _SIZE + int.from_bytes(data[:_SIZE], "big")
         lists: Lists = {}
@@ -96,10 +119,8 @@ def _decoded(data: bytes) -> Lists:
             lists[term] = data[at : at + count * _ID]
             at += count * _ID
     except (ValueError, TypeError, AttributeError):
-        at = -1
-    if at != len(data):
-        raise BackendError("EDAMAGED", "the index of what is remembered is damaged", suggestion="restore the store")
-    return lists
+        return None
+    return lists if at == len(data) else None
 
 
 def _numbers(ids: bytes) -> tuple[int, ...]:

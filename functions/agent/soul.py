@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import islice
 from typing import Final
 
 from functions.agent.aside import Aside
@@ -52,7 +53,7 @@ def _soul(asked: Asked) -> str:
 
 
 def _history(asked: Asked) -> str:
-    versions = list(asked.app.documents.versions(asked.scope, "soul"))[:SHOWN]
+    versions = islice(asked.app.documents.versions(asked.scope, "soul"), SHOWN)
     rows = [f"- {doc.version}: {_day(doc.at)} by {doc.by}{f', {doc.why}' if doc.why else ''}" for doc in versions]
     return "\n".join(rows) if rows else "The soul was never changed."
 

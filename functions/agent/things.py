@@ -70,7 +70,7 @@ class Things:
         self._kv = kv
         self._scope = scope
         self._terms = terms
-        self._index = Postings(kv, scope)
+        self._index = Postings(kv, scope, self._indexed)
 
     def keep(self, thing: Thing) -> Kept:
         """Write it over what was the same thing. `Refused` EQUOTA when there is no room.
@@ -161,9 +161,18 @@ class Things:
         try:
             fields = orjson.loads(item.value) if item else {}
             tally = Tally(**{**fields, "recent": tuple(fields.get("recent", ()))})
-        except (ValueError, TypeError):
-            tally = Tally()  # counted from here on
+            if not all(type(number) is int and number >= 0 for number in (tally.count, tally.characters)):
+                raise TypeError
+        except (ValueError, TypeError, AttributeError):
+            tally = self._counted()
         return tally, item.version if item else ""
+
+    def _counted(self) -> Tally:
+        things = sorted(self.all(), key=lambda thing: -thing.at)
+        return Tally(len(things), sum(thing.size for thing in things), tuple(thing.id for thing in things[:RECENT]))
+
+    def _indexed(self) -> Iterator[tuple[int, frozenset[str]]]:
+        return ((int(thing.id, 16), self._all_terms(thing)) for thing in sorted(self.all(), key=lambda thing: thing.at))
 
     def _demand_room(self, more: int, *, new: bool) -> None:
         tally = self._tally()[0]

@@ -130,7 +130,7 @@ def test_two_workers_that_write_at_once_lose_nothing() -> None:
 
 
 def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = Postings(MemoryKV(), S)
+    index = Postings(MemoryKV(), S, list)
     for id in range(20):
         index.add(id, {"tea", f"word{id}"})
     monkeypatch.setattr("functions.agent.postings.MOST", 5)
@@ -155,6 +155,40 @@ def test_a_damaged_thing_is_not_recalled_and_can_be_forgotten_or_written_again()
     assert texts(things, "tea drink") == ["tea"]
 
 
+@pytest.mark.parametrize("damage", [b"", b"nonsense", b"\x00\x00\x00\x02[]", b'\x00\x00\x00\x09{"tea":1}short'])
+def test_a_damaged_part_of_the_index_is_made_anew_from_the_things(damage: bytes) -> None:
+    kv = MemoryKV()
+    things = Things(kv, S, TERMS)
+    drinks = [value(f"drink {number}", "tea") for number in range(30)]
+    for drink in drinks:
+        things.keep(drink)
+    found, about = texts(things, "tea drink"), things.about("drink 3")
+    for sort, _ in kv.scan(keys.thing_index(S, 0).partition, limit=1000):
+        kv.put(keys.thing_index(S, int(sort)), damage)
+
+    assert texts(things, "tea drink") == found
+    assert things.about("drink 3") == about
+    for sort, _ in kv.scan(keys.thing_index(S, 0).partition, limit=1000):
+        kv.put(keys.thing_index(S, int(sort)), damage)
+    assert things.keep(value("drink 30", "coffee")).new
+    assert things.drop(drinks[3].id) is not None
+    assert [each.thing.about for each in things.find("coffee", 5)] == ["drink 30"]
+    assert not things.about("drink 3")
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"count": "a"}', b'{"count": -1}', b'{"recent": 5}', b'{"more": 1}'])
+def test_a_damaged_count_is_counted_anew(damage: bytes) -> None:
+    kv = MemoryKV()
+    things = Things(kv, S, TERMS)
+    for number in range(5):
+        things.keep(value(f"k{number}", "tea"))
+    kv.put(keys.things(S), damage)
+
+    assert {thing.about for thing in things.newest(10)} == {f"k{number}" for number in range(5)}
+    things.keep(value("k5", "tea"))
+    assert len(things.newest(10)) == 6
+
+
 @pytest.mark.parametrize("text", ["", "\u202e\u200b", "x" * 2_001])
 def test_a_text_that_says_nothing_or_too_much_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
@@ -176,7 +210,7 @@ def test_the_terms_of_ten_thousand_things_are_in_items_that_any_store_takes() ->
             return super().put(key, value, expect=expect, ttl=ttl)
 
     kv: KV = Sizes()
-    index = Postings(kv, S)
+    index = Postings(kv, S, list)
     for id in range(MOST + 500):
         index.add(id, {"common", "also-common", f"word{id % 700}"})
 
