@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
-from functions.agent import mem, pair, soul, status
+from functions.agent import mem, pair, remembered, soul, status
 from functions.agent.cleaning import clean
 from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.control import OWNERS_ONLY
@@ -108,4 +108,4 @@ _LAST: Final[Commands] = {
     "halt": Command("halts it in every chat, with `here` in this one; for owners", _control, takes="[here]"),
     "unlock": Command("lets it go on after a halt; for owners", _control, takes="[here]"),
 }
-COMMANDS: Final[Commands] = {**_BASIC, **pair.COMMANDS, **soul.COMMANDS, **mem.COMMANDS, **_LAST}
+COMMANDS: Final[Commands] = {**_BASIC, **pair.COMMANDS, **soul.COMMANDS, **mem.COMMANDS, **remembered.COMMANDS, **_LAST}

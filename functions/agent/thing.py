@@ -58,6 +58,11 @@ class Thing:
         """Its characters."""
         return sum(map(len, self.texts))
 
+    @property
+    def told(self) -> str:
+        """In words: `birthday: 3 May`, `Ada is allergic to nuts`."""
+        return " ".join(self.texts) if self.kind == "fact" else ": ".join(self.texts)
+
     def row(self) -> dict[str, Json]:
         """As it is stored, and as people and the model see it."""
         told = dict(zip(FIELDS[self.kind], self.texts, strict=True))

@@ -75,7 +75,7 @@ def forget(
         where = f"in {session}" if session else "by all chats"
         hint = "`uncaged agent memory --session CHAT` shows what there is"
         raise UsageError("ENOENT", f"nothing of the id {id} is remembered {where}", suggestion=hint)
-    Printer(json=json).document({"forgotten": id}) if json else Printer().note(f"forgotten: {_what(gone)}")
+    Printer(json=json).document({"forgotten": id}) if json else Printer().note(f"forgotten: {gone.told}")
 
 
 def _things(app: App, session: str | None) -> Things:
@@ -92,15 +92,10 @@ def _row(thing: Thing) -> dict[str, Any]:
     return {"id": thing.id, **thing.row()}
 
 
-def _what(thing: Thing) -> str:
-    """The thing in words: `birthday: 3 May`, `Ada is allergic to nuts`."""
-    return " ".join(thing.texts) if thing.kind == "fact" else ": ".join(thing.texts)
-
-
 def _cells(thing: Thing) -> tuple[object, ...]:
     from sigil.cli.moments import moment
 
-    return thing.id, thing.kind, _what(thing), moment(thing.at), thing.source, f"{thing.confidence:g}", thing.by
+    return thing.id, thing.kind, thing.told, moment(thing.at), thing.source, f"{thing.confidence:g}", thing.by
 
 
 def _nothing(session: str | None, kind: Kind | None) -> str:

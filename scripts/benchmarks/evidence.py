@@ -67,11 +67,8 @@ def answered(talk: Talk) -> Iterator[Answer]:
     """Each question that has evidence, asked where the conversation was had."""
     with tempfile.TemporaryDirectory() as folder, closing(open_house(Settings(data=folder, library="none", runners=1))) as house:
         opened, ids = had(talk, house.app)
-        last = opened.document
         for question in talk.questions:
             if question.evidence:
-                asked = last.add(Message("user", clean(question.text), at=talk.lines[-1].at))
-                opened = house.app.sessions.save(opened, asked)
                 began = time.perf_counter()
                 answer: Any = search_history(Place(house.app, opened.key), {"query": question.text[:QUERY_CHARACTERS], "limit": max(BEST)})
                 spent = time.perf_counter() - began

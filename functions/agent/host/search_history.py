@@ -12,6 +12,7 @@ from functions.agent.host.place import Arguments, Place, number, text
 from functions.agent.host.ranking import Ranking, Said
 from functions.agent.host.shown import moment
 from functions.agent.messages import Message
+from functions.agent.session import Document
 from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
 from sigil.protocol import Json, tool_of
@@ -43,7 +44,7 @@ def _searched(ranking: Ranking, place: Place, upper: int) -> int:
     """Look from the newest back; the number before which nothing was looked at, 0 when all was."""
     document = place.app.sessions.open(place.session).document
     over, history = place.app.clock.monotonic() + SECONDS, History(place.app.kv, place.session)
-    for said in _lines((*document.noted, *_present(document.messages))):
+    for said in _lines((*document.noted, *_present(document))):
         if said.seq < upper:
             ranking.look(said)
     upper = min(upper, document.next_seq)
@@ -61,10 +62,12 @@ def _searched(ranking: Ranking, place: Place, upper: int) -> int:
     return 0
 
 
-def _present(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _present(document: Document) -> tuple[Message, ...]:
     """The history without the turn that asks."""
-    asked = max((place for place, message in enumerate(messages) if message.role == "user"), default=len(messages))
-    return messages[:asked]
+    if document.turn is None:
+        return document.messages
+    asked = [place for place, message in enumerate(document.messages) if message.role == "user"]
+    return document.messages[: max(asked, default=None)]
 
 
 def _lines(messages: tuple[Message, ...]) -> Iterator[Said]:
