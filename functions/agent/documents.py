@@ -44,7 +44,7 @@ DAMAGED: Final = "damaged"
 @dataclass(frozen=True, slots=True)
 class Doc:
     """One version of a document. `scope` is the agent's escaped name or a session's S; `at` seconds since 1970; `by` and `why`: who wrote
-    it and for what; version 0 was never written."""
+    it and for what; version 0 was never written: it is empty, but for the soul."""
 
     scope: str
     name: str
@@ -70,7 +70,7 @@ class Documents:
     def of(self, session: str) -> tuple[Doc, ...]:
         """What stands in the prompt of a session (S of the keys): the agent's documents, then the chat's own, without empty ones."""
         agent, chat = self._all(self.agent), self._all(session)
-        first = {"soul": Doc(self.agent, "soul", text=FIRST_SOUL)}
+        first = {"soul": self._unwritten(self.agent, "soul")}
         agent = first | {name: doc for name, doc in agent.items() if doc.text}
         found = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
         return tuple(doc for doc in found if doc and doc.text)
@@ -98,11 +98,14 @@ class Documents:
     def version(self, scope: str, name: str, version: int) -> Doc:
         """One version; `UsageError` when there was none of this number."""
         head = self._head(scope, checked_name(name))[0]
+        first = self._unwritten(scope, name)
         if version == head.version and version and head.by != DAMAGED:
             return head
+        if version == 0 and first.text:
+            return first
         item = self._kv.get(keys.doc_version(scope, name, version)) if 0 < version < head.version else None
         if item is None:
-            known = f"1 to {head.version}" if head.version else "none"
+            known = f"{0 if first.text else 1} to {head.version}" if head.version else "none"
             raise UsageError("ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}")
         return _decoded(scope, name, item.value)
 
@@ -118,7 +121,11 @@ class Documents:
 
     def _head(self, scope: str, name: str) -> tuple[Doc, str]:
         item = self._kv.get(keys.doc(scope, name))
-        return (self._readable(scope, name, item.value), item.version) if item else (Doc(scope, name), "")
+        return (self._readable(scope, name, item.value), item.version) if item else (self._unwritten(scope, name), "")
+
+    def _unwritten(self, scope: str, name: str) -> Doc:
+        """What a document is until somebody writes it."""
+        return Doc(scope, name, text=FIRST_SOUL if (scope, name) == (self.agent, "soul") else "")
 
     def _checked_name(self, scope: str, name: str) -> str:
         if scope != self.agent and checked_name(name) not in OF_CHATS:

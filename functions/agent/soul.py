@@ -29,7 +29,8 @@ LEAST = 10
 SHOWN = 20
 KEPT = "The soul is as it was."
 _ROLLBACK = re.compile(r"rollback(?:\s+(\S+))?", re.IGNORECASE | re.ASCII)
-_VERSION = re.compile(r"[1-9][0-9]{0,7}", re.ASCII)
+_VERSION = re.compile(r"[0-9]{1,8}", re.ASCII)
+BEGAN = "as it was before anybody changed it"
 WHICH = "Say which version: `/soul rollback N`; `/soul history` shows them."
 
 
@@ -55,7 +56,8 @@ def _soul(asked: Asked) -> str:
 def _history(asked: Asked) -> str:
     versions = islice(asked.app.documents.versions(asked.scope, "soul"), SHOWN)
     rows = [f"- {doc.version}: {_day(doc.at)} by {doc.by}{f', {doc.why}' if doc.why else ''}" for doc in versions]
-    return "\n".join(rows) if rows else "The soul was never changed."
+    began = [f"- 0: {BEGAN}"] if len(rows) < SHOWN else []
+    return "\n".join([*rows, *began]) if rows else "The soul was never changed."
 
 
 def _rolled_back(asked: Asked, version: str) -> str:

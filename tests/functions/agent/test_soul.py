@@ -100,15 +100,25 @@ def test_its_versions_are_shown_and_any_of_them_comes_back(home: House, model: S
     tell(home, "/soul be dry")
     tell(home, "/soul talk more")
 
-    first, second = tell(home, "/soul history")[0].split("\n")
+    first, second, began = tell(home, "/soul history")[0].split("\n")
+    assert began == "- 0: as it was before anybody changed it"
     assert first.startswith("- 2: ")
     assert second.endswith(" by terminal:local, be dry")
     assert tell(home, "/soul rollback 1") == ["The soul is as in version 1 again."]
     assert soul(home) == SOUL
-    assert tell(home, "/soul rollback 9") == ["The soul is as it was. soul has no version 9; its versions: 1 to 3."]
+    assert tell(home, "/soul rollback 9") == ["The soul is as it was. soul has no version 9; its versions: 0 to 3."]
 
 
-@pytest.mark.parametrize("words", ["rollback", "rollback x", "ROLLBACK 0", "rollback -1", "rollback v2"])
+def test_the_first_change_can_be_taken_back_too(home: House, model: ScriptedModel) -> None:
+    model.then(say(SOUL))
+    tell(home, "/soul be dry")
+
+    assert tell(home, "/soul rollback 0") == ["The soul is as in version 0 again."]
+    assert soul(home) == FIRST_SOUL
+    assert home.app.documents.read(home.app.documents.agent, "soul").version == 2
+
+
+@pytest.mark.parametrize("words", ["rollback", "rollback x", "ROLLBACK nought", "rollback -1", "rollback v2"])
 def test_a_rollback_that_names_no_version_is_no_wish_for_another_soul(home: House, model: ScriptedModel, words: str) -> None:
     reply = tell(home, f"/soul {words}")[0]
 
@@ -146,7 +156,7 @@ def test_after_an_unlock_the_soul_can_be_written_at_once(home: House, model: Scr
     tell(home, "/halt here")
     (refused,) = tell(home, "/soul be dry")
     assert "halted" in refused
-    assert soul(home) == ""
+    assert soul(home) == FIRST_SOUL
     tell(home, "/unlock here")
     model.then(say(SOUL))
     assert tell(home, "/soul be dry") == ["Soul updated."]
