@@ -55,8 +55,9 @@ def show(
     """
     with _documents(session) as (documents, scope):
         doc = documents.read(scope, name) if version is None else documents.version(scope, name, version)
-    if not doc.version:
-        raise UsageError("ENOENT", f"{name} was never written", suggestion=f"`uncaged agent doc edit {name}` writes it")
+    if not (doc.version or doc.text):
+        chat = f" --session {session}" if session else ""
+        raise UsageError("ENOENT", f"{name} was never written", suggestion=f"`uncaged agent doc edit {name}{chat}` writes it")
     if json:
         Printer(json=True).document({**_row(doc), "text": doc.text})
     else:

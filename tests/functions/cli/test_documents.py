@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from functions.agent.documents import CAPS
+from functions.agent.documents import CAPS, FIRST_SOUL
 from functions.cli.commands import cli
 from functions.wiring import House
 from sigil.errors import Conflict, SigilError, UsageError
@@ -55,6 +55,22 @@ def test_a_document_is_written_shown_and_taken_back(run: Run) -> None:
     assert json.loads(run("doc", "rollback", "soul", "1", "--json").stdout)["version"] == 3
     assert run("doc", "show", "soul").stdout == "# Soul\nCalm.\n"
     assert [row["name"] for row in json.loads(run("doc", "list", "--json").stdout)] == ["soul"]
+
+
+def test_the_soul_that_nobody_wrote_is_shown_edited_and_taken_back(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", editor(tmp_path, 'sed -i s/calm/wild/ "$1"'))
+    first = run("doc", "show", "soul").stdout
+    assert first.rstrip() == FIRST_SOUL
+    run("doc", "edit", "soul")
+    assert run("doc", "show", "soul").stdout == first.replace("calm", "wild")
+    run("doc", "rollback", "soul", "0")
+    assert run("doc", "show", "soul").stdout == run("doc", "show", "soul", "--version", "0").stdout == first
+
+
+def test_the_help_for_what_was_never_written_names_the_chat(run: Run) -> None:
+    with pytest.raises(UsageError) as problem:
+        run("doc", "show", "user", "--session", "telegram:42")
+    assert problem.value.suggestion == "`uncaged agent doc edit user --session telegram:42` writes it"
 
 
 def test_the_same_text_again_is_no_new_version(run: Run) -> None:
@@ -128,7 +144,7 @@ def test_what_may_not_be_a_document_leaves_the_old_one(run: Run, tmp_path: Path,
 
 @pytest.mark.parametrize(
     "words",
-    ["show sole", "show soul", "show soul --version 3", "write soul nofile", "import .", "history x"],
+    ["show sole", "show role", "show soul --version 3", "write soul nofile", "import .", "history x"],
 )
 def test_what_is_not_there_is_said_to_be_not_there(run: Run, words: str) -> None:
     with pytest.raises(UsageError, match="ENOENT"):
