@@ -7,14 +7,15 @@ from dataclasses import replace
 from functools import partial
 
 from functions.agent import context, memory
-from functions.agent.app import Step, Watch
+from functions.agent.app import App, Step, Watch
 from functions.agent.aside import Aside
+from functions.agent.compaction import Compacted
 from functions.agent.messages import Message
 from functions.agent.safety import guides
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.guides import Guide
 from functions.agent.session import Document
-from functions.agent.strategies import compacted, noted
+from functions.agent.strategies import Ask, compacted, noted
 from functions.agent.toolset import in_scope
 
 FAILED = "These attempts failed before. Do not repeat them as they were:"
@@ -31,9 +32,16 @@ def evict(aside: Aside, room: float, watch: Watch) -> Document:
     stays = {offer.tool for offer in in_scope(made.kept)}
     gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
     watch(Step("evict", text=f"{len(made.dropped)} messages archived", facts={"tools": gone}))
-    notes = [noted(app.strategy, made.dropped, partial(_told, aside)), digest(document.safety.counters.failures, app.guide)]
-    note, left = "\n\n".join(filter(None, notes)), replace(aside.document, messages=made.kept)
-    return left.add(Message("user", note, at=app.clock.now(), origin=context.OURS)) if note else left
+    return left(aside.document, made, app, partial(_told, aside))
+
+
+def left(document: Document, made: Compacted, app: App, ask: Ask) -> Document:
+    """The document with what a strategy kept of its history, and the note that stands for the rest. `ask`: see `Strategy.note`."""
+    if not made.dropped:
+        return document
+    notes = [noted(app.strategy, made.dropped, ask), digest(document.safety.counters.failures, app.guide)]
+    note, kept = "\n\n".join(filter(None, notes)), replace(document, messages=made.kept)
+    return kept.add(Message("user", note, at=app.clock.now(), origin=context.OURS)) if note else kept
 
 
 def digest(failures: Sequence[Fact], guide: Guide) -> str:

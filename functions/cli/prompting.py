@@ -32,3 +32,5 @@ def prompt(
     for segment in found.segments:
         printer.text(f"{RULE} {segment.name} {RULE} {segment.tokens:,} tokens\n{segment.text}\n")
     printer.note(f"about {found.tokens:,} tokens of {found.window:,}")
+    if found.leaving:
+        printer.note(f"{found.leaving:,} messages leave the history before that turn; memory hears of them, and may change")

@@ -264,6 +264,23 @@ def test_the_prompt_is_shown_as_it_is_sent(run: Run, house: Open, model: Scripte
     assert people.stderr.startswith(f"about {shown['tokens']:,} tokens of 32,000")
 
 
+def test_what_the_next_turn_takes_out_of_the_history_is_not_in_the_prompt(
+    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+) -> None:
+    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    for number in range(21):
+        tell(home, f"message {number}")
+    shown = json.loads(run("prompt", "telegram:7", "--json").stdout)
+    people = run("prompt", "telegram:7")
+    saved = {"history_entry": "They counted.", "memory_update": "(nothing yet)"}
+    model.then(call(("save_memory", saved)), say("one more"))
+    tell(home, "next")
+
+    assert model.bodies[-1]["messages"][:-1] == shown["messages"]
+    assert len(shown["messages"]) < 21
+    assert people.stderr.endswith(f"{shown['leaving']} messages leave the history before that turn; memory hears of them, and may change\n")
+
+
 def test_what_happened_in_a_chat_is_printed(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
     home = house(llm_url=model.url, data=str(tmp_path / "data"))
     assert run("history", "--session", "telegram:7").stderr == "nothing was consolidated yet; /mem in the chat does it now\n"
