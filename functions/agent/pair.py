@@ -33,7 +33,7 @@ WRONG = "That is not the code. {left} of its tries are left."
 LAST = "That is not the code, and it was the last try. `uncaged serve` prints a new one when it starts again."
 PRIVATELY = "Ask me that in a private chat: it names people."
 _PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII | re.DOTALL)
-_REMOVE = re.compile(r"remove\s+(\S+)", re.IGNORECASE | re.ASCII)
+_REMOVE = re.compile(r"remove(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
 def met(event: Event, app: App) -> str:
@@ -55,7 +55,7 @@ def run(asked: Asked) -> Effect:
         return asked.says(claimed)
     try:
         out = _REMOVE.fullmatch(asked.text)
-        return asked.says(_removed(out[1], asked.app)) if out else _accepted(asked)
+        return asked.says(_removed(out[1] or "", asked.app)) if out else _accepted(asked)
     except (UsageError, Refused, Used) as problem:
         return asked.says(f"{problem.message[:1].upper()}{problem.message[1:]}; {problem.suggestion}.")
 

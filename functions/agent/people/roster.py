@@ -83,10 +83,10 @@ class People:
         if not PERSON.fullmatch(who):
             raise UsageError("EINVAL", "that is nobody's id", suggestion="PLATFORM:ID, such as telegram:123")
         if who in self._rules.owners:
-            raise UsageError("EINVAL", f"{who} is an owner by the settings", suggestion="take the id out of UNCAGED_OWNERS")
+            raise UsageError("EINVAL", f"the settings make {who} an owner", suggestion="take the id out of UNCAGED_OWNERS")
         person = self.find(who)
         if person is None:
-            raise UsageError("ENOENT", f"{who} was not let in", suggestion="see who is in, without an id")
+            raise UsageError("ENOENT", f"the id {who} was not let in", suggestion="see who is in, without an id")
         self._kv.delete(keys.person(self._agent, who))
         return person
 

@@ -130,9 +130,11 @@ def test_removing_takes_effect_at_the_next_message(home: House, model: ScriptedM
     assert say(home, OWNER, f"/pair remove {STRANGER}") == [f"{OWNER} `{STRANGER}` (`Ada`) is a guest again."]
     assert code_of(home) != given
     assert len(model.bodies) == 1
-    assert "was not let in" in say(home, OWNER, f"/pair remove {STRANGER}")[0]
+    assert f"The id {STRANGER} was not let in" in say(home, OWNER, f"/pair remove {STRANGER}")[0]
+    assert f"The settings make {OWNER} an owner" in say(home, OWNER, f"/pair remove {OWNER}")[0]
     assert "UNCAGED_OWNERS" in say(home, OWNER, f"/pair remove {OWNER}")[0]
-    assert "nobody's id" in say(home, OWNER, "/pair remove everybody")[0]
+    for words in ("remove", "remove everybody", f"remove {STRANGER} {STRANGER}"):
+        assert "nobody's id" in say(home, OWNER, f"/pair {words}")[0]
     assert say(home, OWNER, "hi") == [f"{OWNER} done"]
 
 
