@@ -29,7 +29,7 @@ def run(asked: Asked) -> Effect:
         text = _nothing(asked) if not known.messages else TRIGGERED if remember(aside, known, tries=TRIES) else FAILED
     except BackendError:
         text = FAILED
-    return Effect(signed(text, app.model.name), _noted_down(aside.document, asked), opened)
+    return Effect(text if text == NOTHING else signed(text, app.model.name), _noted_down(aside.document, asked), opened)
 
 
 def _nothing(asked: Asked) -> str:

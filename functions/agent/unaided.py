@@ -60,7 +60,7 @@ def entry(said: str) -> str:
     told = "; ".join(spoken)[:ENTRY_CHARACTERS]
     used = f" Tools that were called: {', '.join(called)}." if called else ""
     began = f"[{lines[0][0]}] " if lines else ""
-    return f"{began}Listed by the offline model, {len(lines)} messages. Said: {told or 'nothing'}.{used}"
+    return f"{began}Listed by the offline model, {len(lines)} {'message' if len(lines) == 1 else 'messages'}. Said: {told or 'nothing'}.{used}"
 
 
 def kept_of(memory: str, said: str) -> str:

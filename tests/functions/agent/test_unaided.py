@@ -34,7 +34,7 @@ def test_what_somebody_asked_to_remember_is_in_memory_and_the_rest_in_history(ho
     assert "Mira" in "\n".join(text for _, text in home.app.preamble(SESSION).segments)
     assert tell(home, "/mem remember I like tea") == [f"{TRIGGERED}\n\n{SIGNATURE}"]
     assert memory(home).text.endswith("\n- 我叫小明\n- I like tea")
-    assert tell(home, "/mem") == [f"{NOTHING}\n\n{SIGNATURE}"]
+    assert tell(home, "/mem") == [NOTHING]
 
 
 def test_a_compaction_is_remembered_too(house: Open) -> None:
