@@ -35,6 +35,7 @@ _MAKE = re.compile(
 )
 """A wish for a capability that does not exist yet; in Chinese, make, write, create or deploy before the word for it."""
 TRIES = 3
+REMEMBER = tool_of("remember")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +120,12 @@ def _use(said: str, done: Sequence[Done], tools: Sequence[Json]) -> Plan:
     tried = {one.name for one in done}
     found = [item["tool"] for one in done if one.name == QUERY and isinstance(one.ok, dict) for item in one.ok.get("items", [])]
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
+    note = unaided.noted(said)
+    if note and REMEMBER in by_name and REMEMBER not in tried:
+        return REMEMBER, {"type": "note", "payload": note, "source": "user"}
     resident = [name for name in by_name if name.startswith("cap_") and filling.mentions(said, by_name[name])]
     for name in [*found, *resident] if QUERY in tried else resident:
-        arguments = filling.arguments_for(said, by_name[name]) if name in by_name and name not in tried else None
+        arguments = filling.arguments_for(said, by_name[name]) if name in by_name and name not in {*tried, REMEMBER} else None
         if arguments is not None and len(tried) <= TRIES:
             return name, arguments
     if QUERY not in tried:

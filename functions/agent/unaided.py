@@ -60,7 +60,8 @@ def entry(said: str) -> str:
     told = "; ".join(spoken)[:ENTRY_CHARACTERS]
     used = f" Tools that were called: {', '.join(called)}." if called else ""
     began = f"[{lines[0][0]}] " if lines else ""
-    return f"{began}Listed by the offline model, {len(lines)} {'message' if len(lines) == 1 else 'messages'}. Said: {told or 'nothing'}.{used}"
+    count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
+    return f"{began}Listed by the offline model, {count}. Said: {told or 'nothing'}.{used}"
 
 
 def kept_of(memory: str, said: str) -> str:
@@ -69,6 +70,12 @@ def kept_of(memory: str, said: str) -> str:
     known = memory.split("\n") if memory else [HEAD, ""]
     fresh = [line for line in dict.fromkeys(news) if line not in known]
     return "\n".join([*known, *fresh]) if fresh else memory
+
+
+def noted(said: str) -> str:
+    """What somebody wants to be remembered, when that is what they say first; else empty."""
+    found = _TO_KEEP.fullmatch(said.partition("\n")[0])
+    return found[1] if found else ""
 
 
 def shortened(memory: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from functions.agent.offline import SIGNATURE
 from functions.wiring import House
+from sigil.kv import keys
 from tests.functions.agent.talk import tell
 
 
@@ -34,6 +35,23 @@ def test_a_sentence_is_answered(house: Callable[..., House], said: str, answer: 
 
     assert answer in replies[0]
     assert replies[0].endswith(SIGNATURE)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "kept"),
+    [
+        ("Please remember that my sister is called Mira", "what do you remember about my sister?", "my sister is called Mira"),
+        ("请记住：我叫小明", "recall 小明", "我叫小明"),
+    ],
+)
+def test_what_begins_with_remember_is_kept_at_once_and_recalled(house: Callable[..., House], said: str, asked: str, kept: str) -> None:
+    home = house(library="builtin")
+    assert '"remembered"' in tell(home, said)[0]
+
+    for session in ("telegram:7", "telegram:8"):
+        (reply,) = tell(home, asked, session=session)
+        assert (f'"payload": "{kept}"' in reply) == (session == "telegram:7")
+        assert not home.app.sessions.open(keys.session_of("main", session)).document.safety.counters.failures
 
 
 @pytest.mark.parametrize(
