@@ -21,10 +21,11 @@ from sigil.errors import Refused, UsageError
 SHOWN = 30
 """Of so many people a chat is told; the machine's own command shows them all."""
 MINUTES = round(SECONDS / 60)
-STRANGER = (
-    "I only talk to people whom my owner has let in. Your code is `{code}`; it holds for {minutes} minutes. Give it to my owner, who sends "
+ASKED = (
+    "Your code is `{code}`; it holds for {minutes} minutes. Give it to my owner, who sends "
     "me `/pair {code}`, or runs `uncaged channel pair {code}` on my machine. Your id here is `{id}`."
 )
+STRANGER = f"I only talk to people whom my owner has let in. {ASKED}"
 WAITS = "You have a code that still holds. Give it to my owner; in {minutes} minutes you can get a new one."
 OWNERS_TALK = "I only talk to my owner. Your id here is `{id}`."
 LET_IN = "My owner has let you in. Write what you need; /help shows what I can do."
@@ -118,7 +119,8 @@ def _offered(event: Event, app: App) -> str:
     made = app.pairing.offer(event, lets_in=lets_in)
     if made is None:
         return ""
-    return (STRANGER if lets_in else OWNERS_TALK).format(code=code.shown(made), minutes=MINUTES, id=event.sender.id)
+    text = {"open": ASKED, "members": STRANGER, "owners": OWNERS_TALK}[app.rules.access]
+    return text.format(code=code.shown(made), minutes=MINUTES, id=event.sender.id)
 
 
 def _accepted(asked: Asked) -> Effect:

@@ -233,6 +233,7 @@ def test_where_everybody_may_talk_a_guest_asks_for_a_code(house: Open, model: Sc
     home = house(llm_url=model.url, owners=(OWNER,), access="open")
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
     (offer,) = say(home, STRANGER, "/pair")
+    assert offer.startswith(f"{STRANGER} Your code is `")  # not that nobody else may talk
     assert say(home, STRANGER, "/pair") == [f"{STRANGER} {WAITS.format(minutes=10)}"]
     assert say(home, STRANGER, "/pair", session="telegram:-100", private=False) == ["telegram:-100 Only my owner can do that."]
     found = CODE.search(offer)
