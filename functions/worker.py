@@ -174,7 +174,8 @@ def _send(opened: Opened, house: House) -> Opened:
     except Conflict:
         raise
     except BackendError as problem:
-        if reply.tries < UNSENT_TRIES or house.app.clock.now() - reply.at <= UNSENT_SECONDS:
+        waits = opened.key == keys.session_of(house.app.name, reply.session)  # a word to another chat holds this one up for nothing
+        if waits and (reply.tries < UNSENT_TRIES or house.app.clock.now() - reply.at <= UNSENT_SECONDS):
             raise
         log.note("unsendable", event=reply.event, session=reply.session, code=problem.code)
     else:

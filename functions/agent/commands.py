@@ -80,11 +80,11 @@ def _control(asked: Asked) -> Effect:
 
 
 def _status(asked: Asked) -> Effect:
-    return asked.says("\n".join(status.lines(asked.session, asked.document, asked.app)))
+    return asked.says("\n".join(status.lines(asked.session, asked.document, asked.app, all_told=asked.role != "guest")))
 
 
 def _usage(asked: Asked) -> Effect:
-    return asked.says("\n".join(status.spending(asked.session, asked.document, asked.app)))
+    return asked.says("\n".join(status.spending(asked.session, asked.document, asked.app, all_told=asked.role != "guest")))
 
 
 def _tools(asked: Asked) -> Effect:

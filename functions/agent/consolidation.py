@@ -11,7 +11,6 @@ from functions.agent import transcript
 from functions.agent.aside import Aside
 from functions.agent.cleaning import clean, fenced, unfenced
 from functions.agent.documents import CAPS
-from functions.agent.messages import ToolCall
 from sigil.protocol import Json
 
 SAVE: Final = "save_memory"
@@ -75,7 +74,7 @@ def drafted(aside: Aside, memory: str, said: str, at: float) -> Draft | None:
     shown = f"{fenced('MEMORY', memory or EMPTY)}\n\n{fenced('TRANSCRIPT', said)}"
     reply = aside.ask(PROMPT, shown, (TOOL,), CHOICE)
     call = next((call for call in reply.calls if call.name == SAVE), None)
-    draft = _read(call, at) if call and reply.finish != "error" else None
+    draft = _read(call.arguments if call else _written(reply.text), at) if reply.finish != "error" else None
     if draft is None or draft.memory == EMPTY:
         return draft and Draft(draft.entry, memory)
     return Draft(draft.entry, shortened(aside, draft.memory))
@@ -103,10 +102,21 @@ def steady(text: str) -> str:
     return unfenced(clean(text))
 
 
-def _read(call: ToolCall, at: float) -> Draft | None:
+def _written(text: str) -> str:
+    """The arguments in an answer that writes the call out instead of making it, as small models do."""
+    text = unfenced(text)
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    inner = given.get("arguments", given.get("parameters")) if isinstance(given, dict) and given.get("name") == SAVE else given
+    return json.dumps(inner)
+
+
+def _read(arguments: str, at: float) -> Draft | None:
     """The draft in a call's arguments: an object, perhaps in a list, perhaps written as JSON once more."""
     try:
-        given = json.loads(call.arguments)  # which takes halves of characters, as models send them; they are cleaned away
+        given = json.loads(arguments)  # which takes halves of characters, as models send them; they are cleaned away
         given = json.loads(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
         return None

@@ -37,6 +37,10 @@ class Usage:
             self.estimated or other.estimated,
         )
 
+    def __sub__(self, before: Usage) -> Usage:
+        """What came since `before`."""
+        return Usage(self.prompt - before.prompt, self.completion - before.completion, self.cached - before.cached, self.estimated)
+
     @property
     def total(self) -> int:
         return self.prompt + self.completion

@@ -64,29 +64,33 @@ def report(session: str, document: Document, app: App) -> Report:
     )
 
 
-def lines(session: str, document: Document, app: App) -> list[str]:
-    """The same for people."""
+def lines(session: str, document: Document, app: App, *, all_told: bool = True) -> list[str]:
+    """The same for people. `all_told`: with what everybody used, which is nothing for guests."""
     found = report(session, document, app)
-    most = f" of {found.most:,}" if found.most else ""
     failures = document.safety.counters.failures[-SHOWN:]
     return [
         f"State: {found.state}" + (f" ({found.reason})" if found.reason else ""),
         f"Failures: {found.consecutive} in a row, {found.failed} of the last {found.operations} operations",
-        f"Tokens in {found.period}: {found.spent:,}{most}, {found.own:,} of them here",
+        f"Tokens in {found.period}: {_sum(found)}, {found.own:,} of them here" if all_told else _own(found),
         *([f"Last turn: {_told(found.last)}"] if found.last.total else []),
         *(["Last failures:"] if failures else []),
         *(guides.brief(app.guide, fact) for fact in failures),
     ]
 
 
-def spending(session: str, document: Document, app: App) -> list[str]:
-    """What was spent, for people: here in all, and by everybody in the budget's period."""
+def spending(session: str, document: Document, app: App, *, all_told: bool = True) -> list[str]:
+    """What was spent, for people: here in all, and in the budget's period, with `all_told` by everybody."""
     found = report(session, document, app)
-    most = f" of {found.most:,}" if found.most else ""
-    return [
-        f"In this chat: {_told(found.usage)}",
-        f"In {found.period}: {found.own:,} tokens in this chat, {found.spent:,}{most} in all of them",
-    ]
+    period = f"In {found.period}: {found.own:,} tokens in this chat, {_sum(found)} in all of them"
+    return [f"In this chat: {_told(found.usage)}", period if all_told else _own(found)]
+
+
+def _sum(found: Report) -> str:
+    return f"{found.spent:,}{f' of {found.most:,}' if found.most else ''}"
+
+
+def _own(found: Report) -> str:
+    return f"Tokens in {found.period}: {found.own:,} in this chat"
 
 
 def _told(usage: Usage) -> str:

@@ -11,7 +11,7 @@ from functions.agent import aside, commands, context, pair, quiet, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.cleaning import clean
-from functions.agent.command import Asked
+from functions.agent.command import Asked, Effect
 from functions.agent.context import Preamble
 from functions.agent.control import act, told_to_stop
 from functions.agent.eviction import evict
@@ -147,11 +147,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     asked = Asked(app, opened.key, opened.document, role, event, version=opened.version)
     effect = commands.run(asked) if event.kind == "message" else None
     if effect:
-        left = {message.seq for message in effect.document.messages}
-        gone = [message for message in opened.document.messages if message.seq not in left]
-        effect = replace(effect, document=put_away(opened.key, effect.document, gone, app))
-        app.allowances.ends(event, role, effect.document.usage.total - opened.document.usage.total, turn.began)
-        return _close(replace(effect.saved or opened, document=effect.document), app, turn, effect.text, said=False)
+        return _answered(opened, effect, app, turn, role)
     breakers = _breakers(opened.key, app)
     safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest")
     begun = safety.began(turn.task)
@@ -176,6 +172,16 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
     document = document.add(Message("user", quiet.briefed(event, _text(event)), at=event.at, origin=origin))
     return _rounds(_open(opened, replace(document, turn=turn), app, watch), preamble, app, watch, shift, role=role)
+
+
+def _answered(opened: Opened, effect: Effect, app: App, turn: Turn, role: Role) -> Opened:
+    """The session closed with what a command did; what it took out of the history is archived."""
+    left = {message.seq for message in effect.document.messages}
+    gone = [message for message in opened.document.messages if message.seq not in left]
+    document, before = put_away(opened.key, effect.document, gone, app), opened.document.usage
+    turn = replace(turn, usage=document.usage - before)
+    app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
+    return _close(replace(effect.saved or opened, document=replace(document, usage=before)), app, turn, effect.text, said=False)
 
 
 def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from functions.cli import histories
 from functions.cli.opening import BY, Json, Session, key_of, opened
 from sigil.cli.printing import Printer
 from sigil.errors import Conflict, UsageError
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Its documents: soul, memory, role and the others.")
 Name = Annotated[str, typer.Argument(help="role, self, agents, soul, user, tools or memory.")]
+HISTORY = "history"
 FILE_BYTES = 1 << 20
+EMPTIED = "`uncaged agent doc write {name} -` with nothing as its input empties it"
 
 
 @cli.command("list")
@@ -53,6 +56,9 @@ def show(
 
     Example: uncaged agent doc show soul > SOUL.md
     """
+    if name == HISTORY and session is not None:
+        histories.history(session, json)
+        return
     with _documents(session) as (documents, scope):
         doc = documents.read(scope, name) if version is None else documents.version(scope, name, version)
     if not (doc.version or doc.text):
@@ -94,10 +100,10 @@ def edit(name: Name, session: Session = None) -> None:
         file = _edited(before, settings.editor)
         try:
             text = _read(str(file))
-            if text.strip() != before.text:
+            if text.strip() not in ("", before.text):
                 _wrote(app.documents.write(before.scope, name, text, by=BY, why="edited", expect=before.version), json=False)
             else:
-                Printer().note("nothing was changed")
+                Printer().note("nothing was changed" if text.strip() else f"an empty text changes nothing; {EMPTIED.format(name=name)}")
         except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
             if file.exists():
                 again = f"uncaged agent doc write {name} {file}"
@@ -140,14 +146,19 @@ def rollback(
 def exported(
     folder: Annotated[Path, typer.Argument(help="Where to: one Markdown file each.")], session: Session = None, json: Json = False
 ) -> None:
-    """Write the documents as Markdown files: SOUL.md, MEMORY.md and so on.
+    """Write the documents as Markdown files: SOUL.md, MEMORY.md and so on, over those of the same name.
+
+    Of a chat, what happened in it as HISTORY.md as well.
 
     Example: uncaged agent doc export backup
     """
     with _documents(session) as (documents, scope):
         docs = [doc for name in _names(documents, scope) if (doc := documents.read(scope, name)).version]
-    written = [file_of(doc.name) for doc in docs]
-    _export(folder, {file_of(doc.name): f"{doc.text}\n".encode() for doc in docs})
+    told = histories.entries(session) if session is not None else []
+    texts = [*((doc.name, doc.text) for doc in docs), *([(HISTORY, histories.markdown(told))] if told else [])]
+    files = {file_of(name): f"{text}\n".encode() for name, text in texts}
+    _export(folder, files)
+    written = list(files)
     Printer(json=json).document(written) if json else Printer().note(f"{', '.join(written) or 'nothing'} in {folder}")
 
 
@@ -156,6 +167,8 @@ def imported(
     folder: Annotated[Path, typer.Argument(help="A folder with SOUL.md, MEMORY.md and so on.")], session: Session = None, json: Json = False
 ) -> None:
     """Write the documents from the Markdown files of a folder: all of them, or none when one of them may not be.
+
+    HISTORY.md is left alone: entries are only ever added to it, and none is changed.
 
     Example: uncaged agent doc import backup
     """

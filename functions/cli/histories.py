@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from functions.cli.opening import Json, Session, key_of, opened
 from sigil.cli.printing import Printer
+
+if TYPE_CHECKING:
+    from functions.agent.history import Entry
 
 
 def history(session: Session = "terminal:main", json: Json = False) -> None:
@@ -13,15 +18,24 @@ def history(session: Session = "terminal:main", json: Json = False) -> None:
     """
     from dataclasses import asdict
 
-    from functions.agent.history import History
-
-    printer = Printer(json=json)
-    with opened() as (app, _):
-        entries = map(asdict, History(app.kv, key_of(app, session)).all())
-        rows = [{name: value for name, value in entry.items() if name not in ("memory", "base")} for entry in entries]
+    printer, found = Printer(json=json), entries(session)
     if json:
-        printer.document(rows)
-    elif rows:
-        printer.text("\n\n".join(row["text"] for row in rows))
+        rows = map(asdict, found)
+        printer.document([{name: value for name, value in row.items() if name not in ("memory", "base")} for row in rows])
+    elif found:
+        printer.text(markdown(found))
     else:
         printer.note("nothing was consolidated yet; /mem in the chat does it now")
+
+
+def entries(session: str | None) -> list[Entry]:
+    """The entries of a chat's HISTORY, the oldest first."""
+    from functions.agent.history import History
+
+    with opened() as (app, _):
+        return list(History(app.kv, key_of(app, session)).all())
+
+
+def markdown(entries: list[Entry]) -> str:
+    """The entries as one text, an empty line between them."""
+    return "\n\n".join(entry.text for entry in entries)

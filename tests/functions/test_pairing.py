@@ -77,6 +77,18 @@ def test_an_owner_over_http_lets_somebody_in_and_both_are_told(
         assert sent(bot, 2)[1] == (EVE, LET_IN)
 
 
+def test_a_word_to_the_newcomer_that_does_not_arrive_holds_nobody_up(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+) -> None:
+    with serving(house(llm_url=model.url, **platform)) as server:
+        code = offer(server, bot, 1, 0)
+        bot.fail(500, times=1)
+        answer = server.post("/chat", json={"text": f"/pair {code}"}).json()
+        assert answer["reply"] == "`telegram:66` (`Ada`) may talk to me now."
+        assert server.post("/chat", json={"text": "/whoami"}).json()["reply"].startswith("You are `http:admin`")
+    assert len(bot.messages) == 1
+
+
 def test_a_server_that_no_terminal_started_has_no_code_for_an_owner(house: Callable[..., House], platform: dict[str, Any]) -> None:
     with serving(house(**{**platform, "owners": ()})) as server:
         assert server.house.app.kv.get(keys.first_owner("main")) is None

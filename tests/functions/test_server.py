@@ -84,6 +84,16 @@ def test_both_dialogues_over_chat(house: Callable[..., House]) -> None:
         assert server.post("/chat", json={"session": "s1", "text": "hash hello world"}).json()["reply"].startswith(HASHED)
 
 
+def test_what_a_command_cost_is_told_with_its_reply(house: Callable[..., House], model: ScriptedModel) -> None:
+    model.then(say("# Soul\n\n## Personality\nDry."))
+    with serving(house(llm_url=model.url)) as server:
+        answer = server.post("/chat", json={"text": "/soul be dry"}).json()
+        assert answer["reply"] == "Soul updated."
+        assert answer["usage"]["prompt_tokens"] > 100
+        assert answer["usage"]["completion_tokens"] == 10
+        assert f"{answer['usage']['prompt_tokens']} tokens of prompts" in server.post("/chat", json={"text": "/usage"}).json()["reply"]
+
+
 def test_a_redelivered_update_is_answered_once(
     house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -144,3 +145,13 @@ def test_status_tells_what_the_last_turn_cost_and_what_of_it_the_cache_held(home
 
     for _ in range(2):  # /status itself is no turn
         assert "\nLast turn: 4,000 tokens of prompts (25% of them from the cache), 70 of answers" in tell(home, "/status")[0]
+
+
+def test_guests_hear_of_their_own_chat_alone_what_was_used(house: Callable[..., House], model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, access="open", guest_tokens=0)
+    tell(home, "hello")
+    for text in ("/status", "/usage"):
+        assert "of 100,000" in tell(home, text)[0]
+        (said,) = tell(home, text, session="telegram:9", sender="telegram:9")
+        assert re.search(r"^Tokens in \S+: 0 in this chat$", said, re.MULTILINE)
+        assert "100,000" not in said

@@ -141,8 +141,27 @@ def test_arguments_come_in_many_forms(home: House, model: ScriptedModel, argumen
     assert memory(home).text == "# Memory\n- Ada."
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(ARGUMENTS),
+        json.dumps({"name": "save_memory", "arguments": ARGUMENTS}),
+        json.dumps({"name": "save_memory", "parameters": json.dumps(ARGUMENTS)}),
+        f"```json\n{json.dumps(ARGUMENTS, indent=1)}\n```",
+    ],
+)
+def test_a_call_that_is_written_out_is_a_call(home: House, model: ScriptedModel, text: str) -> None:
+    tell(home, "I am Ada")
+    script(model, say(text))
+
+    assert tell(home, "/mem") == [TRIGGERED]
+    assert not entries(home)[0].raw
+    assert memory(home).text == "# Memory\n- Ada."
+
+
 USELESS: dict[str, Any] = {
     "a text": say("I have saved it."),
+    "another tool in a text": say(json.dumps({"name": "sigil_query", "arguments": {"query": "x"}})),
     "another tool": call(("sigil_query", {"query": "x"})),
     "no arguments": call(("save_memory", {})),
     "a field is missing": call(("save_memory", {"history_entry": "x"})),

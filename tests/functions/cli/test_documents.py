@@ -203,6 +203,15 @@ def test_an_editor_writes_it(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     assert "nothing was changed" in run("doc", "edit", "soul").stderr
 
 
+def test_an_editor_that_leaves_nothing_empties_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("doc", "write", "role", "-", given="as it was")
+    monkeypatch.setenv("EDITOR", editor(tmp_path, ': > "$1"'))
+    assert "`uncaged agent doc write role -`" in run("doc", "edit", "role").stderr
+    assert run("doc", "show", "role").stdout == "as it was\n"
+    run("doc", "write", "role", "-", given="")
+    assert run("doc", "show", "role").stdout == "\n"
+
+
 @pytest.mark.parametrize("text", [b"x" * 9_000, b"caf\xe9", b"a\x00"], ids=["over its cap", "not UTF-8", "binary"])
 def test_an_edit_that_may_not_be_written_is_not_lost(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
     (tmp_path / "typed").write_bytes(text)
@@ -279,6 +288,18 @@ def test_what_the_next_turn_takes_out_of_the_history_is_not_in_the_prompt(
     assert model.bodies[-1]["messages"][:-1] == shown["messages"]
     assert len(shown["messages"]) < 21
     assert people.stderr.endswith(f"{shown['leaving']} messages leave the history before that turn; memory hears of them, and may change\n")
+
+
+def test_history_leaves_with_a_chats_documents(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    model.then(call(("save_memory", {"history_entry": "[2026-11-22 01:30] Ada came.", "memory_update": "- Ada"})))
+    tell(home, "/mem I am Ada")
+    assert run("doc", "show", "history", "--session", "telegram:7").stdout == "[2026-11-22 01:30] Ada came.\n"
+    assert run("doc", "export", "out", "--session", "telegram:7").stderr == "MEMORY.md, HISTORY.md in out\n"
+    assert (tmp_path / "out" / "HISTORY.md").read_text() == "[2026-11-22 01:30] Ada came.\n"
+    (tmp_path / "out" / "HISTORY.md").write_text("[2026-11-22 01:30] Eve came.")
+    assert run("doc", "import", "out", "--session", "telegram:7").stderr == "memory imported\n"
+    assert run("history", "--session", "telegram:7").stdout == "[2026-11-22 01:30] Ada came.\n"
 
 
 def test_what_happened_in_a_chat_is_printed(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
