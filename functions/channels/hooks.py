@@ -13,12 +13,14 @@ PATH = "/webhook/{platform}"
 class Wanted:
     """A webhook to set.
 
-    `connections`: how many requests the platform may send at once, 0 for its own default. `drop`: forget what waits there.
+    `connections`: how many requests the platform may send at once, 0 for its own default. `drop`: forget what waits there. `commands`: the
+    slash commands that the platform offers to whoever types a slash, as (name, meaning).
     """
 
     url: str
     connections: int = 0
     drop: bool = False
+    commands: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

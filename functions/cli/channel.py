@@ -62,7 +62,7 @@ def set_(
     make_secret: Annotated[bool, typer.Option("--make-secret", help="Only print a new secret, for the platform's …_SECRET.")] = False,
     json: Json = False,
 ) -> None:
-    """Tell the platform where the webhook is, and show what it says.
+    """Tell the platform where the webhook is and which commands there are, and show what it says.
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """
@@ -73,7 +73,7 @@ def set_(
         wanted = f"uncaged channel set {platform} --url https://bot.example.com"
         raise UsageError("EINVAL", "--url is missing", source=platform, suggestion=wanted)
     with _opened(platform, NEEDED.get(platform, ())) as channel:
-        channel.hooks.place(Wanted(_with_path(url, platform), max_connections, drop))
+        channel.hooks.place(Wanted(_with_path(url, platform), max_connections, drop, _menu()))
         _show(platform, channel.hooks.look(), json)
 
 
@@ -124,6 +124,12 @@ def _opened(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
     finally:
         if isinstance(channel, Closes):
             channel.close()
+
+
+def _menu() -> tuple[tuple[str, str], ...]:
+    from functions.agent.commands import COMMANDS
+
+    return tuple((name, command.meaning) for name, command in COMMANDS.items())
 
 
 def _known(platform: str) -> None:

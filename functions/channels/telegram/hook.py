@@ -14,6 +14,8 @@ from sigil.errors import Refused, UsageError, one_line
 
 PORTS = (443, 80, 88, 8443)
 MOST_CONNECTIONS = 100
+DESCRIPTION_CHARACTERS = 256
+"""Of a command, in the menu (https://core.telegram.org/bots/api#botcommand)."""
 UPDATES = ("message",)
 """What `updates` reads; everything else would be sent for nothing."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
@@ -48,12 +50,15 @@ class TelegramHooks:
         self._secret = secret
 
     def place(self, wanted: Wanted) -> None:
-        """`setWebhook`."""
+        """`setWebhook`, and `setMyCommands` for the menu of commands."""
         _check(wanted)
         if not _SECRET.fullmatch(self._secret):
             raise UsageError("ESETTING", "TELEGRAM_SECRET has to be 1 to 256 of A-Z a-z 0-9 _ -", source=_SOURCE, suggestion=_ANOTHER)
         params = {"url": wanted.url, "secret_token": self._secret, "allowed_updates": UPDATES, "drop_pending_updates": wanted.drop}
         self._call("setWebhook", {**params, "max_connections": wanted.connections} if wanted.connections else params)
+        if wanted.commands:
+            menu = [{"command": name, "description": one_line(meaning, DESCRIPTION_CHARACTERS)} for name, meaning in wanted.commands]
+            self._call("setMyCommands", {"commands": menu})
 
     def look(self) -> Hook:
         """`getWebhookInfo`."""

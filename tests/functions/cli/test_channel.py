@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from functions.agent.commands import COMMANDS
 from functions.channels.telegram.hook import UPDATES
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.server import Answer
@@ -57,6 +58,9 @@ def test_a_webhook_is_set_with_the_secret_and_only_the_updates_that_are_read(tel
     assert telegram.calls("setWebhook") == [
         {"url": f"{URL}/webhook/telegram", "secret_token": SECRET, "allowed_updates": list(UPDATES), "drop_pending_updates": False}
     ]
+    (menu,) = telegram.calls("setMyCommands")
+    assert [row["command"] for row in menu["commands"]] == list(COMMANDS)
+    assert all(re.fullmatch(r"[a-z0-9_]{1,32}", row["command"]) and 1 <= len(row["description"]) <= 256 for row in menu["commands"])
     assert f"telegram: {URL}/webhook/telegram\n" in done.stdout
     assert re.search(r"waiting +0\n", done.stdout)
     assert SECRET not in done.stdout + done.stderr
