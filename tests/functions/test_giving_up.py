@@ -92,14 +92,16 @@ def test_its_turn_in_progress_is_closed_and_not_answered_later(
     assert home.app.sessions.open(KEY).document.turn is None
 
 
-def damaged(home: House) -> None:
-    home.stores.kv.put(keys.head(KEY), b"nonsense")
+def incomplete(home: House) -> None:
+    """A body of the chat's document is lost."""
+    sessions = Sessions(home.stores.kv, MemoryArtifacts())
+    sessions.save(sessions.open(KEY), Document().add(*[Message("user", os.urandom(20_000).hex()) for _ in range(30)]))
 
 
 def test_a_crash_between_the_dead_letter_and_its_telling_tells_nobody_twice_and_somebody_once(
     home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    damaged(home)
+    incomplete(home)
     delivery = put(home, event("hi"))
     with monkeypatch.context() as patched:
         patched.setattr(type(home.channels["telegram"]), "send", crash)
@@ -113,7 +115,7 @@ def test_a_crash_between_the_dead_letter_and_its_telling_tells_nobody_twice_and_
 
 
 def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(home: House, bot: BotApi) -> None:
-    damaged(home)
+    incomplete(home)
     bot.fail(500, "Internal")
     delivery = put(home, event("hi"))
 
@@ -156,9 +158,7 @@ def taken_receipt(home: House) -> str:
 
 
 def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(home: House, bot: BotApi) -> None:
-    sessions = replace(home.app, sessions=Sessions(home.stores.kv, MemoryArtifacts())).sessions
-    large = Document().add(*[Message("user", os.urandom(20_000).hex()) for _ in range(30)])
-    sessions.save(sessions.open(KEY), large)
+    incomplete(home)
     delivery = put(home, event("hi"))
 
     process(delivery, home)

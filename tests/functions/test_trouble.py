@@ -172,7 +172,7 @@ def test_a_store_that_is_locked_in_the_middle_of_a_turn_is_waited_for(
     lock.__exit__(None, None, None)
 
 
-def test_a_damaged_session_is_told_and_other_chats_go_on(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_damaged_session_is_locked_until_an_owner_unlocks_it_and_other_chats_go_on(home: House, bot: BotApi, model: ScriptedModel) -> None:
     from sigil.kv import keys
 
     home.app.kv.put(keys.head(keys.session_of("main", "telegram:42")), b"garbage")
@@ -182,8 +182,11 @@ def test_a_damaged_session_is_told_and_other_chats_go_on(home: House, bot: BotAp
         assert "cannot be read" in replies(bot, 1)[0]
         other = server.post("/chat", json={"text": "hi"})
         assert other.json()["reply"] == "other chats work"
-    (letter,) = home.stores.kv.scan("dead")
-    assert json.loads(letter[1].value)["event"]["text"] == "hi"
+        assert server.post("/unlock", json={"session": "telegram:42"}).status_code == 200
+        model.then(say("here I am"))
+        knock(server, update(2, "hello?"))
+        assert replies(bot, 2)[1:] == ["here I am"]
+    assert not home.stores.kv.scan("dead")
 
 
 def test_a_bug_in_a_turn_is_told_at_the_third_try(home: House, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
