@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,13 @@ def home(house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeyp
     monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
     platform = {"telegram_token": bot.token, "telegram_secret": SECRET, "telegram_api": bot.url, "owners": ("telegram:42",)}
     return house(llm_url=model.url, turn_seconds=3.0, **platform)
+
+
+@pytest.fixture
+def unhurried(home: House, house: Callable[..., House], monkeypatch: pytest.MonkeyPatch) -> House:
+    """The same agent, whose turns end because the model was asked often enough, and not because their time is up."""
+    monkeypatch.setattr(turn, "WAITS", 1)
+    return house(**{**asdict(home.settings), "turn_seconds": 60.0})
 
 
 def replies(bot: BotApi, count: int, seconds: float = 20) -> list[str]:
@@ -62,15 +70,22 @@ def stall(model: ScriptedModel) -> Callable[[dict[str, Any]], Answer]:
         (Answer(200, b"<html>gateway</html>"), "sent no answer"),
         (Answer(200, b'{"choices":[]}'), "sent no answer"),
         (Answer(cut=True), "cannot be reached"),
-        (Answer(hang=True), "did not answer in time"),
         (completion({"role": "martian", "content": ""}, "odd"), "gave no answer"),
         (completion({"role": "assistant", "content": "half of it"}, "length"), "half of it"),
     ],
-    ids=["refuses", "page", "empty", "cut", "stalls", "unknown role", "length"],
+    ids=["refuses", "page", "empty", "cut", "unknown role", "length"],
 )
 def test_a_model_in_trouble_is_told_once_and_the_next_message_works(
-    home: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
+    unhurried: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
 ) -> None:
+    _told_and_well_again(unhurried, bot, model, trouble, told)
+
+
+def test_a_model_that_stalls_is_told_once_and_the_next_message_works(home: House, bot: BotApi, model: ScriptedModel) -> None:
+    _told_and_well_again(home, bot, model, Answer(hang=True), "did not answer in time")
+
+
+def _told_and_well_again(home: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str) -> None:
     model.then(*[trouble] * 30)
     with serving(home) as server:
         knock(server, update(1, "hi"))
