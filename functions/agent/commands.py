@@ -100,12 +100,12 @@ _BASIC: Final[Commands] = {
     "help": Command("shows this", _help),
     "new": Command("starts a new session; the old one is archived", _new, changes=ALWAYS),
     "tools": Command("shows which tools are resident", _tools),
-    "status": Command("shows how it does: state, failures, budget", _status),
+    "status": Command("shows how I do: state, failures, budget", _status),
     "usage": Command("shows the tokens that were used here", _usage),
 }
 _LAST: Final[Commands] = {
     "stop": Command("ends the turn that is running", _control),
-    "halt": Command("halts it in every chat, with `here` in this one; for owners", _control, takes="[here]"),
-    "unlock": Command("lets it go on after a halt; for owners", _control, takes="[here]"),
+    "halt": Command("halts me in every chat, with `here` in this one; for owners", _control, takes="[here]"),
+    "unlock": Command("lets me go on after a halt; for owners", _control, takes="[here]"),
 }
 COMMANDS: Final[Commands] = {**_BASIC, **pair.COMMANDS, **soul.COMMANDS, **mem.COMMANDS, **remembered.COMMANDS, **_LAST}
