@@ -38,8 +38,8 @@ _REMOVE = re.compile(r"remove(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL
 
 
 def met(event: Event, app: App) -> str:
-    """What somebody who may not talk is told: empty for silence. In groups there is nothing but silence."""
-    if not event.private or app.rules.named(event):  # the settings say that this is nobody
+    """What somebody who may not talk is told: empty for silence. In groups, and of scheduled work, there is nothing but silence."""
+    if event.kind != "message" or not event.private or app.rules.named(event):  # the settings say that this is nobody
         return ""
     words = _PAIR.fullmatch(event.text.strip())
     return (_tried(words[1], event, app) if words else "") or _offered(event, app)

@@ -86,3 +86,12 @@ def test_through_the_queue_the_chat_hears_of_what_there_is_alone(live: Lives, mo
             agent.server.house.queue.put(replace(event(f"look at the kettle ({number})", who, who), kind="wakeup"))
         assert agent.replies(OWNER, 1) == ["The kettle boils."]
     assert len(model.bodies) == 2
+
+
+def test_scheduled_work_of_somebody_who_may_not_talk_is_silent_and_tries_no_code(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url)
+    code = home.app.claim.offer()
+    assert due(home, "look at the mail", sender="telegram:66") == []
+    assert due(home, f"/pair {code}", sender="telegram:66") == []
+    assert not home.app.people.all()
+    assert not model.bodies
