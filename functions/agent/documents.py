@@ -138,11 +138,11 @@ class Documents:
             return _decoded(scope, name, data)
         except BackendError:
             row = keys.doc_version(scope, name, 0)
-            last, written, after = Doc(scope, name), 0, ""
+            last, written, after = self._unwritten(scope, name), 0, ""
             while page := self._kv.scan(row.partition, f"{name}#", after, PAGE):
                 written, after = int(page[-1][0].rpartition("#")[2]), page[-1][0]
                 last = next((doc for _, item in reversed(page) if (doc := _known(scope, name, item.value))), last)
-            why = f"cannot be read; version {last.version} stands in for it" if last.version else "cannot be read"
+            why = f"cannot be read; version {last.version} stands in for it" if last.version or last.text else "cannot be read"
             return replace(last, version=written + 1, by=DAMAGED, why=why)
 
     def _all(self, scope: str) -> dict[str, Doc]:
@@ -191,11 +191,3 @@ def _decoded(scope: str, name: str, data: bytes) -> Doc:
         hint = f"`uncaged agent doc rollback {name} N`, or write it again"
         raise BackendError("EDAMAGED", f"the document {name} is damaged", suggestion=hint) from None
     return doc
-
-
-def _sound(scope: str, name: str, data: bytes) -> Doc | None:
-    """The document that `data` is; None of a damaged one."""
-    try:
-        return _decoded(scope, name, data)
-    except BackendError:
-        return None

@@ -160,3 +160,13 @@ def test_after_an_unlock_the_soul_can_be_written_at_once(home: House, model: Scr
     tell(home, "/unlock here")
     model.then(say(SOUL))
     assert tell(home, "/soul be dry") == ["Soul updated."]
+
+
+def test_for_a_damaged_soul_without_an_earlier_version_the_first_one_stands_in(home: House, model: ScriptedModel) -> None:
+    home.app.documents.write(home.app.documents.agent, "soul", SOUL, by="test")
+    home.app.kv.put(keys.doc(home.app.documents.agent, "soul"), b"damaged")
+    model.then(say(SOUL))
+
+    assert tell(home, "/soul") == [FIRST_SOUL]
+    assert tell(home, "/soul be dry") == ["Soul updated."]
+    assert FIRST_SOUL in model.bodies[0]["messages"][1]["content"]
