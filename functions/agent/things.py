@@ -81,17 +81,18 @@ class Things:
         for _ in range(RACES):
             item = self._kv.get(keys.thing(self._scope, thing.id))
             before = _read(thing.id, item)
-            thing = surer(thing, before) if before else thing
-            self._demand_room(thing.size - (before.size if before else 0), new=item is None)
-            terms, old = self._all_terms(thing), self._all_terms(before) if before else frozenset[str]()
+            after = surer(thing, before) if before else thing
+            more = after.size - (before.size if before else 0)
+            self._demand_room(more, new=item is None)
+            terms, old = self._all_terms(after), self._all_terms(before) if before else frozenset[str]()
             self._index.add(int(thing.id, 16), terms - old)
             try:
-                self._kv.put(keys.thing(self._scope, thing.id), encoded(thing), expect=item.version if item else ABSENT)
+                self._kv.put(keys.thing(self._scope, thing.id), encoded(after), expect=item.version if item else ABSENT)
             except Conflict:
                 continue
             self._index.drop(int(thing.id, 16), old - terms)
-            self._count(0 if item else 1, thing.size - (before.size if before else 0), thing.id)
-            return Kept(thing, before, new=item is None)
+            self._count(0 if item else 1, more, thing.id)
+            return Kept(after, before, new=item is None)
         raise Conflict("this thing is being written by others")
 
     def drop(self, id: str) -> Thing | None:
@@ -161,7 +162,8 @@ class Things:
         try:
             fields = orjson.loads(item.value) if item else {}
             tally = Tally(**{**fields, "recent": tuple(fields.get("recent", ()))})
-            if not all(type(number) is int and number >= 0 for number in (tally.count, tally.characters)):
+            numbers = all(type(number) is int and number >= 0 for number in (tally.count, tally.characters))
+            if not numbers or not all(isinstance(id, str) for id in tally.recent):
                 raise TypeError
         except (ValueError, TypeError, AttributeError):
             tally = self._counted()

@@ -13,7 +13,7 @@ from functions.agent.thing import Kind, Thing, checked
 from functions.agent.things import Things
 from functions.wiring import _aids
 from sigil.errors import Conflict, UsageError
-from sigil.kv import KV, Expect, Key, keys
+from sigil.kv import ABSENT, KV, Expect, Key, keys
 from sigil.kv.memory import MemoryKV
 from tests.sigil.stores import Place, place
 
@@ -155,6 +155,26 @@ def test_a_damaged_thing_is_not_recalled_and_can_be_forgotten_or_written_again()
     assert texts(things, "tea drink") == ["tea"]
 
 
+def test_what_is_forgotten_while_it_is_said_again_lends_its_source_to_nobody() -> None:
+    kv = MemoryKV()
+    sure, heard = value("drink", "tea"), checked(Thing("kv", ("drink", "tea"), "https://tea.example/", 0.5, 1.0))
+    Things(kv, S, TERMS).keep(sure)
+
+    class Forgotten:
+        """A store in which somebody forgets the thing right before it is written over."""
+
+        def __getattr__(self, verb: str) -> Any:
+            return getattr(kv, verb)
+
+        def put(self, key: Key, value: bytes, **given: Any) -> str:
+            if key == keys.thing(S, sure.id) and given["expect"] is not ABSENT:
+                Things(kv, S, TERMS).drop(sure.id)
+            return kv.put(key, value, **given)
+
+    assert Things(Forgotten(), S, TERMS).keep(heard).thing == heard
+    assert Things(kv, S, TERMS).get(sure.id) == heard
+
+
 @pytest.mark.parametrize("damage", [b"", b"nonsense", b"\x00\x00\x00\x02[]", b'\x00\x00\x00\x09{"tea":1}short'])
 def test_a_damaged_part_of_the_index_is_made_anew_from_the_things(damage: bytes) -> None:
     kv = MemoryKV()
@@ -176,7 +196,9 @@ def test_a_damaged_part_of_the_index_is_made_anew_from_the_things(damage: bytes)
     assert not things.about("drink 3")
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b'{"count": "a"}', b'{"count": -1}', b'{"recent": 5}', b'{"more": 1}'])
+@pytest.mark.parametrize(
+    "damage", [b"", b"[]", b'{"count": "a"}', b'{"count": -1}', b'{"recent": 5}', b'{"recent": [[5]]}', b'{"more": 1}']
+)
 def test_a_damaged_count_is_counted_anew(damage: bytes) -> None:
     kv = MemoryKV()
     things = Things(kv, S, TERMS)
