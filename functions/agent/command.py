@@ -13,18 +13,22 @@ from functions.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asks (`event`, `role`), about what (`session` is the S of the keys), and with which words: `text` keeps its case.
-
-    `version`: the store's, of the document.
-    """
+    """Who asks (`event`, `role`), about what (`opened`), and with which words: `text` keeps its case."""
 
     app: App
-    session: str
-    document: Document
+    opened: Opened
     role: Role
     event: Event
     text: str = ""
-    version: str | None = None
+
+    @property
+    def session(self) -> str:
+        """The S of the keys."""
+        return self.opened.key
+
+    @property
+    def document(self) -> Document:
+        return self.opened.document
 
     @property
     def scope(self) -> str:

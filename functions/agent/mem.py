@@ -40,12 +40,11 @@ def _nothing(asked: Asked) -> str:
 def _noted(asked: Asked) -> Opened:
     """The session, saved with the words as a message of its own number: whatever happens now, they are told once, and by one worker."""
     document, event = asked.document, asked.event
-    opened = Opened(asked.session, document, asked.version)
     if not asked.text or event.id in (note.origin for note in document.noted):
-        return opened
+        return asked.opened
     note = Message("user", asked.text, seq=document.next_seq, at=event.at, origin=event.id)
     noted = replace(document, noted=(*document.noted, note), next_seq=document.next_seq + 1)
-    return asked.app.sessions.save(opened, noted)
+    return asked.app.sessions.save(asked.opened, noted)
 
 
 def _noted_down(document: Document, asked: Asked) -> Document:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from sigil.protocol import Offer
 
 Role = Literal["system", "user", "assistant", "tool"]
+MOST: Final = 10**12
+"""More than is ever counted, and later than any time that a clock shows."""
+Stored = TypeVar("Stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +73,25 @@ class Message:
 
 
 def revive(fields: Mapping[str, Any]) -> Message:
-    """The message whose fields were stored."""
-    calls = tuple(ToolCall(**call) for call in fields.get("calls", ()))
+    """The message whose fields were stored; see `sound`."""
+    calls = tuple(sound(ToolCall(**call), texts=("id", "name", "arguments")) for call in fields.get("calls", ()))
     loads = tuple(Offer(**load) for load in fields.get("loads", ()))
-    return Message(**{**fields, "calls": calls, "loads": loads})
+    message = Message(**{**fields, "calls": calls, "loads": loads})
+    return sound(message, texts=("content", "call_id", "origin", "reasoning"), counts=("seq", "cut"), numbers=("at", "tokens"))
+
+
+def revive_usage(fields: Mapping[str, Any]) -> Usage:
+    """The usage whose fields were stored; see `sound`."""
+    return sound(Usage(**fields), counts=("prompt", "completion", "cached"))
+
+
+def sound(stored: Stored, *, texts: Sequence[str] = (), counts: Sequence[str] = (), numbers: Sequence[str] = ()) -> Stored:
+    """`stored`, when these fields of it are what they have to be; `TypeError` otherwise."""
+    values = {name: getattr(stored, name) for name in (*texts, *counts, *numbers)}
+    whole = all(isinstance(values[name], str) for name in texts) and all(type(values[name]) is int for name in counts)
+    if not whole or not all(type(values[name]) in (int, float) and 0 <= values[name] < MOST for name in (*counts, *numbers)):
+        raise TypeError("a stored field is not what it was")
+    return stored
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:

@@ -13,7 +13,7 @@ import orjson
 from functions import events
 from functions.agent import tokens
 from functions.agent.history import History
-from functions.agent.messages import Message, Usage, revive
+from functions.agent.messages import Message, Usage, revive, revive_usage, sound
 from functions.agent.safety import standing
 from functions.agent.safety.standing import Standing
 from functions.agent.spill import LIMIT, Bodies, Shelf, packed, restore, spill
@@ -158,7 +158,7 @@ class Sessions:
 
     def _afresh(self, key: str) -> Document:
         """A document after all that was archived and told to memory: its last messages are lost, and it is locked."""
-        ends = {chunk[0].seq: chunk[-1].seq for chunk in self.chunks(key, 0, LAST) if chunk}
+        ends = {first: chunk[-1].seq if chunk else first for first, chunk in self.chunks(key, 0, LAST)}
         heard = max((entry.last for entry in History(self._kv, key).all() if entry.last < LAST), default=0)
         unheard = tuple(first for first, last in ends.items() if last > heard)
         locked = Standing(reason="damaged", told=False)
@@ -192,21 +192,23 @@ class Sessions:
         item = self._kv.get(keys.archive(key, sequence))
         return self._unarchived(sequence, item.value if item else b"")
 
-    def chunks(self, key: str, after: int, before: int) -> Iterator[tuple[Message, ...]]:
-        """The archived chunks that begin beyond `after` and before `before`, in order; a damaged one is empty."""
+    def chunks(self, key: str, after: int, before: int) -> Iterator[tuple[int, tuple[Message, ...]]]:
+        """The archived chunks that begin beyond `after` and before `before`, by their first numbers; a damaged one is empty."""
         place = keys.archive(key, after)
         while rows := self._kv.scan(place.partition, ARCHIVE, place.sort, CHUNKS):
             for sort, item in rows:
                 sequence = int(sort.removeprefix(ARCHIVE))
                 if sequence >= before:
                     return
-                yield self._readable(sequence, item.value)
+                yield sequence, self._readable(sequence, item.value)
             place = place._replace(sort=rows[-1][0])
 
     def _readable(self, sequence: int, body: bytes) -> tuple[Message, ...]:
         try:
             return self._unarchived(sequence, body)
-        except BackendError:
+        except BackendError as problem:
+            if problem.code != "EDAMAGED":
+                raise
             return ()
 
     def _unarchived(self, sequence: int, body: bytes) -> tuple[Message, ...]:
@@ -215,7 +217,7 @@ class Sessions:
             if isinstance(rows, dict):
                 rows = orjson.loads(zlib.decompress(self._bodies.get(rows["spilled"])))
             return tuple(map(revive, rows))
-        except (ValueError, TypeError, LookupError, zlib.error):
+        except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
             raise BackendError("EDAMAGED", f"the archived messages from {sequence} on are damaged") from None
 
     def was_seen(self, opened: Opened, event: str) -> bool:
@@ -260,7 +262,7 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
     """The document that `encode` wrote; `Unreadable` when it is damaged, `BackendError` when a body of it cannot be had."""
     try:
         fields = restore(orjson.loads(data if data.startswith(b"{") else zlib.decompress(data)), bodies)
-        return Document(
+        document = Document(
             **{
                 **fields,
                 "messages": tuple(map(revive, fields["messages"])),
@@ -269,12 +271,15 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
                 "seen": tuple(fields["seen"]),
                 "unheard": tuple(fields.get("unheard", ())),
                 "noted": tuple(map(revive, fields.get("noted", ()))),
-                "usage": Usage(**fields["usage"]),
-                "last": Usage(**fields.get("last", {})),
+                "usage": revive_usage(fields["usage"]),
+                "last": revive_usage(fields.get("last", {})),
                 "safety": standing.revive(fields["safety"]) if "safety" in fields else Standing(),
             }
         )
-    except (ValueError, TypeError, LookupError, UsageError, zlib.error):
+        if not all(isinstance(event, str) for event in document.seen) or not all(type(first) is int for first in document.unheard):
+            raise TypeError
+        return sound(document, counts=("next_seq", "consolidated", "failures"), numbers=("ratio",))
+    except (ValueError, TypeError, LookupError, AttributeError, UsageError, zlib.error):
         raise Unreadable("EDAMAGED", "the session's document is damaged", suggestion="restore the store") from None
 
 
@@ -283,11 +288,13 @@ def _turn(fields: Mapping[str, Any] | None) -> Turn | None:
         return None
     event = events.decode(orjson.dumps(fields["event"]))
     lists = {name: tuple(fields.get(name, ())) for name in ("tools", "trace")}
-    return Turn(**{**fields, **lists, "event": event, "usage": Usage(**fields["usage"])})
+    turn = Turn(**{**fields, **lists, "event": event, "usage": revive_usage(fields["usage"])})
+    return sound(turn, counts=("attempts", "rounds", "waits"), numbers=("began", "used"))
 
 
 def _outgoing(fields: Mapping[str, Any]) -> Outgoing:
-    return Outgoing(**{**fields, "tools": tuple(fields["tools"]), "usage": Usage(**fields["usage"])})
+    reply = Outgoing(**{**fields, "tools": tuple(fields["tools"]), "usage": revive_usage(fields["usage"])})
+    return sound(reply, texts=("event", "session", "text", "reply_to"), counts=("sent", "tries"), numbers=("at",))
 
 
 __all__ = ["Conflict", "Document", "Opened", "Outgoing", "Sessions", "Turn"]

@@ -138,26 +138,25 @@ def stop(session: str, app: App) -> Opened:
 
 
 def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -> Opened:
-    role = app.people.role(event)
+    role, breakers, stood = app.people.role(event), _breakers(opened.key, app), opened.document.safety
+    opened = replace(opened, document=replace(opened.document, safety=breakers.noticed(stood)))
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
         return _close(opened, app, turn, pair.met(event, app), said=False)
     if event.control:
         return _close(opened, app, turn, act(event, app, role), said=False)
-    asked = Asked(app, opened.key, opened.document, role, event, version=opened.version)
+    asked = Asked(app, opened, role, event)
     effect = commands.run(asked) if event.kind == "message" else None
     if effect:
         return _answered(opened, effect, app, turn, role)
-    breakers = _breakers(opened.key, app)
     safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest")
     begun = safety.began(turn.task)
     reason = safety.reason or breakers.trips(begun)
     if reason:
         safety = safety if safety.reason else breakers.ended(safety, reason)
-        locked = replace(opened, document=replace(opened.document, safety=safety))
-        known = bool(opened.document.safety.since and begun.reason)
+        known = bool(stood.since and begun.reason)
         notice = "" if known and event.kind in quiet.KINDS else standing.notice(safety, role == "guest")
-        return _close(locked, app, turn, notice, said=False)
+        return _close(replace(opened, document=replace(opened.document, safety=safety)), app, turn, notice, said=False)
     refusal = app.allowances.begins(event, role)
     if refusal is not None:
         return _close(opened, app, turn, refusal, said=False)

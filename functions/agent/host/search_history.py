@@ -50,7 +50,7 @@ def _searched(ranking: Ranking, place: Place, upper: int) -> int:
     upper = min(upper, document.next_seq)
     while upper > 1:
         lower = max(upper - STRETCH, 1)
-        for messages in place.app.sessions.chunks(place.session, lower - 1, upper):
+        for _, messages in place.app.sessions.chunks(place.session, lower - 1, upper):
             for said in _lines(messages):
                 ranking.look(said)
         for entry in history.page(lower - 1, STRETCH):

@@ -67,13 +67,17 @@ class Breakers:
         self.budget.note(self.session, later.period, later.spent)
         return later
 
+    def noticed(self, standing: Standing) -> Standing:
+        """The standing, damaged from now on if that is what it is: an unlock that comes later opens it."""
+        return replace(self.ended(standing, standing.reason), told=standing.told) if standing.unnoticed else standing
+
     def opened(self, standing: Standing, person: bool) -> Standing:
         """How a session stands when somebody writes: what an owner unlocked, a new period freed, or a person answered is over.
 
         `person`: whether an owner or a member wrote.
         """
         if standing.unnoticed:
-            return replace(self.ended(standing, standing.reason), told=standing.told)
+            return self.noticed(standing)
         said = self.unlocks() if standing.reason else 0.0
         if standing.reason and said > standing.heard:
             standing = self.current(standing).unlocked()

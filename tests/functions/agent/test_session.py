@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 
 from functions.agent import session
 from functions.agent.control import UNLOCKED
-from functions.agent.mem import TRIGGERED
+from functions.agent.mem import FAILED, TRIGGERED
 from functions.agent.messages import Message, ToolCall
+from functions.agent.remembered import NOT_FOUND
 from functions.agent.safety.standing import REASONS
 from functions.agent.session import Document, Opened, Sessions, Turn
+from functions.agent.spill import LIMIT
 from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
 from functions.events import Event
 from functions.wiring import House
@@ -53,6 +56,16 @@ class Counting:
 
     def scan(self, *given: Any, **more: Any) -> list[tuple[str, Item]]:
         return self.kv.scan(*given, **more)
+
+
+class Away:
+    """A shelf that cannot be reached."""
+
+    def put(self, body: bytes) -> str:
+        raise BackendError("ESTORE", "the shelf is away")
+
+    def get(self, name: str) -> bytes:
+        raise BackendError("ESTORE", "the shelf is away")
 
 
 def watched(home: House) -> tuple[House, Counting]:
@@ -215,6 +228,33 @@ def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
         session.decode(body)
 
 
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        *((("messages", 0, field), None) for field in ("content", "seq", "at", "origin", "tokens")),
+        *((("messages", 0), wrong) for wrong in ("x", [5])),
+        *(((field,), "x") for field in ("messages", "next_seq", "consolidated", "ratio", "noted", "unheard")),
+        (("seen",), [5]),
+        (("usage", "prompt"), "x"),
+        (("next_seq",), -1),
+        (("outbox", 0, "text"), 5),
+    ],
+)
+def test_a_field_that_is_not_what_it_was_is_damage(home: House, place: tuple[str | int, ...], wrong: Any) -> None:
+    handle(event("hello"), home.app)
+    item = home.app.kv.get(keys.head(KEY))
+    assert item
+    fields = at = json.loads(item.value)
+    for part in place[:-1]:
+        at = at[part]
+    at[place[-1]] = wrong
+    home.app.kv.put(keys.head(KEY), orjson.dumps(fields))
+    assert tell(home, "hello") == [REASONS["damaged"].text]
+    home.app.sessions.archive(KEY, [Message("user", "tea", seq=4, at=1.0)])
+    home.app.kv.put(keys.archive(KEY, 4), b'[{"role": "user", "content": 5, "seq": 4, "at": 1.0}]')
+    assert tell(home, "/recall tea") == [NOT_FOUND]
+
+
 @pytest.mark.parametrize("body", [b"", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
 def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive(home: House, model: ScriptedModel, body: bytes) -> None:
     model.then(say("hello Ada"), say("noted"))
@@ -236,6 +276,33 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
     after = home.app.sessions.open(KEY).document
     assert [message.content for message in after.messages] == ["hello", "welcome back"]
     assert after.consolidated == 2
+
+
+def test_a_damaged_document_is_put_aside_whatever_is_written_first(home: House) -> None:
+    home.app.kv.put(keys.head(KEY), b"damaged")
+    assert tell(home, "/mem I like tea") == [FAILED]
+    assert [item.value for _, item in home.app.kv.scan(keys.aside(KEY, "").partition)] == [b"damaged"]
+    assert home.app.sessions.open(KEY).document.unheard == (1,)
+
+
+def test_an_unlock_opens_a_damaged_chat_that_only_a_command_has_met(home: House, model: ScriptedModel) -> None:
+    home.app.kv.put(keys.head(KEY), b"damaged")
+    model.then(say("welcome back"))
+    assert "SAFETY_LOCKOUT" in tell(home, "/status")[0]
+    assert tell(home, "/unlock") == [UNLOCKED]
+    assert tell(home, "hello") == ["welcome back"]
+
+
+def test_a_damaged_chat_never_takes_the_numbers_of_what_its_archive_holds(home: House) -> None:
+    lost = (Message("user", secrets.token_hex(LIMIT), seq=4, at=1.0), Message("user", "more", seq=5, at=1.0))
+    home.app.sessions.archive(KEY, lost)
+    home.app.kv.put(keys.head(KEY), b"damaged")
+
+    with pytest.raises(BackendError, match="ESTORE"):
+        Sessions(home.app.kv, Away()).open(KEY)
+    assert home.app.sessions.open(KEY).document.next_seq == 6
+    home.app.kv.put(keys.archive(KEY, 4), b"damaged as well")
+    assert home.app.sessions.open(KEY).document.next_seq == 5
 
 
 def test_a_document_is_never_put_aside_by_whoever_only_looks(home: House) -> None:
