@@ -164,7 +164,9 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     preamble = app.preamble(opened.key)
     room = context.room(app.model.window, overhead(preamble), opened.document.ratio)
     until = min(app.clock.monotonic() + aside.SECONDS, shift.until - SAVE_SECONDS)
-    document = evict(aside.Aside(opened.key, app, opened.document, breakers, until), room, watch)
+    document, before = evict(aside.Aside(opened.key, app, opened.document, breakers, until), room, watch), opened.document.usage
+    turn, document = replace(turn, usage=document.usage - before), replace(document, usage=before)
+    app.allowances.ends(event, role, turn.usage.total, turn.began)
     preamble = preamble if document.consolidated == opened.document.consolidated else app.preamble(opened.key)
     if tokens.of_text(event.text) > room:
         return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)

@@ -37,8 +37,10 @@ class Used:
         return replace(self, turns=self.turns + 1, recent=_last({**self.recent, event: 0}))
 
     def with_tokens(self, event: str, tokens: int) -> Used:
-        """With all the tokens that an event's turn has cost."""
-        return replace(self, tokens=self.tokens + tokens - self.recent.get(event, 0), recent=_last({**self.recent, event: tokens}))
+        """With all the tokens that an event's turn has cost: never fewer than were known, for what a crash lost was spent as well."""
+        known = self.recent.get(event, 0)
+        cost = max(tokens, known)
+        return replace(self, tokens=self.tokens + cost - known, recent=_last({**self.recent, event: cost}))
 
     def over(self, most: Allowance) -> str:
         """What is used up, for people; empty while there is some left."""

@@ -20,6 +20,7 @@ from sigil.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.fakes.model import call as model_calls
 from tests.fakes.model import say as model_says
+from tests.functions.agent.memories import saves
 from tests.functions.agent.people.people import OWNER, Wall, crash_at
 from tests.functions.agent.people.people import say as said
 from tests.functions.agent.talk import event, told
@@ -80,6 +81,18 @@ def test_a_turn_that_has_used_them_up_asks_for_nothing_more(opened: Open, model:
     assert said(home, OWNER, "hi") != []
 
 
+def test_what_memory_hears_before_a_turn_is_a_cost_of_the_turn(opened: Open, model: ScriptedModel) -> None:
+    home = opened(guest_turns=0, guest_tokens=100_000)
+    cheap = model_says("hi") | {"usage": {"prompt_tokens": 10, "completion_tokens": 0}}
+    model.then(*[cheap] * 21, saves() | {"usage": {"prompt_tokens": 3_000, "completion_tokens": 0}}, cheap)
+    for _ in range(22):
+        said(home, GUEST, "hi")
+    assert len(model.bodies) == 23
+    assert home.app.allowances.told(GUEST, "guest").startswith("Used today: 3,220 of 100,000 tokens.")
+    document = home.app.sessions.open(keys.session_of("main", GUEST)).document
+    assert (document.usage.total, document.last.total) == (3_220, 3_010)
+
+
 def test_what_a_turn_that_never_ended_has_cost_counts(opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     home = opened(guest_turns=0, guest_tokens=1_000)
     greedy = model_calls(("sigil_query", {"query": "tea"})) | {"usage": {"prompt_tokens": 2_000, "completion_tokens": 10}}
@@ -88,6 +101,14 @@ def test_what_a_turn_that_never_ended_has_cost_counts(opened: Open, model: Scrip
     crash_at("_close", home, event("hi", session=GUEST, sender=GUEST), monkeypatch)
     assert "your 1,000 tokens of today" in said(home, GUEST, "hi", session="telegram:-5", private=False)[0]
     assert len(model.bodies) == 1
+
+
+def test_what_was_spent_is_never_given_back(opened: Open) -> None:
+    home = opened(guest_turns=0, guest_tokens=1_000)
+    happened = event("hi", sender=GUEST)
+    for cost in (900, 300, 950):
+        home.app.allowances.ends(happened, "guest", cost, NOON)
+    assert home.app.allowances.told(GUEST, "guest").startswith("Used today: 950 of 1,000 tokens.")
 
 
 def test_a_guest_who_was_let_in_has_a_members_allowance_and_is_told_of_both(opened: Open) -> None:
