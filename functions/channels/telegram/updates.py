@@ -33,7 +33,8 @@ def events(body: bytes, bot: int, agent: str) -> list[Event]:
     message = mapping(update.get("message"))
     session, sender = _session(message), _sender(message)
     addressed = _addressed(message, bot)
-    text, files = _text(message), attachments(message)
+    files = attachments(message)
+    text = _text(message, bool(files))
     if number is None or not session or sender is None or addressed is None or not (text.strip() or files):
         return []
     at = float(integer(message.get("date"), 0) or 0)
@@ -86,12 +87,12 @@ def _sender(message: Message) -> Sender | None:
     return Sender(f"telegram:{number}", name)
 
 
-def _text(message: Message) -> str:
+def _text(message: Message, files: bool) -> str:
     """What the person wrote, without the `@bot` of a leading command; marked when somebody else wrote it."""
     text = _written(message)
     other = next((mark for field, mark in _OTHERS.items() if field in message), "")
-    if other and text.strip():
-        return clean(f"{other}\n{text}")[:TEXT_LIMIT]
+    if other and (text.strip() or files):
+        return clean(f"{other}\n{text}").rstrip("\n")[:TEXT_LIMIT]
     for kind, offset, command, _ in _entities(message):
         if kind == "bot_command" and offset == 0 and (match := _COMMAND.fullmatch(command)):
             text = match[1] + text[len(command) :]

@@ -196,6 +196,15 @@ def test_what_somebody_else_wrote_is_no_command_of_whoever_sends_it_on(text: str
     assert not found.control
 
 
+def test_a_file_that_somebody_else_named_is_marked_without_a_text_too() -> None:
+    update = json.loads((SAMPLES / "document.json").read_bytes())
+    update["message"].pop("caption", None)
+    update["message"]["forward_date"] = 1
+    (found,) = BOT.parse(json.dumps(update).encode())
+    assert found.text == "[forwarded]"
+    assert len(found.attachments) == 1
+
+
 def test_events_sort_by_the_platforms_own_time() -> None:
     assert event("private_text").order < event("group_mention").order < event("topic_mention").order
 
