@@ -96,18 +96,22 @@ class Documents:
         return self.write(scope, name, self.version(scope, name, version).text, by=by, why=f"rolled back to version {version}")
 
     def version(self, scope: str, name: str, version: int) -> Doc:
-        """One version; `UsageError` when there was none of this number."""
+        """One version; `UsageError` when there was none of this number, `BackendError` EDAMAGED when it cannot be read."""
         head = self._head(scope, checked_name(name))[0]
         first = self._unwritten(scope, name)
         if version == head.version and version and head.by != DAMAGED:
             return head
         if version == 0 and first.text:
             return first
-        item = self._kv.get(keys.doc_version(scope, name, version)) if 0 < version < head.version else None
-        if item is None:
+        if not 0 < version <= head.version:
             known = f"{0 if first.text else 1} to {head.version}" if head.version else "none"
             raise UsageError("ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}")
-        return _decoded(scope, name, item.value)
+        item = self._kv.get(keys.doc_version(scope, name, version))
+        doc = _decoded(scope, name, item.value) if item else None
+        if doc is None:
+            hint = "take another one, or write it again"
+            raise BackendError("EDAMAGED", f"version {version} of {name} cannot be read", suggestion=hint)
+        return doc
 
     def versions(self, scope: str, name: str) -> Iterator[Doc]:
         """All versions that can be read, the newest first."""
@@ -116,7 +120,7 @@ class Documents:
             yield head
         for number in range(head.version - 1, 0, -1):
             item = self._kv.get(keys.doc_version(scope, name, number))
-            if item and (doc := _known(scope, name, item.value)):
+            if item and (doc := _decoded(scope, name, item.value)):
                 yield doc
 
     def _head(self, scope: str, name: str) -> tuple[Doc, str]:
@@ -134,16 +138,16 @@ class Documents:
 
     def _readable(self, scope: str, name: str, data: bytes) -> Doc:
         """The document; when it is damaged, the text of the last version that is not stands in for it."""
-        try:
-            return _decoded(scope, name, data)
-        except BackendError:
-            row = keys.doc_version(scope, name, 0)
-            last, written, after = self._unwritten(scope, name), 0, ""
-            while page := self._kv.scan(row.partition, f"{name}#", after, PAGE):
-                written, after = int(page[-1][0].rpartition("#")[2]), page[-1][0]
-                last = next((doc for _, item in reversed(page) if (doc := _known(scope, name, item.value))), last)
-            why = f"cannot be read; version {last.version} stands in for it" if last.version or last.text else "cannot be read"
-            return replace(last, version=written + 1, by=DAMAGED, why=why)
+        doc = _decoded(scope, name, data)
+        if doc:
+            return doc
+        row = keys.doc_version(scope, name, 0)
+        last, written, after = self._unwritten(scope, name), 0, ""
+        while page := self._kv.scan(row.partition, f"{name}#", after, PAGE):
+            written, after = int(page[-1][0].rpartition("#")[2]), page[-1][0]
+            last = next((doc for _, item in reversed(page) if (doc := _decoded(scope, name, item.value))), last)
+        why = f"cannot be read; version {last.version} stands in for it" if last.version or last.text else "cannot be read"
+        return replace(last, version=written + 1, by=DAMAGED, why=why)
 
     def _all(self, scope: str) -> dict[str, Doc]:
         rows = self._kv.scan(keys.doc(scope, "").partition, "", limit=PAGE)
@@ -174,20 +178,11 @@ def _encoded(doc: Doc) -> bytes:
     return orjson.dumps({field: value for field, value in asdict(doc).items() if field not in ("scope", "name")})
 
 
-def _known(scope: str, name: str, data: bytes) -> Doc | None:
-    try:
-        return _decoded(scope, name, data)
-    except BackendError:
-        return None
-
-
-def _decoded(scope: str, name: str, data: bytes) -> Doc:
+def _decoded(scope: str, name: str, data: bytes) -> Doc | None:
+    """None when it is damaged."""
     try:
         fields = orjson.loads(data)
         doc = Doc(scope, name, int(fields["version"]), fields["text"], float(fields["at"]), fields["by"], fields["why"])
-        if not all(isinstance(text, str) for text in (doc.text, doc.by, doc.why)):
-            raise TypeError
     except (ValueError, TypeError, KeyError):
-        hint = f"`uncaged agent doc rollback {name} N`, or write it again"
-        raise BackendError("EDAMAGED", f"the document {name} is damaged", suggestion=hint) from None
-    return doc
+        return None
+    return doc if all(isinstance(text, str) for text in (doc.text, doc.by, doc.why)) else None

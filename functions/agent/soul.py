@@ -13,7 +13,7 @@ from functions.agent.command import Asked, Command, Commands, Effect
 from functions.agent.documents import CAPS, FIRST_SOUL
 from functions.agent.model import Reply
 from functions.agent.offline import signed
-from sigil.errors import Conflict, UsageError
+from sigil.errors import BackendError, Conflict, UsageError
 
 PROMPT: Final = (
     "You are a personality editor for an AI assistant. "
@@ -65,7 +65,9 @@ def _rolled_back(asked: Asked, version: str) -> str:
         return f"{KEPT} {WHICH}"
     try:
         asked.app.documents.roll_back(asked.scope, "soul", int(version), asked.event.sender.id)
-    except UsageError as problem:
+    except (UsageError, BackendError) as problem:
+        if isinstance(problem, BackendError) and problem.code != "EDAMAGED":
+            raise
         return f"{KEPT} {problem.message}; {problem.suggestion}."
     return f"The soul is as in version {version} again."
 

@@ -118,6 +118,20 @@ def test_the_first_change_can_be_taken_back_too(home: House, model: ScriptedMode
     assert home.app.documents.read(home.app.documents.agent, "soul").version == 2
 
 
+def test_a_version_that_is_damaged_is_said_to_be_that_and_the_soul_stays(home: House, model: ScriptedModel) -> None:
+    model.then(say(SOUL), say(SOUL.replace("Short", "Long")))
+    tell(home, "/soul be dry")
+    tell(home, "/soul talk more")
+    home.app.kv.put(keys.doc_version("main", "soul", 1), b"damaged")
+
+    assert tell(home, "/soul rollback 1") == [
+        "The soul is as it was. version 1 of soul cannot be read; take another one, or write it again."
+    ]
+    home.app.kv.put(keys.doc("main", "soul"), b"damaged")
+    assert tell(home, "/soul rollback 1")[0].startswith("The soul is as it was. version 1 of soul cannot be read")
+    assert tell(home, "/soul rollback 0") == ["The soul is as in version 0 again."]
+
+
 @pytest.mark.parametrize("words", ["rollback", "rollback x", "ROLLBACK nought", "rollback -1", "rollback v2"])
 def test_a_rollback_that_names_no_version_is_no_wish_for_another_soul(home: House, model: ScriptedModel, words: str) -> None:
     reply = tell(home, f"/soul {words}")[0]
