@@ -97,15 +97,15 @@ def _tools(asked: Asked) -> Effect:
 
 _BASIC: Final[Commands] = {
     "start": Command("says hello", _start, takes="[word]"),
-    "help": Command("shows this", _help),
+    "help": Command("shows what you can send", _help),
     "new": Command("starts a new session; the old one is archived", _new, changes=ALWAYS),
     "tools": Command("shows which tools are resident", _tools),
-    "status": Command("shows how I do: state, failures, budget", _status),
+    "status": Command("shows how I am doing: state, failures, budget", _status),
     "usage": Command("shows the tokens that were used here", _usage),
 }
 _LAST: Final[Commands] = {
     "stop": Command("ends the turn that is running", _control),
-    "halt": Command("halts me in every chat, with `here` in this one; for owners", _control, takes="[here]"),
+    "halt": Command("halts me in every chat, or only here; for owners", _control, takes="[here]"),
     "unlock": Command("lets me go on after a halt; for owners", _control, takes="[here]"),
 }
 COMMANDS: Final[Commands] = {**_BASIC, **pair.COMMANDS, **soul.COMMANDS, **mem.COMMANDS, **remembered.COMMANDS, **_LAST}

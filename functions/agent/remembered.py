@@ -81,6 +81,6 @@ def _excerpt(item: Json) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "recall": Command("shows what is remembered here; with words, what says them", recall, takes="[words]"),
+    "recall": Command("shows what I remember here; with words, searches that and what was said", recall, takes="[words]"),
     "forget": Command("takes one remembered thing away, by the id that /recall shows", forget, takes="ID", changes=ALWAYS),
 }
