@@ -145,6 +145,8 @@ def _unfilled(found: Sequence[str], by_name: dict[str, Any]) -> str:
 def _answer(last: Done) -> str:
     if last.error:
         return f"That did not work: {_reason(last)}"
+    if last.name == REMEMBER:
+        return f"Remembered: {last.arguments['payload']}"
     if isinstance(last.ok, str):
         return f"```\n{last.ok}\n```" if "\n" in last.ok else last.ok or "(an empty text)"
     if isinstance(last.ok, dict | list):

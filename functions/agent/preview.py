@@ -48,7 +48,7 @@ def preview(session: str, document: Document, app: App) -> Preview:
     messages, tools = context.prompt(preamble, document.messages), definitions(offers)
     parts = [(name, tokens.of_text(text), text) for name, text in preamble.segments]
     parts += [(_name(message), tokens.of_text(_body(message)), _body(message)) for message in messages[1:]]
-    parts += [("static tools" if number < len(STATIC) else "tool", *_tool(tool)) for number, tool in enumerate(tools)]
+    parts += [("static tool" if number < len(STATIC) else "tool", *_tool(tool)) for number, tool in enumerate(tools)]
     segments = [Segment(name, round(cost * document.ratio), text) for name, cost, text in parts]
     return Preview(messages, tools, segments, sum(segment.tokens for segment in segments), app.model.window, len(made.dropped))
 

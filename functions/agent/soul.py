@@ -101,5 +101,5 @@ def _day(at: float) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "soul": Command("shows who I am; with words, changes it; for owners", run, takes="[words | history | rollback N]", owners=of_owners)
+    "soul": Command("shows who I am; owners change it with words", run, takes="[words | history | rollback N]", owners=of_owners)
 }

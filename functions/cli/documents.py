@@ -62,8 +62,7 @@ def show(
     with _documents(session) as (documents, scope):
         doc = documents.read(scope, name) if version is None else documents.version(scope, name, version)
     if not (doc.version or doc.text):
-        chat = f" --session {session}" if session else ""
-        raise UsageError("ENOENT", f"{name} was never written", suggestion=f"`uncaged agent doc edit {name}{chat}` writes it")
+        raise UsageError("ENOENT", f"{name} was never written", suggestion=_way_to(name, session))
     if json:
         Printer(json=True).document({**_row(doc), "text": doc.text})
     else:
@@ -199,6 +198,14 @@ def _names(documents: Documents, scope: str) -> tuple[str, ...]:
     from functions.agent.documents import CAPS, OF_CHATS
 
     return tuple(CAPS) if scope == documents.agent else OF_CHATS
+
+
+def _way_to(name: str, session: str | None) -> str:
+    from functions.agent.documents import OF_CHATS
+
+    writes = f"`uncaged agent doc edit {name}{f' --session {session}' if session else ''}` writes it"
+    own = f"; a chat's own: `uncaged agent doc show {name} --session terminal:main`" if not session and name in OF_CHATS else ""
+    return writes + own
 
 
 def _export(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -46,7 +46,7 @@ def test_a_sentence_is_answered(house: Callable[..., House], said: str, answer: 
 )
 def test_what_begins_with_remember_is_kept_at_once_and_recalled(house: Callable[..., House], said: str, asked: str, kept: str) -> None:
     home = house(library="builtin")
-    assert '"remembered"' in tell(home, said)[0]
+    assert tell(home, said)[0].startswith(f"Remembered: {kept}\n")
 
     for session in ("telegram:7", "telegram:8"):
         (reply,) = tell(home, asked, session=session)

@@ -71,6 +71,9 @@ def test_the_help_for_what_was_never_written_names_the_chat(run: Run) -> None:
     with pytest.raises(UsageError) as problem:
         run("doc", "show", "user", "--session", "telegram:42")
     assert problem.value.suggestion == "`uncaged agent doc edit user --session telegram:42` writes it"
+    with pytest.raises(UsageError) as problem:
+        run("doc", "show", "memory")
+    assert str(problem.value.suggestion).endswith("a chat's own: `uncaged agent doc show memory --session terminal:main`")
 
 
 def test_the_same_text_again_is_no_new_version(run: Run) -> None:
