@@ -232,16 +232,16 @@ def _read(file: str) -> str:
     """A file's text: regular, of at most 1 MiB, in UTF-8."""
     try:
         if file != "-" and not Path(file).is_file():
-            raise UsageError("ENOENT", f"there is no file {file}")
+            raise UsageError("ENOENT", f"there is no file {file}", suggestion="name a Markdown file, or - for standard input")
         with sys.stdin.buffer if file == "-" else Path(file).open("rb") as stream:
             data = stream.read(FILE_BYTES + 1)
         if len(data) > FILE_BYTES:
-            raise UsageError("ETOOBIG", f"{file} is larger than 1 MiB")
+            raise UsageError("ETOOBIG", f"{file} is larger than 1 MiB", suggestion="a document has a few thousand characters")
         return data.decode("utf-8-sig")
     except OSError as problem:
         raise UsageError("EINVAL", f"{file} cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError("EINVAL", f"{file} is not UTF-8 text") from None
+        raise UsageError("EINVAL", f"{file} is not UTF-8 text", suggestion="save it as UTF-8") from None
 
 
 def _edited(doc: Doc, editor: str) -> Path:
@@ -256,7 +256,8 @@ def _edited(doc: Doc, editor: str) -> Path:
         ended = subprocess.run([*shlex.split(editor), file.name], check=False).returncode
     except (OSError, ValueError) as problem:
         Path(file.name).unlink()
-        raise UsageError("ENOENT", f"the editor {editor!r} does not start: {problem}", suggestion="set EDITOR to a program") from None
+        why = getattr(problem, "strerror", None) or problem
+        raise UsageError("ENOENT", f"the editor {editor!r} does not start: {why}", suggestion="set EDITOR to a program") from None
     if ended:
         raise UsageError("EINVAL", f"the editor ended with {ended}; nothing was changed", suggestion=f"your text is in {file.name}")
     return Path(file.name)
