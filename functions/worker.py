@@ -54,7 +54,7 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
         _later(delivery, house, problem.retry_after or RETRY_SECONDS, problem)
     except Conflict as problem:
         _later(delivery, house, CONFLICT_SECONDS, problem)
-    except (Refused, _Unreadable) as problem:
+    except (Refused, _Incomplete) as problem:
         _give_up(delivery, house, problem)
     except BackendError as problem:
         _later(delivery, house, RETRY_SECONDS, problem)
@@ -69,8 +69,8 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
         log.step("done", event)
 
 
-class _Unreadable(BackendError):
-    """The session's document is damaged: trying again cannot help."""
+class _Incomplete(BackendError):
+    """A body of the session's document is lost: trying again cannot help."""
 
 
 class _Silent(BackendError):
@@ -107,7 +107,7 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
             opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), shift, between)
         except BackendError as problem:
             if problem.code == "EDAMAGED":
-                raise _Unreadable(problem.code, problem.message) from None
+                raise _Incomplete(problem.code, problem.message) from None
             raise
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait, continuation = opened.wait, opened.next
@@ -225,7 +225,7 @@ def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
     try:
         since = give_up(house.stores.kv, event, problem.message, now)
         if since is not None:
-            _tell_of_end(event, LOST if isinstance(problem, _Unreadable) else GAVE_UP, house, since)
+            _tell_of_end(event, LOST if isinstance(problem, _Incomplete) else GAVE_UP, house, since)
     except BackendError as trouble:
         _later(delivery, house, RETRY_SECONDS, trouble)
     else:

@@ -18,7 +18,7 @@ from functions.agent.safety import standing
 from functions.agent.safety.standing import Standing
 from functions.agent.spill import LIMIT, Bodies, Shelf, packed, restore, spill
 from functions.events import Event
-from sigil.errors import BackendError, Conflict, UsageError
+from sigil.errors import BackendError, UsageError
 from sigil.kv import ABSENT, KV, keys
 from sigil.protocol import Json
 
@@ -295,6 +295,3 @@ def _turn(fields: Mapping[str, Any] | None) -> Turn | None:
 def _outgoing(fields: Mapping[str, Any]) -> Outgoing:
     reply = Outgoing(**{**fields, "tools": tuple(fields["tools"]), "usage": revive_usage(fields["usage"])})
     return sound(reply, texts=("event", "session", "text", "reply_to"), counts=("sent", "tries"), numbers=("at",))
-
-
-__all__ = ["Conflict", "Document", "Opened", "Outgoing", "Sessions", "Turn"]
