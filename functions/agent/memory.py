@@ -62,7 +62,7 @@ def remember(aside: Aside, known: Backlog, upto: float = inf, tries: int = 1) ->
         _follow(aside, history, entry)
         raw = made is not None and made.raw
         last = min(entry.last, aside.document.next_seq - 1)
-        unheard = tuple(first for first in aside.document.unheard if known.ends.get(first, inf) > last)
+        unheard = tuple(first for first in aside.document.unheard if known.ends[first] > last)
         aside.document = replace(aside.document, consolidated=last, unheard=unheard, failures=0)
         heard = True
     return heard
@@ -88,7 +88,7 @@ def passively(aside: Aside, dropped: Sequence[Message], watch: Watch = unwatched
 def put_away(session: str, document: Document, gone: Sequence[Message], app: App) -> Document:
     """Archive messages that leave a document; it knows of those that memory has not heard of."""
     app.sessions.archive(session, gone)
-    if not gone or gone[-1].seq <= document.consolidated or gone[0].seq in document.unheard:
+    if not gone or gone[-1].seq <= document.consolidated:
         return document
     return replace(document, unheard=(*document.unheard, gone[0].seq))
 

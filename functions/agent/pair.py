@@ -110,7 +110,7 @@ def _tried(text: str, event: Event, app: App) -> str:
 def _claimed(asked: Asked) -> str:
     """The same for whoever may talk, but for those whom the settings name. It made an owner of them when the event came before a crash."""
     event, app = asked.event, asked.app
-    return _tried(asked.text, event, app) if event.private and not app.rules.named(event) else ""
+    return _tried(asked.text, event, app) if not app.rules.named(event) else ""
 
 
 def _offered(event: Event, app: App) -> str:
