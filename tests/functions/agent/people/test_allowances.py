@@ -170,6 +170,13 @@ def test_a_command_that_asks_the_model_is_a_turn(opened: Open, monkeypatch: pyte
     assert said(home, GUEST, "/help") == []
 
 
+def test_taking_into_memory_is_a_turn(opened: Open, model: ScriptedModel) -> None:
+    home = opened(guest_turns=1)
+    assert said(home, GUEST, "/mem I like tea")
+    assert "your 1 turns" in said(home, GUEST, "/mem I like cake")[0]
+    assert not any("cake" in str(body) for body in model.bodies)
+
+
 def test_what_a_command_costs_is_counted_with_it(opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     from functions.agent import commands
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from functions.agent.pair import LAST, NOW_OWNER
 from functions.agent.people import claim
+from functions.agent.people.pairing import SECONDS
 from functions.agent.people.roster import People
 from functions.agent.turn import handle
 from functions.wiring import House
@@ -122,6 +124,21 @@ def test_a_member_and_a_guest_may_send_it_too(house: Open, model: ScriptedModel)
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
 
 
+@pytest.mark.parametrize("passed", [SECONDS + 1, -SECONDS - 1])
+def test_it_is_over_when_its_time_is_and_when_the_clock_was_set_back(home: House, passed: float) -> None:
+    wall = Wall()
+    home = wall.on(home)
+    given = home.app.claim.offer()
+    wall.now += passed
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
+
+
+def test_whoever_sits_at_the_machine_does_not_use_it_up(home: House) -> None:
+    given = home.app.claim.offer()
+    assert "That is no code" in say(home, "terminal:local", f"/pair {given}")[0]
+    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+
+
 def test_a_code_of_eight_is_no_try_of_it(home: House) -> None:
     given = home.app.claim.offer()
     for number in range(6):
@@ -129,9 +146,9 @@ def test_a_code_of_eight_is_no_try_of_it(home: House) -> None:
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
 
 
-@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"digest":"","at":0,"left":"5"}'])
+@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"digest":"","at":0,"left":"5"}', b'{"digest":5,"at":NOW,"left":5}'])
 def test_a_damaged_one_opens_nothing(home: House, damaged: bytes) -> None:
-    home.app.kv.put(keys.first_owner("main"), damaged)
+    home.app.kv.put(keys.first_owner("main"), damaged.replace(b"NOW", str(time.time()).encode()))
     assert NOW_OWNER not in say(home, FIRST, f"/pair {WRONG}")[0]
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from functions.agent.pair import LET_IN, PRIVATELY, WAITS
-from functions.agent.people import code, pairing
+from functions.agent.pair import LET_IN, PRIVATELY, SHOWN, WAITS
+from functions.agent.people import code, pairing, roster
+from functions.agent.turn import handle
 from functions.events import Sender
 from functions.wiring import House
 from sigil.kv import keys
@@ -92,6 +93,31 @@ def test_a_clock_that_was_set_back_keeps_no_code_open(home: House, wall: Wall) -
     assert "That code is over" in say(home, OWNER, f"/pair {given}")[0]
 
 
+def test_whoever_was_let_in_is_told_in_the_chat_where_they_asked(home: House) -> None:
+    given = code_of(home, session="telegram:900")
+    assert f"telegram:900 {LET_IN}" in say(home, OWNER, f"/pair {given}")
+
+
+def test_a_note_to_a_newcomer_takes_no_reply_away(home: House) -> None:
+    given = code_of(home)
+    handle(event("hi", session=OWNER, sender=OWNER), home.app)  # which has not left yet
+    replies = told(home, event(f"/pair {given}", session=OWNER, sender=OWNER)).document.outbox
+    assert [reply.text for reply in replies] == ["done", LET_IN, f"`{STRANGER}` (`Ada`) may talk to me now."]
+    assert len({reply.event for reply in replies}) == 3
+
+
+def test_so_many_people_are_let_in_and_no_more_and_a_chat_is_shown_some(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(roster.PAGE + 5):
+        home.app.people.let_in(f"telegram:{1_000 + number}", "member", "", OWNER)
+    shown = say(home, OWNER, "/pair")[0]
+    assert shown.count(", member since ") == SHOWN
+    assert "- and 75 more: `uncaged channel pair --list`" in shown
+
+    monkeypatch.setattr(roster, "MOST", roster.PAGE + 5)
+    assert say(home, OWNER, f"/pair {code_of(home)}") == [f"{OWNER} 105 people were let in, and no more may be; take somebody out first."]
+    assert home.app.people.find(STRANGER) is None
+
+
 def test_only_owners_let_people_in(home: House, model: ScriptedModel) -> None:
     say(home, OWNER, f"/pair {code_of(home)}")
     other = code_of(home, "telegram:67")
@@ -116,6 +142,7 @@ def test_in_a_group_strangers_meet_silence(home: House, model: ScriptedModel) ->
 )
 def test_an_id_that_is_none_of_its_platform_is_nobody(house: Open, model: ScriptedModel, who: str) -> None:
     home = house(llm_url=model.url, owners=("slack:1", "http:admin2"))
+    home.app.people.let_in(who, "member", "Ada", OWNER)
     assert say(home, STRANGER, "hi", sender=who) == []
     assert say(home, STRANGER, "/pair 0000-0000", sender=who) == []
     assert not home.app.pairing.waiting()
@@ -224,6 +251,7 @@ def test_where_owners_alone_may_talk_there_are_no_codes(house: Open, model: Scri
         [f"{STRANGER} I only talk to my owner. Your id here is `{STRANGER}`."],
         [],
     ]
+    assert not home.app.pairing.waiting()
     home.app.people.let_in("telegram:67", "member", "Bob", OWNER)
     assert say(home, "telegram:67", "hi")[0].startswith("telegram:67 I only talk to my owner.")
     assert not model.bodies
@@ -242,7 +270,17 @@ def test_where_everybody_may_talk_a_guest_asks_for_a_code(house: Open, model: Sc
     assert "member" in say(home, STRANGER, "/whoami")[0]
 
 
-@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"id":1}', b'{"id":"telegram:66","role":"king","name":"","at":1,"by":""}'])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"id":1}',
+        b'{"id":"telegram:66","role":"king","name":"","at":1,"by":""}',
+        b'{"id":"telegram:66","role":"member","name":"","at":1e300,"by":""}',
+    ],
+)
 def test_a_record_that_cannot_be_read_lets_nobody_in(home: House, model: ScriptedModel, damaged: bytes) -> None:
     home.app.kv.put(keys.person("main", STRANGER), damaged)
     home.app.kv.put(keys.pairing("main"), damaged)
