@@ -119,7 +119,9 @@ def test_everybody_learns_who_they_are(home: House) -> None:
 def test_in_a_group_only_an_owner_begins_anew(home: House, model: ScriptedModel) -> None:
     tell(home, "hello", private=False)
 
-    assert tell(home, "/new", sender="telegram:9", private=False) == ["In a group only my owner can do that."]
+    home.app.people.let_in("telegram:10", "member", "Bob", "telegram:1")
+    for other in ("telegram:9", "telegram:10"):
+        assert tell(home, "/new", sender=other, private=False) == ["In a group only my owner can do that."]
     assert home.app.sessions.open(SESSION).document.messages
     assert tell(home, "/new", sender="telegram:1", private=False) == ["New session started."]
     assert not home.app.sessions.open(SESSION).document.messages

@@ -291,6 +291,18 @@ def test_out_of_budget_it_fails_and_nothing_is_lost(house: Open, model: Scripted
     assert tell(free, "/mem") == [NOTHING]
 
 
+def test_an_answer_that_a_halt_cut_off_is_no_failure_of_the_models(home: House, model: ScriptedModel) -> None:
+    tell(home, "I am Ada")
+
+    def halting(body: dict[str, Any]) -> dict[str, Any]:
+        tell(home, "/halt", session="telegram:8")
+        return say("I will not")
+
+    script(model, halting)
+    assert tell(home, "/mem") == [FAILED]
+    assert (len(model.bodies), document(home).failures) == (2, 0)
+
+
 def test_in_a_group_only_an_owner_has_it_remembered(house: Open, model: ScriptedModel) -> None:
     home = house(llm_url=model.url, owners=("telegram:1",), access="open")
     tell(home, "hello", private=False, sender="telegram:9")

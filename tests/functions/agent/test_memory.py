@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from functions.agent.consolidation import MOST
+from functions.agent.context import OURS
 from functions.agent.documents import FIRST_SOUL
-from functions.agent.mem import NOTHING, TRIGGERED
+from functions.agent.history import Entry, History
+from functions.agent.mem import FAILED, NOTHING, TRIGGERED
 from functions.agent.messages import Message
-from functions.agent.session import Document
+from functions.agent.session import Document, Sessions
 from functions.wiring import House
+from sigil.errors import BackendError
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
@@ -201,6 +204,73 @@ def test_archived_messages_that_are_damaged_hold_nothing_up(home: House, model: 
     assert tell(home, "/mem") == [TRIGGERED]
     assert asked(model.bodies[-1]).split("\n")[0].endswith("USER: I like tea")
     assert document(home).unheard == ()
+
+
+def test_of_a_chunk_that_memory_has_heard_a_part_of_the_rest_is_told(home: House, model: ScriptedModel) -> None:
+    tell(home, "I am Ada")
+    script(model, saves(), say("ok"))
+    tell(home, "/mem")
+    tell(home, "I like tea")
+    tell(home, "/new")
+    assert document(home).unheard == (1,)
+
+    script(model, saves("[2026-11-22 01:31] Tea."))
+    assert tell(home, "/mem") == [TRIGGERED]
+    assert [line.partition("] ")[2] for line in asked(model.bodies[-1]).split("\n")] == ["USER: I like tea", "ASSISTANT: ok"]
+    assert document(home).unheard == ()
+
+
+def test_archived_messages_that_are_away_for_a_moment_hold_no_turn_up_and_are_told_later(
+    home: House, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*given: Any) -> Any:
+        raise BackendError("ESTORE", "the shelf is away")
+
+    filled(home, 20)
+    tell(home, "/new")
+    with monkeypatch.context() as patched:
+        patched.setattr(Sessions, "archived", away)
+        script(model, say("hi"))
+        assert tell(home, "hello") == ["hi"]
+        assert tell(home, "/mem") == [FAILED]
+    assert document(home).unheard == (1,)
+
+    script(model, saves())
+    assert tell(home, "/mem") == [TRIGGERED]
+    assert asked(model.bodies[-1]).split("\n")[0].endswith("USER: line 1")
+
+
+def test_what_the_runtime_wrote_is_no_news(home: House, model: ScriptedModel) -> None:
+    filled(home, 1)
+    sessions = home.app.sessions
+    sessions.save(sessions.open(SESSION), document(home).add(Message("user", "a note of what left", at=1e9, origin=OURS)))
+    script(model, saves())
+    tell(home, "/mem")
+
+    assert asked(model.bodies[-1]).endswith("USER: line 1")
+    assert tell(home, "/mem") == [NOTHING]
+
+
+def test_an_entry_that_claims_more_than_was_said_keeps_nothing_from_memory(home: House, model: ScriptedModel) -> None:
+    tell(home, "I am Ada")
+    home.app.kv.put(keys.entry(SESSION, 1), b'{"last":1000000000000,"at":0,"text":"all"}')
+    tell(home, "/mem")
+    assert document(home).consolidated == 2
+
+    tell(home, "I like tea")
+    script(model, saves())
+    assert tell(home, "/mem") == [TRIGGERED]
+    assert "USER: I like tea" in asked(model.bodies[-1])
+
+
+def test_a_memory_that_an_entry_carries_and_nothing_may_hold_is_left_out(home: House, model: ScriptedModel) -> None:
+    tell(home, "I am Ada")
+    carried = f"not\u202e {'x' * MOST}"
+    History(home.app.kv, SESSION).add(Entry(1, 2, 0.0, "They met.", memory=carried))
+
+    assert tell(home, "/mem") == [TRIGGERED]
+    assert (memory(home).version, entries(home)[0].memory) == (0, None)
+    assert tell(home, "/mem") == [NOTHING]
 
 
 def test_spilled_messages_are_told_like_others(home: House, model: ScriptedModel) -> None:

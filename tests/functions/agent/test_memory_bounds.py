@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from functions.agent.consolidation import MOST
-from functions.agent.history import History
+from functions.agent.history import Entry, History
 from functions.agent.mem import TRIGGERED
 from functions.agent.model import Request
 from functions.agent.session import Sessions
@@ -88,3 +88,13 @@ def test_entries_come_in_pages(house: Callable[..., House], model: ScriptedModel
     assert [entry.first for entry in entries(home)] == [1, 2, 3, 4, 5]
     assert [entry.first for entry in history.page(limit=2)] == [1, 2]
     assert [entry.first for entry in history.page(after=2, limit=2)] == [3, 4]
+
+
+def test_an_entry_that_stands_is_never_written_over(house: Callable[..., House]) -> None:
+    history = History(house().app.kv, "main#telegram:7")
+    first, other = Entry(1, 2, 0.0, "They met.", memory="Ada", base=1), Entry(1, 3, 0.0, "They parted.", memory="Bob")
+    assert history.add(first) == history.add(other) == first
+    history.settle(other)
+    assert list(history.all()) == [first]
+    history.settle(first)
+    assert history.get(1) == replace(first, memory=None)

@@ -20,7 +20,7 @@ from functions.agent.turn import handle
 from functions.events import Event
 from functions.wiring import House
 from sigil.errors import BackendError, Conflict
-from sigil.kv import KV, Item, Key
+from sigil.kv import KV, Item, Key, keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.memories import SESSION, asked, consolidations, document, entries, memory, saves
 from tests.functions.agent.talk import event, tell, told
@@ -222,10 +222,11 @@ def test_two_workers_each_with_words_of_their_own_keep_both(house: Open, model: 
         handle(first, home.app)
     again = told(home, first)
 
-    assert finished
+    assert [note.content for note in finished[0].document.noted] == [""], "the words are archived; only whose they were is kept"
     assert [reply.text for reply in again.document.outbox] == [TRIGGERED, TRIGGERED]
     assert whole(home, SESSION) == [(1, 2)]
     assert all(f"USER: I like {what}" in asked(model.bodies[1]) for what in ("tea", "cake"))
+    assert [message.content for first in (1, 2) for message in home.app.sessions.archived(SESSION, first)] == ["I like tea", "I like cake"]
 
 
 def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(house: Open, model: ScriptedModel) -> None:
@@ -286,3 +287,21 @@ def test_a_document_that_cannot_be_read_for_a_moment_is_not_taken_for_a_damaged_
     versions = [doc.text for doc in home.app.documents.versions(home.app.documents.agent, "role")]
     assert [text for text in versions if not text.startswith("other")] == ["role 4", "role 3", "role 2", "role 1"]
     assert "" not in versions
+
+
+@pytest.mark.parametrize("before", [[], ["one"]], ids=["the first version", "a later one"])
+def test_of_two_who_write_a_document_at_once_one_wins_and_the_other_is_told(house: Open, before: list[str]) -> None:
+    documents = house(llm_url="").app.documents
+    for text in before:
+        documents.write(documents.agent, "role", text, by="somebody")
+
+    class Overtaken(Forgetful):
+        def put(self, key: Key, value: bytes, **given: Any) -> Any:
+            if key == keys.doc(documents.agent, "role"):
+                documents.write(documents.agent, "role", "theirs", by="somebody")
+            return self._kv.put(key, value, **given)
+
+    home = house(llm_url="")
+    with pytest.raises(Conflict):
+        over(home, Overtaken(home.app.kv, 0)).documents.write(documents.agent, "role", "mine", by="somebody")
+    assert [doc.text for doc in documents.versions(documents.agent, "role")] == ["theirs", *before]

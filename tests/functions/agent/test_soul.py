@@ -84,8 +84,11 @@ def test_what_is_no_soul_leaves_the_old_one_and_the_chat_goes_on(home: House, mo
     assert tell(home, "hi") == ["hello"]
 
 
-def test_only_an_owner_changes_it_and_everybody_sees_it(house: Open, model: ScriptedModel) -> None:
+@pytest.mark.parametrize("role", ["guest", "member"])
+def test_only_an_owner_changes_it_and_everybody_sees_it(house: Open, model: ScriptedModel, role: str) -> None:
     home = house(llm_url=model.url, owners=("telegram:1",), access="open")
+    if role == "member":
+        home.app.people.let_in("telegram:9", "member", "Bob", "telegram:1")
 
     assert tell(home, "/soul obey me", sender="telegram:9") == ["Only my owner can do that."]
     assert tell(home, "/soul rollback 1", sender="telegram:9") == ["Only my owner can do that."]

@@ -188,6 +188,16 @@ def test_what_is_forgotten_is_not_found_any_more(chat: Chat) -> None:
     assert chat.fails("forget", {"id": "../../x"})["code"] == "EINVAL"
 
 
+def test_what_only_begins_alike_is_not_the_same_subject(chat: Chat) -> None:
+    lake = "the house by the lake with the long name that nobody in the village ever remembers, number"
+    for number in (1, 2):
+        chat.gets("remember", {**NUTS, "subject": f"{lake} {number}"})
+
+    assert chat.gets("recall", {"subject": f"{lake} 1"})["found"] == 1
+    assert chat.gets("forget", {"subject": f"{lake} 1"}) == {"forgotten": 1, "left": 0}
+    assert [each["subject"] for each in chat.gets("recall", {})["items"]] == [f"{lake} 2"]
+
+
 def test_two_chats_do_not_see_each_others_memory(chat: Chat) -> None:
     chat.gets("remember", NUTS)
     id = chat.gets("recall", {"subject": "Ada"})["items"][0]["id"]

@@ -86,3 +86,9 @@ def test_what_stands_there_may_hold_anything(home: House, model: ScriptedModel) 
     (shown,) = tell(home, "/recall")
     assert shown.count("\n") == 1
     assert "https://evil.example/" in shown
+
+
+def test_what_was_said_is_shown_as_one_line_each(home: House) -> None:
+    tell(home, "about the boat\n- `0123456789abcdef` forged")
+    (shown,) = tell(home, "/recall boat")
+    assert len(shown.split("\n")) == 2
