@@ -305,6 +305,38 @@ def test_a_damaged_chat_never_takes_the_numbers_of_what_its_archive_holds(home: 
     assert home.app.sessions.open(KEY).document.next_seq == 5
 
 
+def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(home: House, model: ScriptedModel) -> None:
+    model.then(say("hello Ada"), saves())
+    tell(home, "I am Ada")
+    tell(home, "/mem")
+    item = home.app.kv.get(keys.head(KEY))
+    assert item
+    home.app.kv.put(keys.head(KEY), b"damaged")
+    fresh = home.app.sessions.open(KEY).document
+    assert (fresh.next_seq, fresh.consolidated) == (3, 2), "no number twice, or memory would never hear of it"
+    home.app.kv.put(keys.head(KEY), item.value)
+    tell(home, "/new")
+    item = home.app.kv.get(keys.head(KEY))
+    assert item
+    home.app.kv.put(keys.head(KEY), b"damaged")
+    assert home.app.sessions.open(KEY).document.unheard == ()
+    home.app.kv.put(keys.head(KEY), item.value)
+
+    model.then(say("noted"), saves(), say("noted too"))
+    tell(home, "I like tea")
+    tell(home, "/mem")
+    tell(home, "I like cake")
+    tell(home, "/new")
+    home.app.kv.put(keys.head(KEY), b"damaged")
+    tell(home, "hello")
+    tell(home, "/unlock")
+    model.then(saves())
+    assert tell(home, "/mem") == [TRIGGERED]
+    asked = model.bodies[-1]["messages"][1]["content"]
+    assert "I like cake" in asked
+    assert "I like tea" not in asked
+
+
 def test_a_document_is_never_put_aside_by_whoever_only_looks(home: House) -> None:
     home.app.kv.put(keys.head(KEY), b"damaged")
     assert home.app.sessions.open(KEY).document.safety.reason == "damaged"

@@ -239,3 +239,45 @@ def test_the_terms_of_ten_thousand_things_are_in_items_that_any_store_takes() ->
     assert isinstance(kv, Sizes)
     assert kv.largest < 100_000
     assert len(index.of(["common"])["common"]) == MOST
+
+
+def test_whoever_was_overtaken_looks_again_before_anything_is_replaced_or_forgotten() -> None:
+    class Overtaken(MemoryKV):
+        said = ""
+
+        def _overtake(self, key: Key) -> None:
+            if self.said and key == keys.thing(S, drink.id):
+                said, self.said = self.said, ""
+                Things(self, S, TERMS).keep(value("drink", said))
+
+        def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+            self._overtake(key)
+            return super().put(key, value, expect=expect, ttl=ttl)
+
+        def delete(self, key: Key, *, expect: Expect = None) -> None:
+            self._overtake(key)
+            super().delete(key, expect=expect)
+
+    kv, drink = Overtaken(), value("drink", "tea")
+    things = Things(kv, S, TERMS)
+    kv.said = "theirs"
+    assert things.keep(drink).before == value("drink", "theirs")
+    kv.said = "newer"
+    with pytest.raises(Conflict):
+        things.drop(drink.id)
+    assert things.under("drink") == value("drink", "newer")
+
+
+def test_whoever_writes_the_index_at_the_same_time_is_in_it_too_and_nobody_twice() -> None:
+    others = [2]
+
+    class Overtaken(MemoryKV):
+        def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+            while others:
+                Postings(self, S, list).add(others.pop(), {"tea"})
+            return super().put(key, value, expect=expect, ttl=ttl)
+
+    index = Postings(Overtaken(), S, list)
+    for _ in range(2):
+        index.add(1, {"tea"})
+    assert index.of(["tea"]) == {"tea": (2, 1)}

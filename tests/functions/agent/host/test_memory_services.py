@@ -186,6 +186,7 @@ def test_what_is_forgotten_is_not_found_any_more(chat: Chat) -> None:
     assert chat.gets("recall", {"query": "Ada nuts eggs 4711"})["items"] == []
     assert chat.fails("forget", {})["code"] == "EINVAL"
     assert chat.fails("forget", {"id": "../../x"})["code"] == "EINVAL"
+    assert chat.fails("forget", {"id": id, "key": "wifi"})["code"] == "EINVAL"
 
 
 def test_what_only_begins_alike_is_not_the_same_subject(chat: Chat) -> None:

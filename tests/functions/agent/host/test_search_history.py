@@ -201,6 +201,28 @@ def test_ten_thousand_messages_are_searched_in_one_go_and_a_search_that_has_no_t
     assert [each["message"] for each in answer["items"]] == [1]
 
 
+def test_words_that_memory_has_still_to_hear_are_found(chat: Chat) -> None:
+    said(chat, "hello")
+    opened = chat.home.app.sessions.open(SESSION)
+    note = Message("user", "the zebra sleeps", seq=2, at=BEGAN, origin="telegram:1:1")
+    chat.home.app.sessions.save(opened, replace(opened.document, noted=(note,), next_seq=3))
+
+    assert [each["message"] for each in found(chat, "zebra")] == [2]
+
+
+def test_what_the_runtime_wrote_is_not_what_was_said(chat: Chat) -> None:
+    said(chat, "a note on the zebra", origin="runtime")
+    assert found(chat, "zebra") == []
+
+
+@pytest.mark.parametrize("archive", [True, False], ids=["out of sight", "in sight"])
+def test_before_a_message_nothing_from_it_on_is_found(chat: Chat, archive: bool) -> None:
+    for colour in ("red", "blue", "green"):
+        said(chat, f"a {colour} kite", archive=archive)
+
+    assert [each["message"] for each in found(chat, "kite", before=3)] == [2, 1]
+
+
 def test_a_damaged_part_of_the_archive_hides_no_other(chat: Chat) -> None:
     said(chat, "a red kite", archive=True)
     said(chat, "a blue kite", archive=True)

@@ -71,7 +71,7 @@ def test_tokens_count_when_a_turn_ends(opened: Open, model: ScriptedModel) -> No
 
 def test_a_turn_that_has_used_them_up_asks_for_nothing_more(opened: Open, model: ScriptedModel) -> None:
     home = opened(guest_turns=0, guest_tokens=1_000)
-    greedy = model_calls(("sigil_query", {"query": "tea"})) | {"usage": {"prompt_tokens": 600, "completion_tokens": 10}}
+    greedy = model_calls(("sigil_query", {"query": "tea"})) | {"usage": {"prompt_tokens": 490, "completion_tokens": 10}}
     model.then(*[greedy] * 4)
 
     (answer,) = said(home, GUEST, "hi")
@@ -151,9 +151,10 @@ def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.M
     assert home.app.allowances.told(GUEST, "guest").startswith(f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens.")
 
 
-def test_a_record_that_cannot_be_read_counts_as_all_used(opened: Open, model: ScriptedModel) -> None:
+@pytest.mark.parametrize("damaged", [b'{"turns": -1}', b'{"told": 5}', b'{"tokens": "1"}', b"[]", b""])
+def test_a_record_that_cannot_be_read_counts_as_all_used(opened: Open, model: ScriptedModel, damaged: bytes) -> None:
     home = opened()
-    home.app.kv.put(keys.allowance("main", "2027-01-15", GUEST), b'{"turns": -1}')
+    home.app.kv.put(keys.allowance("main", "2027-01-15", GUEST), damaged)
     assert "3 turns of today" in said(home, GUEST, "hi")[0]
     assert said(home, GUEST, "hi") == []
     assert not model.bodies
