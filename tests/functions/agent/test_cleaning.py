@@ -27,6 +27,7 @@ def test_escape_sequences_of_terminals_are_gone() -> None:
 
 def test_what_is_unseen_goes_and_what_is_seen_stays() -> None:
     assert clean("a\u202eb\u200bc\x00d\ue000\ud800\u2066e\r\nf\rg\th") == "abcde\nf\ng\th"
+    assert clean("a\x85b\x9bc") == "abc"
     assert clean("家族 👨\u200d👩\u200d👧 naïve émoji 🇩🇪") == "家族 👨\u200d👩\u200d👧 naïve émoji 🇩🇪"
 
 

@@ -16,7 +16,7 @@ from functions.agent.mem import FAILED, NOTHING, TRIGGERED
 from functions.agent.messages import Message
 from functions.agent.session import Document, Sessions
 from functions.wiring import House
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
@@ -383,7 +383,7 @@ def test_a_damaged_document_is_mended_even_by_the_words_that_stand_in_for_it(
     for key in (keys.doc(SESSION, "memory"), keys.doc_version(SESSION, "memory", 5)):
         home.app.kv.put(key, damage)
     assert (memory(home).text, memory(home).version) == ("- 4", 6)
-    with pytest.raises(UsageError, match="no version 6"):
+    with pytest.raises(BackendError, match="version 6 of memory cannot be read"):
         documents.version(SESSION, "memory", 6)
 
     documents.write(SESSION, "memory", "- 4", by="a\nperson" * 20, why="a\nreason" * 50)

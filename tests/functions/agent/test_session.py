@@ -17,7 +17,7 @@ from functions.agent.mem import FAILED, TRIGGERED
 from functions.agent.messages import Message, ToolCall
 from functions.agent.remembered import NOT_FOUND
 from functions.agent.safety.standing import REASONS
-from functions.agent.session import Document, Opened, Sessions, Turn
+from functions.agent.session import Document, Opened, Outgoing, Sessions, Turn
 from functions.agent.spill import LIMIT
 from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
 from functions.events import Event
@@ -344,3 +344,15 @@ def test_a_document_is_never_put_aside_by_whoever_only_looks(home: House) -> Non
     assert item is not None
     assert item.value == b"damaged"
     assert not home.app.kv.scan(keys.aside(KEY, "").partition)
+
+
+def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_them(home: House) -> None:
+    sessions = home.app.sessions
+    waiting = tuple(Outgoing(text, "telegram:7", text) for text in ("one", "two"))
+    first = sessions.save(sessions.open(KEY), replace(Document(), outbox=waiting))
+    assert sessions.holds(first)
+    second = sessions.sent(first, 3)
+    assert [(reply.text, reply.sent) for reply in sessions.open(KEY).document.outbox] == [("one", 3), ("two", 0)]
+    assert (sessions.holds(first), sessions.holds(second)) == (False, True)
+    sessions.left(second)
+    assert [reply.text for reply in sessions.open(KEY).document.outbox] == ["two"]

@@ -189,3 +189,13 @@ def test_for_a_damaged_soul_without_an_earlier_version_the_first_one_stands_in(h
     assert tell(home, "/soul") == [FIRST_SOUL]
     assert tell(home, "/soul be dry") == ["Soul updated."]
     assert FIRST_SOUL in model.bodies[0]["messages"][1]["content"]
+
+
+def test_whoever_changes_it_meanwhile_wins(home: House, model: ScriptedModel) -> None:
+    def meanwhile(body: dict[str, Any]) -> dict[str, Any]:
+        home.app.documents.write(home.app.documents.agent, "soul", "# By hand", by="a person")
+        return say(SOUL)
+
+    model.then(meanwhile)
+    assert tell(home, "/soul be dry") == ["Somebody else changed it meanwhile; send it again. The soul is as it was."]
+    assert soul(home) == "# By hand"

@@ -70,6 +70,7 @@ class Account:
         """Something happens in the chat. `text`: what it was answered at once."""
         event, self.said = self._events[identity], None
         if event.text.startswith("/"):
+            self.chat = self.agent.shut(self.chat, "") if self.chat.closed and self.chat.since is None else self.chat
             return
         noticed = self.chat.closed and self.chat.since is not None
         self.chat = self.agent.heard(self.name, self.chat, person=event.kind == "message" and event.sender.id.startswith(PEOPLE))
