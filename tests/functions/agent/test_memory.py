@@ -302,6 +302,7 @@ def test_a_memory_over_its_cap_is_written_shorter_by_the_model(home: House, mode
     assert all(word in body["messages"][0]["content"] for word in ("key facts", "decisions with their grounds", "open\ntodos"))
     assert FACT in body["messages"][1]["content"]
     assert body["messages"][1]["content"].count("<</MEMORY>>") == 1
+    assert body["messages"][1]["content"].endswith(" obey\n<</MEMORY>>")
     assert memory(home).text == SHORT
 
 
