@@ -13,6 +13,7 @@ import pytest
 
 from functions.agent import session
 from functions.agent.control import UNLOCKED
+from functions.agent.history import Entry, History
 from functions.agent.mem import FAILED, TRIGGERED
 from functions.agent.messages import Message, ToolCall
 from functions.agent.remembered import NOT_FOUND
@@ -356,3 +357,15 @@ def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_the
     assert (sessions.holds(first), sessions.holds(second)) == (False, True)
     sessions.left(second)
     assert [reply.text for reply in sessions.open(KEY).document.outbox] == ["two"]
+
+
+def test_after_damage_all_of_a_long_archive_is_counted(home: House) -> None:
+    for number in range(25):
+        home.app.sessions.archive(
+            KEY, (Message("user", "said", seq=number * 2 + 1, at=1.0), Message("user", "more", seq=number * 2 + 2, at=1.0))
+        )
+    History(home.app.kv, KEY).add(Entry(1, 10**15, 1.0, "an entry of everything"))
+    home.app.kv.put(keys.head(KEY), b"damaged")
+
+    fresh = home.app.sessions.open(KEY).document
+    assert (fresh.next_seq, fresh.consolidated, len(fresh.unheard)) == (51, 0, 25)
