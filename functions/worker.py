@@ -13,7 +13,8 @@ from typing import Any
 from functions import events, log
 from functions.agent import control
 from functions.agent.app import Step
-from functions.agent.session import Opened, Outgoing
+from functions.agent.record import Outgoing
+from functions.agent.session import Opened
 from functions.agent.turn import GAVE_UP, Shift, abandon, handle
 from functions.alarm import alarm
 from functions.alerts import halted, raised

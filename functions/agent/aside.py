@@ -9,9 +9,9 @@ from math import inf
 from functions.agent import tokens
 from functions.agent.app import App
 from functions.agent.model import Reply, Request
+from functions.agent.record import Document
 from functions.agent.safety.breakers import Breakers, breakers_of
 from functions.agent.safety.standing import REASONS
-from functions.agent.session import Document
 from sigil.protocol import Json
 
 SECONDS = 60.0

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from functions.agent.app import App
+from functions.agent.record import Document
 from functions.agent.roles import Role
-from functions.agent.session import Document, Opened
+from functions.agent.session import Opened
 from functions.events import Event
 
 

@@ -11,10 +11,10 @@ from functions.agent.app import App, Step, Watch
 from functions.agent.aside import Aside
 from functions.agent.compaction import Compacted
 from functions.agent.messages import Message
+from functions.agent.record import Document
 from functions.agent.safety import guides
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.guides import Guide
-from functions.agent.session import Document
 from functions.agent.strategies import Ask, compacted, noted
 from functions.agent.toolset import in_scope
 

@@ -12,10 +12,11 @@ from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to
 from functions.agent.context import Preamble
 from functions.agent.messages import Message, ToolCall, unanswered
 from functions.agent.model import Reply, Request
+from functions.agent.record import Document, Turn
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.reaction import Reaction, react
 from functions.agent.safety.standing import Standing, notice
-from functions.agent.session import Document, Opened, Turn
+from functions.agent.session import Opened
 from functions.agent.toolset import STATIC, definitions, in_scope
 from sigil.protocol import Offer
 from sigil.strict import canonical

@@ -10,7 +10,8 @@ from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.memory import TRIES, backlog, put_away, remember
 from functions.agent.messages import Message
 from functions.agent.offline import signed
-from functions.agent.session import SEEN_MOST, Document, Opened
+from functions.agent.record import SEEN_MOST, Document
+from functions.agent.session import Opened
 from sigil.errors import BackendError
 
 NOTHING: Final = "No new messages to consolidate into memory."

@@ -18,7 +18,7 @@ from functions.agent.aside import Aside
 from functions.agent.consolidation import PROMPT, drafted
 from functions.agent.history import Entry, History
 from functions.agent.messages import Message
-from functions.agent.session import Document
+from functions.agent.record import Document
 from sigil.errors import BackendError, Conflict, UsageError
 
 TRIES = 3

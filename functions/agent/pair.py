@@ -14,7 +14,7 @@ from functions.agent.control import OWNERS_ONLY
 from functions.agent.people import code
 from functions.agent.people.pairing import SECONDS, Used, Waiting
 from functions.agent.people.roster import Person
-from functions.agent.session import Outgoing
+from functions.agent.record import Outgoing
 from functions.events import Event
 from sigil.errors import Refused, UsageError
 

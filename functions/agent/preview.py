@@ -9,7 +9,7 @@ from functions.agent import context, tokens
 from functions.agent.app import App
 from functions.agent.eviction import left
 from functions.agent.loop import overhead
-from functions.agent.session import Document
+from functions.agent.record import Document
 from functions.agent.strategies import compacted
 from functions.agent.toolset import STATIC, definitions, in_scope
 from sigil.protocol import Json

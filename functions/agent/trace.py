@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from functions.agent.session import Opened, Turn
+from functions.agent.record import Turn
+from functions.agent.session import Opened
 from sigil.kv import KV, keys
 from sigil.protocol import Json
 

@@ -11,6 +11,7 @@ from functions.agent import aside, commands, context, pair, quiet, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.cleaning import clean
+from functions.agent.closing import close, taken_over
 from functions.agent.command import Asked, Effect
 from functions.agent.context import Preamble
 from functions.agent.control import act, told_to_stop
@@ -19,13 +20,13 @@ from functions.agent.host.place import Place
 from functions.agent.host.services import serve
 from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, overhead, run
 from functions.agent.memory import put_away
-from functions.agent.messages import Message, unanswered
+from functions.agent.messages import Message
 from functions.agent.patience import Patience, pause
+from functions.agent.record import Document, Turn
 from functions.agent.roles import Role
 from functions.agent.safety import standing
 from functions.agent.safety.breakers import Breakers, breakers_of
-from functions.agent.session import OUTBOX_MOST, SEEN_MOST, Document, Opened, Outgoing, Turn
-from functions.agent.trace import keep
+from functions.agent.session import Opened
 from functions.events import Event
 from functions.letters import give_up, tell
 from sigil.errors import one_line
@@ -67,7 +68,7 @@ def handle(event: Event, app: App, watch: Watch = unwatched, shift: Shift = ALON
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
-        return _taken_over(opened, app)
+        return taken_over(opened, app)
     while opened.document.turn:
         unfinished = opened.document.turn.event
         opened = _resume(opened, app, watch, shift)
@@ -84,7 +85,7 @@ def abandon(event: Event, app: App) -> Opened:
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
-        return _taken_over(opened, app)
+        return taken_over(opened, app)
     turn = opened.document.turn
     if turn:
         opened = _given_up(opened, app, turn)
@@ -95,7 +96,7 @@ def abandon(event: Event, app: App) -> Opened:
 
 def _given_up(opened: Opened, app: App, turn: Turn, *, begun: bool = True) -> Opened:
     give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
-    closed = _close(opened, app, turn, GAVE_UP, said=begun)
+    closed = close(opened, app, turn, GAVE_UP, said=begun)
     tell(app.kv, turn.event)  # its outbox does
     return closed
 
@@ -120,21 +121,11 @@ def _stale(event: Event, opened: Opened) -> bool:
     return event.kind == "continue" and (turn is None or not event.id.startswith(_continued(turn)))
 
 
-def _taken_over(opened: Opened, app: App) -> Opened:
-    """The closed session; replies that somebody left in its outbox become ours by a save, so that two workers never both send them.
-
-    A reply from the future was stamped by a clock that has been set back since: its age counts from now.
-    """
-    now = app.clock.now()
-    waiting = tuple(replace(reply, at=min(reply.at, now), tries=reply.tries + 1) for reply in opened.document.outbox)
-    return app.sessions.save(opened, replace(opened.document, outbox=waiting)) if waiting else opened
-
-
 def stop(session: str, app: App) -> Opened:
     """Close the turn in progress as stopped: its open calls are answered as interrupted."""
     opened = app.sessions.open(keys.session_of(app.name, session))
     turn = opened.document.turn
-    return _close(opened, app, turn, STOPPED) if turn else opened
+    return close(opened, app, turn, STOPPED) if turn else opened
 
 
 def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -> Opened:
@@ -142,9 +133,9 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     opened = replace(opened, document=replace(opened.document, safety=breakers.noticed(stood)))
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
-        return _close(opened, app, turn, pair.met(event, app), said=False)
+        return close(opened, app, turn, pair.met(event, app), said=False)
     if event.control:
-        return _close(opened, app, turn, act(event, app, role), said=False)
+        return close(opened, app, turn, act(event, app, role), said=False)
     asked = Asked(app, opened, role, event)
     effect = commands.run(asked) if event.kind == "message" else None
     if effect:
@@ -156,10 +147,10 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
         safety = safety if safety.reason else breakers.ended(safety, reason)
         known = bool(stood.since and begun.reason)
         notice = "" if known and event.kind in quiet.KINDS else standing.notice(safety, role == "guest")
-        return _close(replace(opened, document=replace(opened.document, safety=safety)), app, turn, notice, said=False)
+        return close(replace(opened, document=replace(opened.document, safety=safety)), app, turn, notice, said=False)
     refusal = app.allowances.begins(event, role)
     if refusal is not None:
-        return _close(opened, app, turn, refusal, said=False)
+        return close(opened, app, turn, refusal, said=False)
     opened = replace(opened, document=replace(opened.document, safety=begun))
     preamble = app.preamble(opened.key)
     room = context.room(app.model.window, overhead(preamble), opened.document.ratio)
@@ -169,7 +160,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     app.allowances.ends(event, role, turn.usage.total, turn.began)
     preamble = preamble if document.consolidated == opened.document.consolidated else app.preamble(opened.key)
     if tokens.of_text(event.text) > room:
-        return _close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
+        return close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
     origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
     document = document.add(Message("user", quiet.briefed(event, _text(event)), at=event.at, origin=origin))
     return _rounds(_open(opened, replace(document, turn=turn), app, watch), preamble, app, watch, shift, role=role)
@@ -182,7 +173,7 @@ def _answered(opened: Opened, effect: Effect, app: App, turn: Turn, role: Role) 
     document, before = put_away(opened.key, effect.document, gone, app), opened.document.usage
     turn = replace(turn, usage=document.usage - before)
     app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
-    return _close(replace(effect.saved or opened, document=replace(document, usage=before)), app, turn, effect.text, said=False)
+    return close(replace(effect.saved or opened, document=replace(document, usage=before)), app, turn, effect.text, said=False)
 
 
 def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
@@ -211,7 +202,7 @@ def _rounds(opened: Opened, preamble: Preamble, app: App, watch: Watch, shift: S
     turn = opened.document.turn or turn
     if text is not None or turn.waits >= WAITS:
         app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
-        return _close(opened, app, turn, OUT_OF_TIME if text is None else text)
+        return close(opened, app, turn, OUT_OF_TIME if text is None else text)
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began)
     if turn.failed:
         return _waiting(opened, turn, app, watch)
@@ -262,39 +253,3 @@ def _text(event: Event) -> str:
     notes = [f"[{one_line(kind, 40)}: {one_line(name, 200)}]" for kind, name in named]
     said = clean(event.text)
     return "\n".join([said, *notes] if said else notes)
-
-
-def _close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True) -> Opened:
-    """History, seen ids and outbox in one write. `said`: the text is part of the conversation."""
-    document = opened.document
-    if said:
-        note = '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the turn was stopped","suggestion":""}}'
-        now = app.clock.now()
-        open_calls = [Message("tool", note, at=now, call_id=call.id) for call in unanswered(document.messages)]
-        document = document.add(*open_calls, Message("assistant", text, at=now))
-    event = turn.event
-    now = app.clock.now()
-    text = quiet.told(event, text)
-    reply = Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage, now, failed=turn.failed)
-    sending = [reply] if text else []
-    document = replace(
-        document,
-        turn=None,
-        outbox=(*document.outbox, *sending)[-OUTBOX_MOST:],
-        seen=_remembered(opened, app, event.id),
-        usage=document.usage + turn.usage,
-        last=turn.usage if turn.rounds else document.last,
-    )
-    closed = app.sessions.save(opened, document)
-    keep(app.kv, turn, closed, now)
-    return closed
-
-
-def _remembered(opened: Opened, app: App, event: str) -> tuple[str, ...]:
-    """The recent ids with `event`; the oldest leave the document once their own records stand."""
-    seen = (*opened.document.seen, event)
-    if len(seen) <= SEEN_MOST:
-        return seen
-    for old in seen[: -SEEN_MOST // 2]:
-        app.sessions.remember(opened.key, old)
-    return seen[-SEEN_MOST // 2 :]

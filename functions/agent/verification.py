@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functions.agent.model import Reply
-from functions.agent.session import Turn
+from functions.agent.record import Turn
 
 QUESTION = ("?", "？", "؟")
 """How a text ends that asks its reader: in Latin script, Chinese and Arabic."""

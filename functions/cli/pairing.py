@@ -18,7 +18,7 @@ from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
     from functions.agent.app import App
-    from functions.agent.session import Outgoing
+    from functions.agent.record import Outgoing
     from functions.settings import Settings
 
 Code = Annotated[str, typer.Argument(help="The code that somebody was told, and gave you.", show_default=False)]

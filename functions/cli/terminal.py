@@ -13,7 +13,8 @@ import orjson
 
 from functions.agent import compaction, loop
 from functions.agent.app import App, unwatched
-from functions.agent.session import Opened, Outgoing
+from functions.agent.record import Outgoing
+from functions.agent.session import Opened
 from functions.agent.toolset import in_scope
 from functions.agent.turn import handle, stop
 from functions.cli.alone import alone

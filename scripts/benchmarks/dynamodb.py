@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from functions.agent.messages import Message
-from functions.agent.session import Document, Opened, Sessions, encode
+from functions.agent.record import Document, encode
+from functions.agent.session import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings

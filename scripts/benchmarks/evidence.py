@@ -23,7 +23,8 @@ from functions.agent.eviction import evict
 from functions.agent.host.place import Place
 from functions.agent.host.search_history import search_history
 from functions.agent.messages import Message
-from functions.agent.session import Document, Opened
+from functions.agent.record import Document
+from functions.agent.session import Opened
 from functions.clock import Clock
 from functions.settings import Settings
 from functions.wiring import open_house

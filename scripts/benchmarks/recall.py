@@ -15,7 +15,7 @@ from functions.agent.host.place import Place
 from functions.agent.host.recall import recall
 from functions.agent.host.search_history import search_history
 from functions.agent.messages import Message
-from functions.agent.session import Document
+from functions.agent.record import Document
 from functions.agent.thing import Thing, checked
 from functions.settings import Settings
 from functions.wiring import open_app

@@ -12,7 +12,8 @@ from typing import Final
 import redis
 
 from functions.agent.messages import Message
-from functions.agent.session import Document, Sessions, encode
+from functions.agent.record import Document, encode
+from functions.agent.session import Sessions
 from scripts.benchmarks.rows import Row
 from sigil.kv import ABSENT, KV, Key, keys
 from sigil.kv.memory import MemoryKV

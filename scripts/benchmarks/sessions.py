@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from functions.agent.messages import Message
-from functions.agent.session import Document, Opened, Sessions
+from functions.agent.record import Document
+from functions.agent.session import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
 from functions.local import Crew

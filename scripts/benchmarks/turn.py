@@ -17,7 +17,7 @@ from typing import Any, Final
 import httpx
 
 from functions.agent.messages import Message, ToolCall
-from functions.agent.session import Document
+from functions.agent.record import Document
 from functions.agent.toolset import in_scope
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of

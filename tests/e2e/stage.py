@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from functions.agent.session import Document, Sessions
+from functions.agent.record import Document
+from functions.agent.session import Sessions
 from functions.letters import Letter, letters
 from functions.settings import Settings
 from functions.wiring import Closes

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 
 from functions.agent.messages import Message
-from functions.agent.session import Document
+from functions.agent.record import Document
 from functions.agent.turn import GAVE_UP
 from tests.e2e.servers import Server
 from tests.e2e.stage import OWNER, Stage, until, update

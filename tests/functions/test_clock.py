@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from functions.agent import turn
+from functions.agent import closing
 from functions.agent.app import App
 from functions.agent.loop import OUT_OF_TIME
 from functions.agent.model import Reply, Request
@@ -225,7 +225,7 @@ def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(home
 
 @jumps
 def test_a_handled_event_stays_handled(home: House, hands: Hands, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "SEEN_MOST", 2)
+    monkeypatch.setattr(closing, "SEEN_MOST", 2)
     for number in range(1, 6):
         home.queue.put(event(number))
         work(home)

@@ -12,7 +12,8 @@ import pytest
 
 from functions import letters
 from functions.agent.messages import Message
-from functions.agent.session import Document, Sessions
+from functions.agent.record import Document
+from functions.agent.session import Sessions
 from functions.agent.turn import GAVE_UP, Shift, handle
 from functions.events import Event
 from functions.queues.base import Delivery

@@ -10,7 +10,8 @@ import orjson
 from functions.agent.context import OURS
 from functions.agent.documents import Documents
 from functions.agent.history import History
-from functions.agent.session import Document, Sessions
+from functions.agent.record import Document
+from functions.agent.session import Sessions
 from sigil.kv import keys
 from sigil.kv.memory import MemoryKV
 from tests.simulation.promises import Promises

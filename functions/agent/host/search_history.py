@@ -12,7 +12,7 @@ from functions.agent.host.place import Arguments, Place, number, text
 from functions.agent.host.ranking import Ranking, Said
 from functions.agent.host.shown import moment
 from functions.agent.messages import Message
-from functions.agent.session import Document
+from functions.agent.record import Document
 from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
 from sigil.protocol import Json, tool_of

@@ -6,7 +6,7 @@ from typing import Any
 
 from functions.agent.documents import Doc
 from functions.agent.history import Entry, History
-from functions.agent.session import Document
+from functions.agent.record import Document
 from functions.wiring import House
 from sigil.kv import keys
 from tests.fakes.model import call

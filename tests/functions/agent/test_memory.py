@@ -14,7 +14,8 @@ from functions.agent.documents import FIRST_SOUL
 from functions.agent.history import Entry, History
 from functions.agent.mem import FAILED, NOTHING, TRIGGERED
 from functions.agent.messages import Message
-from functions.agent.session import Document, Sessions
+from functions.agent.record import Document
+from functions.agent.session import Sessions
 from functions.wiring import House
 from sigil.errors import BackendError
 from sigil.kv import keys

@@ -15,7 +15,8 @@ import pytest
 from functions.agent.app import App
 from functions.agent.mem import NOTHING, TRIGGERED
 from functions.agent.messages import Message
-from functions.agent.session import Document, Opened, Sessions
+from functions.agent.record import Document
+from functions.agent.session import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event
 from functions.wiring import House

@@ -11,14 +11,15 @@ from typing import Any
 import orjson
 import pytest
 
-from functions.agent import session
+from functions.agent import record
 from functions.agent.control import UNLOCKED
 from functions.agent.history import Entry, History
 from functions.agent.mem import FAILED, TRIGGERED
 from functions.agent.messages import Message, ToolCall
+from functions.agent.record import Document, Outgoing, Turn
 from functions.agent.remembered import NOT_FOUND
 from functions.agent.safety.standing import REASONS
-from functions.agent.session import Document, Opened, Outgoing, Sessions, Turn
+from functions.agent.session import Opened, Sessions
 from functions.agent.spill import LIMIT
 from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
 from functions.events import Event
@@ -203,12 +204,12 @@ def test_a_stopped_turn_leaves_a_whole_history(home: House, model: ScriptedModel
 
 
 def test_ids_leave_the_document_only_after_their_records_stand(home: House, model: ScriptedModel) -> None:
-    happened = [event("/help") for _ in range(session.SEEN_MOST + 5)]
+    happened = [event("/help") for _ in range(record.SEEN_MOST + 5)]
     for each in happened:
         told(home, each)
 
     opened = home.app.sessions.open(KEY)
-    assert len(opened.document.seen) <= session.SEEN_MOST
+    assert len(opened.document.seen) <= record.SEEN_MOST
     for each in happened:
         assert home.app.sessions.was_seen(opened, each.id)
         assert told(home, each).document.outbox == ()
@@ -217,16 +218,16 @@ def test_ids_leave_the_document_only_after_their_records_stand(home: House, mode
 def test_a_large_document_is_compressed_and_read_back(home: House) -> None:
     document = Document().add(*[Message("user", f"{number} " + "long text " * 500) for number in range(40)])
 
-    body = session.encode(document)
+    body = record.encode(document)
 
     assert len(body) < 64 * 1024
-    assert session.decode(body) == document
+    assert record.decode(body) == document
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
 def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
     with pytest.raises(BackendError, match="EDAMAGED"):
-        session.decode(body)
+        record.decode(body)
 
 
 @pytest.mark.parametrize(

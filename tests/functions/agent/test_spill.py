@@ -9,7 +9,8 @@ import pytest
 
 from functions.agent import spill
 from functions.agent.messages import Message, ToolCall
-from functions.agent.session import Document, Outgoing, Sessions
+from functions.agent.record import Document, Outgoing
+from functions.agent.session import Sessions
 from sigil.artifacts import MemoryArtifacts
 from sigil.errors import BackendError
 from sigil.kv import keys

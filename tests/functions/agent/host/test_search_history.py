@@ -10,7 +10,7 @@ import pytest
 from functions.agent.history import Entry, History
 from functions.agent.host import search_history
 from functions.agent.messages import Message, ToolCall
-from functions.agent.session import Document
+from functions.agent.record import Document
 from sigil.kv import keys
 from tests.fakes.model import say
 from tests.functions.agent.host.conftest import Chat

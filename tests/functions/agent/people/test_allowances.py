@@ -98,7 +98,7 @@ def test_what_a_turn_that_never_ended_has_cost_counts(opened: Open, model: Scrip
     greedy = model_calls(("sigil_query", {"query": "tea"})) | {"usage": {"prompt_tokens": 2_000, "completion_tokens": 10}}
     model.then(greedy)
 
-    crash_at("_close", home, event("hi", session=GUEST, sender=GUEST), monkeypatch)
+    crash_at("close", home, event("hi", session=GUEST, sender=GUEST), monkeypatch)
     assert "your 1,000 tokens of today" in said(home, GUEST, "hi", session="telegram:-5", private=False)[0]
     assert len(model.bodies) == 1
 
@@ -144,7 +144,7 @@ def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.M
     home = opened(guest_tokens=20_000)
     happened = event("hi", session=GUEST, sender=GUEST)
 
-    for place in ("_open", "_close"):
+    for place in ("_open", "close"):
         crash_at(place, home, happened, monkeypatch)
     assert told(home, happened).document.outbox
     used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total

@@ -89,7 +89,7 @@ def test_an_owner_whose_answer_a_crash_lost_gets_it_and_stays_the_owner(
                 handle(sending, home.app)
             monkeypatch.undo()
         else:
-            crash_at("_close", home, sending, monkeypatch)
+            crash_at("close", home, sending, monkeypatch)
     assert [reply.text for reply in told(home, sending).document.outbox] == [NOW_OWNER]
     home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
     assert [(person.id, person.role) for person in home.app.people.all()] == [(FIRST, "owner")]

@@ -234,12 +234,12 @@ def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(home: H
 
 def test_a_crash_before_the_answer_was_kept_repeats_it(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
     hello = event("hi", session=STRANGER, sender=STRANGER)
-    crash_at("_close", home, hello, monkeypatch)
+    crash_at("close", home, hello, monkeypatch)
     (offer,) = told(home, hello).document.outbox
     found = CODE.search(offer.text)
     assert found
     accepting = event(f"/pair {found[1]}", session=OWNER, sender=OWNER)
-    crash_at("_close", home, accepting, monkeypatch)
+    crash_at("close", home, accepting, monkeypatch)
 
     assert [reply.session for reply in told(home, accepting).document.outbox] == [STRANGER, OWNER]
     assert home.app.people.role(hello) == "member"

@@ -1,0 +1,169 @@
+"""A session's document: everything that a turn needs of a chat, as a value and as the bytes of its record."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from functions import events
+from functions.agent import tokens
+from functions.agent.messages import Message, Usage, revive, revive_usage, sound
+from functions.agent.safety import standing
+from functions.agent.safety.standing import Standing
+from functions.agent.spill import LIMIT, Bodies, packed, restore, spill
+from functions.events import Event
+from sigil.errors import BackendError, UsageError
+from sigil.protocol import Json
+
+COMPRESS_BYTES = 64 * 1024
+SEEN_MOST = 64
+OUTBOX_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the requests so far.
+
+    `waits` counts how often a worker handed it on because its own time was up, and `used` the seconds of those workers.
+    `began`: seconds since the epoch. `trace`: what it did so far, a row a step, for `uncaged trace`; never a text.
+    """
+
+    event: Event
+    attempts: int = 1
+    rounds: int = 0
+    tools: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    began: float = 0.0
+    waits: int = 0
+    used: float = 0.0
+    trace: tuple[Mapping[str, Json], ...] = ()
+
+    @property
+    def task(self) -> str:
+        """The piece of work that it belongs to: what a person said begins a new one, everything else goes on with one."""
+        return self.event.id if self.event.kind == "message" else ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether its last request to the model came to nothing."""
+        return bool(self.trace) and self.trace[-1].get("finish") == "error"
+
+    @property
+    def waiting(self) -> bool:
+        """Whether nobody works on it, for its model does not answer."""
+        return bool(self.trace) and self.trace[-1].get("kind") == "wait"
+
+    def did(self, kind: str, **facts: Json) -> Turn:
+        """The turn with one more row in its trace."""
+        return replace(self, trace=(*self.trace, {"kind": kind, **facts}))
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when it was made.
+
+    `tries` counts how often somebody took it over to send it again; `failed`: it says that the model could not answer.
+    """
+
+    event: str
+    session: str
+    text: str
+    reply_to: str = ""
+    rounds: int = 0
+    tools: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    at: float = 0.0
+    sent: int = 0
+    tries: int = 0
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Everything about a session that a turn needs.
+
+    `ratio` corrects token estimates; `seen` are the last handled events; `safety`: whether it may go on, and what has failed so far.
+    `consolidated` is the last message that memory has heard of, `unheard` names the archived chunks of which it has not heard all;
+    `noted`: what was said to memory alone and has still to be told it; `failures`: how often in a row telling it came to nothing.
+    `usage` is of all requests, `last` of the last turn's.
+    """
+
+    messages: tuple[Message, ...] = ()
+    next_seq: int = 1
+    turn: Turn | None = None
+    outbox: tuple[Outgoing, ...] = ()
+    seen: tuple[str, ...] = ()
+    ratio: float = 1.15
+    usage: Usage = field(default_factory=Usage)
+    last: Usage = field(default_factory=Usage)
+    safety: Standing = field(default_factory=Standing)
+    consolidated: int = 0
+    unheard: tuple[int, ...] = ()
+    noted: tuple[Message, ...] = ()
+    failures: int = 0
+
+    def add(self, *messages: Message) -> Document:
+        """The document with the messages at its end, numbered and measured."""
+        numbered = tuple(
+            replace(message, seq=seq, tokens=round(tokens.of_message(message), 1)) for seq, message in enumerate(messages, self.next_seq)
+        )
+        return replace(self, messages=(*self.messages, *numbered), next_seq=self.next_seq + len(numbered))
+
+
+NOWHERE = Bodies(None)
+
+
+class Unreadable(BackendError):
+    """A session's document is damaged: trying again, or another shelf, cannot help."""
+
+
+def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
+    """The document as bytes: JSON, compressed when it is large, its largest bodies on the shelf when it is larger still."""
+    body = orjson.dumps(document)
+    if len(body) < COMPRESS_BYTES:
+        return body
+    small = packed(body)
+    return small if len(small) <= LIMIT or not bodies.open else spill(body, bodies)
+
+
+def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
+    """The document that `encode` wrote; `Unreadable` when it is damaged, `BackendError` when a body of it cannot be had."""
+    try:
+        fields = restore(orjson.loads(data if data.startswith(b"{") else zlib.decompress(data)), bodies)
+        document = Document(
+            **{
+                **fields,
+                "messages": tuple(map(revive, fields["messages"])),
+                "turn": _turn(fields["turn"]),
+                "outbox": tuple(map(_outgoing, fields["outbox"])),
+                "seen": tuple(fields["seen"]),
+                "unheard": tuple(fields.get("unheard", ())),
+                "noted": tuple(map(revive, fields.get("noted", ()))),
+                "usage": revive_usage(fields["usage"]),
+                "last": revive_usage(fields.get("last", {})),
+                "safety": standing.revive(fields["safety"]) if "safety" in fields else Standing(),
+            }
+        )
+        if not all(isinstance(event, str) for event in document.seen) or not all(type(first) is int for first in document.unheard):
+            raise TypeError
+        return sound(document, counts=("next_seq", "consolidated", "failures"), numbers=("ratio",))
+    except (ValueError, TypeError, LookupError, AttributeError, UsageError, zlib.error):
+        raise Unreadable("EDAMAGED", "the session's document is damaged", suggestion="restore the store") from None
+
+
+def _turn(fields: Mapping[str, Any] | None) -> Turn | None:
+    if fields is None:
+        return None
+    event = events.decode(orjson.dumps(fields["event"]))
+    lists = {name: tuple(fields.get(name, ())) for name in ("tools", "trace")}
+    turn = Turn(**{**fields, **lists, "event": event, "usage": revive_usage(fields["usage"])})
+    return sound(turn, counts=("attempts", "rounds", "waits"), numbers=("began", "used"))
+
+
+def _outgoing(fields: Mapping[str, Any]) -> Outgoing:
+    reply = Outgoing(**{**fields, "tools": tuple(fields["tools"]), "usage": revive_usage(fields["usage"])})
+    return sound(reply, texts=("event", "session", "text", "reply_to"), counts=("sent", "tries"), numbers=("at",))
