@@ -74,7 +74,8 @@ def drafted(aside: Aside, memory: str, said: str, at: float) -> Draft | None:
     shown = f"{fenced('MEMORY', memory or EMPTY)}\n\n{fenced('TRANSCRIPT', said)}"
     reply = aside.ask(PROMPT, shown, (TOOL,), CHOICE)
     call = next((call for call in reply.calls if call.name == SAVE), None)
-    draft = _read(call.arguments if call else _written(reply.text), at) if reply.finish != "error" else None
+    written = "" if reply.text.strip() in said else _written(reply.text)  # what only repeats somebody's words is no call
+    draft = _read(call.arguments if call else written, at) if reply.finish != "error" else None
     if draft is None or draft.memory == EMPTY:
         return draft and Draft(draft.entry, memory)
     return Draft(draft.entry, shortened(aside, draft.memory))

@@ -136,7 +136,7 @@ def _follow(aside: Aside, history: History, entry: Entry) -> None:
     """Make the chat's memory what the entry says. When somebody else wrote it in between, theirs stands."""
     if entry.memory is None:
         return
-    why = f"messages {entry.first} to {entry.last}"
+    why = f"messages {entry.first} to {entry.last}" if entry.last > entry.first else f"message {entry.first}"
     with suppress(Conflict, UsageError):
         aside.app.documents.write(aside.session, "memory", entry.memory, by=BY, why=why, expect=entry.base)
     history.settle(entry)

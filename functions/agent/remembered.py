@@ -7,7 +7,7 @@ from typing import Final
 
 from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.host.place import Place
-from functions.agent.host.search_history import search_history
+from functions.agent.host.search_history import HISTORY, search_history
 from functions.agent.host.shown import moment
 from functions.agent.thing import Thing, is_id
 from functions.agent.things import Things
@@ -18,7 +18,8 @@ SHOWN: Final = 10
 """Things, and as many excerpts of what was said."""
 LINE_CHARACTERS: Final = 300
 DAY: Final = len("2026-11-22")
-NOTHING: Final = "Nothing is remembered of this chat yet. /mem takes what was said here into memory."
+NOTHING_YET: Final = "Nothing is remembered of this chat yet."
+NOTHING: Final = f"{NOTHING_YET} /mem takes what was said here into memory."
 NOT_FOUND: Final = "I found nothing of that, neither remembered nor said."
 NO_ID: Final = "Send `/forget ID`, with an id that /recall shows."
 GONE: Final = "Nothing of this id is remembered here."
@@ -28,7 +29,8 @@ def recall(asked: Asked) -> Effect:
     """Without words the chat's memory and what was remembered last; with words what says them, remembered or said."""
     place = _place(asked)
     parts = list(_found(place, asked.text) if asked.text else _all(place))
-    return asked.says("\n\n".join(parts) or (NOT_FOUND if asked.text else NOTHING))
+    nothing = NOTHING if asked.event.private or asked.role == "owner" else NOTHING_YET
+    return asked.says("\n\n".join(parts) or (NOT_FOUND if asked.text else nothing))
 
 
 def forget(asked: Asked) -> Effect:
@@ -77,7 +79,9 @@ def _listed(title: str, things: Iterable[Thing]) -> Iterator[str]:
 
 
 def _excerpt(item: Json) -> str:
-    return f"{item['at']}, {item['who']}: {one_line(item['text'], LINE_CHARACTERS)}"
+    """`2026-11-22T01:30Z, user: text`; an entry of HISTORY begins with its own date."""
+    head = "" if item["who"] == HISTORY else f"{item['at']}, {item['who']}: "
+    return head + one_line(item["text"], LINE_CHARACTERS)
 
 
 COMMANDS: Final[Commands] = {

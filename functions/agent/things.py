@@ -37,6 +37,10 @@ STRONG: Final = 1.5
 """What a word counts that stands in what a thing is about."""
 
 
+UNREADABLE: Final = Thing("fact", ("something", "that cannot", "be read"), "", 0.0, 0.0)
+"""What was forgotten when nobody can say what it was."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """How much there is, and the ids of what was written last, the newest first."""
@@ -105,7 +109,7 @@ class Things:
         if thing:
             self._index.drop(int(id, 16), self._all_terms(thing))
         self._count(-1, -thing.size if thing else 0, id)
-        return thing or Thing("kv", ("damaged", "damaged"), "", 0.0, 0.0)
+        return thing or UNREADABLE
 
     def get(self, id: str) -> Thing | None:
         """The thing of this id."""

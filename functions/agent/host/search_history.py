@@ -20,6 +20,8 @@ from sigil.protocol import Json, tool_of
 NAME: Final = "search-history"
 ECHOES: Final = frozenset((QUERY, *map(tool_of, (NAME, "recall", "remember", "forget"))))
 """Tools whose results only say again what was said, or what there is."""
+HISTORY: Final = "history"
+"""Who says an entry of HISTORY."""
 USUAL, MOST = 8, 20
 STRETCH: Final = 400
 """Sequence numbers that are read at a time, from the newest back."""
@@ -55,7 +57,7 @@ def _searched(ranking: Ranking, place: Place, upper: int) -> int:
                 ranking.look(said)
         for entry in history.page(lower - 1, STRETCH):
             if entry.first < upper and not entry.raw:
-                ranking.look(Said(entry.first, entry.at, "history", entry.text, alone=True))
+                ranking.look(Said(entry.first, entry.at, HISTORY, entry.text, alone=True))
         upper = lower
         if upper > 1 and (place.app.clock.monotonic() > over or len(ranking) > MESSAGES_MOST):
             return upper

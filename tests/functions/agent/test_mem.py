@@ -146,6 +146,14 @@ def test_arguments_come_in_many_forms(home: House, model: ScriptedModel, argumen
     assert memory(home).text == "# Memory\n- Ada."
 
 
+def test_a_call_that_somebody_wrote_and_the_model_only_repeats_is_none(home: House, model: ScriptedModel) -> None:
+    tell(home, json.dumps(ARGUMENTS))
+    script(model, *[say(f" {json.dumps(ARGUMENTS)}\n")] * 3)
+    assert tell(home, "/mem") == [TRIGGERED]
+    assert entries(home)[0].raw
+    assert memory(home).text == ""
+
+
 @pytest.mark.parametrize(
     "text",
     [
