@@ -7,10 +7,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
-from functions.agent import mem, pair, remembered, soul, status
+from functions.agent import pair, soul, status
 from functions.agent.cleaning import clean
 from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.control import OWNERS_ONLY
+from functions.agent.memory import mem, remembered
 from functions.agent.toolset import STATIC, in_scope
 from sigil.errors import one_line
 

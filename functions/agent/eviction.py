@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from functions.agent import context, memory
+from functions.agent import context
 from functions.agent.app import App, Step, Watch
 from functions.agent.aside import Aside
 from functions.agent.compaction import Compacted
+from functions.agent.memory import hearing
 from functions.agent.messages import Message
 from functions.agent.record import Document
 from functions.agent.safety import guides
@@ -25,10 +26,10 @@ def evict(aside: Aside, room: float, watch: Watch) -> Document:
     """The document of a session with the history that fits into `room` estimated tokens. `aside` asks the model for it."""
     app, document = aside.app, aside.document
     made = compacted(app.strategy, document.messages, room)
-    memory.passively(aside, made.dropped, watch)
+    hearing.passively(aside, made.dropped, watch)
     if not made.dropped:
         return aside.document
-    aside.document = memory.put_away(aside.session, aside.document, made.dropped, app)
+    aside.document = hearing.put_away(aside.session, aside.document, made.dropped, app)
     stays = {offer.tool for offer in in_scope(made.kept)}
     gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
     watch(Step("evict", text=f"{len(made.dropped)} messages archived", facts={"tools": gone}))

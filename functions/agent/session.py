@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import orjson
 
-from functions.agent.history import History
+from functions.agent.memory.history import History
 from functions.agent.messages import Message, revive
 from functions.agent.record import Document, Unreadable, decode, encode
 from functions.agent.safety.standing import Standing

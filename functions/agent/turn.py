@@ -19,7 +19,7 @@ from functions.agent.eviction import evict
 from functions.agent.host.place import Place
 from functions.agent.host.services import serve
 from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, overhead, run
-from functions.agent.memory import put_away
+from functions.agent.memory.hearing import put_away
 from functions.agent.messages import Message
 from functions.agent.patience import Patience, pause
 from functions.agent.record import Document, Turn

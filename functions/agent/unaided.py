@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from functions.agent.consolidation import EMPTY, MOST, SAVE
+from functions.agent.memory.consolidation import EMPTY, MOST, SAVE
 from functions.agent.messages import ToolCall
 from functions.agent.model import Request
 from sigil.errors import one_line

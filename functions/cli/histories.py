@@ -8,7 +8,7 @@ from functions.cli.opening import Json, Session, key_of, opened
 from sigil.cli.printing import Printer
 
 if TYPE_CHECKING:
-    from functions.agent.history import Entry
+    from functions.agent.memory.history import Entry
 
 
 def history(session: Session = "terminal:main", json: Json = False) -> None:
@@ -30,7 +30,7 @@ def history(session: Session = "terminal:main", json: Json = False) -> None:
 
 def entries(session: str | None) -> list[Entry]:
     """The entries of a chat's HISTORY, the oldest first."""
-    from functions.agent.history import History
+    from functions.agent.memory.history import History
 
     with opened() as (app, _):
         return list(History(app.kv, key_of(app, session)).all())

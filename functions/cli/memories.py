@@ -13,8 +13,8 @@ from sigil.errors import UsageError
 
 if TYPE_CHECKING:
     from functions.agent.app import App
-    from functions.agent.thing import Thing
-    from functions.agent.things import Things
+    from functions.agent.memory.thing import Thing
+    from functions.agent.memory.things import Things
 
 cli = typer.Typer(rich_markup_mode=None)
 
@@ -64,7 +64,7 @@ def forget(
 
     Example: uncaged agent memory forget 0f3a5c1e9b7d2468 --session telegram:42
     """
-    from functions.agent.thing import is_id
+    from functions.agent.memory.thing import is_id
 
     if not is_id(id):
         raise UsageError("EINVAL", f"{id!r} is no id", suggestion="16 hexadecimal digits, as `uncaged agent memory` shows them")
@@ -79,7 +79,7 @@ def forget(
 
 
 def _things(app: App, session: str | None) -> Things:
-    from functions.agent.things import Things
+    from functions.agent.memory.things import Things
 
     return Things(app.kv, key_of(app, session) or app.documents.agent, app.aids.terms)
 

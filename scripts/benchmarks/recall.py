@@ -14,9 +14,9 @@ from typing import Final
 from functions.agent.host.place import Place
 from functions.agent.host.recall import recall
 from functions.agent.host.search_history import search_history
+from functions.agent.memory.thing import Thing, checked
 from functions.agent.messages import Message
 from functions.agent.record import Document
-from functions.agent.thing import Thing, checked
 from functions.settings import Settings
 from functions.wiring import open_app
 from scripts.benchmarks.rows import Row

@@ -14,7 +14,7 @@ import orjson
 
 from functions.agent import tokens
 from functions.agent.app import App
-from functions.agent.consolidation import SAVE
+from functions.agent.memory.consolidation import SAVE
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model import Reply, Request
 from functions.agent.toolset import QUERY

@@ -10,13 +10,13 @@ import pytest
 
 from functions.agent import context
 from functions.agent.compaction import MOST
-from functions.agent.consolidation import AIM, ENTRY_CHARACTERS
 from functions.agent.documents import CAPS, OF_CHATS, Doc
 from functions.agent.host.remember import HEARD, SURE
 from functions.agent.host.services import SERVICES
-from functions.agent.memory import ENOUGH, TRIES
+from functions.agent.memory.consolidation import AIM, ENTRY_CHARACTERS
+from functions.agent.memory.hearing import ENOUGH, TRIES
+from functions.agent.memory.things import CHARACTERS_MOST, THINGS_MOST
 from functions.agent.soul import LEAST
-from functions.agent.things import CHARACTERS_MOST, THINGS_MOST
 from tests.fakes.model import ScriptedModel, call, say
 from tests.house.test_transcripts import SECONDS, surroundings
 from tests.house.transcripts import File, Step, steps

@@ -9,7 +9,7 @@ import orjson
 
 from functions.agent.context import OURS
 from functions.agent.documents import Documents
-from functions.agent.history import History
+from functions.agent.memory.history import History
 from functions.agent.record import Document
 from functions.agent.session import Sessions
 from sigil.kv import keys

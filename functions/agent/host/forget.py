@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functions.agent.cleaning import clean
 from functions.agent.host.place import Arguments, Place, flag, text
-from functions.agent.thing import folded, id_of, is_id
-from functions.agent.things import Things
+from functions.agent.memory.thing import folded, id_of, is_id
+from functions.agent.memory.things import Things
 from sigil.errors import UsageError
 from sigil.protocol import Json
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from functions.agent.app import App
-from functions.agent.things import Things
+from functions.agent.memory.things import Things
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json, tool_of
 

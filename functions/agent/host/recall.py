@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functions.agent.cleaning import clean
 from functions.agent.host.place import Arguments, Place, number, text
 from functions.agent.host.shown import shown
-from functions.agent.thing import FIELDS, Kind, folded
-from functions.agent.things import Recalled, Things
+from functions.agent.memory.thing import FIELDS, Kind, folded
+from functions.agent.memory.things import Recalled, Things
 from sigil.errors import UsageError
 from sigil.protocol import Json
 

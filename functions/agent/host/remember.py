@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from functions.agent.host.place import Arguments, Place, flag, share, text
 from functions.agent.host.shown import shown
-from functions.agent.thing import FIELDS, USER, Kind, Thing, checked, checked_source, is_address
+from functions.agent.memory.thing import FIELDS, USER, Kind, Thing, checked, checked_source, is_address
 from sigil.errors import UsageError
 from sigil.protocol import Json
 

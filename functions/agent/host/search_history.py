@@ -7,10 +7,10 @@ from typing import Final
 
 from functions.agent import context
 from functions.agent.cleaning import clean
-from functions.agent.history import History
 from functions.agent.host.place import Arguments, Place, number, text
 from functions.agent.host.ranking import Ranking, Said
 from functions.agent.host.shown import moment
+from functions.agent.memory.history import History
 from functions.agent.messages import Message
 from functions.agent.record import Document
 from functions.agent.toolset import QUERY

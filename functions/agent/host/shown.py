@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from functions.agent.thing import WHEN, Thing
+from functions.agent.memory.thing import WHEN, Thing
 from sigil.protocol import Json
 
 FIRST, LAST = -62_135_596_800.0, 253_402_300_799.0

@@ -13,11 +13,11 @@ import pytest
 
 from functions.agent import record
 from functions.agent.control import UNLOCKED
-from functions.agent.history import Entry, History
-from functions.agent.mem import FAILED, TRIGGERED
+from functions.agent.memory.history import Entry, History
+from functions.agent.memory.mem import FAILED, TRIGGERED
+from functions.agent.memory.remembered import NOT_FOUND
 from functions.agent.messages import Message, ToolCall
 from functions.agent.record import Document, Outgoing, Turn
-from functions.agent.remembered import NOT_FOUND
 from functions.agent.safety.standing import REASONS
 from functions.agent.session import Opened, Sessions
 from functions.agent.spill import LIMIT
@@ -28,7 +28,7 @@ from sigil.errors import BackendError, Conflict
 from sigil.kv import KV, Expect, Item, Key, keys
 from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.memories import saves
+from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.talk import event, tell, told
 
 OWNER = Caller("main", owner=True)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from functions.agent.consolidation import MOST
 from functions.agent.documents import FIRST_SOUL
-from functions.agent.mem import NOTHING, TRIGGERED
+from functions.agent.memory.consolidation import MOST
+from functions.agent.memory.mem import NOTHING, TRIGGERED
 from functions.agent.messages import Message
 from functions.agent.offline import SIGNATURE
 from functions.agent.unaided import kept_of, merged, shortened
 from functions.wiring import House
-from tests.functions.agent.memories import SESSION, document, entries, memory
+from tests.functions.agent.memory.memories import SESSION, document, entries, memory
 from tests.functions.agent.talk import tell
 
 Open = Callable[..., House]

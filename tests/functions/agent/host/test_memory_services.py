@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from functions.agent import things
 from functions.agent.aids import plain
 from functions.agent.host.place import Place
 from functions.agent.host.services import serve
+from functions.agent.memory import things
+from functions.agent.memory.things import Things
 from functions.agent.messages import ToolCall
-from functions.agent.things import Things
 from functions.wiring import House
 from sigil import http
 from sigil.errors import ToolError

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from functions.agent.commands import NOT_HERE
-from functions.agent.remembered import GONE, NO_ID, NOT_FOUND, NOTHING
+from functions.agent.memory.remembered import GONE, NO_ID, NOT_FOUND, NOTHING
 from functions.wiring import House
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, say

@@ -7,8 +7,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from functions.agent.history import Entry, History
 from functions.agent.host import search_history
+from functions.agent.memory.history import Entry, History
 from functions.agent.messages import Message, ToolCall
 from functions.agent.record import Document
 from sigil.kv import keys

@@ -20,7 +20,7 @@ from sigil.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.fakes.model import call as model_calls
 from tests.fakes.model import say as model_says
-from tests.functions.agent.memories import saves
+from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.people.people import OWNER, Wall, crash_at
 from tests.functions.agent.people.people import say as said
 from tests.functions.agent.talk import event, told

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.agent.mem import NOTHING, TRIGGERED
+from functions.agent.memory.mem import NOTHING, TRIGGERED
 from functions.wiring import House
 from sigil.kv.dynamodb_table import create_table
 from tests.fakes.model import ScriptedModel, call, results, say

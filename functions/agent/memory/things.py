@@ -11,8 +11,8 @@ from typing import Final
 import orjson
 
 from functions.agent.aids import Terms
-from functions.agent.postings import Postings
-from functions.agent.thing import NAME_CHARACTERS, Kind, Thing, decoded, encoded, folded, id_of, surer
+from functions.agent.memory.postings import Postings
+from functions.agent.memory.thing import NAME_CHARACTERS, Kind, Thing, decoded, encoded, folded, id_of, surer
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.kv import ABSENT, KV, Item, keys
 

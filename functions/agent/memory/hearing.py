@@ -1,4 +1,4 @@
-"""What leaves a session's history enters its HISTORY and its memory: one path, whoever takes it, that loses and doubles nothing.
+"""Memory hears of what leaves a session's history: one path into HISTORY and memory, whoever takes it, that loses and doubles nothing.
 
 The order of the writes: the entry first, which no two workers can both write and which carries what the memory shall be; then the memory;
 then the session's document, which says how far memory has heard. Whoever crashes in between is gone on from where the entry is found.
@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
 
-from functions.agent import context, tokens, transcript
+from functions.agent import context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.aside import Aside
-from functions.agent.consolidation import PROMPT, drafted
-from functions.agent.history import Entry, History
+from functions.agent.memory import transcript
+from functions.agent.memory.consolidation import PROMPT, drafted
+from functions.agent.memory.history import Entry, History
 from functions.agent.messages import Message
 from functions.agent.record import Document
 from sigil.errors import BackendError, Conflict, UsageError

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from functions.agent import transcript
 from functions.agent.aside import Aside
 from functions.agent.cleaning import clean, fenced, unfenced
 from functions.agent.documents import CAPS
+from functions.agent.memory import transcript
 from sigil.protocol import Json
 
 SAVE: Final = "save_memory"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functions.agent.documents import Doc
-from functions.agent.history import Entry, History
+from functions.agent.memory.history import Entry, History
 from functions.agent.record import Document
 from functions.wiring import House
 from sigil.kv import keys

@@ -7,7 +7,7 @@ from typing import Final
 
 from functions.agent.aside import Aside
 from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
-from functions.agent.memory import TRIES, backlog, put_away, remember
+from functions.agent.memory.hearing import TRIES, backlog, put_away, remember
 from functions.agent.messages import Message
 from functions.agent.offline import signed
 from functions.agent.record import SEEN_MOST, Document

@@ -9,8 +9,8 @@ from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.host.place import Place
 from functions.agent.host.search_history import HISTORY, search_history
 from functions.agent.host.shown import moment
-from functions.agent.thing import Thing, is_id
-from functions.agent.things import Things
+from functions.agent.memory.thing import Thing, is_id
+from functions.agent.memory.things import Things
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 

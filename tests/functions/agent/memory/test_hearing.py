@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from functions.agent.consolidation import MOST
 from functions.agent.context import OURS
 from functions.agent.documents import FIRST_SOUL
-from functions.agent.history import Entry, History
-from functions.agent.mem import FAILED, NOTHING, TRIGGERED
+from functions.agent.memory.consolidation import MOST
+from functions.agent.memory.history import Entry, History
+from functions.agent.memory.mem import FAILED, NOTHING, TRIGGERED
 from functions.agent.messages import Message
 from functions.agent.record import Document
 from functions.agent.session import Sessions
@@ -21,7 +21,7 @@ from sigil.errors import BackendError
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
-from tests.functions.agent.memories import SESSION, asked, consolidations, document, entries, memory, saves
+from tests.functions.agent.memory.memories import SESSION, asked, consolidations, document, entries, memory, saves
 from tests.functions.agent.talk import event, tell, told
 
 Open = Callable[..., House]

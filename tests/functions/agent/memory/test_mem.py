@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from functions.agent.consolidation import ENTRY_CHARACTERS
-from functions.agent.mem import FAILED, NOTHING, TRIGGERED
+from functions.agent.memory.consolidation import ENTRY_CHARACTERS
+from functions.agent.memory.mem import FAILED, NOTHING, TRIGGERED
 from functions.clock import Clock
 from functions.events import Sender
 from functions.wiring import House
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
-from tests.functions.agent.memories import SESSION, asked, consolidations, document, entries, memory, saves
+from tests.functions.agent.memory.memories import SESSION, asked, consolidations, document, entries, memory, saves
 from tests.functions.agent.talk import event, tell, told
 
 Open = Callable[..., House]

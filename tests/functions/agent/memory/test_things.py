@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from functions.agent.postings import MOST, Postings
-from functions.agent.thing import Kind, Thing, checked
-from functions.agent.things import Things
+from functions.agent.memory.postings import MOST, Postings
+from functions.agent.memory.thing import Kind, Thing, checked
+from functions.agent.memory.things import Things
 from functions.wiring import _aids
 from sigil.errors import Conflict, UsageError
 from sigil.kv import ABSENT, KV, Expect, Key, keys
@@ -133,7 +133,7 @@ def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(monkeypa
     index = Postings(MemoryKV(), S, list)
     for id in range(20):
         index.add(id, {"tea", f"word{id}"})
-    monkeypatch.setattr("functions.agent.postings.MOST", 5)
+    monkeypatch.setattr("functions.agent.memory.postings.MOST", 5)
     index.add(20, {"tea"})
 
     assert MOST > 1_000

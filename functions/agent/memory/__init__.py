@@ -1,0 +1,1 @@
+"""What stays of a chat when its messages leave the prompt: HISTORY and memory, and the things that it remembers."""
