@@ -31,7 +31,8 @@ in_memory = pytest.mark.parametrize("place", ["memory"], indirect=True)
 
 @dataclass(slots=True)
 class Clock:
-    now: float = 1_000_000.0
+    now: float = 4_000_000_000.0
+    """Ahead of every real clock: a store that ends items by its own must not end ours."""
 
     def __call__(self) -> float:
         return self.now

@@ -37,7 +37,7 @@ return "well";"""
 
 class Clock:
     def __init__(self) -> None:
-        self.now = 1_780_000_000.0
+        self.now = 4_000_000_000.0
 
     def __call__(self) -> float:
         return self.now
