@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import orjson
 
 from sigil.errors import UsageError
+from sigil.stored import NewerFormat, Shape, Stored, dumps
 
 Kind = Literal["message", "mail", "task", "wakeup", "continue"]
 KINDS = get_args(Kind)
@@ -22,7 +23,7 @@ TEXT_LIMIT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class Sender(Stored):
     """Who wrote: `id` is the platform's user id with its platform (`telegram:42`)."""
 
     id: str
@@ -30,7 +31,7 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Stored):
     """One thing that happened to a session.
 
     `id`: platform, bot and the platform's own update id. `order`: sorts a session's events by the platform's own time
@@ -68,25 +69,34 @@ def order_of(at: float, update: int) -> str:
     return f"{milliseconds:015d}-{min(max(update, 0), 10**20 - 1):020d}"
 
 
+EVENT: Final = Shape[Event](Event)
+
+
 def encode(event: Event) -> bytes:
     """The event as JSON; `UsageError` when its text is no Unicode."""
     try:
-        return orjson.dumps(event)
+        return dumps(event)
     except TypeError:
         raise UsageError("EEVENT", "not an event: a lone surrogate") from None
 
 
 def decode(data: bytes) -> Event:
-    """The event that `encode` wrote; `UsageError` when it is none."""
+    """The event that `encode` wrote.
+
+    `UsageError` EEVENT when it is none, EFORMAT when only a newer version can read it.
+    """
     try:
-        fields = orjson.loads(data)
-        sender = Sender(**fields.pop("sender"))
-        event = Event(sender=sender, **{**fields, "attachments": tuple(fields["attachments"]), "addressed": tuple(fields["addressed"])})
-        texts = (event.id, event.agent, event.session, event.text, event.order, event.reply_to, sender.id, sender.name)
-        if not all(isinstance(text, str) for text in texts) or not isinstance(event.at, float | int):
-            raise TypeError
-    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        raw = orjson.loads(data)
+        require_known(raw)
+        return EVENT.convert(raw)
+    except NewerFormat as problem:
+        raise UsageError(problem.code, problem.message, suggestion=problem.suggestion) from None
+    except ValueError as problem:
         raise UsageError("EEVENT", f"not an event: {type(problem).__name__}") from None
-    if event.kind not in KINDS:
-        raise UsageError("EEVENT", "not an event: unknown kind")
-    return event
+
+
+def require_known(raw: Any) -> None:
+    """Raise `NewerFormat` for an event of a kind that came after this version."""
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    if isinstance(kind, str) and kind not in KINDS:
+        raise NewerFormat(f"event {kind}")

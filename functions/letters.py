@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import unquote
 
 import orjson
@@ -61,10 +63,23 @@ def _letter(name: str, data: bytes) -> Letter:
     """The letter in a record; one that cannot be read says so, so that it can be dropped."""
     try:
         fields = orjson.loads(data)
-        event = decode(orjson.dumps(fields["event"])) if fields.get("event") else None
+        event = decode(orjson.dumps(fields["event"])) if fields.get("event") else _reread(fields)
         return Letter(event.id if event else unquote(name), str(fields["reason"]), float(fields.get("at") or 0.0), event)
     except (ValueError, TypeError, KeyError, AttributeError, UsageError):
         return Letter(unquote(name), "its record is damaged", 0.0, None)
+
+
+def _reread(fields: Mapping[str, Any]) -> Event | None:
+    """Return the event in bytes that were none for the version that buried them; None when they still are.
+
+    They may have been written by a newer version: after the upgrade the letter can be retried.
+    """
+    try:
+        raw = b64decode(fields["raw"])
+        body = orjson.loads(raw)
+        return decode(orjson.dumps(body["event"]) if "event" in body else raw)
+    except (ValueError, TypeError, KeyError, UsageError):
+        return None
 
 
 def find(kv: KV, name: str) -> Letter:

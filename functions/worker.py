@@ -25,10 +25,13 @@ from functions.settings import Settings
 from functions.wiring import House, open_batch, open_house
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.kv import keys
+from sigil.stored import NewerFormat
 
 RETRY_SECONDS = 5.0
 CONFLICT_SECONDS = 0.5
 """Seconds until an event is handed out again: after trouble, and after another worker was faster."""
+FORMAT_SECONDS = 30.0
+"""Seconds until an event of a chat that a newer version keeps is looked at again."""
 TYPING_SECONDS = 4.5
 PAUSES = (0.5, 2.0, 8.0, 30.0)
 """Seconds between attempts to tell the queue what became of an event."""
@@ -39,6 +42,10 @@ UNSENT_TRIES = 6
 """How long, and for how many tries, a reply that the platform does not take stays in the outbox: age alone may be a clock that was set."""
 STOPPING = "The running turn was told to stop."
 """For whoever waits for an answer to `/stop` itself; in a chat the stopped turn replies."""
+NEWER = (
+    "A newer version of me keeps this chat, and I cannot read it. Nothing is lost: "
+    "your message waits in the dead letters until my owner runs the newer version again."
+)
 LOST = "I could not work on your last message: my memory of this chat cannot be read. My owner can see it in the dead letters."
 
 
@@ -57,6 +64,12 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
         _later(delivery, house, CONFLICT_SECONDS, problem)
     except (Refused, _Incomplete) as problem:
         _give_up(delivery, house, problem)
+    except NewerFormat as problem:
+        # a newer version may be at work beside this one: its worker has the event next
+        if delivery.tries >= TRIES_MOST:
+            _give_up(delivery, house, problem)
+        else:
+            _later(replace(delivery, tries=delivery.tries + 1), house, FORMAT_SECONDS, problem)
     except BackendError as problem:
         _later(delivery, house, RETRY_SECONDS, problem)
     except Exception as problem:  # noqa: BLE001  a door: one event's failure must not end the worker
@@ -226,7 +239,8 @@ def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
     try:
         since = give_up(house.stores.kv, event, problem.message, now)
         if since is not None:
-            _tell_of_end(event, LOST if isinstance(problem, _Incomplete) else GAVE_UP, house, since)
+            text = NEWER if isinstance(problem, NewerFormat) else LOST if isinstance(problem, _Incomplete) else GAVE_UP
+            _tell_of_end(event, text, house, since)
     except BackendError as trouble:
         _later(delivery, house, RETRY_SECONDS, trouble)
     else:

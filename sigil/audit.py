@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import orjson
 
@@ -15,6 +15,7 @@ from sigil.errors import Conflict, one_line
 from sigil.kv import ABSENT, KV, keys
 from sigil.places import CHAT_MARK, chat_of
 from sigil.protocol import Caller, Json
+from sigil.stored import unknown
 
 ROOT = "0" * 64
 """What the first entry of a chain follows."""
@@ -71,6 +72,7 @@ class _Tip:
     number: int
     hash: str
     token: str
+    rest: Mapping[str, Json] = field(default_factory=dict)
 
 
 class Audit:
@@ -174,7 +176,7 @@ class Audit:
             after = page[-1][0]
             ours = [row for row in page if _SORT.fullmatch(row[0])]  # what has no number is no entry of ours
             if ours:
-                tip = _Tip(int(ours[-1][0]), _read(ours[-1][1].value).hash, tip.token)
+                tip = replace(tip, number=int(ours[-1][0]), hash=_read(ours[-1][1].value).hash)
         return tip
 
     def _known(self, namespace: str) -> _Tip:
@@ -183,13 +185,14 @@ class Audit:
             fields: dict[str, Json] = orjson.loads(item.value) if item else {"number": 0, "hash": ROOT}
             number = int(fields["number"])
             if 0 <= number <= NUMBER_MOST:
-                return _Tip(number, str(fields["hash"]), item.version if item else "")
+                rest = unknown(fields, ("number", "hash"))
+                return _Tip(number, str(fields["hash"]), item.version if item else "", rest)
             raise ValueError(number)
         except (ValueError, KeyError, TypeError, OverflowError):  # damaged: the entries themselves tell
             return _Tip(0, ROOT, item.version if item else "")
 
     def _remember(self, namespace: str, before: _Tip, entry: Entry) -> None:
-        word = orjson.dumps({"number": before.number + 1, "hash": entry.hash})
+        word = orjson.dumps({"number": before.number + 1, "hash": entry.hash, **before.rest})
         try:
             self._kv.put(keys.audit_tip(namespace), word, expect=before.token or ABSENT)
         except Conflict:

@@ -12,6 +12,7 @@ import orjson
 from sigil.errors import Conflict
 from sigil.kv import ABSENT, KV, Item, keys
 from sigil.kv.encoding import new_version
+from sigil.stored import Shape, Stored, dumps
 
 RECENT: Final = 64
 """Names that stand in the log itself: it is read with every query, so it stays small."""
@@ -27,7 +28,7 @@ RACES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class Log(Stored):
     """A namespace's last changes. `epoch`: numbers of another one mean nothing here. `number`: how many changes there were.
 
     `recent`: the names of the last of them. `open`: names that are being changed, each since when; a crash leaves it there, and whoever
@@ -45,17 +46,16 @@ class Log:
         return self.number - len(self.recent) + 1
 
 
+_LOG: Final = Shape[Log](Log)
+
+
 def log_of(item: Item | None) -> Log | None:
     """The log that is stored so, None when there is none or its bytes are none."""
     try:
-        fields: Any = orjson.loads(item.value) if item else None
-        epoch, number, recent, open_ = fields["epoch"], fields["number"], fields["recent"], fields["open"]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+        log = _LOG.read(item.value) if item else None
+    except ValueError:
         return None
-    whole = isinstance(epoch, str) and type(number) is int and isinstance(recent, list) and isinstance(open_, dict)
-    if not whole or not all(isinstance(name, str) for name in recent) or not 0 <= len(recent) <= number:
-        return None
-    return Log(epoch, number, tuple(recent), {name: float(at) for name, at in open_.items() if isinstance(at, int | float)})
+    return log if log and len(log.recent) <= log.number else None
 
 
 def since(kv: KV, namespace: str, log: Log, number: int) -> set[str] | None:
@@ -104,7 +104,7 @@ def _made(log: Log, name: str, now: float) -> Log:
 
 
 def _with(log: Log, names: list[str], open_: Mapping[str, float]) -> Log:
-    return Log(log.epoch, log.number + len(names), (*log.recent, *names), open_)
+    return replace(log, number=log.number + len(names), recent=(*log.recent, *names), open=open_)
 
 
 def _write(kv: KV, namespace: str, step: Callable[[Log], Log]) -> None:
@@ -148,4 +148,4 @@ def _page(item: Item | None) -> list[str]:
 
 
 def _dumps(log: Log) -> bytes:
-    return orjson.dumps({"epoch": log.epoch, "number": log.number, "recent": log.recent, "open": dict(log.open)})
+    return dumps(log)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
-
-import orjson
 
 from sigil.catalog import Record
 from sigil.errors import BackendError, Conflict
@@ -17,7 +15,7 @@ from sigil.permissions import asked
 from sigil.places import chat_of
 from sigil.protocol import LIBRARY, Caller
 from sigil.secretbook import by
-from sigil.stored import Shape, damaged
+from sigil.stored import Shape, Stored, damaged, dumps
 
 KEPT = 20
 """Versions of a capability whose grants are kept."""
@@ -28,7 +26,7 @@ UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Stored):
     """What stands for one version. `at`: seconds since the epoch."""
 
     digest: str
@@ -142,7 +140,7 @@ class Grantbook:
             if after == before and whole:
                 return before
             try:
-                self._kv.put(key, orjson.dumps([asdict(grant) for grant in after]), expect=item.version if item else ABSENT)
+                self._kv.put(key, dumps(after), expect=item.version if item else ABSENT)
             except Conflict:
                 continue
             return before

@@ -8,19 +8,24 @@ from typing import Any, Final, Self
 
 import orjson
 
-from sigil.stored import damaged
+from sigil.protocol import Json
+from sigil.stored import Stored, damaged, require_format, unknown
 
 HISTORY_MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One activation: which version began to run, when, by whom (`person`, `model`, `library`, `sigil`), through which verb."""
+    """One activation: which version began to run, when, by whom (`person`, `model`, `library`, `sigil`), through which verb.
+
+    `rest`: what a newer version wrote behind them.
+    """
 
     version: int
     at: float
     by: str
     action: str
+    rest: tuple[Json, ...] = ()
 
 
 _STANDS: Final[Mapping[str, type]] = {"latest": int, "removed": bool, "floor": int, "size": int, "inactive": bool}
@@ -34,7 +39,7 @@ _READ: Final[Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Stored):
     """What the store says of a name beside its active record.
 
     `latest`: the highest number ever given. `floor`: versions below it were removed and do not run, whatever is still stored.
@@ -75,7 +80,7 @@ class Standing:
 
 def join(standing: Standing, record: bytes) -> bytes:
     """The head as it is stored; `record` is JSON."""
-    steps = [[step.version, step.at, step.by, step.action] for step in standing.history]
+    steps = [[step.version, step.at, step.by, step.action, *step.rest] for step in standing.history]
     fields = {
         "latest": standing.latest,
         "removed": standing.removed,
@@ -85,22 +90,25 @@ def join(standing: Standing, record: bytes) -> bytes:
         "yanked": standing.yanked,
         "history": steps,
     }
-    return orjson.dumps({**fields, "record": orjson.Fragment(record)})
+    return orjson.dumps({**fields, "record": orjson.Fragment(record), **(standing._rest or {})})
 
 
 def split(data: bytes) -> tuple[Standing, dict[str, Any]]:
     """What `join` wrote: how the name stands, and the fields of its active record; `BackendError` EDAMAGED for anything else."""
     try:
         given: Mapping[str, Any] = orjson.loads(data)
+        require_format(given)
         stands = {name: given[name] for name in _STANDS if name in given}
-        yanked, steps = tuple(given.get("yanked", ())), tuple(Step(*step) for step in given.get("history", ()))
+        yanked = tuple(given.get("yanked", ()))
+        steps = tuple(map(_read_step, given.get("history", ())))
         record = given["record"]
+        rest = unknown(given, (*_STANDS, "yanked", "history", "record"))
     except (ValueError, LookupError, TypeError, AttributeError):
         raise damaged() from None
     typed = all(type(value) is _STANDS[name] for name, value in stands.items()) and all(type(number) is int for number in yanked)
     if "latest" not in stands or not typed or not all(map(_is_step, steps)):
         raise damaged()
-    return Standing(**stands, yanked=yanked, history=steps), _whole(record)
+    return Standing(**stands, yanked=yanked, history=steps, _rest=rest or None), _whole(record)
 
 
 def fields(data: bytes) -> dict[str, Any]:
@@ -109,6 +117,11 @@ def fields(data: bytes) -> dict[str, Any]:
         return _whole(orjson.loads(data))
     except ValueError:
         raise damaged() from None
+
+
+def _read_step(row: list[Any]) -> Step:
+    version, at, by, action, *rest = row
+    return Step(version, at, by, action, tuple(rest))
 
 
 def _is_step(step: Step) -> bool:

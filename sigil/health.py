@@ -6,14 +6,12 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
-
-import orjson
 
 from sigil.errors import Conflict, Refused, SigilError, ToolError
 from sigil.kv import ABSENT, KV, Key, keys
-from sigil.stored import Shape
+from sigil.stored import Shape, Stored, dumps
 
 FAILURES = 5
 REST_SECONDS = 30.0
@@ -34,7 +32,7 @@ _INPUT_TOO_LARGE = "the input is larger"
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class Health(Stored):
     """How a version does for one caller. `failures` in a row, the last at `at`; it rests until `until`; one call tries it until `trial`.
 
     `mark`: the ticket of that call.
@@ -150,12 +148,15 @@ class Breaker:
         def counts(callers: dict[str, Health]) -> None:
             before = callers.get(who, WELL)
             if ticket and before.mark == ticket:
-                callers[who] = Health(before.failures + 1, now, now + REST_SECONDS, 0.0, problem.code)
+                callers[who] = replace(
+                    before, failures=before.failures + 1, at=now, until=now + REST_SECONDS, trial=0.0, code=problem.code, mark=""
+                )
             if ticket or before.until:
                 return  # it rests already, or is being tried: this call began before
             failures = before.failures + 1 if now - before.at < FORGET_SECONDS else 1
             _make_room(callers, who, owner(version))
-            callers[who] = Health(failures, now, now + REST_SECONDS if failures >= FAILURES else 0.0, 0.0, problem.code)
+            until = now + REST_SECONDS if failures >= FAILURES else 0.0
+            callers[who] = replace(before, failures=failures, at=now, until=until, trial=0.0, code=problem.code, mark="")
 
         after = self._change(version, counts)  # None as well when many fail at once: the others count
         return bool(after and after[who].until) and not ticket
@@ -210,7 +211,7 @@ class Breaker:
 
     def _write(self, key: Key, callers: Callers, over: _Seen) -> None:
         if callers:
-            body = orjson.dumps({who: asdict(health) for who, health in callers.items()})
+            body = dumps(callers)
             token = self._kv.put(key, body, expect=over.token or ABSENT, ttl=KEPT_SECONDS)
         else:
             self._kv.delete(key, expect=over.token)

@@ -128,6 +128,8 @@ class Offer:
     schema: Mapping[str, Json]
     pure: bool = False
     kind: Kind = "wasm"
+    _rest: Mapping[str, Json] | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """What a newer version wrote of it into a history: see `sigil.stored`."""
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

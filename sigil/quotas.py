@@ -7,17 +7,15 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
-
-import orjson
 
 from sigil.catalog import Catalog
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.kv import ABSENT, KV, Item, keys
 from sigil.protocol import LIBRARY
 from sigil.records import Head, Record
-from sigil.stored import Shape
+from sigil.stored import Shape, Stored, dumps
 
 SESSION_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""
@@ -51,7 +49,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Stored):
     """What one name holds, or will: the bytes of all its versions."""
 
     name: str
@@ -60,7 +58,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Stored):
     """A claim of somebody who is about to store it, known by `mark`, until `until`."""
 
     mark: str
@@ -126,9 +124,8 @@ class Room:
         key = keys.room(namespace)  # never deleted: whoever read that there is none must not find it so again when others have stored since
         for attempt in range(RACES):
             item = self._kv.get(key)
-            rows = [asdict(held) for held in change(self._others(item))]
             try:
-                self._kv.put(key, orjson.dumps(rows), expect=item.version if item else ABSENT, ttl=2 * HOLD_SECONDS)
+                self._kv.put(key, dumps(change(self._others(item))), expect=item.version if item else ABSENT, ttl=2 * HOLD_SECONDS)
             except Conflict:
                 time.sleep(random.uniform(0, PAUSE_SECONDS) * min(attempt, 5))
                 continue

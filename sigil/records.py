@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import orjson
+from pydantic import BaseModel
 
 from sigil import heads
 from sigil.heads import Standing
 from sigil.kv import ABSENT, Expect
 from sigil.manifest import STORED, Manifest
 from sigil.protocol import Offer
-from sigil.stored import Shape, damaged
+from sigil.stored import Shape, Stored, damaged
 
 OFFERED_CHARACTERS = 1_024
 """Of a tool's description: endpoints refuse longer ones, and with them the whole chat."""
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(Stored):
     """One version of a capability. `wasm` and `source` name artifacts, `size` counts their bytes; times are seconds since the epoch.
 
     `store`: the chat's namespace in which its own store began, when it was published from there; empty for its own namespace.
@@ -73,12 +74,35 @@ class Head:
         return self.record.version in self.standing.yanked
 
 
-_RECORD: Final = Shape[Record](Record)
+def _read_part(kind: type, given: Any) -> Any:
+    """Read the manifest within a record, with the fields of it that a newer version wrote."""
+    if kind is Manifest:
+        return Manifest.model_validate_json(orjson.dumps(given), strict=True, extra="allow", context=STORED)
+    raise NotImplementedError(kind)
+
+
+_RECORD: Final = Shape[Record](Record, _read_part)
+
+
+_FIELDS: Final = tuple(each.name for each in fields(Record) if each.name not in ("manifest", "_rest"))
 
 
 def encode(record: Record) -> bytes:
     """The record as JSON."""
-    return orjson.dumps(asdict(replace(record, manifest=None)) | {"manifest": record.manifest.model_dump(mode="json", exclude_unset=True)})  # type: ignore[arg-type]
+    fields = {name: getattr(record, name) for name in _FIELDS}
+    manifest = _with_extra(record.manifest, record.manifest.model_dump(mode="json", exclude_unset=True))
+    return orjson.dumps({**fields, "manifest": manifest, **(record._rest or {})})
+
+
+def _with_extra(model: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
+    """Return what was dumped of a model with the fields that it does not know, its parts' too."""
+    for name in dumped.keys() & model.model_fields_set:
+        part = getattr(model, name)
+        if isinstance(part, BaseModel):
+            dumped[name] = _with_extra(part, dumped[name])
+        elif isinstance(part, tuple) and part and isinstance(part[0], BaseModel):
+            dumped[name] = [_with_extra(one, row) for one, row in zip(part, dumped[name], strict=True)]
+    return {**dumped, **(model.model_extra or {})}
 
 
 def decode(data: bytes) -> Record:
@@ -100,6 +124,6 @@ def absent(head: Head | None) -> Expect:
 
 def _record(data: bytes) -> Record:
     try:
-        return _RECORD.read(data, STORED)
+        return _RECORD.read(data)
     except ValueError:
         raise damaged() from None

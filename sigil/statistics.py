@@ -193,15 +193,20 @@ def fold(kv: KV, namespace: str, now: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What stands under one writer's name; under `all`, also the names that it sums up, which count no more. `token`: its version."""
+    """What stands under one writer's name; under `all`, also the names that it sums up, which count no more. `token`: its version.
+
+    `newer`: a newer version counts more than this one knows, so this one sums nothing of it up.
+    """
 
     use: Use
     within: tuple[str, ...] = ()
     token: str = ""
+    newer: bool = False
 
 
 _Parts = dict[str, _Part]
 _Row = tuple[int, int, float, float, tuple[int, ...], tuple[str, ...]]
+_COLUMNS: Final = 6
 _ROW: Final = Shape[_Row](_Row)
 
 
@@ -216,8 +221,9 @@ def _total(parts: _Parts) -> Use:
 def _fold(kv: KV, place: tuple[str, str], parts: _Parts, now: float) -> int:
     before = parts.get(ALL, _Part(Use()))
     left = [writer for writer in before.within if writer in parts]
-    done = [writer for writer, part in parts.items() if writer not in (ALL, *left) and now - part.use.last > DONE_SECONDS]
-    if not done and not left:
+    settled = {writer for writer, part in parts.items() if not part.newer and now - part.use.last > DONE_SECONDS}
+    done = [writer for writer in parts if writer in settled and writer not in (ALL, *left)]
+    if before.newer or (not done and not left):
         return 0
     use = _total({ALL: before, **{writer: parts[writer] for writer in done}})
     with suppress(Conflict):  # or somebody else sums up at this moment
@@ -257,7 +263,8 @@ def _encode(part: _Part) -> bytes:
 def _decode(item: Item) -> _Part:
     """A part as it stands; one that was damaged counts no calls, since a wrong count is no reason to stop anybody."""
     with suppress(ValueError):
-        calls, errors, total_ms, last, classes, within = _ROW.read(item.value)
+        row = orjson.loads(item.value)
+        calls, errors, total_ms, last, classes, within = _ROW.convert(row[:_COLUMNS] if isinstance(row, list) else row)
         if len(classes) == len(EDGES) + 1:
-            return _Part(Use(calls, errors, total_ms, last, classes), within, item.version)
+            return _Part(Use(calls, errors, total_ms, last, classes), within, item.version, newer=len(row) > _COLUMNS)
     return _Part(Use(), (), item.version)

@@ -1,39 +1,230 @@
-"""What the store holds, read by its shape: damaged items are told of, and nothing half-read goes on."""
+"""Stored values: JSON in the store, read back by type, with the fields of other versions kept.
+
+Two versions of this software may work on one store at the same time, and a newer one may be taken
+back. So every value is read by a version that does not know one of its fields, and such a field is
+written again with whatever the value became. A change that an older version could not live with
+gets a higher `format`; a value of a newer format is refused and stays as it is (`NewerFormat`).
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 import orjson
 
 from sigil.errors import BackendError
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
 T = TypeVar("T")
 HELP = "`sigil doctor` says which; restore a backup, or use another store"
+FORMAT: Final = 1
+"""The format of every value that names none."""
+SINCE: Final = "since"
+REST: Final = "_rest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """The base of values that are written again after they were read.
+
+    `_rest` holds the fields that this version does not know, as another version wrote them. orjson
+    leaves out fields whose names begin with `_`; `dumps` writes what is in it beside the others.
+    """
+
+    _rest: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+
+
+def later(default: Any = msgspec.UNSET, **options: Any) -> Any:
+    """A field that came after 0.1.0: while it holds its default it is not written at all.
+
+    Version 0.1.0 takes a field that it does not know for damage, so a value that makes no use of
+    the field has to read there as before.
+    """
+    given = options if default is msgspec.UNSET else {"default": default, **options}
+    return field(**given, metadata={SINCE: "0.2.0"})
+
+
+class NewerFormat(BackendError):
+    """A value was written by a newer version in a format that this one cannot read."""
+
+    def __init__(self, found: object) -> None:
+        super().__init__(
+            "EFORMAT",
+            f"the store holds a value of format {found!r:.20}, and this version reads up to {FORMAT}",
+            suggestion="run the newer version that wrote it; nothing was changed",
+        )
 
 
 class Shape(Generic[T]):
-    """Reads JSON that `orjson` wrote of values of one type; every field has to be of its type, and no number is infinite."""
+    """Reads and checks JSON values of one type: a dataclass, or a tuple or mapping of them."""
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Any, read_part: Callable[[type, Any], Any] | None = None) -> None:
+        """`read_part` makes values of the types within `kind` that are no dataclasses."""
         self._kind = kind
+        self._read_part = read_part
 
-    def read(self, data: bytes, context: Any = None) -> T:
-        """The value in `data`; `ValueError` when it is of another shape. `context`: for models that ask for one."""
-        orjson.loads(data)  # refuses NaN and what is beyond a double, which the reader of shapes takes
-        return self._reader.validate_json(data, strict=True, context=context)
+    def read(self, data: bytes) -> T:
+        """Return the value in `data`. `ValueError` for another shape, `NewerFormat` as it says."""
+        return self.convert(orjson.loads(data))
+
+    def convert(self, raw: Any) -> T:
+        """Return the value whose JSON was parsed to `raw`; errors as `read`."""
+        require_format(raw)
+        try:
+            value: T = msgspec.convert(raw, self._kind, dec_hook=self._read_part)
+        except (msgspec.ValidationError, RecursionError) as problem:
+            raise ValueError(str(problem)) from None
+        kept: T = _keep_unknown(self._form, value, raw)
+        return kept
 
     @cached_property
-    def _reader(self) -> TypeAdapter[T]:
-        from pydantic import TypeAdapter
+    def _form(self) -> _Form | None:
+        return _form_of(self._kind)
 
-        return TypeAdapter(self._kind)
+
+def require_format(raw: Any) -> None:
+    """Raise `NewerFormat` unless this version knows the format that the value names."""
+    found = raw.get("format", FORMAT) if isinstance(raw, dict) else FORMAT
+    if found != FORMAT:
+        raise NewerFormat(found)
+
+
+def dumps(value: Any) -> bytes:
+    """Return `value` (a dataclass, or tuples, lists and mappings of them) as JSON.
+
+    What other versions wrote beside its fields is written as well. `TypeError` for a lone surrogate.
+    """
+    return orjson.dumps(plain(value))
+
+
+def plain(value: Any) -> Any:
+    """Return what orjson is to write for `value`: itself, or a dict where it keeps unknown fields."""
+    if is_dataclass(value):
+        kind: Any = type(value)
+        return _plain_fields(_fields_of(kind), value)
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    return value
+
+
+def unknown(raw: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of `raw` that are not `known`: for records that are read by hand."""
+    return {name: raw[name] for name in raw.keys() - set(known)}
 
 
 def damaged(what: str = "the store holds a record that cannot be read", *, source: str = "", suggestion: str = "") -> BackendError:
-    """For what stands in a store and was not written by us so."""
+    """Return the error for what stands in a store and was not written by us so."""
     return BackendError("EDAMAGED", what, source=source, suggestion=suggestion or HELP)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """What a dataclass stores: its field names, the values within it, and what may be left out."""
+
+    names: frozenset[str]
+    inner: tuple[tuple[str, _Form], ...]
+    later: tuple[tuple[str, Any], ...]
+    keeps: bool
+    """Whether it has a place for unknown fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """A tuple or a mapping of values that store fields of their own."""
+
+    each: _Form
+    mapping: bool
+
+
+_Form = Union[_Fields, _Items]  # noqa: UP007  a name that its own parts refer to
+
+
+@lru_cache(maxsize=256)
+def _fields_of(kind: Any) -> _Fields:
+    hints = get_type_hints(kind)
+    stored = [each for each in fields(kind) if each.name != REST]
+    inner = [(each.name, _form_of(hints[each.name])) for each in stored]
+    added = [(each.name, _default_of(each)) for each in stored if SINCE in each.metadata]
+    return _Fields(
+        names=frozenset(each.name for each in stored),
+        inner=tuple((name, form) for name, form in inner if form is not None),
+        later=tuple(added),
+        keeps=any(each.name == REST for each in fields(kind)),
+    )
+
+
+def _default_of(each: Any) -> Any:
+    return each.default_factory() if callable(each.default_factory) else each.default
+
+
+def _form_of(kind: Any) -> _Form | None:
+    """Return the form of an annotation; None for plain values, which cannot hold unknown fields."""
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return _form_of(get_args(kind)[0])
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _fields_of(kind)
+    if origin in (Union, types.UnionType):
+        return next((form for part in get_args(kind) if (form := _form_of(part))), None)
+    if origin is tuple:
+        each = _form_of(get_args(kind)[0])
+        return _Items(each, mapping=False) if each else None
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        each = _form_of(get_args(kind)[1])
+        return _Items(each, mapping=True) if each else None
+    return None
+
+
+def _keep_unknown(form: _Form | None, value: Any, raw: Any) -> Any:
+    """Return `value` with the unknown fields of `raw` in their places; mostly `value` itself."""
+    if form is None or value is None:
+        return value
+    if isinstance(form, _Items):
+        if form.mapping:
+            return {name: _keep_unknown(form.each, part, raw[name]) for name, part in value.items()}
+        parts = tuple([_keep_unknown(form.each, part, was) for part, was in zip(value, raw, strict=True)])
+        return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
+    changed: dict[str, Any] = {}
+    for name, inner in form.inner:
+        part = getattr(value, name)
+        if part and name in raw:
+            kept = _keep_unknown(inner, part, raw[name])
+            if kept is not part:
+                changed[name] = kept
+    if form.keeps and not raw.keys() <= form.names:
+        changed[REST] = {name: part for name, part in raw.items() if name not in form.names}
+    return replace(value, **changed) if changed else value
+
+
+def _plain_fields(form: _Fields, value: Any) -> Any:
+    rest = getattr(value, REST) if form.keeps else None
+    inner: dict[str, Any] = {}
+    for name, within in form.inner:
+        part = getattr(value, name)
+        if part:
+            shown = _plain_part(within, part)
+            if shown is not part:
+                inner[name] = shown
+    absent = [name for name, default in form.later if getattr(value, name) == default]
+    if not rest and not inner and not absent:
+        return value
+    given = {each.name: getattr(value, each.name) for each in fields(value) if each.name != REST}
+    for name in absent:
+        del given[name]
+    return {**given, **inner, **(rest or {})}
+
+
+def _plain_part(form: _Form, value: Any) -> Any:
+    if isinstance(form, _Fields):
+        return _plain_fields(form, value)
+    if form.mapping:
+        shown = {name: _plain_part(form.each, part) for name, part in value.items()}
+        return shown if any(shown[name] is not part for name, part in value.items()) else value
+    parts = [_plain_part(form.each, part) for part in value]
+    return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final
-
-import orjson
 
 from functions.agent.cleaning import clean, unseen
 from sigil.errors import BackendError, Conflict, UsageError, one_line
 from sigil.kv import ABSENT, KV, keys
+from sigil.stored import Shape, Stored, dumps
 
 CAPS: Final = {
     "role": 8_000,
@@ -42,7 +41,7 @@ DAMAGED: Final = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
-class Doc:
+class Doc(Stored):
     """One version of a document. `scope` is the agent's escaped name or a session's S; `at` seconds since 1970; `by` and `why`: who wrote
     it and for what; version 0 was never written: it is empty, but for the soul."""
 
@@ -85,7 +84,9 @@ class Documents:
             raise Conflict(f"{name} was changed meanwhile: it is at version {before.version}")
         if before.version and before.by != DAMAGED and before.text == checked(name, text):
             return before
-        after = Doc(scope, name, before.version + 1, checked(name, text), self._now(), one_line(by, 80), one_line(why, 200))
+        after = replace(
+            before, version=before.version + 1, text=checked(name, text), at=self._now(), by=one_line(by, 80), why=one_line(why, 200)
+        )
         if before.version:
             self._kv.put(keys.doc_version(scope, name, before.version), _encoded(before))
         self._kv.put(keys.doc(scope, name), _encoded(after), expect=version or ABSENT)
@@ -174,15 +175,28 @@ def checked(name: str, text: str) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class _Version(Stored):
+    """A version as it is stored: its key says the scope and the name."""
+
+    version: int
+    text: str
+    at: float
+    by: str
+    why: str
+
+
+_VERSION: Final = Shape[_Version](_Version)
+
+
 def _encoded(doc: Doc) -> bytes:
-    return orjson.dumps({field: value for field, value in asdict(doc).items() if field not in ("scope", "name")})
+    return dumps(_Version(doc.version, doc.text, doc.at, doc.by, doc.why, _rest=doc._rest))
 
 
 def _decoded(scope: str, name: str, data: bytes) -> Doc | None:
     """None when it is damaged."""
     try:
-        fields = orjson.loads(data)
-        doc = Doc(scope, name, int(fields["version"]), fields["text"], float(fields["at"]), fields["by"], fields["why"])
-    except (ValueError, TypeError, KeyError):
+        stored = _VERSION.read(data)
+    except ValueError:
         return None
-    return doc if all(isinstance(text, str) for text in (doc.text, doc.by, doc.why)) else None
+    return Doc(scope, name, stored.version, stored.text, stored.at, stored.by, stored.why, _rest=stored._rest)

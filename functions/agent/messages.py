@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
 
 from sigil.protocol import Offer
+from sigil.stored import Shape, Stored
 
 Role = Literal["system", "user", "assistant", "tool"]
 MOST: Final = 10**12
 """More than is ever counted, and later than any time that a clock shows."""
-Stored = TypeVar("Stored")
+Count = Annotated[int, Meta(ge=0, lt=MOST)]
+Number = Annotated[float, Meta(ge=0, lt=MOST)]
+"""A stored count, and a stored amount or time in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Stored):
     """A call that the model wants: `arguments` is its JSON text, unparsed."""
 
     id: str
@@ -24,20 +29,21 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Stored):
     """Tokens of one or more requests; `estimated` when the provider did not say."""
 
-    prompt: int = 0
-    completion: int = 0
-    cached: int = 0
+    prompt: Count = 0
+    completion: Count = 0
+    cached: Count = 0
     estimated: bool = False
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.prompt + other.prompt,
-            self.completion + other.completion,
-            self.cached + other.cached,
-            self.estimated or other.estimated,
+        return replace(
+            self,
+            prompt=self.prompt + other.prompt,
+            completion=self.completion + other.completion,
+            cached=self.cached + other.cached,
+            estimated=self.estimated or other.estimated,
         )
 
     def __sub__(self, before: Usage) -> Usage:
@@ -50,7 +56,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(Stored):
     """One message of the history.
 
     `seq` numbers a session's messages from 1 and never repeats; `at` is seconds since the epoch. `calls` belong to the
@@ -61,37 +67,20 @@ class Message:
 
     role: Role
     content: str
-    seq: int = 0
-    at: float = 0.0
+    seq: Count = 0
+    at: Number = 0.0
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
     loads: tuple[Offer, ...] = ()
     origin: str = ""
     reasoning: str = ""
-    cut: int = 0
-    tokens: float = 0.0
+    cut: Count = 0
+    tokens: Number = 0.0
 
 
-def revive(fields: Mapping[str, Any]) -> Message:
-    """The message whose fields were stored; see `sound`."""
-    calls = tuple(sound(ToolCall(**call), texts=("id", "name", "arguments")) for call in fields.get("calls", ()))
-    loads = tuple(Offer(**load) for load in fields.get("loads", ()))
-    message = Message(**{**fields, "calls": calls, "loads": loads})
-    return sound(message, texts=("content", "call_id", "origin", "reasoning"), counts=("seq", "cut"), numbers=("at", "tokens"))
-
-
-def revive_usage(fields: Mapping[str, Any]) -> Usage:
-    """The usage whose fields were stored; see `sound`."""
-    return sound(Usage(**fields), counts=("prompt", "completion", "cached"))
-
-
-def sound(stored: Stored, *, texts: Sequence[str] = (), counts: Sequence[str] = (), numbers: Sequence[str] = ()) -> Stored:
-    """`stored`, when these fields of it are what they have to be; `TypeError` otherwise."""
-    values = {name: getattr(stored, name) for name in (*texts, *counts, *numbers)}
-    whole = all(isinstance(values[name], str) for name in texts) and all(type(values[name]) is int for name in counts)
-    if not whole or not all(type(values[name]) in (int, float) and 0 <= values[name] < MOST for name in (*counts, *numbers)):
-        raise TypeError("a stored field is not what it was")
-    return stored
+MESSAGE: Final = Shape[Message](Message)
+MESSAGES: Final = Shape[tuple[Message, ...]](tuple[Message, ...])
+"""Read stored messages: one, and a stretch of an archive."""
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:

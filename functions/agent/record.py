@@ -5,19 +5,20 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Final
 
 import orjson
 
 from functions import events
 from functions.agent import tokens
-from functions.agent.messages import Message, Usage, revive, revive_usage, sound
+from functions.agent.messages import Count, Message, Number, Usage
 from functions.agent.safety import standing
 from functions.agent.safety.standing import Standing
 from functions.agent.spill import LIMIT, Bodies, packed, restore, spill
 from functions.events import Event
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError
 from sigil.protocol import Json
+from sigil.stored import NewerFormat, Shape, Stored, dumps
 
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
@@ -25,7 +26,7 @@ OUTBOX_MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Stored):
     """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the requests so far.
 
     `waits` counts how often a worker handed it on because its own time was up, and `used` the seconds of those workers.
@@ -33,13 +34,13 @@ class Turn:
     """
 
     event: Event
-    attempts: int = 1
-    rounds: int = 0
+    attempts: Count = 1
+    rounds: Count = 0
     tools: tuple[str, ...] = ()
     usage: Usage = Usage()
-    began: float = 0.0
-    waits: int = 0
-    used: float = 0.0
+    began: Number = 0.0
+    waits: Count = 0
+    used: Number = 0.0
     trace: tuple[Mapping[str, Json], ...] = ()
 
     @property
@@ -63,7 +64,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Stored):
     """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when it was made.
 
     `tries` counts how often somebody took it over to send it again; `failed`: it says that the model could not answer.
@@ -73,17 +74,17 @@ class Outgoing:
     session: str
     text: str
     reply_to: str = ""
-    rounds: int = 0
+    rounds: Count = 0
     tools: tuple[str, ...] = ()
     usage: Usage = Usage()
-    at: float = 0.0
-    sent: int = 0
-    tries: int = 0
+    at: Number = 0.0
+    sent: Count = 0
+    tries: Count = 0
     failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(Stored):
     """Everything about a session that a turn needs.
 
     `ratio` corrects token estimates; `seen` are the last handled events; `safety`: whether it may go on, and what has failed so far.
@@ -93,18 +94,18 @@ class Document:
     """
 
     messages: tuple[Message, ...] = ()
-    next_seq: int = 1
+    next_seq: Count = 1
     turn: Turn | None = None
     outbox: tuple[Outgoing, ...] = ()
     seen: tuple[str, ...] = ()
-    ratio: float = 1.15
+    ratio: Number = 1.15
     usage: Usage = field(default_factory=Usage)
     last: Usage = field(default_factory=Usage)
     safety: Standing = field(default_factory=Standing)
-    consolidated: int = 0
+    consolidated: Count = 0
     unheard: tuple[int, ...] = ()
     noted: tuple[Message, ...] = ()
-    failures: int = 0
+    failures: Count = 0
 
     def add(self, *messages: Message) -> Document:
         """The document with the messages at its end, numbered and measured."""
@@ -123,47 +124,30 @@ class Unreadable(BackendError):
 
 def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
     """The document as bytes: JSON, compressed when it is large, its largest bodies on the shelf when it is larger still."""
-    body = orjson.dumps(document)
+    body = dumps(document)
     if len(body) < COMPRESS_BYTES:
         return body
     small = packed(body)
     return small if len(small) <= LIMIT or not bodies.open else spill(body, bodies)
 
 
+DOCUMENT: Final = Shape[Document](Document)
+
+
 def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
-    """The document that `encode` wrote; `Unreadable` when it is damaged, `BackendError` when a body of it cannot be had."""
+    """The document that `encode` wrote.
+
+    `Unreadable` when it is damaged, `NewerFormat` when only a newer version can read it, `BackendError` when a body of it cannot be had.
+    """
     try:
         fields = restore(orjson.loads(data if data.startswith(b"{") else zlib.decompress(data)), bodies)
-        document = Document(
-            **{
-                **fields,
-                "messages": tuple(map(revive, fields["messages"])),
-                "turn": _turn(fields["turn"]),
-                "outbox": tuple(map(_outgoing, fields["outbox"])),
-                "seen": tuple(fields["seen"]),
-                "unheard": tuple(fields.get("unheard", ())),
-                "noted": tuple(map(revive, fields.get("noted", ()))),
-                "usage": revive_usage(fields["usage"]),
-                "last": revive_usage(fields.get("last", {})),
-                "safety": standing.revive(fields["safety"]) if "safety" in fields else Standing(),
-            }
-        )
-        if not all(isinstance(event, str) for event in document.seen) or not all(type(first) is int for first in document.unheard):
-            raise TypeError
-        return sound(document, counts=("next_seq", "consolidated", "failures"), numbers=("ratio",))
-    except (ValueError, TypeError, LookupError, AttributeError, UsageError, zlib.error):
+        turn = fields.get("turn")
+        if turn:
+            events.require_known(turn["event"])
+        # what does not fit of its safety locks the session, and does not cost it its messages
+        safety = standing.revive(fields.pop("safety")) if "safety" in fields else Standing()
+        return replace(DOCUMENT.convert(fields), safety=safety)
+    except NewerFormat:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
         raise Unreadable("EDAMAGED", "the session's document is damaged", suggestion="restore the store") from None
-
-
-def _turn(fields: Mapping[str, Any] | None) -> Turn | None:
-    if fields is None:
-        return None
-    event = events.decode(orjson.dumps(fields["event"]))
-    lists = {name: tuple(fields.get(name, ())) for name in ("tools", "trace")}
-    turn = Turn(**{**fields, **lists, "event": event, "usage": revive_usage(fields["usage"])})
-    return sound(turn, counts=("attempts", "rounds", "waits"), numbers=("began", "used"))
-
-
-def _outgoing(fields: Mapping[str, Any]) -> Outgoing:
-    reply = Outgoing(**{**fields, "tools": tuple(fields["tools"]), "usage": revive_usage(fields["usage"])})
-    return sound(reply, texts=("event", "session", "text", "reply_to"), counts=("sent", "tries"), numbers=("at",))

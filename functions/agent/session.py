@@ -10,13 +10,14 @@ from hashlib import sha256
 import orjson
 
 from functions.agent.memory.history import History
-from functions.agent.messages import Message, revive
+from functions.agent.messages import MESSAGES, Message
 from functions.agent.record import Document, Unreadable, decode, encode
 from functions.agent.safety.standing import Standing
 from functions.agent.spill import LIMIT, Bodies, Shelf, packed
 from functions.events import Event
 from sigil.errors import BackendError
 from sigil.kv import ABSENT, KV, keys
+from sigil.stored import dumps
 
 ARCHIVE = "archive#"
 """How the keys of dropped messages begin, before the number of the first."""
@@ -85,7 +86,7 @@ class Sessions:
     def archive(self, key: str, dropped: Sequence[Message]) -> None:
         """Keep the messages that compaction is about to drop; writing the same ones again changes nothing."""
         if dropped:
-            body = orjson.dumps(dropped)
+            body = dumps(dropped)
             if len(body) > LIMIT and self._bodies.open:
                 body = orjson.dumps({"spilled": self._bodies.put(packed(body))})
             self._kv.put(keys.archive(key, dropped[0].seq), body)
@@ -119,7 +120,7 @@ class Sessions:
             rows = orjson.loads(body)
             if isinstance(rows, dict):
                 rows = orjson.loads(zlib.decompress(self._bodies.get(rows["spilled"])))
-            return tuple(map(revive, rows))
+            return MESSAGES.convert(rows)
         except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
             raise BackendError("EDAMAGED", f"the archived messages from {sequence} on are damaged") from None
 

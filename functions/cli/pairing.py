@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +17,7 @@ from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
     from functions.agent.app import App
+    from functions.agent.people.roster import Person
     from functions.agent.record import Outgoing
     from functions.settings import Settings
 
@@ -77,7 +77,7 @@ def _list(app: App, printer: Printer) -> None:
     waiting, people, owners, now = app.pairing.waiting(), app.people.all(), sorted(app.rules.owners), app.clock.now()
     if printer.json:
         waits = [{"id": one.id, "name": one.name, "session": one.session, "at": one.at, "left": round(one.left(now))} for one in waiting]
-        printer.document({"waiting": waits, "people": [asdict(person) for person in people], "owners": owners})
+        printer.document({"waiting": waits, "people": [_person_row(person) for person in people], "owners": owners})
         return
     rows = [(owner, "owner", "", "", "UNCAGED_OWNERS") for owner in owners]
     rows += [(person.id, person.role, person.name, moment(person.at), person.by) for person in people]
@@ -93,3 +93,7 @@ def _say(facts: dict[str, Any], text: str, json: bool) -> None:
         Printer(json=True).document(facts)
     else:
         Printer().line(text)
+
+
+def _person_row(person: Person) -> dict[str, object]:
+    return {"id": person.id, "role": person.role, "name": person.name, "at": person.at, "by": person.by}

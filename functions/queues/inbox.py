@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import orjson
 
@@ -18,6 +18,7 @@ from functions.queues.claims import Claim, Claims
 from functions.queues.waiting import Waiting, bury, decode_due, decode_waiting, encode_due, encode_waiting, group_of, sort_of
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.kv import ABSENT, KV, Item, keys
+from sigil.protocol import Json
 
 FIRST_PAGE = 8
 NEXT_PAGE = 100
@@ -30,7 +31,7 @@ DELAY_MOST = 3600.0
 class _Receipt:
     """What a worker holds: the versions of the waiting item, of the session's ready mark and of the claim.
 
-    `last`: no other event waited in the session when this one was taken.
+    `last`: no other event waited in the session when this one was taken. `rest`: what another version wrote beside the event.
     """
 
     session: str
@@ -39,6 +40,7 @@ class _Receipt:
     ready: str
     claim: str
     last: bool
+    rest: Mapping[str, Json] = field(default_factory=dict)
 
 
 class Inbox:
@@ -110,7 +112,7 @@ class Inbox:
         receipt, due = _Receipt(**orjson.loads(delivery.receipt)), self._clock.now() + min(delay, DELAY_MOST)
         claim = Claim(receipt.session, receipt.claim)
         if self._claims.holds(claim):  # else another worker has the event: it is not ours to put off
-            self._put_off(receipt, encode_waiting(delivery.event, due, delivery.tries), due)
+            self._put_off(receipt, encode_waiting(delivery.event, due, delivery.tries, receipt.rest), due)
         self._release(claim)
 
     def renew(self) -> None:
@@ -191,7 +193,7 @@ class Inbox:
         if not self._is_due(first.due):
             self._postpone(session, ready, first.due)
             return None
-        receipt = _Receipt(session, first.sort, first.version, ready, claim.owner, last=len(waiting) == 1)
+        receipt = _Receipt(session, first.sort, first.version, ready, claim.owner, last=len(waiting) == 1, rest=first.rest)
         return Delivery(first.event, orjson.dumps(receipt).decode(), first.tries + claim.lost)
 
     def _is_due(self, due: float) -> bool:

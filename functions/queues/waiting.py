@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 import orjson
@@ -11,20 +12,26 @@ import orjson
 from functions.events import Event, decode, encode
 from sigil.errors import UsageError
 from sigil.kv import KV, Item, Key, keys
+from sigil.protocol import Json
+from sigil.stored import NewerFormat, require_format, unknown
 
-RAW_MOST = 64 * 1024
+RAW_MOST = 256 * 1024
 """Bytes that a dead letter keeps of what was no event: any store takes that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An event in the inbox. `due` in seconds since the epoch, 0.0 at once; `version` of the item that holds it; `tries` as `Delivery`."""
+    """An event in the inbox. `due` in seconds since the epoch, 0.0 at once; `version` of the item that holds it; `tries` as `Delivery`.
+
+    `rest`: what another version wrote beside them.
+    """
 
     event: Event
     due: float
     tries: int
     sort: str
     version: str
+    rest: Mapping[str, Json] = field(default_factory=dict)
 
 
 def sort_of(event: Event) -> str:
@@ -38,19 +45,23 @@ def group_of(event: Event) -> str:
     return keys.control_of(session) if event.control else session
 
 
-def encode_waiting(event: Event, due: float = 0.0, tries: int = 0) -> bytes:
-    """`{"due", "tries", "event"}`."""
-    return orjson.dumps({"due": due, "tries": tries, "event": orjson.Fragment(encode(event))})
+def encode_waiting(event: Event, due: float = 0.0, tries: int = 0, rest: Mapping[str, Json] | None = None) -> bytes:
+    """`{"due", "tries", "event"}`, and the `rest` that another version wrote beside them."""
+    return orjson.dumps({"due": due, "tries": tries, "event": orjson.Fragment(encode(event)), **(rest or {})})
 
 
 def decode_waiting(sort: str, item: Item) -> Waiting:
     """What `encode_waiting` wrote; `UsageError` when it is anything else."""
     try:
         fields = orjson.loads(item.value)
+        require_format(fields)
         due, tries, event = float(fields["due"]), int(fields.get("tries", 0)), decode(orjson.dumps(fields["event"]))
+        rest = unknown(fields, ("due", "tries", "event"))
+    except NewerFormat as problem:
+        raise UsageError(problem.code, problem.message, suggestion=problem.suggestion) from None
     except (ValueError, TypeError, KeyError) as problem:
         raise UsageError("EEVENT", f"not a waiting event: {type(problem).__name__}") from None
-    return Waiting(event, due, tries, sort, item.version)
+    return Waiting(event, due, tries, sort, item.version, rest)
 
 
 def encode_due(due: float) -> bytes:

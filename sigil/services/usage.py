@@ -22,6 +22,7 @@ import orjson
 
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.kv import ABSENT, KV, Item, Key
+from sigil.protocol import Json
 
 HOLD_SECONDS = 60.0
 """How long a write may be on its way: longer than a run, in which it has to be answered."""
@@ -47,23 +48,25 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """Room that was taken for a write. `at`: seconds since the epoch."""
+    """Room that was taken for a write. `at`: seconds since the epoch. `rest`: what a newer version wrote behind them."""
 
     name: str
     keys: int
     size: int
     at: float
+    rest: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the item says; `token` is its version, empty when there is none."""
+    """What the item says; `token` is its version, empty when there is none. `rest`: what a newer version wrote behind it."""
 
     keys: int = 0
     size: int = 0
     epoch: str = ""
     marks: tuple[_Mark, ...] = ()
     token: str = ""
+    rest: tuple[Json, ...] = ()
 
     def after(self, change: Change) -> _State:
         return replace(self, keys=max(self.keys + change.keys, 0), size=max(self.size + change.size, 0))
@@ -72,8 +75,8 @@ class _State:
         return replace(self, marks=tuple(mark for mark in self.marks if mark.name != name))
 
     def body(self) -> bytes:
-        marks = [[mark.name, mark.keys, mark.size, mark.at] for mark in self.marks]
-        return orjson.dumps([self.keys, self.size, self.epoch, marks])
+        marks = [[mark.name, mark.keys, mark.size, mark.at, *mark.rest] for mark in self.marks]
+        return orjson.dumps([self.keys, self.size, self.epoch, marks, *self.rest])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +186,12 @@ def _state(item: Item) -> _State:
     """What stands; a count that cannot be read is none, and whoever writes next counts anew."""
     try:
         keys, size, *more = orjson.loads(item.value)
-        epoch, marks = more or ("", [])
-        state = _State(int(keys), int(size), str(epoch), tuple(_mark(*mark) for mark in marks), item.version)
+        epoch, marks, *rest = more or ("", [])
+        state = _State(int(keys), int(size), str(epoch), tuple(_mark(*mark) for mark in marks), item.version, tuple(rest))
     except (ValueError, TypeError):
         return _State(epoch=DAMAGED, token=item.version)
     return state
 
 
-def _mark(name: str, keys: int, size: int, at: float) -> _Mark:
-    return _Mark(str(name), int(keys), int(size), float(at))
+def _mark(name: str, keys: int, size: int, at: float, *rest: Json) -> _Mark:
+    return _Mark(str(name), int(keys), int(size), float(at), rest)

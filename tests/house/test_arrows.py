@@ -129,8 +129,8 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*DOORS, "wiring")),
-    **dict.fromkeys((*ROOMS, "events", "letters", "transport"), ("protocol", "kv", "errors", "strict", "statics")),
-    "queues": ("protocol", "kv", "errors", "strict", "aws"),
+    **dict.fromkeys((*ROOMS, "events", "letters", "transport"), ("protocol", "kv", "errors", "strict", "statics", "stored")),
+    "queues": ("protocol", "kv", "errors", "strict", "aws", "stored"),
     "alarm": ("kv", "errors"),
     "alerts": ("errors", "aws"),
     "settings": ("settings", "errors"),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 import orjson
 
 from sigil.errors import Conflict
 from sigil.kv import ABSENT, KV, Item, keys
+from sigil.stored import Shape, Stored
 
 PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Stored):
     """`first` and `last`: the sequence numbers of the messages that `text` tells of; `at`: when it was written, seconds since 1970.
 
     `raw`: the messages themselves, because no model summed them up. While the chat's memory still has to follow the entry, `memory` is
@@ -28,6 +30,9 @@ class Entry:
     raw: bool = False
     memory: str | None = None
     base: int = 0
+
+
+_ENTRY: Final = Shape[Entry](Entry)
 
 
 class History:
@@ -81,14 +86,13 @@ class History:
 
 
 def _encoded(entry: Entry) -> bytes:
-    return orjson.dumps({name: value for name, value in asdict(entry).items() if name != "first"})
+    body = {name: getattr(entry, name) for name in ("last", "at", "text", "raw", "memory", "base")}
+    return orjson.dumps({**body, **(entry._rest or {})})
 
 
 def _decoded(first: int, item: Item) -> Entry | None:
     try:
-        entry = Entry(first, **orjson.loads(item.value))
-        texts = (entry.text, entry.memory or "")
-        sound = type(entry.last) is int and type(entry.base) is int and all(isinstance(text, str) for text in texts)
-        return entry if sound and entry.last >= first and isinstance(entry.at, int | float) else None
+        entry = _ENTRY.convert({**orjson.loads(item.value), "first": first})
     except (ValueError, TypeError):
         return None
+    return entry if entry.last >= first else None

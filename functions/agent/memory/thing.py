@@ -14,6 +14,7 @@ import orjson
 from functions.agent.cleaning import clean
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Json, is_full_name, is_name
+from sigil.stored import Stored, require_format, unknown
 
 Kind = Literal["kv", "fact", "event"]
 FIELDS: Final[Mapping[Kind, tuple[str, ...]]] = {
@@ -31,7 +32,7 @@ _ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Thing(Stored):
     """`texts`: its fields in the order of `FIELDS`. `source`: `user`, a capability's name or a URL; `confidence`: 0 to 1. `at`: when it was
     written, or when an event happened, in seconds since 1970. `by`: in whose turn, as the runtime knows it. `mark` tells events apart
     that say the same."""
@@ -113,16 +114,19 @@ def decoded(id: str, data: bytes) -> Thing:
     """The thing that is stored; `BackendError` when it is damaged."""
     try:
         row = orjson.loads(data)
+        require_format(row)
         kind: Kind = row["kind"]
         texts, at = tuple(str(row[field]) for field in FIELDS[kind]), float(row[WHEN[kind]])
-        return Thing(kind, texts, str(row["source"]), float(row["confidence"]), at, str(row["by"]), str(row["mark"]))
+        known = ("kind", *FIELDS[kind], WHEN[kind], "source", "confidence", "by", "mark")
+        source, confidence, by, mark = str(row["source"]), float(row["confidence"]), str(row["by"]), str(row["mark"])
+        return Thing(kind, texts, source, confidence, at, by, mark, _rest=unknown(row, known) or None)
     except (ValueError, TypeError, KeyError):
         raise BackendError("EDAMAGED", f"the thing {id} is damaged", suggestion="forget it by its id") from None
 
 
 def encoded(thing: Thing) -> bytes:
     """The thing as it is stored."""
-    return orjson.dumps({**thing.row(), "mark": thing.mark})
+    return orjson.dumps({**thing.row(), "mark": thing.mark, **(thing._rest or {})})
 
 
 def _name(field: str, text: str) -> str:

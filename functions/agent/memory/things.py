@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from math import log
-from typing import Final
+from typing import Annotated, Final
 
-import orjson
+from msgspec import Meta
 
 from functions.agent.aids import Terms
 from functions.agent.memory.postings import Postings
 from functions.agent.memory.thing import NAME_CHARACTERS, Kind, Thing, decoded, encoded, folded, id_of, surer
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.kv import ABSENT, KV, Item, keys
+from sigil.stored import Shape, Stored, dumps
 
 THINGS_MOST: Final = 20_000
 CHARACTERS_MOST: Final = 2_000_000
@@ -42,12 +43,15 @@ UNREADABLE: Final = Thing("fact", ("something", "that cannot", "be read"), "", 0
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Stored):
     """How much there is, and the ids of what was written last, the newest first."""
 
-    count: int = 0
-    characters: int = 0
+    count: Annotated[int, Meta(ge=0)] = 0
+    characters: Annotated[int, Meta(ge=0)] = 0
     recent: tuple[str, ...] = ()
+
+
+_TALLY: Final = Shape[Tally](Tally)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ class Things:
         for _ in range(RACES):
             item = self._kv.get(keys.thing(self._scope, thing.id))
             before = _read(thing.id, item)
-            after = surer(thing, before) if before else thing
+            after = replace(surer(thing, before), _rest=before._rest) if before else thing
             more = after.size - (before.size if before else 0)
             self._demand_room(more, new=item is None)
             terms, old = self._all_terms(after), self._all_terms(before) if before else frozenset[str]()
@@ -164,12 +168,8 @@ class Things:
     def _tally(self) -> tuple[Tally, str]:
         item = self._kv.get(keys.things(self._scope))
         try:
-            fields = orjson.loads(item.value) if item else {}
-            tally = Tally(**{**fields, "recent": tuple(fields.get("recent", ()))})
-            numbers = all(type(number) is int and number >= 0 for number in (tally.count, tally.characters))
-            if not numbers or not all(isinstance(id, str) for id in tally.recent):
-                raise TypeError
-        except (ValueError, TypeError, AttributeError):
+            tally = _TALLY.read(item.value) if item else Tally()
+        except ValueError:
             tally = self._counted()
         return tally, item.version if item else ""
 
@@ -193,7 +193,7 @@ class Things:
             recent = others if things < 0 else (id, *others)[:RECENT]
             after = replace(tally, count=max(tally.count + things, 0), characters=max(tally.characters + characters, 0), recent=recent)
             try:
-                self._kv.put(keys.things(self._scope), orjson.dumps(asdict(after)), expect=version or ABSENT)
+                self._kv.put(keys.things(self._scope), dumps(after), expect=version or ABSENT)
             except Conflict:
                 continue
             return

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Final
 
-import orjson
+from msgspec import Meta
 
 from functions.agent.roles import Allowance, Role, Rules
 from functions.agent.swap import swapped
 from functions.events import Event
 from sigil.kv import KV, Key, keys
+from sigil.stored import Shape, Stored, dumps
 
 DAY_SECONDS: Final = 86_400
 KEPT_SECONDS = 2.0 * DAY_SECONDS
@@ -23,13 +24,16 @@ RECENT = 8
 """Events whose tokens are known, so that one which comes again after a crash counts once."""
 
 
+Amount = Annotated[int, Meta(ge=0)]
+
+
 @dataclass(frozen=True, slots=True)
-class Used:
+class Used(Stored):
     """What somebody used in a day. `recent`: the tokens of their last events; `told`: the role and the event that were told it is all."""
 
-    turns: int = 0
-    tokens: int = 0
-    recent: Mapping[str, int] = field(default_factory=dict)
+    turns: Amount = 0
+    tokens: Amount = 0
+    recent: Mapping[str, Amount] = field(default_factory=dict)
     told: str = ""
 
     def taken(self, event: str) -> Used:
@@ -49,6 +53,7 @@ class Used:
         return f"{most.tokens:,} tokens" if 0 < most.tokens <= self.tokens else ""
 
 
+_USED: Final = Shape[Used](Used)
 ALL: Final = Used(turns=1 << 60, tokens=1 << 60)
 
 
@@ -121,12 +126,10 @@ def _revived(value: bytes | None) -> Used:
     if value is None:
         return Used()
     try:
-        used = Used(**orjson.loads(value))
-        numbers = (used.turns, used.tokens, *used.recent.values())
-    except (ValueError, TypeError, AttributeError):
+        return _USED.read(value)
+    except ValueError:
         return ALL
-    return used if all(type(number) is int and number >= 0 for number in numbers) and isinstance(used.told, str) else ALL
 
 
 def _bytes(used: Used) -> bytes:
-    return orjson.dumps(asdict(used))
+    return dumps(used)

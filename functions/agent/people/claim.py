@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hmac import compare_digest
-
-import orjson
+from typing import Final
 
 from functions.agent.people import code
 from functions.agent.people.pairing import SECONDS
@@ -14,6 +13,7 @@ from functions.agent.people.roster import People
 from functions.agent.swap import swapped
 from functions.events import Event
 from sigil.kv import KV, keys
+from sigil.stored import Shape, Stored, dumps
 
 CHARACTERS = 12
 """60 bits: anybody may try."""
@@ -29,13 +29,16 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(Stored):
     """The code that is open. `by`: the event that made its sender the owner."""
 
     digest: str
     at: float
     left: int = TRIES
     by: str = ""
+
+
+_OPEN: Final = Shape[_Open](_Open)
 
 
 class Claim:
@@ -83,12 +86,10 @@ class Claim:
 
 def _revived(value: bytes) -> _Open | None:
     try:
-        known = _Open(**orjson.loads(value))
-    except (ValueError, TypeError):
+        return _OPEN.read(value)
+    except ValueError:
         return None
-    numbers = isinstance(known.at, int | float) and type(known.left) is int
-    return known if numbers and isinstance(known.digest, str) and isinstance(known.by, str) else None
 
 
 def _bytes(known: _Open) -> bytes:
-    return orjson.dumps(asdict(known))
+    return dumps(known)

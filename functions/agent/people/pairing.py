@@ -6,10 +6,9 @@ Only owners' tries are compared at all, so a code of 40 bits needs no count of t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hmac import compare_digest
-
-import orjson
+from typing import Final
 
 from functions.agent.cleaning import clean
 from functions.agent.people import code
@@ -18,6 +17,7 @@ from functions.agent.swap import swapped
 from functions.events import Event
 from sigil.errors import Conflict, UsageError, one_line
 from sigil.kv import KV, keys
+from sigil.stored import Shape, Stored, dumps
 
 CHARACTERS = 8
 SECONDS = 600.0
@@ -34,7 +34,7 @@ AGAIN = "whoever waits writes to me again for a new one"
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Stored):
     """Somebody who was told a code, by the event `asked`, at `at` (seconds since 1970). `digest` is empty where no code was told.
 
     `used`: the event by which an owner let them in.
@@ -51,6 +51,9 @@ class Waiting:
     def left(self, now: float) -> float:
         """The seconds for which the code still holds: none when it was used, or when the clock was set back beyond them."""
         return 0.0 if self.used else max(SECONDS - abs(now - self.at), 0.0)
+
+
+_BOOK: Final = Shape[tuple[Waiting, ...]](tuple[Waiting, ...])
 
 
 class Pairing:
@@ -127,13 +130,11 @@ class Used(Conflict):
 def _book(value: bytes | None, now: float) -> list[Waiting]:
     """The codes of the last hour; what cannot be read opens nothing."""
     try:
-        known = [Waiting(**fields) for fields in orjson.loads(value or b"[]")]
-        texts = [text for each in known for text in (each.id, each.name, each.session, each.digest, each.asked, each.used)]
-        return [each for each in known if abs(now - each.at) < KEPT_SECONDS] if all(isinstance(text, str) for text in texts) else []
-    except (ValueError, TypeError):
+        return [known for known in _BOOK.read(value or b"[]") if abs(now - known.at) < KEPT_SECONDS]
+    except ValueError:
         return []
 
 
 def _bytes(book: list[Waiting]) -> bytes:
     newest = sorted(book, key=lambda known: known.at)[-KEPT_MOST:]
-    return orjson.dumps([asdict(known) for known in newest])
+    return dumps(newest)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated, Final
 
-import orjson
+from msgspec import Meta
 
 from functions.agent.cleaning import clean
 from functions.agent.roles import PERSON, Role, Rules
@@ -13,6 +14,7 @@ from functions.agent.swap import swapped
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.kv import KV, keys
+from sigil.stored import Shape, Stored, dumps
 
 MOST = 1_000
 """People that an agent lets in."""
@@ -23,14 +25,17 @@ LATEST = 1e11
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class Person(Stored):
     """Somebody who was let in. `name`: what they call themselves; `at`: since when, in seconds since 1970; `by`: who let them in."""
 
     id: str
     role: Role
     name: str
-    at: float
+    at: Annotated[float, Meta(ge=0, lt=LATEST)]
     by: str
+
+
+_PERSON: Final = Shape[Person](Person)
 
 
 class People:
@@ -74,7 +79,9 @@ class People:
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
             known = _revived(value) if value is not None else None
-            return (None if known and (known.role == "owner" or role == "member") else orjson.dumps(asdict(person))), None
+            if known and (known.role == "owner" or role == "member"):
+                return None, None
+            return dumps(replace(person, _rest=known._rest if known else None)), None
 
         swapped(self._kv, keys.person(self._agent, who), decide)
 
@@ -100,9 +107,7 @@ class People:
 def _revived(value: bytes) -> Person | None:
     """The person whose fields were stored; None for what cannot be believed, which lets nobody in."""
     try:
-        person = Person(**orjson.loads(value))
-    except (ValueError, TypeError):
+        person = _PERSON.read(value)
+    except ValueError:
         return None
-    texts = (person.id, person.name, person.by)
-    sound = all(isinstance(text, str) for text in texts) and person.role in ("owner", "member")
-    return person if sound and isinstance(person.at, int | float) and 0 <= person.at < LATEST else None
+    return person if person.role != "guest" else None

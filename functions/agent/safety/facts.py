@@ -13,6 +13,7 @@ from functions.agent.messages import ToolCall
 from functions.agent.safety.codes import Kind, code_of
 from sigil.errors import one_line
 from sigil.protocol import Json
+from sigil.stored import Stored
 
 TARGETS = ("path", "file", "url", "host", "name", "key", "id", "query")
 """Arguments that say what a call was about, the first that is there."""
@@ -21,7 +22,7 @@ FINGERPRINT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Stored):
     """One call and its outcome. `code` is empty when it went well.
 
     `fingerprint`: the first 16 hex digits of SHA-256 over `TOOL:ARGUMENTS`, the arguments as canonical JSON, so that their order makes no

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from functions.agent.safety.facts import Fact
-from sigil.errors import BackendError
+from sigil.stored import Stored
 
 REPEATED: Final = 3
 """Failures with one fingerprint, or calls with one result, from which on it is said."""
@@ -36,7 +37,7 @@ class Step(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Stored):
     """What is kept of an operation: enough to see that it comes again."""
 
     fingerprint: str
@@ -45,12 +46,12 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(Stored):
     """`window`: the last operations, oldest first. `consecutive`: failures since the last success. `failures`: their last facts."""
 
-    consecutive: int = 0
-    window: tuple[Operation, ...] = ()
-    failures: tuple[Fact, ...] = ()
+    consecutive: Annotated[int, Meta(ge=0, lt=10**15)] = 0
+    window: Annotated[tuple[Operation, ...], Meta(max_length=WINDOW)] = ()
+    failures: Annotated[tuple[Fact, ...], Meta(max_length=REMEMBERED)] = ()
 
     def after(self, fact: Fact) -> tuple[Counters, Step]:
         """The counters with one operation more, and the step that it leads to. All rules are looked at; the severest one acts."""
@@ -58,7 +59,8 @@ class Counters:
             return self, Step.NONE
         window = (*self.window, Operation(fact.fingerprint, fact.result, fact.failed))[-WINDOW:]
         failures = (*self.failures, fact)[-REMEMBERED:] if fact.failed else self.failures
-        later = Counters(self.consecutive + 1 if fact.failed else 0, window, failures)
+        row = self.consecutive + 1 if fact.failed else 0
+        later = replace(self, consecutive=row, window=window, failures=failures)
         return later, max(rule(later, fact) for rule in _RULES)
 
     def resumed(self) -> Counters:
@@ -106,33 +108,3 @@ def _halts(counters: Counters, fact: Fact) -> Step:
 
 
 _RULES = (_repeats, _alerts, _pauses, _halts)
-
-
-def revive(fields: Mapping[str, Any]) -> Counters:
-    """The counters whose fields were stored; `BackendError` EDAMAGED when they cannot be believed."""
-    try:
-        if not (isinstance(fields["window"], list) and isinstance(fields["failures"], list)):
-            raise TypeError
-        window = tuple(Operation(**one) for one in fields["window"])
-        failures = tuple(Fact(**one) for one in fields["failures"])
-        counters = Counters(fields["consecutive"], window, failures)
-        sound = (
-            type(counters.consecutive) is int
-            and counters.consecutive >= 0
-            and len(window) <= WINDOW
-            and len(failures) <= REMEMBERED
-            and all(type(one.failed) is bool and isinstance(one.fingerprint, str) and isinstance(one.result, str) for one in window)
-            and all(type(one.ran) is bool for one in failures)
-            and all(
-                isinstance(value, str)
-                for one in failures
-                for value in (one.source, one.fingerprint, one.code, one.message, one.target, one.result)
-            )
-        )
-    except (TypeError, KeyError):
-        sound = False
-    if not sound:
-        raise BackendError(
-            "EDAMAGED", "the session's safety state is damaged", suggestion="an owner unlocks it: /unlock, or `uncaged unlock`"
-        )
-    return counters

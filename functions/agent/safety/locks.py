@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import Annotated, Final
 
-import orjson
+from msgspec import Meta
 
 from sigil.errors import one_line
 from sigil.kv import KV, keys
+from sigil.stored import Shape, Stored, dumps
 
 BY_CHARACTERS = 80
 PAGE = 100
@@ -18,23 +20,27 @@ FOREVER = 1e11
 """Later than any time that a clock shows."""
 BELIEVED = FOREVER / 2
 """No time from here on is believed: two of them together are still earlier than `FOREVER`."""
+Moment = Annotated[float, Meta(ge=0, lt=BELIEVED)]
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(Stored):
     """What was said last: `halted` and `unlocked` are seconds since 1970, 0 for never; `by` who said it.
 
     `forgave`: when an unlock last meant whatever else had locked it, too. Of an agent, an unlock in one chat only ends the halt.
     """
 
-    halted: float = 0.0
-    unlocked: float = 0.0
+    halted: Moment = 0.0
+    unlocked: Moment = 0.0
     by: str = ""
-    forgave: float = 0.0
+    forgave: Moment = 0.0
 
     @property
     def closed(self) -> bool:
         return self.halted > self.unlocked
+
+
+_LOCK: Final = Shape[Lock](Lock)
 
 
 def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
@@ -48,7 +54,8 @@ def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> 
     before = read(kv, whom)
     halted = before.halted if before.halted < FOREVER else 0.0
     at = max(now, halted, before.unlocked + LATER)
-    return _write(kv, whom, Lock(halted, at, one_line(by, BY_CHARACTERS), at if forgives else before.forgave))
+    forgave = at if forgives else before.forgave
+    return _write(kv, whom, replace(before, halted=halted, unlocked=at, by=one_line(by, BY_CHARACTERS), forgave=forgave))
 
 
 def closed(kv: KV, agent: str) -> Iterator[str]:
@@ -66,14 +73,11 @@ def read(kv: KV, whom: str) -> Lock:
     if item is None:
         return Lock()
     try:
-        fields = orjson.loads(item.value)
-        lock = Lock(fields["halted"], fields["unlocked"], str(fields["by"]), fields["forgave"])
-        sound = all(type(time) in (int, float) and 0 <= time < BELIEVED for time in (lock.halted, lock.unlocked, lock.forgave))
-    except (ValueError, TypeError, KeyError):
-        sound = False
-    return lock if sound else Lock(halted=FOREVER, by="nobody: the record is damaged")
+        return _LOCK.read(item.value)
+    except ValueError:
+        return Lock(halted=FOREVER, by="nobody: the record is damaged")
 
 
 def _write(kv: KV, whom: str, lock: Lock) -> Lock:
-    kv.put(keys.lock(whom), orjson.dumps(asdict(lock)))
+    kv.put(keys.lock(whom), dumps(lock))
     return lock

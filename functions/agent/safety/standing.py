@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from functions.agent.safety import ladder
+from msgspec import Meta
+
 from functions.agent.safety.ladder import Counters
-from sigil.errors import BackendError
+from sigil.stored import Shape, Stored
 
 
 class State(StrEnum):
@@ -58,10 +58,12 @@ LATEST: Final = 1e11
 """Later than any time that a clock shows: nothing could be said after it."""
 MOST: Final = 10**15
 """More than is ever counted: a number that does not fit into a document could not be saved."""
+Time = Annotated[float, Meta(ge=0, lt=LATEST)]
+Sum = Annotated[int, Meta(ge=0, lt=MOST)]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Stored):
     """`reason` is a name of `REASONS`, empty while all is well; `since` seconds since 1970; `told`: whether whoever watches knows.
     `heard`: what its owner had said by then of unlocking (`Breakers.unlocks`); only more than that opens it.
 
@@ -70,14 +72,14 @@ class Standing:
     """
 
     reason: str = ""
-    since: float = 0.0
-    heard: float = 0.0
+    since: Time = 0.0
+    heard: Time = 0.0
     counters: Counters = field(default_factory=Counters)
     period: str = ""
-    spent: int = 0
-    free: int = 0
+    spent: Sum = 0
+    free: Sum = 0
     task: str = ""
-    ticks: int = 0
+    ticks: Sum = 0
     told: bool = True
 
     @property
@@ -124,20 +126,23 @@ class Standing:
         return replace(begun, ticks=begun.ticks + 1)
 
 
-def revive(fields: Mapping[str, Any]) -> Standing:
-    """The standing whose fields were stored. What cannot be believed locks the session instead of being guessed at."""
+COUNTED: Final = frozenset(("consecutive", "window", "failures"))
+STANDING: Final = Shape[Standing](Standing)
+
+
+def revive(fields: Any) -> Standing:
+    """The standing whose fields were stored. What cannot be believed locks the session instead of being guessed at.
+
+    `NewerFormat` when only a newer version can read it.
+    """
+    damage = Standing(reason="damaged", told=False)
     try:
-        made = Standing(**{**fields, "counters": ladder.revive(fields["counters"])})
-        sound = (
-            fields["reason"] in ("", *REASONS)
-            and all(isinstance(text, str) for text in (made.period, made.task))
-            and all(type(number) is int and 0 <= number < MOST for number in (made.spent, made.free, made.ticks, made.counters.consecutive))
-            and all(type(time) in (int, float) and 0 <= time < LATEST for time in (made.since, made.heard))
-            and type(made.told) is bool
-        )
-    except (TypeError, KeyError, BackendError):
-        sound = False
-    return made if sound else Standing(reason="damaged", told=False)
+        made = STANDING.convert(fields)
+        # a count that is gone must not pass for none: every version writes all of these
+        whole = fields["counters"].keys() >= COUNTED and "reason" in fields
+    except (ValueError, KeyError):
+        return damage
+    return made if whole and made.reason in ("", *REASONS) else damage
 
 
 def notice(standing: Standing, guest: bool = False) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
@@ -11,8 +10,8 @@ from hypothesis import strategies as some
 
 from functions.agent.messages import ToolCall
 from functions.agent.safety.facts import Fact, fact_of
-from functions.agent.safety.ladder import Counters, Step, revive
-from sigil.errors import BackendError
+from functions.agent.safety.ladder import Counters, Step
+from sigil.stored import Shape, dumps
 
 
 def operation(code: str = "EINVAL", arguments: str = "{}", result: str = "") -> Fact:
@@ -106,7 +105,7 @@ def test_the_same_result_for_the_third_time_is_noticed() -> None:
 def test_counters_survive_being_stored() -> None:
     counters, _ = climbed(*map(distinct, range(7)), distinct(7, ""))
 
-    assert revive(json.loads(json.dumps(dataclasses.asdict(counters)))) == counters
+    assert Shape[Counters](Counters).read(dumps(counters)) == counters
 
 
 @pytest.mark.parametrize(
@@ -121,10 +120,8 @@ def test_counters_survive_being_stored() -> None:
     ],
 )
 def test_damaged_counters_are_told_and_not_guessed(damage: dict[str, object]) -> None:
-    with pytest.raises(BackendError) as raised:
-        revive({"consecutive": 0, "window": [], "failures": []} | damage)
-
-    assert raised.value.code == "EDAMAGED"
+    with pytest.raises(ValueError):
+        Shape[Counters](Counters).convert({"consecutive": 0, "window": [], "failures": []} | damage)
 
 
 @settings(max_examples=300, deadline=None)
