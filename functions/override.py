@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -20,6 +19,7 @@ from sigil.asks import answer
 from sigil.errors import SigilError, UsageError
 from sigil.gate import Gate, demand_admin
 from sigil.kv import keys
+from sigil.stored import row
 
 BY = "http:admin"
 
@@ -79,4 +79,4 @@ def _unlock(house: House, session: str) -> dict[str, Any]:
 def _status(house: House, session: str) -> dict[str, Any]:
     app, name = house.app, session or "http:admin:main"
     key = _key(app, name)
-    return {"agent": app.name, "session": name, **asdict(status.report(key, app.sessions.open(key).document, app))}
+    return {"agent": app.name, "session": name, **row(status.report(key, app.sessions.open(key).document, app))}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -111,6 +111,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(part) for part in value]
     return value
+
+
+def row(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass for people, those of its parts too, without unknown ones."""
+    return asdict(value, dict_factory=lambda pairs: {name: part for name, part in pairs if name != REST})
 
 
 def unknown(raw: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:

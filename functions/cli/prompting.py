@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from functions.cli.opening import Json, key_of, opened
 from sigil.cli.printing import Printer
+from sigil.stored import row
 
 RULE = "──"
 
@@ -27,7 +27,7 @@ def prompt(
         found = preview(key, app.sessions.open(key).document, app)
     printer = Printer(json=json)
     if json:
-        printer.document(asdict(found))
+        printer.document(row(found))
         return
     for segment in found.segments:
         printer.text(f"{RULE} {segment.name} {RULE} {segment.tokens:,} tokens\n{segment.text}\n")

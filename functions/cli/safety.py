@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 
 import orjson
 import typer
@@ -47,11 +46,12 @@ def show(session: Session = "terminal:main", json: Json = False) -> None:
     Example: uncaged agent status --session telegram:42
     """
     from functions.agent import status
+    from sigil.stored import row
 
     with opened() as (app, _):
         key = key_of(app, session)
         document = app.sessions.open(key).document
-        facts = {"agent": app.name, "session": session, **asdict(status.report(key, document, app))}
+        facts = {"agent": app.name, "session": session, **row(status.report(key, document, app))}
         _said(facts, "\n".join(status.lines(key, document, app)), json)
 
 

@@ -1,0 +1,296 @@
+"""Two versions on one store, side by side and one after the other: nobody is locked out and nothing is lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from functions import letters, wiring
+from functions.agent.messages import ToolCall, Usage
+from functions.agent.model import Reply, Request
+from functions.events import Event, Sender, order_of
+from functions.settings import Settings
+from functions.wiring import House, open_house
+from functions.worker import process
+from sigil import engine
+from sigil.kv import Key, keys
+from sigil.wiring import Stores, open_stores
+from tests.e2e.newer import FIELD, Newer, Recorded, read
+from tests.sigil.stores import Place, place
+
+__all__ = ["place"]
+CAPABILITIES = Path(__file__).parents[2] / "capabilities"
+TURNS = {"memory": 300, "sqlite": 120, "redis": 60, "dynamodb": 18}
+"""Turns on each store; `TURNS=1000` in the environment makes it so many on every one."""
+CHATS = ("telegram:1", "telegram:2", "telegram:-3")
+REPLACED = ("claim", "cooldown", "snapshot", "session#", "stocked")
+"""Written as a whole by whoever has it next, or looked at more closely below."""
+
+
+class Talker:
+    """A model that queries, calls, fails, deploys, remembers and talks in turn."""
+
+    name, window = "talker", 16_000
+
+    def chat(self, request: Request) -> Reply:
+        last = request.messages[-1]
+        said = [message["content"] for message in request.messages if message["role"] == "user"][-1]
+        usage = Usage(50, 10)
+        tools = [tool["function"]["name"] for tool in request.tools]
+        if "save_memory" in tools:
+            told = '{"history_entry": "[2026-11-23 01:00] They talked.", "memory_update": "They talk about numbers."}'
+            return Reply("", (ToolCall("m", "save_memory", told),), usage, "tool_calls")
+        if last["role"] == "tool" or not tools:
+            return Reply("all right, I have done that now", (), usage)
+        number = int("".join(filter(str.isdigit, said[-12:])) or 0)
+        calls = {
+            0: ToolCall("q", "sigil_query", '{"query": "encode base64"}'),
+            1: ToolCall("c", "cap_encode", '{"text": "hello", "format": "base64"}'),
+            2: ToolCall("f", "cap_encode", '{"text": "hello", "format": "rot13"}'),
+            3: ToolCall("d", "sigil_deploy", _capability(number)),
+            4: ToolCall("r", "sigil_query", '{"query": "remember something for later"}'),
+            5: ToolCall("k", "cap_remember", f'{{"key": "n{number}", "value": "{number}", "source": "user"}}'),
+        }
+        call = calls.get(number % 8)
+        return Reply("", (call,), usage, "tool_calls") if call else Reply("as you say, all of it", (), usage)
+
+
+def _capability(number: int) -> str:
+    name = f"made-{'abcdefgh'[number // 8 % 8]}"
+    return f'{{"name": "{name}", "description": "Adds.", "schema": {{"type": "object"}}, "execute": "return {number}"}}'
+
+
+@pytest.fixture
+def houses(
+    place: Place, tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., tuple[House, House, set[Key]]]]:
+    """Opens this version and a newer one over one store, and the keys that either writes."""
+    compiled.mkdir(exist_ok=True)
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    library = tmp_path / "library"
+    library.mkdir()
+    for name in ("encode", "remember", "recall"):
+        (library / name).symlink_to(CAPABILITIES / name, target_is_directory=True)
+    known: set[Key] = set()
+    with ExitStack() as stack:
+
+        def opened() -> tuple[House, House, set[Key]]:
+            settings = Settings(
+                data=str(tmp_path), library=str(library), runners=1, access="open", store=place.url or "memory://", deploy="members"
+            )
+            stores = Stores(place.open(), open_stores(settings).artifacts) if not place.url else None
+            made = []
+            for kind in (Recorded, Newer):
+
+                def opened_stores(settings: Settings, kind: type[Recorded] = kind) -> Stores:
+                    found = stores or open_stores(settings)
+                    return replace(found, kv=kind(found.kv, known))
+
+                monkeypatch.setattr(wiring, "open_stores", opened_stores)
+                house = open_house(settings)
+                stack.callback(house.close)
+                made.append(replace(house, app=replace(house.app, model=Talker())))
+            return made[0], made[1], known
+
+        yield opened
+
+
+def say(house: House, number: int, text: str) -> None:
+    """Put a message into the queue, and have this house take it to its end."""
+    chat = CHATS[number % len(CHATS)]
+    at = 1_800_000_000.0 + number
+    event = Event(f"telegram:1:{number}", "message", "main", chat, Sender("telegram:1"), text, at, order_of(at, number), private=True)
+    house.queue.put(event)
+    for queue in (house.control, house.queue):
+        while delivery := queue.take(0.0):
+            process(delivery, house)
+
+
+def text_of(number: int) -> str:
+    words = {20: "/mem", 41: "/soul be calm", 62: "/status", 83: "/unlock", 104: "/recall n5"}
+    return words.get(number % 105, f"please do number {number}")
+
+
+def tokens(house: House, known: set[Key]) -> dict[tuple[str, ...], str]:
+    """The fields of a newer version in the store, by where they stand."""
+    found: dict[tuple[str, ...], str] = {}
+    for key in known:
+        item = house.stores.kv.get(key)
+        value = read(item.value) if item else None
+        if isinstance(value, dict) and FIELD in value and not key.partition.startswith(REPLACED):
+            found[key] = value[FIELD]
+        if isinstance(value, dict) and key.sort == "head" and key.partition.startswith("session#"):
+            found |= _of_head(key, value)
+        if isinstance(value, list) and key.sort.startswith("archive#"):
+            found |= _of_messages(key, value)
+    return found
+
+
+def _of_head(key: Key, head: dict[str, Any]) -> dict[tuple[str, ...], str]:
+    parts = {"": head, "usage": head["usage"], "safety": head["safety"], "counters": head["safety"]["counters"]}
+    found = {(*key, name): part[FIELD] for name, part in parts.items() if FIELD in part}
+    return found | _of_messages(key, head["messages"])
+
+
+def _of_messages(key: Key, messages: list[dict[str, Any]]) -> dict[tuple[str, ...], str]:
+    found = {}
+    for message in messages:
+        parts = [message, *message["calls"], *message["loads"]]
+        for number, part in enumerate(parts):
+            if FIELD in part:
+                found[(key.partition, str(message["seq"]), str(number))] = part[FIELD]
+    return found
+
+
+def test_no_field_of_a_newer_version_is_lost_and_no_chat_is_locked(
+    houses: Callable[..., tuple[House, House, set[Key]]], request: pytest.FixtureRequest
+) -> None:
+    this, newer, known = houses()
+    store = request.node.callspec.params["place"]
+    for number in range(int(os.environ.get("TURNS", TURNS[store]))):
+        if number // 3 % 2:
+            say(newer, number, text_of(number))
+            continue
+        before = tokens(this, known)
+        say(this, number, text_of(number))
+        after = tokens(this, known)
+        gone = {place for place in before.keys() - after.keys() if this.stores.kv.get(Key(*place[:2])) is not None}
+
+        assert not gone, f"after turn {number}"
+        assert not {place: before[place] for place in before.keys() & after.keys() if before[place] != after[place]}
+
+    assert not list(letters.letters(this.stores.kv))
+    for chat in CHATS:
+        document = this.app.sessions.open(keys.session_of("main", chat)).document
+        assert document.safety.reason == ""
+        assert document.messages
+
+
+def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_told(tmp_path: Path, compiled: Path) -> None:
+    compiled.mkdir(exist_ok=True)
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    house = open_house(Settings(data=str(tmp_path), library="none", access="open"))
+    kv, head = house.stores.kv, keys.head(keys.session_of("main", CHATS[0]))
+    kept = orjson.dumps({"format": 2, "messages": {"kept": "in another way"}})
+    kv.put(head, kept)
+    event = Event("e1", "message", "main", CHATS[0], Sender("telegram:1"), "hello", 1.0, order_of(1.0, 1), private=True)
+    house.queue.put(event)
+    delivery = house.queue.take(0.0)
+    assert delivery is not None
+
+    process(replace(delivery, tries=0), house)
+    waits = [letter.reason for letter in letters.letters(kv)]
+    process(replace(delivery, tries=10), house)
+
+    (letter,) = letters.letters(kv)
+    assert not waits
+    assert "format 2" in letter.reason
+    assert letter.event == event
+    assert kv.get(head).value == kept
+    assert "newer version" in house.replies.get(keys.session_of("main", CHATS[0]), "e1")["reply"]
+    house.close()
+
+
+def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_knows_it(tmp_path: Path) -> None:
+    house = open_house(Settings(data=str(tmp_path), library="none", access="open"))
+    kv = house.stores.kv
+    event = Event("e1", "message", "main", CHATS[0], Sender("telegram:1"), "hello", 1.0, order_of(1.0, 1), private=True)
+    house.queue.put(event)
+    session = keys.session_of("main", CHATS[0])
+    ((sort, item),) = kv.scan(keys.inbox(session, "").partition)
+    written = orjson.loads(item.value)
+    kv.put(keys.inbox(session, sort), orjson.dumps({**written, "event": {**written["event"], "kind": "say"}}))
+
+    assert house.queue.take(0.0) is None
+    (letter,) = letters.letters(kv)
+    item = kv.get(keys.dead(letter.id))
+    assert item is not None
+    record = orjson.loads(item.value)
+    upgraded = base64.b64encode(base64.b64decode(record["raw"]).replace(b'"say"', b'"message"')).decode()
+    kv.put(keys.dead(letter.id), orjson.dumps({**record, "raw": upgraded}))
+    (again,) = letters.letters(kv)
+
+    assert letter.event is None
+    assert "say" in letter.reason
+    assert again.event == event
+    house.close()
+
+
+OLD = Path(__file__).parents[1] / "data" / "uncaged-0.1.0.tar.xz"
+"""The sources of version 0.1.0, with six capabilities of its library."""
+DAY_ONE = (
+    "encode hello world in base64",
+    "/soul be dry",
+    "/mem remember: closed on Mondays",
+    "please remember that my cat is called Tom",
+)
+LATER = ("encode hello world in base64", "please remember that my dog is called Rex", "/soul be kind", "/mem remember: open on Sundays")
+
+
+@pytest.fixture(scope="module")
+def first_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Version 0.1.0, unpacked; the engine is the one that is installed here."""
+    folder = tmp_path_factory.mktemp("first-version")
+    with tarfile.open(OLD) as archive:
+        archive.extractall(folder, filter="data")
+    for name in ("engine.wasm", "engine.json"):
+        shutil.copy(Path(engine.__file__).with_name(name), folder / "sigil" / "engine")
+    return folder
+
+
+def run(root: Path, data: Path, command: str, *arguments: str, lines: Sequence[str] = ()) -> str:
+    """What a command of the version at `root` prints."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("UNCAGED_", "SIGIL_"))},
+        "PYTHONPATH": str(root),
+        "UNCAGED_DATA": str(data),
+        "UNCAGED_LIBRARY": str(root / "capabilities"),
+    }
+    program = f"import sys; sys.argv[0] = 'uncaged'; from {command}.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, *arguments],
+        input="\n".join(lines) + "\n",
+        env=environment,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(first_version: Path, tmp_path: Path) -> None:
+    here = Path(__file__).parents[2]
+    deploy = ("deploy", "--name", "louder", "--execute", "return input.text.toUpperCase()")
+
+    first = run(first_version, tmp_path, "functions", "chat", lines=DAY_ONE)
+    run(first_version, tmp_path, "sigil", *deploy)
+    second = run(here, tmp_path, "functions", "chat", lines=[*LATER, "/recall cat"])
+    run(here, tmp_path, "sigil", "deploy", "--name", "louder", "--execute", "return input.text.toUpperCase() + '!'")
+    third = run(first_version, tmp_path, "functions", "chat", lines=[*DAY_ONE, "/recall dog"])
+
+    for said, also in ((first, "Tom"), (second, "Tom"), (third, "Rex")):
+        assert "aGVsbG8gd29ybGQ=" in said
+        assert "Soul updated." in said
+        assert also in said
+    assert run(first_version, tmp_path, "sigil", "run", "louder", '{"text": "hi"}').strip().strip('"') == "HI!"
+    for root in (first_version, here):
+        assert json.loads(run(root, tmp_path, "functions", "agent", "status", "--json"))["state"] == "WAITING_FOR_EVENT"
+        assert json.loads(run(root, tmp_path, "functions", "inbox", "dead", "--json")) == []
+        documents = run(root, tmp_path, "functions", "agent", "doc", "list", "--json")
+        assert {row["name"]: row["version"] for row in json.loads(documents)}["soul"] >= 2
