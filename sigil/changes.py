@@ -46,7 +46,7 @@ class Log(Stored):
         return self.number - len(self.recent) + 1
 
 
-_LOG: Final = Shape[Log](Log)
+_LOG: Final = Shape[Log](Log, required=("epoch", "number", "recent", "open"))
 
 
 def log_of(item: Item | None) -> Log | None:

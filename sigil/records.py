@@ -81,7 +81,7 @@ def _read_part(kind: type, given: Any) -> Any:
     raise NotImplementedError(kind)
 
 
-_RECORD: Final = Shape[Record](Record, _read_part)
+_RECORD: Final = Shape[Record](Record, read_part=_read_part)
 
 
 _FIELDS: Final = tuple(each.name for each in fields(Record) if each.name not in ("manifest", "_rest"))

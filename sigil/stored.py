@@ -9,7 +9,7 @@ gets a higher `format`; a value of a newer format is refused and stays as it is 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -62,9 +62,19 @@ class NewerFormat(BackendError):
 class Shape(Generic[T]):
     """Reads and checks JSON values of one type: a dataclass, or a tuple or mapping of them."""
 
-    def __init__(self, kind: Any, read_part: Callable[[type, Any], Any] | None = None) -> None:
-        """`read_part` makes values of the types within `kind` that are no dataclasses."""
+    def __init__(
+        self,
+        kind: Any,
+        *,
+        required: Collection[str] = (),
+        read_part: Callable[[type, Any], Any] | None = None,
+    ) -> None:
+        """`required`: fields that every version writes, so that one that is gone is damage, though it has a default.
+
+        `read_part` makes values of the types within `kind` that are no dataclasses.
+        """
         self._kind = kind
+        self._required = frozenset(required)
         self._read_part = read_part
 
     def read(self, data: bytes) -> T:
@@ -74,6 +84,8 @@ class Shape(Generic[T]):
     def convert(self, raw: Any) -> T:
         """Return the value whose JSON was parsed to `raw`; errors as `read`."""
         require_format(raw)
+        if self._required and not (isinstance(raw, dict) and self._required <= raw.keys()):
+            raise ValueError("a field that every version writes is not there")
         try:
             value: T = msgspec.convert(raw, self._kind, dec_hook=self._read_part)
         except (msgspec.ValidationError, RecursionError) as problem:

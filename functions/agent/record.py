@@ -131,7 +131,7 @@ def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
     return small if len(small) <= LIMIT or not bodies.open else spill(body, bodies)
 
 
-DOCUMENT: Final = Shape[Document](Document)
+DOCUMENT: Final = Shape[Document](Document, required=("messages", "next_seq", "turn", "outbox", "seen", "usage"))
 
 
 def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:

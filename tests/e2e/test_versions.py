@@ -36,8 +36,8 @@ CAPABILITIES = Path(__file__).parents[2] / "capabilities"
 TURNS = {"memory": 300, "sqlite": 120, "redis": 60, "dynamodb": 18}
 """Turns on each store; `TURNS=1000` in the environment makes it so many on every one."""
 CHATS = ("telegram:1", "telegram:2", "telegram:-3")
-REPLACED = ("claim", "cooldown", "snapshot", "session#", "stocked")
-"""Written as a whole by whoever has it next, or looked at more closely below."""
+REPLACED = ("claim", "cooldown", "ready", "snapshot", "session#", "stocked")
+"""Leases, marks of an index and pointers are written as a whole by whoever has them next; sessions are looked at more closely below."""
 
 
 class Talker:

@@ -160,7 +160,6 @@ def _damages() -> list[tuple[str, Any]]:
         "task": (5,),
         "ticks": (-1, "many"),
         "told": (0, "yes"),
-        "unknown": (1,),
     }
     return [(name, value) for name, values in fields.items() for value in values] + [("", value) for value in ([], "?", 5, {})]
 

@@ -40,7 +40,7 @@ class Lock(Stored):
         return self.halted > self.unlocked
 
 
-_LOCK: Final = Shape[Lock](Lock)
+_LOCK: Final = Shape[Lock](Lock, required=("halted", "unlocked", "by", "forgave"))
 
 
 def halt(kv: KV, whom: str, by: str, now: float) -> Lock:

@@ -126,8 +126,8 @@ class Standing(Stored):
         return replace(begun, ticks=begun.ticks + 1)
 
 
-COUNTED: Final = frozenset(("consecutive", "window", "failures"))
-STANDING: Final = Shape[Standing](Standing)
+STANDING: Final = Shape[Standing](Standing, required=("reason", "counters"))
+COUNTERS: Final = Shape[Counters](Counters, required=("consecutive", "window", "failures"))
 
 
 def revive(fields: Any) -> Standing:
@@ -138,11 +138,10 @@ def revive(fields: Any) -> Standing:
     damage = Standing(reason="damaged", told=False)
     try:
         made = STANDING.convert(fields)
-        # a count that is gone must not pass for none: every version writes all of these
-        whole = fields["counters"].keys() >= COUNTED and "reason" in fields
-    except (ValueError, KeyError):
+        COUNTERS.convert(fields["counters"])
+    except ValueError:
         return damage
-    return made if whole and made.reason in ("", *REASONS) else damage
+    return made if made.reason in ("", *REASONS) else damage
 
 
 def notice(standing: Standing, guest: bool = False) -> str:

@@ -1,0 +1,111 @@
+"""Stored values: fields of other versions stay, damage is told, a newer format is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+import orjson
+import pytest
+from msgspec import Meta
+
+from sigil.stored import NewerFormat, Shape, Stored, dumps, later, row
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf(Stored):
+    text: str
+    count: Annotated[int, Meta(ge=0, lt=100)] = 0
+    added: str = later("")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree(Stored):
+    name: str
+    first: Leaf | None = None
+    leaves: tuple[Leaf, ...] = ()
+    named: Mapping[str, Leaf] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+TREE = Shape[Tree](Tree)
+WRITTEN = {
+    "name": "oak",
+    "first": {"text": "a", "count": 1, "colour": "red"},
+    "leaves": [{"text": "b", "count": 0}, {"text": "c", "count": 0, "age": [1, {"x": None}]}],
+    "named": {"d": {"text": "d", "count": 0, "colour": "green"}},
+    "data": {"colour": "a guest's own"},
+    "height": 12,
+}
+
+
+def test_what_is_not_known_is_written_again_as_it_was() -> None:
+    assert orjson.loads(dumps(TREE.read(orjson.dumps(WRITTEN)))) == WRITTEN
+
+
+def test_it_stays_with_its_value_whatever_becomes_of_that() -> None:
+    tree = TREE.convert(WRITTEN)
+    changed = replace(tree, name="elm", first=None, leaves=(*tree.leaves[1:], Leaf("e")))
+
+    assert orjson.loads(dumps(changed)) == {
+        **WRITTEN,
+        "name": "elm",
+        "first": None,
+        "leaves": [WRITTEN["leaves"][1], {"text": "e", "count": 0}],  # type: ignore[index]
+    }
+
+
+def test_people_do_not_see_it() -> None:
+    assert row(TREE.convert({"name": "oak", "height": 12, "first": {"text": "a", "age": 1}}))["first"] == {
+        "text": "a",
+        "count": 0,
+        "added": "",
+    }
+
+
+def test_a_later_field_is_written_when_it_says_something() -> None:
+    assert orjson.loads(dumps((Leaf("a"), Leaf("b", added="x")))) == [{"text": "a", "count": 0}, {"text": "b", "count": 0, "added": "x"}]
+
+
+def test_equal_values_are_equal_whoever_wrote_them() -> None:
+    assert TREE.convert({"name": "oak", "height": 12}) == Tree("oak")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"name": 3},
+        {"name": None},
+        {"first": []},
+        {"first": {"text": "a", "count": -1}},
+        {"first": {"text": "a", "count": 100}},
+        {"first": {"text": "a", "count": True}},
+        {"first": {"text": "a", "count": 1.5}},
+        {"leaves": {}},
+        {"leaves": [3]},
+        {"named": [["d", {"text": "d"}]]},
+    ],
+)
+def test_what_is_of_another_shape_is_told(damage: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        TREE.convert({**WRITTEN, **damage})
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"null", b"3", b'{"name"', b'{"name": NaN}', b'{"name": "\\ud800"}', b"[" * 5000])
+def test_what_is_no_value_is_told(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        TREE.read(data)
+
+
+@pytest.mark.parametrize("found", [2, 0, "2", None, 1.5, [1]])
+def test_a_format_that_is_not_known_is_refused_and_said(found: object) -> None:
+    with pytest.raises(NewerFormat) as refused:
+        TREE.convert({**WRITTEN, "format": found})
+
+    assert "format" in refused.value.message
+    assert "nothing was changed" in refused.value.suggestion
+
+
+def test_the_format_that_it_names_itself_is_kept() -> None:
+    assert orjson.loads(dumps(TREE.convert({"name": "oak", "format": 1})))["format"] == 1
