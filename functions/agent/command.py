@@ -61,7 +61,7 @@ def _always(text: str) -> bool:
 class Command:
     """`takes`: what may follow its name, as the help shows it; empty: nothing may. `changes`: whether these words change something of the
     chat's, which in groups only owners do. `owners`: whether they change the agent, which only owners ever do. `asks`: whether it asks
-    the model, and so counts as a turn of its sender's."""
+    the model, and so counts as a turn of its sender's, but for the words of it that are `unasked`."""
 
     meaning: str
     run: Run
@@ -69,6 +69,7 @@ class Command:
     changes: Callable[[str], bool] | None = None
     owners: Callable[[str], bool] | None = None
     asks: bool = False
+    unasked: Callable[[str], bool] | None = None
 
 
 Commands = Mapping[str, Command]

@@ -43,7 +43,8 @@ def run(asked: Asked) -> Effect | None:
             return asked.says(OWNERS_ONLY)
         if not asked.event.private and command.changes and command.changes(words):
             return asked.says(NOT_HERE)
-    refusal = asked.app.allowances.begins(asked.event, asked.role) if command.asks else None
+    asks = command.asks and not (command.unasked and command.unasked(words))
+    refusal = asked.app.allowances.begins(asked.event, asked.role) if asks else None
     return command.run(replace(asked, text=words)) if refusal is None else asked.says(refusal)
 
 

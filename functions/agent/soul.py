@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from itertools import islice
 from typing import Final
 
 from functions.agent.aside import Aside
@@ -13,7 +11,8 @@ from functions.agent.command import Asked, Command, Commands, Effect
 from functions.agent.documents import CAPS, FIRST_SOUL
 from functions.agent.model import Reply
 from functions.agent.offline import signed
-from sigil.errors import BackendError, Conflict, UsageError
+from functions.agent.versions import SHOWN, roll_back, version_lines
+from sigil.errors import Conflict
 
 PROMPT: Final = (
     "You are a personality editor for an AI assistant. "
@@ -26,7 +25,6 @@ PROMPT: Final = (
 UPDATED = "Soul updated."
 LEAST = 10
 """Characters below which an answer is no soul."""
-SHOWN = 20
 KEPT = "The soul is as it was."
 _ROLLBACK = re.compile(r"rollback(?:\s+(\S+))?", re.IGNORECASE | re.ASCII)
 _VERSION = re.compile(r"[0-9]{1,8}", re.ASCII)
@@ -54,8 +52,7 @@ def _soul(asked: Asked) -> str:
 
 
 def _history(asked: Asked) -> str:
-    versions = islice(asked.app.documents.versions(asked.scope, "soul"), SHOWN)
-    rows = [f"- {doc.version}: {_day(doc.at)} by {doc.by}{f', {doc.why}' if doc.why else ''}" for doc in versions]
+    rows = version_lines(asked.app.documents.versions(asked.scope, "soul"))
     began = [f"- 0: {BEGAN}"] if len(rows) < SHOWN else []
     return "\n".join([*rows, *began]) if rows else "The soul was never changed."
 
@@ -63,13 +60,8 @@ def _history(asked: Asked) -> str:
 def _rolled_back(asked: Asked, version: str) -> str:
     if not _VERSION.fullmatch(version):
         return f"{KEPT} {WHICH}"
-    try:
-        asked.app.documents.roll_back(asked.scope, "soul", int(version), asked.event.sender.id)
-    except (UsageError, BackendError) as problem:
-        if isinstance(problem, BackendError) and problem.code != "EDAMAGED":
-            raise
-        return f"{KEPT} {problem.message}; {problem.suggestion}."
-    return f"The soul is as in version {version} again."
+    problem = roll_back(asked, asked.scope, "soul", int(version))
+    return f"{KEPT} {problem}" if problem else f"The soul is as in version {version} again."
 
 
 def _written(asked: Asked) -> Effect:
@@ -94,10 +86,6 @@ def _refused(reply: Reply, text: str) -> str:
     if reply.finish != "stop" or len(text) < LEAST:
         return "The model gave no soul."
     return f"The model wrote {len(text):,} characters; at most {CAPS['soul']:,} are kept." if len(text) > CAPS["soul"] else ""
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
 
 
 COMMANDS: Final[Commands] = {

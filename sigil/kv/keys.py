@@ -75,6 +75,11 @@ def entry(session: str, sequence: int) -> Key:
     return Key(f"history#{session}", f"{sequence:012d}")
 
 
+def left(session: str, sequence: int) -> Key:
+    """What left a chat's memory when it followed the entry of HISTORY that begins with this message."""
+    return Key(f"left#{session}", f"{sequence:012d}")
+
+
 def thing(scope: str, id: str) -> Key:
     """Something that is remembered, of an agent (an `escape`d name) or of a session (S)."""
     return Key(f"thing#{scope}", id)

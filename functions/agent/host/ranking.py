@@ -52,14 +52,14 @@ class Ranking:
 
     def __init__(self, words: str, terms: Terms) -> None:
         self.wanted: Final = Wanted(words, terms)
-        self._lines: dict[tuple[int, str], Line] = {}
+        self._lines: dict[tuple[int, str, str], Line] = {}
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def look(self, said: Said) -> None:
         """Something more that was said."""
-        key = (said.seq, said.who)
+        key = (said.seq, said.who, said.text if said.alone else "")
         if key not in self._lines:
             has = self.wanted.of(said.text) | (self.wanted.word(said.name) if said.name else 0)
             self._lines[key] = Line(said, has, len(said.text))

@@ -1,4 +1,4 @@
-"""`search-history`: what was said in this chat, word for word, and what HISTORY sums up."""
+"""`search-history`: what was said in this chat, word for word, what HISTORY sums up, and what the memory says no more."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functions.agent.host.place import Arguments, Place, number, text
 from functions.agent.host.ranking import Ranking, Said
 from functions.agent.host.shown import moment
 from functions.agent.memory.history import History
+from functions.agent.memory.left import LeftStatements
 from functions.agent.messages import Message
 from functions.agent.record import Document
 from functions.agent.toolset import QUERY
@@ -22,6 +23,8 @@ ECHOES: Final = frozenset((QUERY, *map(tool_of, (NAME, "recall", "remember", "fo
 """Tools whose results only say again what was said, or what there is."""
 HISTORY: Final = "history"
 """Who says an entry of HISTORY."""
+MEMORY: Final = "memory"
+"""Who says what the chat's memory says no more."""
 USUAL, MOST = 8, 20
 STRETCH: Final = 400
 """Sequence numbers that are read at a time, from the newest back."""
@@ -58,6 +61,9 @@ def _searched(ranking: Ranking, place: Place, upper: int) -> int:
         for entry in history.page(lower - 1, STRETCH):
             if entry.first < upper and not entry.raw:
                 ranking.look(Said(entry.first, entry.at, HISTORY, entry.text, alone=True))
+        for left in LeftStatements(place.app.kv, place.session).between(lower - 1, upper, STRETCH):
+            for statement in left.statements:
+                ranking.look(Said(left.first, left.at, MEMORY, statement, alone=True))
         upper = lower
         if upper > 1 and (place.app.clock.monotonic() > over or len(ranking) > MESSAGES_MOST):
             return upper

@@ -18,9 +18,12 @@ from functions.agent.aside import Aside
 from functions.agent.memory import transcript
 from functions.agent.memory.consolidation import PROMPT, drafted
 from functions.agent.memory.history import Entry, History
+from functions.agent.memory.left import Left, LeftStatements
+from functions.agent.memory.statements import Comparison, compare
 from functions.agent.messages import Message
-from functions.agent.record import Document
+from functions.agent.record import Document, Outgoing
 from sigil.errors import BackendError, Conflict, UsageError
+from sigil.kv import keys
 
 TRIES = 3
 """After so many answers in a row that were of no use, the messages themselves enter HISTORY."""
@@ -29,6 +32,11 @@ ENOUGH = 10
 TRANSCRIPT_SHARE = 0.6
 """Of what the model's window leaves: the rest is for what it writes."""
 BY = "consolidation"
+REFUSED = (
+    "I kept what I remember of this chat: the model wrote my memory anew without {lost:,} of the {count:,} things in it, twice, "
+    "so I only added what is new. `/mem history` shows how the memory changed, `/mem rollback N` takes a version back."
+)
+"""What the people of a chat are told when a rewrite of their memory was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +56,34 @@ def backlog(aside: Aside) -> Backlog:
     return Backlog(tuple(news), {first: chunk[-1].seq if chunk else 0 for first, chunk in chunks.items()})
 
 
-def remember(aside: Aside, known: Backlog, upto: float = inf, tries: int = 1) -> bool:
-    """Tell memory of what it has not heard, up to the message `upto`, in as many entries as it takes; whether there is at least one.
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came of telling memory: how many entries there are, and what the people of the chat are to be told, if anything."""
+
+    entries: int = 0
+    notice: str = ""
+
+
+def remember(aside: Aside, known: Backlog, upto: float = inf, tries: int = 1) -> Heard:
+    """Tell memory of what it has not heard, up to the message `upto`, in as many entries as it takes.
 
     It ends after `tries` answers of no use; `aside.document` says how far it came. `BackendError` when the store cannot be used.
     """
-    history, heard, raw = History(aside.app.kv, aside.session), False, False
+    history, heard, raw = History(aside.app.kv, aside.session), Heard(), False
     while news := [message for message in known.messages if aside.document.consolidated < message.seq <= upto]:
         found = history.get(news[0].seq)
-        made = None if found else _made(aside, news, tries, raw)
+        made, refused = (None, None) if found else _made(aside, news, tries, raw)
         entry = found or (history.add(made) if made else None)
         if entry is None:
             break
-        _follow(aside, history, entry)
+        followed = _follow(aside, history, entry)
         raw = made is not None and made.raw
         last = min(entry.last, aside.document.next_seq - 1)
         unheard = tuple(first for first in aside.document.unheard if known.ends[first] > last)
         aside.document = replace(aside.document, consolidated=last, unheard=unheard, failures=0)
-        heard = True
+        heard = replace(heard, entries=heard.entries + 1)
+        if refused and (followed or entry.memory is None):
+            heard = replace(heard, notice=REFUSED.format(lost=len(refused.lost), count=refused.count))
     return heard
 
 
@@ -81,9 +99,20 @@ def passively(aside: Aside, dropped: Sequence[Message], watch: Watch = unwatched
         known = backlog(aside)
         heard = remember(aside, known, dropped[-1].seq if dropped else max(known.ends.values(), default=0))
     except BackendError:
-        heard = False
-    told = f"memory has heard of all up to message {aside.document.consolidated}" if heard else "memory heard of nothing this time"
+        heard = Heard()
+    if heard.notice:
+        aside.document = _noticed(aside, heard.notice)
+    told = f"memory has heard of all up to message {aside.document.consolidated}" if heard.entries else "memory heard of nothing this time"
     watch(Step("note", "memory", told))
+
+
+def _noticed(aside: Aside, notice: str) -> Document:
+    """The document with a word to the people of the chat, of an id of its own beside the answer to whatever they wrote."""
+    document = aside.document
+    chat = keys.unescape(aside.session.partition("#")[2])
+    name = f"memory:{chat}:{document.consolidated}"
+    word = Outgoing(name, chat, notice, at=aside.app.clock.now())
+    return replace(document, outbox=(*document.outbox, word))
 
 
 def put_away(session: str, document: Document, gone: Sequence[Message], app: App) -> Document:
@@ -109,8 +138,11 @@ def _archived(aside: Aside, first: int) -> tuple[Message, ...]:
         return ()
 
 
-def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> Entry | None:
-    """The entry for the first of the messages, as many as fit into a request; None when there is none this time."""
+def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple[Entry | None, Comparison | None]:
+    """The entry for the first of the messages, as many as fit into a request, and what a refused answer would have lost.
+
+    None when there is no entry this time.
+    """
     app = aside.app
     memory = app.documents.read(aside.session, "memory")
     room = context.room(app.model.window, tokens.of_text(PROMPT) + tokens.of_text(memory.text), aside.document.ratio)
@@ -118,26 +150,39 @@ def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> Entry
     first, last = news[0].seq, news[count - 1]
     for _ in range(0 if raw else tries):
         if not aside.may_ask():
-            return None
+            return None, None
         draft = drafted(aside, memory.text, said, last.at)
         if draft:
             update = draft.memory if draft.memory != memory.text else None
-            return Entry(first, last.seq, app.clock.now(), draft.entry, memory=update, base=memory.version)
+            entry = Entry(first, last.seq, app.clock.now(), draft.entry, memory=update, base=memory.version)
+            return entry, draft.refused
         if not aside.may_ask():
-            return None
+            return None, None
         aside.document = replace(aside.document, failures=aside.document.failures + 1)
         if aside.document.failures >= TRIES:
             raw = True
             break
     head = f"[{transcript.stamp(app.clock.now())}] [RAW] {count} messages"
-    return Entry(first, last.seq, app.clock.now(), f"{head}\n{said}", raw=True) if raw else None
+    return (Entry(first, last.seq, app.clock.now(), f"{head}\n{said}", raw=True) if raw else None), None
 
 
-def _follow(aside: Aside, history: History, entry: Entry) -> None:
-    """Make the chat's memory what the entry says. When somebody else wrote it in between, theirs stands."""
+def _follow(aside: Aside, history: History, entry: Entry) -> bool:
+    """Make the chat's memory what the entry says; whether it is so now. When somebody else wrote it in between, theirs stands.
+
+    What leaves the memory is written down first, so that a crash in between loses no statement.
+    """
     if entry.memory is None:
-        return
+        return False
+    app = aside.app
+    followed = False
     why = f"messages {entry.first} to {entry.last}" if entry.last > entry.first else f"message {entry.first}"
     with suppress(Conflict, UsageError):
-        aside.app.documents.write(aside.session, "memory", entry.memory, by=BY, why=why, expect=entry.base)
+        before = app.documents.read(aside.session, "memory")
+        if before.version == entry.base:
+            lost = compare(before.text, entry.memory, app.aids.terms).lost
+            left = Left(entry.first, entry.at, tuple(statement.text for statement in lost))
+            LeftStatements(app.kv, aside.session).keep(left)
+        app.documents.write(aside.session, "memory", entry.memory, by=BY, why=why, expect=entry.base)
+        followed = True
     history.settle(entry)
+    return followed

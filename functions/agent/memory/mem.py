@@ -1,36 +1,68 @@
-"""/mem: tells memory now what it has not heard of yet, and whatever stands after the command."""
+"""/mem: tells memory what it has not heard of yet, and the words after the command; shows the memory's versions and takes one back."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Final
 
 from functions.agent.aside import Aside
-from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
+from functions.agent.command import Asked, Command, Commands, Effect
 from functions.agent.memory.hearing import TRIES, backlog, put_away, remember
 from functions.agent.messages import Message
 from functions.agent.offline import signed
 from functions.agent.record import SEEN_MOST, Document
 from functions.agent.session import Opened
+from functions.agent.versions import roll_back, version_lines
 from sigil.errors import BackendError
 
 NOTHING: Final = "No new messages to consolidate into memory."
 TRIGGERED: Final = "Memory consolidation triggered."
 FAILED: Final = "Memory consolidation failed."
 """As seed 002 gives them."""
+NEVER: Final = "Nothing was ever written into the memory of this chat."
+BACK: Final = "The memory of this chat is as in version {version} again; `/mem history` shows all of them."
+KEPT: Final = "The memory is as it was."
+_HISTORY: Final = re.compile(r"history", re.IGNORECASE | re.ASCII)
+_ROLLBACK: Final = re.compile(r"rollback\s+([0-9]{1,8})", re.IGNORECASE | re.ASCII)
+"""These words alone are no text to remember; whatever else begins like them is."""
 
 
 def run(asked: Asked) -> Effect:
-    """Consolidate; what cannot be told now stays to be told."""
+    """Show the versions of the memory, take one back, or consolidate."""
+    if _HISTORY.fullmatch(asked.text):
+        versions = version_lines(asked.app.documents.versions(asked.session, "memory"), sizes=True)
+        return asked.says("\n".join(versions) or NEVER)
+    back = _ROLLBACK.fullmatch(asked.text)
+    if back is None:
+        return _consolidated(asked)
+    problem = roll_back(asked, asked.session, "memory", int(back[1]))
+    return asked.says(f"{KEPT} {problem}" if problem else BACK.format(version=int(back[1])))
+
+
+def _consolidated(asked: Asked) -> Effect:
+    """Tell memory; what cannot be told now stays to be told."""
     opened = _noted(asked)
     app = asked.app
     aside = Aside(asked.session, app, opened.document, until=app.clock.monotonic() + app.turn_seconds)
     try:
         known = backlog(aside)
-        text = _nothing(asked) if not known.messages else TRIGGERED if remember(aside, known, tries=TRIES) else FAILED
+        if known.messages:
+            heard = remember(aside, known, tries=TRIES)
+            text = "\n\n".join(filter(None, (TRIGGERED, heard.notice))) if heard.entries else FAILED
+        else:
+            text = _nothing(asked)
     except BackendError:
         text = FAILED
     return Effect(text if text == NOTHING else signed(text, app.model.name), _noted_down(aside.document, asked), opened)
+
+
+def _changes(words: str) -> bool:
+    return _HISTORY.fullmatch(words) is None
+
+
+def _unasked(words: str) -> bool:
+    return bool(_HISTORY.fullmatch(words) or _ROLLBACK.fullmatch(words))
 
 
 def _nothing(asked: Asked) -> str:
@@ -57,5 +89,12 @@ def _noted_down(document: Document, asked: Asked) -> Document:
 
 
 COMMANDS: Final[Commands] = {
-    "mem": Command("takes what was said here into memory, and your words with it", run, takes="[words]", changes=ALWAYS, asks=True)
+    "mem": Command(
+        "takes what was said here into memory, and your words with it",
+        run,
+        takes="[words | history | rollback N]",
+        changes=_changes,
+        asks=True,
+        unasked=_unasked,
+    )
 }

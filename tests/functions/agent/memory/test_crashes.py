@@ -163,6 +163,26 @@ def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(house: O
     assert 6 <= at < 29
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_crash_at_any_write_loses_nothing_that_leaves_the_memory(house: Open, model: ScriptedModel, after: bool) -> None:
+    home = house(llm_url=model.url, tokens_per_day=0)
+    lines = [f"- Box {number} stands in cellar {number + 50}." for number in range(100, 120)]
+    for at in range(1, 30):
+        chat = f"telegram:{300 + at}"
+        session = f"main#{chat}"
+        home.app.documents.write(session, "memory", "\n".join(lines), by="test")
+        model._script[:] = [saves(memory="\n".join(lines[2:])) for _ in range(2)]
+        crashed, replies = after_a_crash(home, event("/mem and I like tea", session=chat), at, after)
+
+        assert replies == [TRIGGERED]
+        assert memory(home, session).text == "\n".join(lines[2:]), at
+        assert lines[0] in tell(home, "/recall box 100", session=chat)[0], at
+        assert lines[1] in tell(home, "/recall box 101", session=chat)[0], at
+        if not crashed:
+            break
+    assert 6 <= at < 29
+
+
 def test_a_crash_before_the_last_of_three_failures_still_ends_in_the_messages_themselves(house: Open, model: ScriptedModel) -> None:
     home = house(llm_url=model.url, tokens_per_day=0)
     tell(home, "I am Ada")

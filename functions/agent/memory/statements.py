@@ -1,0 +1,208 @@
+"""The statements of a memory, and which of them a rewrite still makes: so that what stood there is not lost by a lazy answer.
+
+Words are compared, not meanings. A statement is kept where one place of the new text has all of its numbers and most of its words, the
+rare ones above all; it may stand in another order, in another line, or under a heading that names whom it is about. It is changed where
+a line of its own speaks of the same with other words. Otherwise it is gone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+Terms = Callable[[str], Collection[str]]
+
+KEPT: Final = 0.6
+"""The part of a statement's weight that has to stand in one place for it to be kept."""
+CHANGED: Final = 0.3
+"""The part that a line has of what it says anew."""
+PLACE_CHARACTERS: Final = 300
+"""A line that is longer is more than one place: a list of all words is no memory."""
+GONE_PART, CHANGED_PART = 10, 3
+"""A rewrite may drop a tenth of the statements, and drop or change a third of them."""
+GONE_FEW, CHANGED_FEW = 1, 3
+"""Where there are few statements, so many all the same."""
+MEANS: Final = 2
+"""Terms below which a sentence is a part of the one before, and a new line worth nothing after a refusal."""
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
+_HEADING: Final = re.compile(r"(#{1,6})\s")
+_BULLET: Final = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s+")
+_THOUSANDS: Final = re.compile(r"(?<=\d)[,'_’](?=\d{3}(?!\d))")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Something that a memory says: a line, or a sentence of one, as it stands in the line of this number."""
+
+    text: str
+    terms: frozenset[str]
+    line: int = 0
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        return frozenset(term for term in self.terms if any(character.isdigit() for character in term))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What became of the statements of a text in another one."""
+
+    kept: tuple[Statement, ...]
+    changed: tuple[Statement, ...]
+    gone: tuple[Statement, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.kept) + len(self.changed) + len(self.gone)
+
+    @property
+    def lost(self) -> tuple[Statement, ...]:
+        """Those that the other text does not make any more as they were."""
+        return (*self.gone, *self.changed)
+
+    @property
+    def loses_too_much(self) -> bool:
+        """Whether more is gone than a rewrite may drop: one statement, but not the only one, or a tenth of them."""
+        few = GONE_FEW if self.count > 1 else 0
+        may_go = max(few, self.count // GONE_PART)
+        may_change = max(CHANGED_FEW, self.count // CHANGED_PART)
+        return len(self.gone) > may_go or len(self.lost) > may_change
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A part of a text in which a statement can stand: the terms there, and those of the headings and points that it stands under."""
+
+    line: int
+    terms: frozenset[str]
+
+
+def statements(text: str, terms: Terms) -> tuple[Statement, ...]:
+    """What a text says, in order. Headings and what has no word are no statements."""
+    found: list[Statement] = []
+    for number, line in enumerate(text.split("\n")):
+        if not _HEADING.match(line):
+            found.extend(Statement(part, said, number) for part, said in _sentences(line, terms))
+    return tuple(found)
+
+
+def compare(before: str, after: str, terms: Terms) -> Comparison:
+    """What became of the statements of `before` in `after`."""
+    old = statements(before, terms)
+    counts = Counter(term for statement in old for term in statement.terms)
+    weights = {term: log(1 + len(old) / count) for term, count in counts.items()}
+    verbatim = {_bare(line) for line in after.split("\n")}
+    places = tuple(_places(after, terms))
+    index: dict[str, list[int]] = defaultdict(list)
+    for number, place in enumerate(places):
+        for term in place.terms & weights.keys():
+            index[term].append(number)
+    kept: list[Statement] = []
+    others: list[tuple[Statement, Mapping[int, float]]] = []
+    for statement in old:
+        shares = _shares(statement, weights, index)
+        if _bare(statement.text) in verbatim or _stands(statement, shares, places):
+            kept.append(statement)
+        else:
+            others.append((statement, shares))
+    changed, gone = _told_apart(others, places)
+    return Comparison(tuple(kept), changed, gone)
+
+
+def news(memory: str, draft: str, terms: Terms) -> list[str]:
+    """The lines of a draft that say something which the memory does not, each once."""
+    known = {_bare(line) for line in memory.split("\n")}
+    lines: dict[str, str] = {}
+    for line in draft.split("\n"):
+        bare = _bare(line)
+        if not _HEADING.match(line) and bare not in known and len(terms(_plain(line))) >= MEANS:
+            lines.setdefault(bare, line.rstrip())
+    fresh = compare("\n".join(lines.values()), memory, terms)
+    new = {statement.line for statement in fresh.lost}
+    return [line for number, line in enumerate(lines.values()) if number in new]
+
+
+def _sentences(line: str, terms: Terms) -> Iterator[tuple[str, frozenset[str]]]:
+    """The sentences of a line with their terms; what has hardly a word goes with the one before."""
+    starts = [0, *(end.end() for end in _SENTENCE.finditer(line))]
+    parts: list[str] = []
+    for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
+        sentence = line[start:end]
+        if parts and len(terms(_plain(sentence))) < MEANS:
+            parts[-1] += sentence
+        else:
+            parts.append(sentence)
+    for part in parts:
+        said = frozenset(terms(_plain(part))) or frozenset(re.findall(r"\w+", part.casefold()))
+        if said:
+            yield part.strip(), said
+
+
+def _places(text: str, terms: Terms) -> Iterator[_Place]:
+    """The places of a text: its lines, and overlapping stretches of those that are long."""
+    headings: dict[int, frozenset[str]] = {}
+    points: list[tuple[int, frozenset[str]]] = []
+    for number, line in enumerate(text.split("\n")):
+        heading = _HEADING.match(line)
+        if heading:
+            level = len(heading[1])
+            headings = {above: said for above, said in headings.items() if above < level}
+            headings[level] = frozenset(terms(_plain(line)))
+            points = []
+            continue
+        depth = len(line) - len(line.lstrip())
+        points = [(above, said) for above, said in points if above < depth]
+        around = frozenset().union(*headings.values(), *(said for _, said in points))
+        step = PLACE_CHARACTERS // 2
+        for start in range(0, max(len(line) - step, 1), step):
+            said = frozenset(terms(_plain(line[start : start + PLACE_CHARACTERS])))
+            if said:
+                yield _Place(number, said | around)
+        if line.strip() and len(line) <= PLACE_CHARACTERS:
+            points.append((depth, frozenset(terms(_plain(line)))))
+
+
+def _shares(statement: Statement, weights: Mapping[str, float], index: Mapping[str, list[int]]) -> dict[int, float]:
+    """Place → the part of the statement's weight that stands there."""
+    shares: dict[int, float] = defaultdict(float)
+    whole = sum(weights[term] for term in statement.terms)
+    for term in statement.terms:
+        for number in index.get(term, ()):
+            shares[number] += weights[term] / whole
+    return shares
+
+
+def _stands(statement: Statement, shares: Mapping[int, float], places: tuple[_Place, ...]) -> bool:
+    return any(share >= KEPT and statement.numbers <= places[number].terms for number, share in shares.items())
+
+
+def _told_apart(
+    others: list[tuple[Statement, Mapping[int, float]]], places: tuple[_Place, ...]
+) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
+    """What is changed and what is gone, of what is not kept. A line says one thing anew: a single one for all of them says nothing."""
+    taken: set[int] = set()
+    changed: list[Statement] = []
+    gone: list[Statement] = []
+    for statement, shares in others:
+        near = (number for number in sorted(shares, key=lambda number: -shares[number]) if shares[number] >= CHANGED)
+        line = next((places[number].line for number in near if places[number].line not in taken), None)
+        if line is None:
+            gone.append(statement)
+        else:
+            taken.add(line)
+            changed.append(statement)
+    return tuple(changed), tuple(gone)
+
+
+def _plain(text: str) -> str:
+    """The text in which a number is one, however its thousands are set apart."""
+    return _THOUSANDS.sub("", text)
+
+
+def _bare(line: str) -> str:
+    """A line as it is compared with others: without its bullet, in lower case, with single spaces."""
+    return " ".join(_BULLET.sub("", line, count=1).casefold().split())
