@@ -21,6 +21,7 @@ from functions.agent.host.services import serve
 from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, overhead, run
 from functions.agent.memory.hearing import put_away
 from functions.agent.messages import Message
+from functions.agent.origin import origin_of, quoted_name
 from functions.agent.patience import Patience, pause
 from functions.agent.record import Document, Turn
 from functions.agent.roles import Role
@@ -34,6 +35,8 @@ from sigil.kv import keys
 from sigil.protocol import Caller
 
 ATTEMPTS = 3
+FILE_CHARACTERS = 200
+"""Of the name of a file."""
 WAITS = 6
 """How often a turn is handed on from one worker to the next, or waits for a model that does not answer."""
 WAIT_SECONDS = 5.0
@@ -161,8 +164,8 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     preamble = preamble if document.consolidated == opened.document.consolidated else app.preamble(opened.key)
     if tokens.of_text(event.text) > room:
         return close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
-    origin = " · ".join(filter(None, (event.platform, "" if event.private else event.sender.name)))
-    document = document.add(Message("user", quiet.briefed(event, _text(event)), at=event.at, origin=origin))
+    said = Message("user", quiet.briefed(event, _text(event)), at=event.at, origin=origin_of(event, role))
+    document = document.add(said)
     return _rounds(_open(opened, replace(document, turn=turn), app, watch), preamble, app, watch, shift, role=role)
 
 
@@ -249,7 +252,7 @@ def _breakers(session: str, app: App) -> Breakers:
 
 def _text(event: Event) -> str:
     """What the model reads of an event: as it was written, but for what whoever wrote or forwarded it does not see."""
-    named = ((str(attachment.get("kind") or "file"), str(attachment.get("name") or "unnamed")) for attachment in event.attachments)
-    notes = [f"[{one_line(kind, 40)}: {one_line(name, 200)}]" for kind, name in named]
+    named = ((str(attachment.get("kind") or "file"), str(attachment.get("name") or "")) for attachment in event.attachments)
+    notes = [f"[{one_line(kind, 40)}: {quoted_name(name, FILE_CHARACTERS) if name else 'unnamed'}]" for kind, name in named]
     said = clean(event.text)
     return "\n".join([said, *notes] if said else notes)

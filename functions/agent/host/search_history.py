@@ -13,6 +13,7 @@ from functions.agent.host.shown import moment
 from functions.agent.memory.history import History
 from functions.agent.memory.left import LeftStatements
 from functions.agent.messages import Message
+from functions.agent.origin import name_in
 from functions.agent.record import Document
 from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
@@ -84,7 +85,7 @@ def _lines(messages: tuple[Message, ...]) -> Iterator[Said]:
     for message in messages:
         tool = tools.get(message.call_id, "a tool") if message.role == "tool" else ""
         if message.content and message.origin != context.OURS and tool not in ECHOES:
-            name = message.origin.partition(" · ")[2]
+            name = name_in(message.origin)
             who = f"{message.role} ({name})" if name else message.role
             yield Said(message.seq, message.at, tool or who, message.content, name)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functions.agent import tokens
 from functions.agent.cleaning import clean
 from functions.agent.messages import Message
+from functions.agent.origin import name_in
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 8_000
@@ -28,7 +29,7 @@ def stamp(at: float) -> str:
 def line(message: Message, most: int = SAID_CHARACTERS) -> str:
     """`[2026-11-22 01:30] USER: content`, what follows a line end indented; the tools that were called in brackets, in a group the name."""
     names = ", ".join(one_line(call.name, 64) for call in message.calls)
-    person = one_line(message.origin, 80).partition(" · ")[2].replace(":", " ")
+    person = name_in(message.origin).replace(":", " ")
     head = message.role.upper() + (f" ({person})" if person else "") + (f" [tools: {names}]" if names else "")
     return f"[{stamp(message.at)}] {head}: {_content(message, most)}"
 
