@@ -31,7 +31,9 @@ def _meant(things: Things, given: Arguments) -> list[str]:
         raise UsageError("EINVAL", "it is not clear what to forget", suggestion=ONE)
     if id and not is_id(id):
         raise UsageError("EINVAL", "id is 16 hexadecimal digits", suggestion="recall tells the ids")
-    if id or key:
-        return [id or id_of("kv", key, "")]
+    if id:
+        return [id]
+    if key:
+        return list(dict.fromkeys([id_of("kv", key, ""), *(thing.id for thing in things.values(key))]))
     named = ((each, things.get(each)) for each in things.about(subject))
     return [each for each, thing in named if thing and folded(thing.about) == folded(subject)]

@@ -8,7 +8,7 @@ from functions.agent.cleaning import clean
 from functions.agent.host.place import Arguments, Place, number, text
 from functions.agent.host.shown import shown
 from functions.agent.memory.thing import FIELDS, Kind, folded
-from functions.agent.memory.things import Recalled, Things
+from functions.agent.memory.things import Recalled, Things, answer_order
 from sigil.errors import UsageError
 from sigil.protocol import Json
 
@@ -18,10 +18,13 @@ ABOUT_MOST = 200
 
 
 def recall(place: Place, given: Arguments) -> Json:
-    """The best first, each with its source and confidence; without key, subject and query what was written last."""
+    """The best first, each with its source and confidence, a surer value before those that dispute it.
+
+    Without key, subject and query: what was written last.
+    """
     limit, kind = number(given, "limit", USUAL, MOST), _kind(text(given, "kind"))
     found = [(each, shared) for shared, things in _shelves(place) for each in _found(things, given, kind, limit)]
-    found.sort(key=lambda pair: (-pair[0].score, -pair[0].thing.at))
+    found.sort(key=lambda pair: answer_order(pair[0]))
     ranked = bool(text(given, "query"))
     items = [shown(each.thing, shared=shared, score=each.score if ranked else None) for each, shared in found[:limit]]
     return {"items": items, "found": len(items)}
@@ -35,13 +38,13 @@ def _shelves(place: Place) -> Iterator[tuple[bool, Things]]:
 def _found(things: Things, given: Arguments, kind: Kind | None, limit: int) -> list[Recalled]:
     key, subject, words = (clean(text(given, name)) for name in ("key", "subject", "query"))
     if key:
-        thing = things.under(key)
-        return [Recalled(thing, 1.0)] if thing and kind in (None, "kv") else []
+        return [Recalled(thing, 1.0) for thing in things.values(key)] if kind in (None, "kv") else []
     if words:
         return things.find(words, limit, kind, subject)
     named = (things.get(id) for id in things.about(subject)[:ABOUT_MOST]) if subject else things.newest(limit)
     fitting = (thing for thing in named if thing and kind in (None, thing.kind))
-    return [Recalled(thing, 1.0) for thing in fitting if not subject or folded(thing.about) == folded(subject)][:limit]
+    met = [Recalled(thing, 1.0) for thing in fitting if not subject or folded(thing.about) == folded(subject)]
+    return things.with_surer(met[:limit])
 
 
 def _kind(said: str) -> Kind | None:

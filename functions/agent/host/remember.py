@@ -12,11 +12,16 @@ from sigil.protocol import Json
 
 SURE, HEARD = 1.0, 0.5
 """The confidence in what a person said here, and in what came from elsewhere, unless the model says more."""
+SURER = "what stands under this key is surer and was not replaced; both are kept: ask the user which one holds"
+"""What the model is told of a value that contradicts a surer one."""
 ONE = "give one of these: key and value; subject, predicate and object; type and payload"
 
 
 def remember(place: Place, given: Arguments) -> Json:
-    """Keep one thing, and say what it replaced; `UsageError` EINVAL unless it says where it is from."""
+    """Keep one thing, and say what it replaced, or which surer one it contradicts and stands beside.
+
+    `UsageError` EINVAL unless it says where it is from.
+    """
     thing = _thing(place, given)
     if thing.source != USER and not is_address(thing.source):
         place.demand_called(thing.source)
@@ -28,7 +33,8 @@ def remember(place: Place, given: Arguments) -> Json:
         kept = things.keep(thing)
     other = kept.before and kept.before.texts != kept.thing.texts
     replaced = {"replaced": shown(kept.before, shared=shared)} if kept.before and other else {}
-    return {"remembered": shown(kept.thing, shared=shared), "new": kept.new, **replaced}
+    conflict = {"conflict": {"stands": shown(kept.stands, shared=shared), "note": SURER}} if kept.stands else {}
+    return {"remembered": shown(kept.thing, shared=shared), "new": kept.new, **replaced, **conflict}
 
 
 def _thing(place: Place, given: Arguments) -> Thing:

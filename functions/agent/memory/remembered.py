@@ -10,7 +10,7 @@ from functions.agent.host.place import Place
 from functions.agent.host.search_history import HISTORY, search_history
 from functions.agent.host.shown import moment
 from functions.agent.memory.thing import Thing, is_id
-from functions.agent.memory.things import Things
+from functions.agent.memory.things import Things, answer_order
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 
@@ -61,7 +61,7 @@ def _all(place: Place) -> Iterator[str]:
 
 def _found(place: Place, words: str) -> Iterator[str]:
     found = [each for things in (place.things, place.shared) for each in things.find(words, SHOWN)]
-    found.sort(key=lambda each: (-each.score, -each.thing.at))
+    found.sort(key=answer_order)
     yield from _listed("Remembered:", (each.thing for each in found[:SHOWN]))
     try:
         said = search_history(place, {"query": words, "limit": SHOWN})
@@ -73,9 +73,14 @@ def _found(place: Place, words: str) -> Iterator[str]:
 
 
 def _listed(title: str, things: Iterable[Thing]) -> Iterator[str]:
-    lines = [f"- `{thing.id}` {one_line(thing.told, LINE_CHARACTERS)} ({moment(thing.at)[:DAY]}, {thing.source})" for thing in things]
+    lines = [f"- `{thing.id}` {one_line(thing.told, LINE_CHARACTERS)} ({_from(thing)})" for thing in things]
     if lines:
         yield "\n".join([title, *lines])
+
+
+def _from(thing: Thing) -> str:
+    """When and from where; `disputed` where a surer value says something else."""
+    return ", ".join([moment(thing.at)[:DAY], thing.source, *(["disputed"] if thing.disputed else [])])
 
 
 def _excerpt(item: Json) -> str:

@@ -35,7 +35,7 @@ _ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 class Thing(Stored):
     """`texts`: its fields in the order of `FIELDS`. `source`: `user`, a capability's name or a URL; `confidence`: 0 to 1. `at`: when it was
     written, or when an event happened, in seconds since 1970. `by`: in whose turn, as the runtime knows it. `mark` tells events apart
-    that say the same."""
+    that say the same; of a value it is the source that says so, where a surer one says something else."""
 
     kind: Kind
     texts: tuple[str, ...]
@@ -64,6 +64,11 @@ class Thing(Stored):
         """In words: `birthday: 3 May`, `Ada is allergic to nuts`."""
         return " ".join(self.texts) if self.kind == "fact" else ": ".join(self.texts)
 
+    @property
+    def disputed(self) -> bool:
+        """Whether it is a value that was not sure enough to take the place of the one under its key."""
+        return self.kind == "kv" and self.mark != ""
+
     def row(self) -> dict[str, Json]:
         """As it is stored, and as people and the model see it."""
         told = dict(zip(FIELDS[self.kind], self.texts, strict=True))
@@ -85,11 +90,23 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def same_words(one: Thing, other: Thing) -> bool:
+    """Whether both say the same, in whatever letters."""
+    return list(map(folded, one.texts)) == list(map(folded, other.texts))
+
+
 def surer(thing: Thing, before: Thing) -> Thing:
     """The thing; when it says what was said before, with the confidence of the surer of the two, and where that is from."""
-    if list(map(folded, thing.texts)) != list(map(folded, before.texts)) or before.confidence <= thing.confidence:
+    if not same_words(thing, before) or before.confidence <= thing.confidence:
         return thing
     return replace(thing, source=before.source, confidence=before.confidence, by=before.by)
+
+
+def outranks(thing: Thing, before: Thing) -> bool:
+    """Whether a value may take the place of another one: it is surer, or as sure and newer. What a person said only a person says anew."""
+    if thing.confidence != before.confidence:
+        return thing.confidence > before.confidence
+    return thing.source == USER or before.source != USER
 
 
 def checked(thing: Thing) -> Thing:
@@ -150,6 +167,6 @@ def is_address(text: str) -> bool:
     """Whether it is the address of a page."""
     try:
         parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in text
+        return parts.scheme in ("http", "https") and bool((parts.hostname or "").strip(".")) and " " not in text
     except ValueError:
         return False

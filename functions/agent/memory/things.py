@@ -12,7 +12,19 @@ from msgspec import Meta
 
 from functions.agent.aids import Terms
 from functions.agent.memory.postings import Postings
-from functions.agent.memory.thing import NAME_CHARACTERS, Kind, Thing, decoded, encoded, folded, id_of, surer
+from functions.agent.memory.thing import (
+    NAME_CHARACTERS,
+    Kind,
+    Thing,
+    checked_source,
+    decoded,
+    encoded,
+    folded,
+    id_of,
+    outranks,
+    same_words,
+    surer,
+)
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.kv import ABSENT, KV, Item, keys
 from sigil.stored import Shape, Stored, dumps
@@ -64,11 +76,15 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is remembered now, and what stood there `before`: None when it is `new`, or when that could not be read."""
+    """What is remembered now, and what stood there `before`: None when it is `new`, or when that could not be read.
+
+    `stands`: the surer value under the same key that it did not replace, and is kept beside.
+    """
 
     thing: Thing
     before: Thing | None = None
     new: bool = True
+    stands: Thing | None = None
 
 
 class Things:
@@ -81,27 +97,45 @@ class Things:
         self._index = Postings(kv, scope, self._indexed)
 
     def keep(self, thing: Thing) -> Kept:
-        """Write it over what was the same thing. `Refused` EQUOTA when there is no room.
+        """Write it over what was the same thing. `Refused` EQUOTA when there is no room, `UsageError` EINVAL when it has no source.
 
-        What says the same as a surer one stays as sure, and its source with it. The index is written first: what a crash leaves there
-        leads to nothing.
+        What says the same as a surer one stays as sure, and its source with it. A value that says something else than a surer one
+        under its key is kept beside that one, once a source. The index is written first: what a crash leaves there leads to nothing.
         """
+        checked_source(thing.source)
         for _ in range(RACES):
-            item = self._kv.get(keys.thing(self._scope, thing.id))
-            before = _read(thing.id, item)
-            after = replace(surer(thing, before), _rest=before._rest) if before else thing
+            stands = self._surer_value(thing)
+            placed = replace(thing, mark=thing.source) if stands else thing
+            item = self._kv.get(keys.thing(self._scope, placed.id))
+            before = _read(placed.id, item)
+            if stands is None and before and _contradicts(placed, before) and not outranks(placed, before):
+                continue  # somebody was faster, and surer
+            after = replace(surer(placed, before), _rest=before._rest) if before else placed
             more = after.size - (before.size if before else 0)
             self._demand_room(more, new=item is None)
             terms, old = self._all_terms(after), self._all_terms(before) if before else frozenset[str]()
-            self._index.add(int(thing.id, 16), terms - old)
+            self._index.add(int(placed.id, 16), terms - old)
             try:
-                self._kv.put(keys.thing(self._scope, thing.id), encoded(after), expect=item.version if item else ABSENT)
+                self._kv.put(keys.thing(self._scope, placed.id), encoded(after), expect=item.version if item else ABSENT)
             except Conflict:
                 continue
-            self._index.drop(int(thing.id, 16), old - terms)
-            self._count(0 if item else 1, more, thing.id)
-            return Kept(after, before, new=item is None)
+            self._index.drop(int(placed.id, 16), old - terms)
+            self._count(0 if item else 1, more, placed.id)
+            if before and after.kind == "kv" and not stands:
+                self._settle(after, thing.source)
+            return Kept(after, before, new=item is None, stands=stands)
         raise Conflict("this thing is being written by others")
+
+    def _surer_value(self, thing: Thing) -> Thing | None:
+        """The value under a thing's key that says something else and that it may not replace."""
+        before = self.under(thing.about) if thing.kind == "kv" else None
+        return before if before and _contradicts(thing, before) and not outranks(thing, before) else None
+
+    def _settle(self, value: Thing, source: str) -> None:
+        """Drop what disputed a value and does so no more: it says the same now, or its source says something else."""
+        for other in self.values(value.about)[1:]:
+            if other.source == source or same_words(other, value):
+                self.drop(other.id)
 
     def drop(self, id: str) -> Thing | None:
         """Forget it, its words with it; what it was, None when there was none."""
@@ -123,6 +157,23 @@ class Things:
         """The value under a key, in whatever letters."""
         return self.get(id_of("kv", key, ""))
 
+    def values(self, key: str) -> list[Thing]:
+        """The value under a key, and behind it those that other sources say it is, the newest first."""
+        found = [self.get(id) for id in self.about(key)]
+        others = [thing for thing in found if thing and thing.disputed and folded(thing.about) == folded(key)]
+        value = self.under(key)
+        return [value, *others] if value else others
+
+    def with_surer(self, found: list[Recalled]) -> list[Recalled]:
+        """What was found, and with each disputed value the surer one, which is as good an answer."""
+        best = {each.thing.id: each for each in found}
+        for each in found:
+            value = self.under(each.thing.about) if each.thing.disputed else None
+            if value:
+                known = best.get(value.id)
+                best[value.id] = Recalled(value, max(each.score, known.score if known else 0.0))
+        return sorted(best.values(), key=answer_order)
+
     def about(self, subject: str) -> tuple[str, ...]:
         """The ids of what is about it, the newest first."""
         term = _about(subject)
@@ -143,8 +194,9 @@ class Things:
         best = nlargest(READ, scores, key=scores.__getitem__)
         things = (thing for id in best if (thing := self.get(f"{id:016x}")))
         found = [Recalled(thing, self._score(thing, weights)) for thing in things if kind in (None, thing.kind)]
-        found.sort(key=lambda each: (-each.score, -each.thing.at))
-        return [each for each in found if each.score and each.score >= found[0].score * CLOSE][:limit]
+        found.sort(key=answer_order)
+        near = [each for each in found if each.score and each.score >= found[0].score * CLOSE][:limit]
+        return self.with_surer(near)[:limit]
 
     def all(self) -> Iterator[Thing]:
         """Every thing, by its id."""
@@ -197,6 +249,16 @@ class Things:
             except Conflict:
                 continue
             return
+
+
+def answer_order(found: Recalled) -> tuple[float, bool, float]:
+    """The order of answers: the best first, among equals what nobody disputes, then the newest."""
+    return (-found.score, found.thing.disputed, -found.thing.at)
+
+
+def _contradicts(thing: Thing, before: Thing) -> bool:
+    """Whether it is another value under the same key."""
+    return thing.kind == "kv" and not thing.mark and not same_words(thing, before)
 
 
 def _scores(lists: Mapping[str, tuple[int, ...]], weights: Mapping[str, float], within: set[int] | None) -> dict[int, float]:

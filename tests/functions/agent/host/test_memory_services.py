@@ -57,8 +57,16 @@ def test_what_is_recalled_tells_where_it_is_from_how_sure_it_is_and_in_whose_tur
     assert fact["updated_at"].endswith("Z")
 
 
-@pytest.mark.parametrize("source", [{}, {"source": ""}, {"source": "  "}, {"source": "somebody said so"}, {"source": "file:///etc/passwd"}])
-def test_nothing_is_kept_that_does_not_say_where_it_is_from(chat: Chat, source: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "source",
+    [
+        {},
+        *({"source": said} for said in ("", "  ", "\n", "\u200b", "\u3164\u2800", None, [], "https://", "http://.", "https:///page", "-")),
+        {"source": "somebody said so"},
+        {"source": "file:///etc/passwd"},
+    ],
+)
+def test_nothing_is_kept_that_does_not_say_where_it_is_from(chat: Chat, source: dict[str, Any]) -> None:
     failure = chat.fails("remember", {"key": "a", "value": "b", **source})
 
     assert (failure["code"], failure["source"]) == ("EINVAL", "remember")
@@ -132,13 +140,13 @@ def test_what_is_replaced_is_told_and_nothing_becomes_less_sure(chat: Chat) -> N
     again = chat.gets("remember", {"key": "drink", "value": "Tea", "source": page})
     assert (again["remembered"]["source"], again["remembered"]["confidence"]) == ("user", 1.0)
     other = chat.gets("remember", {"key": "drink", "value": "poison", "source": page})
-    assert (other["replaced"]["value"], other["replaced"]["source"]) == ("Tea", "user")
+    assert (other["conflict"]["stands"]["value"], other["conflict"]["stands"]["source"]) == ("Tea", "user")
     assert (other["remembered"]["source"], other["remembered"]["confidence"]) == (page, 0.5)
     chat.gets("remember", NUTS)
     assert chat.gets("remember", {**NUTS, "source": page, "confidence": 0.2})["remembered"]["confidence"] == 1.0
     surer = chat.gets("remember", {"key": "drink", "value": "poison", "source": "user"})
     assert surer["remembered"]["confidence"] == 1.0
-    assert "replaced" not in surer
+    assert surer["replaced"]["value"] == "Tea"
 
 
 def test_calls_of_one_round_all_arrive(chat: Chat) -> None:

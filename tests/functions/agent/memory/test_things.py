@@ -211,6 +211,14 @@ def test_a_damaged_count_is_counted_anew(damage: bytes) -> None:
     assert len(things.newest(10)) == 6
 
 
+@pytest.mark.parametrize("source", ["", " ", "\u200b", "https://."])
+def test_no_writer_keeps_anything_without_a_source(source: str) -> None:
+    things = Things(MemoryKV(), S, TERMS)
+    with pytest.raises(UsageError, match="source has to say"):
+        things.keep(Thing("kv", ("city", "Ghent"), source, 1.0, 0.0))
+    assert list(things.all()) == []
+
+
 @pytest.mark.parametrize("text", ["", "\u202e\u200b", "x" * 2_001])
 def test_a_text_that_says_nothing_or_too_much_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
