@@ -27,11 +27,24 @@ ASKED = (
 )
 STRANGER = f"I only talk to people whom my owner has let in. {ASKED}"
 WAITS = "You have a code that still holds. Give it to my owner; in {minutes} minutes you can get a new one."
+NO_OWNER = {
+    "open": "I have no owner yet.",
+    "members": "I only talk to people whom my owner has let in, and I have no owner yet.",
+    "owners": "I only talk to my owner, and I have no owner yet.",
+}
+AT_THE_MACHINE = (
+    "If you run me: start `uncaged serve` in a terminal on my machine and send me `/pair` with the code that it prints there, "
+    "or set `UNCAGED_OWNERS={id}` for me and start me again."
+)
+LET_YOURSELF_IN = (
+    "To talk to me without owning me, run `uncaged channel pair {code}` there; an owner would send me `/pair {code}`. "
+    "That code holds for {minutes} minutes."
+)
 OWNERS_TALK = "I only talk to my owner. Your id here is `{id}`."
 LET_IN = "My owner has let you in. Write what you need; /help shows what I can do."
 NOW_OWNER = "You are my owner now. /help shows what I can do, and /pair who else may talk to me."
-WRONG = "That is not the code. {left} of its tries are left."
-LAST = "That is not the code, and it was the last try. `uncaged serve` prints a new one when it starts again."
+WRONG = "That is not the code. {left} of your tries are left."
+LAST = "That is not the code, and it was your last try. `uncaged serve` prints a new one when it starts again."
 PRIVATELY = "Ask me that in a private chat: it names people."
 _PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _REMOVE = re.compile(r"remove(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
@@ -119,7 +132,11 @@ def _offered(event: Event, app: App) -> str:
     made = app.pairing.offer(event, lets_in=lets_in)
     if made is None:
         return ""
-    text = {"open": ASKED, "members": STRANGER, "owners": OWNERS_TALK}[app.rules.access]
+    if app.people.owned():
+        text = {"open": ASKED, "members": STRANGER, "owners": OWNERS_TALK}[app.rules.access]
+    else:
+        parts = [NO_OWNER[app.rules.access], AT_THE_MACHINE, *([LET_YOURSELF_IN] if lets_in else [])]
+        text = " ".join(parts)
     return text.format(code=code.shown(made), minutes=MINUTES, id=event.sender.id)
 
 

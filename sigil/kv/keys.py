@@ -45,14 +45,19 @@ def person(agent: str, who: str) -> Key:
     return Key(f"person#{escape(agent)}", escape(who))
 
 
-def pairing(agent: str) -> Key:
-    """Who was told a code, and which."""
-    return Key("pairing", escape(agent))
+def waiting(agent: str, session: str, who: str) -> Key:
+    """Somebody who was told a code in a chat, and which code; the codes of a chat begin alike."""
+    return Key(f"waiting#{escape(agent)}", f"{escape(session)}#{escape(who)}")
 
 
 def first_owner(agent: str) -> Key:
     """The code that makes somebody an agent's first owner."""
     return Key("first-owner", escape(agent))
+
+
+def first_owner_tries(agent: str, who: str) -> Key:
+    """How often somebody tried the code that makes the first owner."""
+    return Key(f"first-owner-tries#{escape(agent)}", escape(who))
 
 
 def allowance(agent: str, day: str, who: str) -> Key:

@@ -18,19 +18,28 @@ from sigil.stored import Shape, Stored, dumps
 CHARACTERS = 12
 """60 bits: anybody may try."""
 TRIES = 5
+"""Of each sender: nobody uses up another one's, and at 60 bits no number of senders comes near."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What became of a try: whether its sender is the owner now, and how many tries are left."""
+    """What became of a try: whether its sender is the owner now, and how many tries they have left."""
 
     right: bool
     left: int
 
 
 @dataclass(frozen=True, slots=True)
+class _Tries(Stored):
+    """The events by which somebody tried the code that was made `at`."""
+
+    at: float
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Open(Stored):
-    """The code that is open. `by`: the event that made its sender the owner."""
+    """The code that is open. `by`: the event that made its sender the owner; `left` is what older versions count down for all together."""
 
     digest: str
     at: float
@@ -39,6 +48,7 @@ class _Open(Stored):
 
 
 _OPEN: Final = Shape[_Open](_Open)
+_TRIES: Final = Shape[_Tries](_Tries, required=("at", "events"))
 
 
 class Claim:
@@ -46,6 +56,7 @@ class Claim:
 
     def __init__(self, kv: KV, agent: str, people: People, now: Callable[[], float]) -> None:
         self._kv = kv
+        self._agent = agent
         self._key = keys.first_owner(agent)
         self._people = people
         self._now = now
@@ -61,27 +72,61 @@ class Claim:
     def tried(self, text: str, event: Event) -> Tried | None:
         """What sending `text` comes to; None when it is no such code, when none is open, or when there is an owner.
 
-        A try counts before it is answered, so any number at once are five. The same event may come again.
+        None as well for whoever has used up their own tries. A try counts before it is answered, so any number at once are five. The
+        same event may come again.
         """
         wanted = code.read(text, CHARACTERS)
-        if not wanted:
+        item = self._kv.get(self._key) if wanted else None
+        known = _revived(item.value) if item else None
+        if known is None or (known.by and known.by != event.id):
             return None
-        now, digest = self._now(), code.digest(wanted)
+        if known.by:
+            return self._owned_by(event)
+        if known.left <= 0 or abs(self._now() - known.at) >= SECONDS or self._people.owned():
+            return None
+        left = self._count(known, event)
+        if left is None:
+            return None
+        digest = code.digest(wanted)
+        if not compare_digest(known.digest, digest):
+            return Tried(False, left)
 
-        def decide(value: bytes | None) -> tuple[bytes | None, Tried | None]:
-            known = _revived(value) if value else None
-            if known is None or known.by:
-                return None, Tried(True, 0) if known and known.by == event.id else None
-            if known.left <= 0 or abs(now - known.at) >= SECONDS or self._people.owned():
+        def decide(value: bytes | None) -> tuple[bytes | None, bool]:
+            now = _revived(value) if value else None
+            if now is None or now.digest != digest:
+                return None, False
+            return (None, now.by == event.id) if now.by else (_bytes(replace(now, by=event.id)), True)
+
+        return self._owned_by(event) if swapped(self._kv, self._key, decide, SECONDS) else None
+
+    def _count(self, known: _Open, event: Event) -> int | None:
+        """Count a try of the event's sender; how many they have left, None when it is one too many."""
+
+        def decide(value: bytes | None) -> tuple[bytes | None, int | None]:
+            tries = _revived_tries(value, known.at)
+            if event.id in tries.events:
+                return None, TRIES - len(tries.events)
+            if len(tries.events) >= TRIES:
                 return None, None
-            if compare_digest(known.digest, digest):
-                return _bytes(replace(known, by=event.id)), Tried(True, known.left)
-            return _bytes(replace(known, left=known.left - 1)), Tried(False, known.left - 1)
+            more = replace(tries, events=(*tries.events, event.id))
+            return dumps(more), TRIES - len(more.events)
 
-        tried = swapped(self._kv, self._key, decide, SECONDS)
-        if tried and tried.right:
-            self._people.let_in(event.sender.id, "owner", event.sender.name, "the server's code")
-        return tried
+        return swapped(self._kv, keys.first_owner_tries(self._agent, event.sender.id), decide, SECONDS)
+
+    def _owned_by(self, event: Event) -> Tried:
+        self._people.let_in(event.sender.id, "owner", event.sender.name, "the server's code")
+        return Tried(True, 0)
+
+
+def _revived_tries(value: bytes | None, at: float) -> _Tries:
+    """The tries of the code that was made `at`; what cannot be read counts as all of them."""
+    if value is None:
+        return _Tries(at)
+    try:
+        tries = _TRIES.read(value)
+    except ValueError:
+        return _Tries(at, ("",) * TRIES)
+    return tries if tries.at == at else _Tries(at)
 
 
 def _revived(value: bytes) -> _Open | None:

@@ -1,11 +1,12 @@
 """Pairing: whoever writes without being let in gets a code; an owner who is given it lets them in.
 
-Only owners' tries are compared at all, so a code of 40 bits needs no count of them.
+Everybody who waits has a record of their own, which ends by itself: no number of strangers keeps the next one from a code. Only owners'
+tries are compared at all, so a code of 40 bits needs no count of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hmac import compare_digest
 from typing import Final
@@ -16,7 +17,7 @@ from functions.agent.people.roster import NAME_CHARACTERS, People
 from functions.agent.swap import swapped
 from functions.events import Event
 from sigil.errors import Conflict, UsageError, one_line
-from sigil.kv import KV, keys
+from sigil.kv import KV, Key, keys
 from sigil.stored import Shape, Stored, dumps
 
 CHARACTERS = 8
@@ -24,10 +25,9 @@ SECONDS = 600.0
 """How long a code holds."""
 KEPT_SECONDS = 3600.0
 """For so long it can be told that it was used, or is over."""
-OPEN_MOST = 100
-"""Codes that may be open at a time; who comes then gets no answer."""
 CHAT_MOST = 3
-KEPT_MOST = 150
+"""Codes that may be open in one chat at a time."""
+PAGE = 100
 SESSION_CHARACTERS = 200
 EVENT_CHARACTERS = 120
 AGAIN = "whoever waits writes to me again for a new one"
@@ -53,7 +53,7 @@ class Waiting(Stored):
         return 0.0 if self.used else max(SECONDS - abs(now - self.at), 0.0)
 
 
-_BOOK: Final = Shape[tuple[Waiting, ...]](tuple[Waiting, ...])
+_WAITING: Final = Shape[Waiting](Waiting)
 
 
 class Pairing:
@@ -61,30 +61,31 @@ class Pairing:
 
     def __init__(self, kv: KV, agent: str, people: People, now: Callable[[], float]) -> None:
         self._kv = kv
-        self._key = keys.pairing(agent)
+        self._agent = agent
         self._people = people
         self._now = now
 
     def offer(self, event: Event, *, lets_in: bool = True) -> str | None:
-        """A code for the event's sender; None when they were told one that still holds, or when too many are open.
+        """A code for the event's sender; None when they were told one that still holds, or when too many are open in this chat.
 
         `lets_in`: whether codes let anybody in; without, it is empty, and only says that the sender has to be answered now.
         """
+        if len(event.session) > SESSION_CHARACTERS:
+            return None
         now, told = self._now(), code.made(CHARACTERS) if lets_in else ""
         name, digest = one_line(clean(event.sender.name), NAME_CHARACTERS), code.digest(told) if told else ""
         fresh = Waiting(event.sender.id, name, event.session, digest, now, event.id[:EVENT_CHARACTERS])
+        others = sum(1 for known in self._of_chat(event.session) if known.left(now) and known.id != fresh.id)
+        if others >= CHAT_MOST:
+            return None
 
         def decide(value: bytes | None) -> tuple[bytes | None, bool]:
-            book = _book(value, now)
-            waiting = [known for known in book if known.left(now)]
-            if any(known.id == fresh.id and known.asked != fresh.asked for known in waiting):
+            known = _revived(value)
+            if known and known.left(now) and known.asked != fresh.asked:
                 return None, False
-            others = [known.session for known in waiting if known.id != fresh.id]
-            if len(others) >= OPEN_MOST or others.count(event.session) >= CHAT_MOST or len(event.session) > SESSION_CHARACTERS:
-                return None, False
-            return _bytes([*(known for known in book if known.id != fresh.id), fresh]), True
+            return _bytes(fresh), True
 
-        return told if swapped(self._kv, self._key, decide, KEPT_SECONDS) else None
+        return told if swapped(self._kv, self._key(fresh), decide, KEPT_SECONDS) else None
 
     def accept(self, text: str, by: str, event: str) -> Waiting:
         """Let in whoever was told the code `text`. The same event may come again: it changes nothing more.
@@ -96,27 +97,47 @@ class Pairing:
             raise UsageError("EINVAL", "that is no code", suggestion=f"a code has {CHARACTERS} letters and digits, such as 4F7K-9QXZ")
         self._people.demand_room()
         now, digest, event = self._now(), code.digest(wanted), event[:EVENT_CHARACTERS]
+        asked = next((known for known in self._all() if compare_digest(known.digest, digest)), None)
+        if asked is None:
+            raise _unknown()
 
         def decide(value: bytes | None) -> tuple[bytes | None, Waiting]:
-            book = _book(value, now)
-            found = next((known for known in book if compare_digest(known.digest, digest)), None)
-            if found is None:
-                raise UsageError("ENOENT", "no such code is open", suggestion=f"look at it once more; or {AGAIN}")
+            found = _revived(value)
+            if found is None or found.digest != digest:
+                raise _unknown()
             if found.used not in ("", event):
                 raise Used(found.id)
             if not found.used and not found.left(now):
                 raise UsageError("ENOENT", f"that code is over: it held for {SECONDS / 60:.0f} minutes", suggestion=AGAIN)
             used = replace(found, used=event)
-            return _bytes([used if known is found else known for known in book]), used
+            return _bytes(used), used
 
-        found = swapped(self._kv, self._key, decide, KEPT_SECONDS)
+        found = swapped(self._kv, self._key(asked), decide, KEPT_SECONDS)
         self._people.let_in(found.id, "member", found.name, by)
         return found
 
     def waiting(self) -> list[Waiting]:
         """Whose codes hold, the oldest first."""
-        item, now = self._kv.get(self._key), self._now()
-        return [known for known in _book(item.value if item else None, now) if known.digest and known.left(now)]
+        now = self._now()
+        return sorted((known for known in self._all() if known.digest and known.left(now)), key=lambda known: known.at)
+
+    def _key(self, waiting: Waiting) -> Key:
+        return keys.waiting(self._agent, waiting.session, waiting.id)
+
+    def _of_chat(self, session: str) -> Iterator[Waiting]:
+        first = keys.waiting(self._agent, session, "")
+        rows = self._kv.scan(first.partition, first.sort, limit=PAGE)
+        yield from filter(None, (_revived(item.value) for _, item in rows))
+
+    def _all(self) -> Iterator[Waiting]:
+        """Everybody who was told a code within the hour; what cannot be read opens nothing."""
+        after, now = "", self._now()
+        while rows := self._kv.scan(keys.waiting(self._agent, "", "").partition, after=after, limit=PAGE):
+            for _, item in rows:
+                known = _revived(item.value)
+                if known and abs(now - known.at) < KEPT_SECONDS:
+                    yield known
+            after = rows[-1][0]
 
 
 class Used(Conflict):
@@ -127,14 +148,17 @@ class Used(Conflict):
         self.suggestion = AGAIN
 
 
-def _book(value: bytes | None, now: float) -> list[Waiting]:
-    """The codes of the last hour; what cannot be read opens nothing."""
+def _unknown() -> UsageError:
+    return UsageError("ENOENT", "no such code is open", suggestion=f"look at it once more; or {AGAIN}")
+
+
+def _revived(value: bytes | None) -> Waiting | None:
+    """Who was told a code; None for what is not there, or cannot be read."""
     try:
-        return [known for known in _BOOK.read(value or b"[]") if abs(now - known.at) < KEPT_SECONDS]
+        return _WAITING.read(value or b"")
     except ValueError:
-        return []
+        return None
 
 
-def _bytes(book: list[Waiting]) -> bytes:
-    newest = sorted(book, key=lambda known: known.at)[-KEPT_MOST:]
-    return dumps(newest)
+def _bytes(waiting: Waiting) -> bytes:
+    return dumps(waiting)

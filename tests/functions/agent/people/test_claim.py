@@ -43,17 +43,59 @@ def test_whoever_sends_it_is_the_owner_and_nobody_after_them(home: House, model:
     assert "may talk to me now" in say(home, FIRST, f"/pair {code_of(home)}")[-1]
 
 
-def test_it_has_five_tries_however_many_come_at_once(home: House) -> None:
+def test_a_sender_has_five_tries_however_many_come_at_once(home: House) -> None:
     given = home.app.claim.offer()
-    people = [f"telegram:{number}" for number in range(100, 124)]
+    chats = [f"telegram:{number}" for number in range(100, 124)]
     with ThreadPoolExecutor(8) as pool:
-        said = [line.partition(" ")[2] for lines in pool.map(lambda who: say(home, who, f"/pair {WRONG}"), people) for line in lines]
+        answers = pool.map(lambda chat: say(home, FIRST, f"/pair {WRONG}", session=chat), chats)
+        said = [line.partition(" ")[2] for lines in answers for line in lines]
 
-    assert [sum(f"{left} of its tries are left" in line for line in said) for left in range(1, 5)] == [1, 1, 1, 1]
+    assert [sum(f"{left} of your tries are left" in line for line in said) for left in range(1, 5)] == [1, 1, 1, 1]
     assert said.count(LAST) == 1
-    assert sum("I only talk to people" in line for line in said) == 19
+    assert sum("I have no owner yet" in line for line in said) == 19
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
     assert say(home, FIRST, f"/pair {home.app.claim.offer()}") == [f"{FIRST} {NOW_OWNER}"]
+
+
+def test_nobody_uses_up_anothers_tries(home: House) -> None:
+    given = home.app.claim.offer()
+    for stranger in range(100, 120):
+        for _ in range(6):
+            say(home, f"telegram:{stranger}", f"/pair {WRONG}")
+
+    assert "is not the code. 4 of your tries are left" in say(home, FIRST, f"/pair {WRONG}")[0]
+    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+
+
+def test_a_try_that_comes_again_after_a_crash_counts_once(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.app.claim.offer()
+    trying = event(f"/pair {WRONG}", session=FIRST, sender=FIRST)
+    for _ in range(3):
+        crash_at("close", home, trying, monkeypatch)
+    (reply,) = told(home, trying).document.outbox
+    assert "4 of your tries are left" in reply.text
+
+
+@pytest.mark.parametrize("damaged", [b"", b"[]", b'{"at":"x"}', b'{"at":0}'])
+def test_a_count_that_cannot_be_read_is_used_up(home: House, damaged: bytes) -> None:
+    given = home.app.claim.offer()
+    home.app.kv.put(keys.first_owner_tries("main", FIRST), damaged)
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
+    assert say(home, "telegram:6", f"/pair {given}") == [f"telegram:6 {NOW_OWNER}"]
+
+
+@pytest.mark.parametrize("access", ["members", "owners", "open"])
+def test_without_an_owner_the_answer_says_what_to_do_at_the_machine(house: Open, model: ScriptedModel, access: str) -> None:
+    home = house(llm_url=model.url, access=access)
+    (said,) = say(home, FIRST, "/pair")
+
+    assert "I have no owner yet" in said
+    assert "`uncaged serve`" in said
+    assert f"`UNCAGED_OWNERS={FIRST}`" in said
+    assert ("`uncaged channel pair " in said) is (access != "owners")
+    home.app.people.let_in("telegram:6", "owner", "Ada", "test")
+    (said,) = say(home, "telegram:77", "/pair")
+    assert "no owner" not in said
 
 
 def test_of_many_who_send_it_at_once_one_is_the_owner(home: House) -> None:

@@ -199,18 +199,20 @@ def test_a_code_lets_one_in_however_many_send_it_at_once(house: Open, model: Scr
     assert said.count(f"{STRANGER} {LET_IN}") == 1
 
 
-def test_so_many_codes_are_open_and_no_more_and_who_waits_keeps_theirs(house: Open, wall: Wall) -> None:
+def test_however_many_strangers_wait_the_next_one_is_let_in_and_who_waits_keeps_theirs(house: Open, wall: Wall) -> None:
     home = wall.on(house(owners=(OWNER,)))
     first = code_of(home)
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda number: say(home, f"telegram:{number}", "hi"), range(1_000, 1_120)))
+        answers = list(pool.map(lambda number: say(home, f"telegram:{number}", "hi"), range(1_000, 1_250)))
 
-    assert sum(map(bool, answers)) == pairing.OPEN_MOST - 1
-    assert len(home.app.pairing.waiting()) == pairing.OPEN_MOST
-    assert "may talk to me now" in say(home, OWNER, f"/pair {first}")[-1]
-    assert code_of(home, "telegram:2000")
+    assert all(answers)
+    last = code_of(home, "telegram:2000")
+    assert len(home.app.pairing.waiting()) == 252
+    assert "`telegram:2000` (`Ada`) may talk to me now" in say(home, OWNER, f"/pair {last}")[-1]
+    assert "`telegram:66` (`Ada`) may talk to me now" in say(home, OWNER, f"/pair {first}")[-1]
+    assert "- and 220 more: " in say(home, OWNER, "/pair")[0]
     wall.now += pairing.SECONDS + 1
-    assert code_of(home, "telegram:2001")
+    assert home.app.pairing.waiting() == []
 
 
 def test_a_chat_has_three_open_codes_at_most(home: House) -> None:
@@ -283,7 +285,7 @@ def test_where_everybody_may_talk_a_guest_asks_for_a_code(house: Open, model: Sc
 )
 def test_a_record_that_cannot_be_read_lets_nobody_in(home: House, model: ScriptedModel, damaged: bytes) -> None:
     home.app.kv.put(keys.person("main", STRANGER), damaged)
-    home.app.kv.put(keys.pairing("main"), damaged)
+    home.app.kv.put(keys.waiting("main", STRANGER, STRANGER), damaged)
     given = code_of(home)
     say(home, OWNER, f"/pair {given}")
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
