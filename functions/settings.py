@@ -36,6 +36,12 @@ class Settings(SigilSettings):
     llm_key: str = setting("UNCAGED_LLM_KEY", "", "the endpoint's key", secret=True)
     llm_model: str = setting("UNCAGED_LLM_MODEL", "qwen-plus", "the model's name at the endpoint")
     llm_window: int = setting("UNCAGED_LLM_WINDOW", 128_000, "tokens that fit into one request of the model")
+    llm_written_calls: bool = setting(
+        "UNCAGED_LLM_WRITTEN_CALLS",
+        False,
+        "for small models: tool calls that they write in the middle of a text count (never a deploy)",
+        rules=True,
+    )
     owners: tuple[str, ...] = setting("UNCAGED_OWNERS", (), "who may change the agent: telegram:123,slack:U1", rules=True)
     access: str = setting(
         "UNCAGED_ACCESS", "members", "who may talk to it: open, members (owners and whom they let in) or owners", rules=True

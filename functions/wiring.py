@@ -138,7 +138,13 @@ def open_model(settings: Settings) -> Model:
         return OfflineModel()
     from functions.agent.llm import ChatCompletions
 
-    return ChatCompletions(settings.endpoint, reveal(settings.llm_key), settings.llm_model, settings.llm_window)
+    return ChatCompletions(
+        settings.endpoint,
+        reveal(settings.llm_key),
+        settings.llm_model,
+        settings.llm_window,
+        calls_in_prose=settings.llm_written_calls,
+    )
 
 
 def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard, *, later: bool = False) -> App:

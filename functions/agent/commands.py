@@ -14,6 +14,7 @@ from functions.agent.control import OWNERS_ONLY
 from functions.agent.memory import mem, remembered
 from functions.agent.toolset import STATIC, in_scope
 from sigil.errors import one_line
+from sigil.kv import keys
 
 _COMMAND = re.compile(r"([/\uff0f])([^\W\d_]\w*)(?:@[A-Za-z0-9_]+)?(?:\s+(.*)|([^\w\s/.-].*|[.-]+(?:\s.*)?))?", re.DOTALL)
 """Its slash, perhaps a wide one; its name; the words, or what follows without a space. A path is none."""
@@ -73,6 +74,7 @@ def _start(asked: Asked) -> Effect:
 
 
 def _new(asked: Asked) -> Effect:
+    asked.app.kv.delete(keys.native_calls(asked.session))
     return Effect("New session started.", replace(asked.document, messages=()))
 
 

@@ -1,19 +1,22 @@
 """Reading a chat completion: whatever an endpoint sends becomes a `Reply`.
 
-Small and local models are met halfway: a tool call written as fenced JSON counts as one, thinking in tags is not an answer.
+Thinking in tags is not an answer. Small and local models are met halfway: a tool call that they write as text may count as one. But a text
+is also where a model quotes what somebody else wrote, so that only what can hardly be a quote counts (`written_calls`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
 
 import orjson
 
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model import Reply
+from functions.agent.toolset import QUERY, is_capability
 from sigil.errors import one_line
 from sigil.protocol import Json
 
@@ -21,12 +24,20 @@ CALLS_MOST = 64
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 WRITTEN_CHARACTERS = 50_000
 """Of a text that is searched for calls written into it."""
+WRITTEN_MOST: Final = 4
+"""So many calls a model may write into its prose; a text with more of them shows examples."""
+WRITTEN_ID: Final = "written_"
+"""How the ids of written calls begin, so that a history tells them from native ones."""
+_CALL_FIELDS: Final = frozenset({"name", "arguments", "parameters", "id", "type"})
+_WRAPPED = re.compile(r"```\w*\s*(?P<fenced>\{.*\})\s*```|<tool_call>\s*(?P<tagged>\{.*\})\s*</tool_call>", re.DOTALL | re.ASCII)
+_LAYOUT = re.compile(r"\\[nrt]|[\s\\]")
+"""White space, and what JSON makes of it and of quotes inside a string."""
 _ODD = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def parse(body: bytes, *, offered: bool) -> Reply:
-    """The reply in a 200 body. `offered`: tools were sent, so a call written as text is looked for."""
+def parse(body: bytes) -> Reply:
+    """The reply in a 200 body, with the native calls alone."""
     data = _json(body)
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -37,8 +48,6 @@ def parse(body: bytes, *, offered: bool) -> Reply:
     text = _text(message.get("content"))
     visible = _THINKING.sub("", text).strip()
     calls = _calls(message)
-    if not calls and offered:
-        calls, visible = _written(visible)
     return Reply(
         text=visible,
         calls=tuple(_distinct(calls)),
@@ -105,26 +114,63 @@ def _distinct(calls: list[ToolCall]) -> Iterator[ToolCall]:
     taken: set[str] = set()
     for position, call in enumerate(calls):
         name = one_line(call.id, 64) or f"call_{position}"
+        name = name if native(name) else f"call_{name}"
         while name in taken:
             name = f"{name}_{position}"
         taken.add(name)
         yield ToolCall(name, call.name, call.arguments)
 
 
-def _written(text: str) -> tuple[list[ToolCall], str]:
-    """The tool calls that a model wrote into its text, and the text without them."""
-    if len(text) > WRITTEN_CHARACTERS:
-        return [], text
-    if whole := _as_call(text):
-        return [whole], ""
-    calls: list[ToolCall] = []
+def written_calls(reply: Reply, messages: Iterable[Json], *, in_prose: bool) -> Reply:
+    """The reply with the calls that its model wrote into the text instead of making them; the reply itself when there are none.
+
+    A call counts when it is the whole text, alone or in one fence or tag; with `in_prose`, anywhere in it. It never counts when it repeats
+    what stands in one of the `messages` that a person or a tool gave: that is a quote. It never deploys.
+    """
+    text = reply.text
+    if reply.calls or reply.finish != "stop" or len(text) > WRITTEN_CHARACTERS:
+        return reply
+    whole = _as_call(_unwrapped(text))
+    if whole:
+        parts = {text: whole}
+    else:
+        parts = _calls_in_prose(text) if in_prose else {}
+    if not parts or len(parts) > WRITTEN_MOST:
+        return reply
+    given = [_bare(str(message.get("content"))) for message in messages if message.get("role") in ("user", "tool")]
+    if any(_bare(_unwrapped(part)) in said for part in parts for said in given):
+        return reply
+    for part in parts:
+        text = text.replace(part, "")
+    calls = (replace(call, id=f"{WRITTEN_ID}{position}") for position, call in enumerate(parts.values()))
+    return replace(reply, text=text.strip(), calls=tuple(calls), finish="tool_calls")
+
+
+def native(call_id: str) -> bool:
+    """Whether a call of the history was made by the model's own means, and not written as text."""
+    return not call_id.startswith(WRITTEN_ID)
+
+
+def _calls_in_prose(text: str) -> dict[str, ToolCall]:
+    """The calls in a text's fences and tags, each by the part of the text that it is."""
+    found: dict[str, ToolCall] = {}
     for opening, closing in (("<tool_call>", "</tool_call>"), ("```", "```")):
         for part in _between(text, opening, closing):
-            call = _as_call(part.removeprefix(opening).removesuffix(closing).lstrip("abcdefghijklmnopqrstuvwxyz_"))
+            call = _as_call(_unwrapped(part))
             if call:
-                calls.append(call)
-                text = text.replace(part, "")
-    return calls, text.strip()
+                found[part] = call
+    return found
+
+
+def _unwrapped(part: str) -> str:
+    """What stands in a fence or a tag; the text itself when it is in none."""
+    wrapped = _WRAPPED.fullmatch(part)
+    return (wrapped["fenced"] or wrapped["tagged"]) if wrapped else part
+
+
+def _bare(text: str) -> str:
+    """A text without its layout: a page that a tool gave stands in its result as a JSON string."""
+    return _LAYOUT.sub("", text)
 
 
 def _between(text: str, opening: str, closing: str) -> list[str]:
@@ -137,14 +183,17 @@ def _between(text: str, opening: str, closing: str) -> list[str]:
 
 
 def _as_call(text: str) -> ToolCall | None:
+    """The call that a JSON object describes: a name that may be written, arguments, and nothing that only a definition has."""
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
         return None
     data = _json(text.encode("utf-8", "replace"))
-    name = data.get("name") if isinstance(data, dict) else None
-    if not isinstance(name, str) or not name.startswith(("sigil_", "cap_")):
+    if not isinstance(data, dict) or not data.keys() <= _CALL_FIELDS:
         return None
-    return ToolCall("", name, _arguments(data.get("arguments", data.get("parameters"))))
+    name, arguments = data.get("name"), data.get("arguments", data.get("parameters"))
+    if not isinstance(name, str) or not (name == QUERY or is_capability(name)) or not isinstance(arguments, dict | str):
+        return None
+    return ToolCall("", name, _arguments(arguments))
 
 
 def _usage(given: Json) -> Usage:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from functions.agent import context
+from functions.agent import completions, context
 from functions.agent.app import App, Step, Watch
 from functions.agent.aside import Aside
 from functions.agent.compaction import Compacted
@@ -18,7 +18,10 @@ from functions.agent.safety.facts import Fact
 from functions.agent.safety.guides import Guide
 from functions.agent.strategies import Ask, compacted, noted
 from functions.agent.toolset import in_scope
+from sigil.kv import keys
 
+NATIVE_SECONDS = 30 * 86_400.0
+"""For so long it is known of a chat that native calls left its history."""
 FAILED = "These attempts failed before. Do not repeat them as they were:"
 
 
@@ -30,10 +33,24 @@ def evict(aside: Aside, room: float, watch: Watch) -> Document:
     if not made.dropped:
         return aside.document
     aside.document = hearing.put_away(aside.session, aside.document, made.dropped, app)
+    if _made_native_calls(made.dropped):
+        app.kv.put(keys.native_calls(aside.session), b"", ttl=NATIVE_SECONDS)
     stays = {offer.tool for offer in in_scope(made.kept)}
     gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
     watch(Step("evict", text=f"{len(made.dropped)} messages archived", facts={"tools": gone}))
     return left(aside.document, made, app, partial(_told, aside))
+
+
+def calls_may_be_written(session: str, document: Document, app: App) -> bool:
+    """Whether a call that the model writes as text may count in a session (S of the keys): only while it has made no native one there.
+
+    A model that makes its calls natively has no reason to write any: what it writes is a quote, however it stands there.
+    """
+    return not _made_native_calls(document.messages) and app.kv.get(keys.native_calls(session)) is None
+
+
+def _made_native_calls(messages: Sequence[Message]) -> bool:
+    return any(completions.native(call.id) for message in messages for call in message.calls)
 
 
 def left(document: Document, made: Compacted, app: App, ask: Ask) -> Document:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import httpcore
@@ -36,7 +36,7 @@ class _Failed(Exception):
 
 
 class ChatCompletions:
-    """The client. `pause` waits between attempts (seconds)."""
+    """The client. `pause` waits between attempts (seconds); `calls_in_prose`: see `completions.written_calls`."""
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class ChatCompletions:
         model: str,
         window: int,
         *,
+        calls_in_prose: bool = False,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._connections = _open(url.rstrip("/") + "/chat/completions")
@@ -56,6 +57,7 @@ class ChatCompletions:
         self._key = key
         self._model = model
         self._window = window
+        self._calls_in_prose = calls_in_prose
         self._pause = pause
 
     def close(self) -> None:
@@ -98,7 +100,7 @@ class ChatCompletions:
             except _Failed as problem:
                 failure, wait = Reply(text=str(problem), finish="error", transient=True), None
             else:
-                reply = self._read(answer, request.tools)
+                reply = self._read(answer, request)
                 if reply.finish != "error" or not reply.transient or _refused(request, answer):
                     return reply, answer
                 failure, wait = reply, _seconds(answer.headers.get("retry-after"))
@@ -136,9 +138,11 @@ class ChatCompletions:
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, httpcore.UnsupportedProtocol, OSError) as problem:
             raise _Failed(self._scrub(f"the model cannot be reached ({type(problem).__name__})")) from None
 
-    def _read(self, answer: Answer, tools: Sequence[Json]) -> Reply:
+    def _read(self, answer: Answer, request: Request) -> Reply:
         if answer.status == 200:
-            return completions.parse(answer.body, offered=bool(tools))
+            reply = completions.parse(answer.body)
+            written = completions.written_calls(reply, request.messages, in_prose=self._calls_in_prose)
+            return written if request.tools and written is not reply and request.may_write() else reply
         transient = answer.status in TRANSIENT or answer.status >= 500
         said = self._scrub(completions.complaint(answer.body))
         return Reply(text=f"the model answered {answer.status}{': ' + said if said else ''}", finish="error", transient=transient)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 from functions.agent import context, tokens, verification
 from functions.agent.app import App, Step, Watch
 from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.context import Preamble
+from functions.agent.eviction import calls_may_be_written
 from functions.agent.messages import Message, ToolCall, unanswered
 from functions.agent.model import Reply, Request
 from functions.agent.record import Document, Turn
@@ -157,7 +159,9 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(course.preamble)
     started = app.clock.monotonic()
     deadline = min(course.deadline, course.until - SAVE_SECONDS)
-    reply = app.model.chat(Request(messages, definitions(offers) if with_tools else (), None, deadline, course.stopped))
+    may_write = partial(calls_may_be_written, opened.key, document, app)
+    request = Request(messages, definitions(offers) if with_tools else (), None, deadline, course.stopped, may_write)
+    reply = app.model.chat(request)
     if reply.finish == "stopped":
         return reply, opened
     usage, ms = reply.usage, round((app.clock.monotonic() - started) * 1000, 1)

@@ -16,7 +16,8 @@ Finish = Literal["stop", "tool_calls", "length", "error", "stopped"]
 class Request:
     """One request: messages and tools in the chat-completions form. `tool_choice` None means that the model chooses.
 
-    `deadline` is a time of the monotonic clock. `stopped` is asked about once a second whether to give up.
+    `deadline` is a time of the monotonic clock. `stopped` is asked about once a second whether to give up, and `may_write`, when a reply
+    without calls has one written into its text, whether that counts here.
     """
 
     messages: Sequence[Json]
@@ -24,6 +25,7 @@ class Request:
     tool_choice: Json = None
     deadline: float = float("inf")
     stopped: Callable[[], bool] = lambda: False
+    may_write: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)

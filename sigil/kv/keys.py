@@ -115,6 +115,11 @@ def head(session: str) -> Key:
     return Key(f"session#{session}", "head")
 
 
+def native_calls(session: str) -> Key:
+    """That the model has made native tool calls in a session which its history does not show any more."""
+    return Key("native-calls", session)
+
+
 def aside(session: str, digest: str) -> Key:
     """A session document that could not be read, by its hash."""
     return Key(f"aside#{session}", digest)

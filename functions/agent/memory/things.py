@@ -63,7 +63,7 @@ class Tally(Stored):
     recent: tuple[str, ...] = ()
 
 
-_TALLY: Final = Shape[Tally](Tally)
+_TALLY: Final = Shape[Tally](Tally, required=("count", "characters", "recent"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from functions.agent import completions
 from functions.agent.llm import ChatCompletions
-from functions.agent.model import Request
+from functions.agent.model import Reply, Request
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer, json_answer
 
@@ -231,8 +231,12 @@ def test_a_url_that_cannot_be_is_said_and_not_raised(url: str) -> None:
     made.close()
 
 
+def written_in(text: str) -> Reply:
+    return completions.written_calls(reply_of({"content": text}), ASK, in_prose=True)
+
+
 def reply_of(message: dict[str, Any], finish: str = "stop", **more: Any) -> Any:
-    return completions.parse(json.dumps(completion(message, finish, **more)).encode(), offered=True)
+    return completions.parse(json.dumps(completion(message, finish, **more)).encode())
 
 
 def test_thinking_is_never_shown_and_reasoning_is_kept_apart() -> None:
@@ -245,21 +249,31 @@ def test_thinking_is_never_shown_and_reasoning_is_kept_apart() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        'Sure:\n```json\n{"name": "sigil_query", "arguments": {"query": "x"}}\n```',
+        '```json\n{"name": "sigil_query", "arguments": {"query": "x"}}\n```',
         '{"name": "sigil_query", "parameters": {"query": "x"}}',
         '<tool_call>{"name": "sigil_query", "arguments": "{\\"query\\": \\"x\\"}"}</tool_call>',
     ],
 )
-def test_a_call_written_as_text_counts_when_tools_were_offered(text: str) -> None:
-    made = reply_of({"content": text}).calls
-    assert [(one.name, json.loads(one.arguments)) for one in made] == [("sigil_query", {"query": "x"})]
-    body = json.dumps(completion({"content": text}, "stop")).encode()
-    assert completions.parse(body, offered=False).calls == ()
+def test_a_call_written_as_text_counts_when_tools_were_offered_to_a_chat_that_may(
+    client: ChatCompletions, model: ScriptedModel, text: str
+) -> None:
+    model.then(*[say(text)] * 3)
+    made = client.chat(Request(ASK, TOOLS, may_write=lambda: True))
+    assert [(one.name, json.loads(one.arguments)) for one in made.calls] == [("sigil_query", {"query": "x"})]
+    assert (made.text, made.finish) == ("", "tool_calls")
+    for request in (Request(ASK, (), may_write=lambda: True), Request(ASK, TOOLS)):
+        kept = client.chat(request)
+        assert (kept.calls, kept.text) == ((), text)
+
+
+def test_a_native_call_cannot_pass_for_a_written_one() -> None:
+    made = reply_of({"tool_calls": [{"id": "written_0", "function": {"name": "sigil_query", "arguments": "{}"}}]}).calls
+    assert [completions.native(one.id) for one in made] == [True]
 
 
 def test_json_that_is_no_call_stays_text() -> None:
     text = '```json\n{"name": "Ada", "arguments": 5}\n```'
-    assert reply_of({"content": text}).text == text
+    assert written_in(text).text == text
 
 
 def test_empty_and_repeated_call_ids_become_distinct() -> None:
@@ -277,7 +291,7 @@ def test_arguments_may_come_as_an_object_or_not_at_all() -> None:
 def test_length_content_parts_and_lone_surrogates() -> None:
     assert reply_of({"content": "cut"}, "length").finish == "length"
     assert reply_of({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 5]}).text == "ab"
-    assert completions.parse(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}', offered=False).text == "x\ufffd"
+    assert completions.parse(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}').text == "x\ufffd"
 
 
 def test_usage_is_read_with_its_cached_part() -> None:
@@ -300,26 +314,26 @@ JSON = st.recursive(
 @given(JSON, JSON)
 def test_no_answer_raises(message: Any, usage: Any) -> None:
     body = json.dumps({"choices": [{"message": message}], "usage": usage}).encode()
-    reply = completions.parse(body, offered=True)
+    reply = completions.written_calls(completions.parse(body), (), in_prose=True)
     assert len({one.id for one in reply.calls}) == len(reply.calls)
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_raise(body: bytes) -> None:
-    assert completions.parse(body, offered=True).finish in {"error", "stop", "length", "tool_calls"}
+    assert completions.parse(body).finish in {"error", "stop", "length", "tool_calls"}
 
 
 def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
     deep = "[" * 300 + "]" * 300
-    assert reply_of({"content": '```json\n{"name": "sigil_query", "arguments": ' + deep + "}\n```"}).finish
+    assert written_in('```json\n{"name": "sigil_query", "arguments": ' + deep + "}\n```").finish
     nested: Any = 1
     for _ in range(300):
         nested = [nested]
     body = json.dumps(completion({"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": nested}}]}, "stop")).encode()
-    assert completions.parse(body, offered=True).calls[0].arguments == "{}"
+    assert completions.parse(body).calls[0].arguments == "{}"
     started = time.monotonic()
     for text in ("```" + "\n" * 40_000 + "x", "<tool_call>" * 4_000, "```" * 16_000, "<think>" * 100_000):
-        reply_of({"content": text})
+        written_in(text)
     assert time.monotonic() - started < 5
 
 
