@@ -1,4 +1,4 @@
-"""Whether whoever looks after an agent has to hear how a session stands: once, and of a budget once for all sessions."""
+"""What whoever looks after an agent has to hear: how a session stands, once, and of a budget once for all; and why its model failed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import replace
 from functions.agent.safety.budget import period
 from functions.agent.safety.standing import REASONS
 from functions.agent.session import Opened
-from functions.alerts import Alert, raised
+from functions.alerts import Alert, model_failed, raised
 from functions.wiring import House
 from sigil.errors import Conflict
 from sigil.kv import ABSENT, keys
 
 QUIET = ("frustration", "halted")
 """What nobody needs to be told: the person in the chat was asked, or whoever halted it knows."""
+MODEL_SECONDS = 3_600.0
+"""For so long one kind of a model's failures is not told again."""
 
 
 def alarm(opened: Opened, house: House) -> Opened:
@@ -28,6 +30,26 @@ def alarm(opened: Opened, house: House) -> Opened:
     if standing.reason != "budget" or _first(opened.key, standing.since, house):
         raised(alert, house.bell)
     return house.app.sessions.save(opened, replace(opened.document, safety=replace(standing, told=True)))
+
+
+def alarm_of_model(house: House) -> None:
+    """Tell whoever watches why the agent's model gave no answer, in its endpoint's words: each kind of failure once an hour."""
+    app = house.app
+    while app.failures:
+        try:
+            session, failure = app.failures.popleft()
+        except IndexError:  # another thread tells of it
+            return
+        now = app.clock.now()
+        noted = keys.model_alerted(app.name, failure.kind)
+        try:
+            version = house.stores.kv.put(noted, b"", expect=ABSENT, ttl=MODEL_SECONDS)
+        except Conflict:
+            continue
+        chat = session.partition("#")[2]
+        if not raised(model_failed(app.name, chat, failure.kind, failure.detail, now), house.bell):
+            with suppress(Conflict):
+                house.stores.kv.delete(noted, expect=version)
 
 
 def _first(session: str, since: float, house: House) -> bool:

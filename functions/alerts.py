@@ -16,6 +16,7 @@ from sigil.errors import BackendError
 SECONDS = 5.0
 ANSWER_BYTES = 64 << 10
 HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "uncaged"}
+MODEL_FAILURE = "MODEL_FAILURE"
 SUBJECT = "Uncaged: {event} in {session}"
 
 
@@ -23,7 +24,8 @@ SUBJECT = "Uncaged: {event} in {session}"
 class Alert:
     """An agent does not go on: `event` (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …), `state`, `reason`, `at` in seconds since 1970.
 
-    `failure`: the fact that led to it, as one line without its place, which is of somebody's words. No message of anybody is in it.
+    `failure`: the fact that led to it, as one line without its place, which is of somebody's words; of a model's failure (MODEL_FAILURE)
+    its endpoint's own line. No message of anybody is in it.
     """
 
     event: str
@@ -38,6 +40,11 @@ class Alert:
 def halted(agent: str, session: str, at: float) -> Alert:
     """Somebody halted an agent in one session, or in all of them when it is empty."""
     return Alert("SYSTEM_HALT", agent, session or "*", "SAFETY_LOCKOUT", "halted", at)
+
+
+def model_failed(agent: str, session: str, kind: str, detail: str, at: float) -> Alert:
+    """An agent's model gave no answer in one session, or failed where another model stood in."""
+    return Alert(MODEL_FAILURE, agent, session, "MODEL_FAILING", kind, at, detail)
 
 
 class Bell(Protocol):
@@ -62,6 +69,7 @@ class Webhook:
 
     def ring(self, alert: Alert) -> None:
         text = f"{alert.event}: {alert.agent} {alert.session} is {alert.state} ({alert.reason})"
+        text = f"{text}: {alert.failure}" if alert.event == MODEL_FAILURE else text
         status = self._posted(orjson.dumps({"text": text, **asdict(alert)}))
         if status >= 300:
             raise BackendError("EUNAVAILABLE", f"the alert's address answered {status}")

@@ -16,7 +16,7 @@ from functions.agent.app import Step
 from functions.agent.record import Outgoing
 from functions.agent.session import Opened
 from functions.agent.turn import GAVE_UP, Shift, abandon, handle
-from functions.alarm import alarm
+from functions.alarm import alarm, alarm_of_model
 from functions.alerts import halted, raised
 from functions.channels.base import Busy, Channel
 from functions.letters import give_up, tell
@@ -148,14 +148,16 @@ def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, ho
 
 
 def deliver(opened: Opened, house: House) -> Opened:
-    """Send what waits in the outbox; whoever watches hears that the session does not go on, though the platform is away."""
+    """Send what waits in the outbox; whoever watches hears that the session or the model does not go on, though the platform is away."""
     try:
         opened = flush(opened, house)
     except Conflict:
         raise
     except BackendError:
         alarm(house.app.sessions.open(opened.key), house)
+        alarm_of_model(house)
         raise
+    alarm_of_model(house)
     return alarm(opened, house)
 
 

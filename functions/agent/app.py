@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any, Literal
 from functions.agent.aids import Aids
 from functions.agent.context import DOCUMENTS_SHARE, Preamble, preamble
 from functions.agent.documents import Documents
-from functions.agent.model import Model
+from functions.agent.model import Failure, Model
 from functions.agent.people.allowances import Allowances
 from functions.agent.people.claim import Claim
 from functions.agent.people.pairing import Pairing
@@ -25,6 +26,7 @@ from sigil.kv import KV
 from sigil.protocol import Registry
 
 CALLERS = 16
+FAILURES_MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,10 @@ def unwatched(step: Step) -> None:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One agent. Stamps are of `clock.now`, deadlines of `clock.monotonic`."""
+    """One agent. Stamps are of `clock.now`, deadlines of `clock.monotonic`.
+
+    `failures`: what its model failed with lately, by session (S of the keys), until whoever looks after the agent has been told.
+    """
 
     name: str
     kv: KV
@@ -62,6 +67,7 @@ class App:
     limits: Limits = Limits()
     strategy: Strategy = field(default_factory=lambda: strategy_of("window"))
     aids: Aids = field(default_factory=Aids)
+    failures: deque[tuple[str, Failure]] = field(default_factory=lambda: deque(maxlen=FAILURES_MOST))
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call"))
 
     @property

@@ -10,6 +10,7 @@ from functions.agent.record import Document
 from functions.agent.roles import Role
 from functions.agent.session import Opened
 from functions.events import Event
+from sigil.protocol import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a command did: its reply and the session's document after it; `saved`: the session, when it was saved meanwhile."""
+    """What a command did: its reply and the session's document after it; `saved`: the session, when it was saved meanwhile.
+
+    `trace`: rows for the turn's trace.
+    """
 
     text: str
     document: Document
     saved: Opened | None = None
+    trace: tuple[Mapping[str, Json], ...] = ()
 
 
 Run = Callable[[Asked], Effect]

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from functions.agent import model_failures
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model import Reply
 from functions.agent.toolset import QUERY, is_capability
@@ -41,8 +42,7 @@ def parse(body: bytes) -> Reply:
     data = _json(body)
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        said = complaint(body)
-        return Reply(text=f"the model sent no answer{': ' + said if said else ''}", finish="error", transient=True)
+        return model_failures.reply_of(model_failures.failure_of(200, body))
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}
     text = _text(message.get("content"))
@@ -55,14 +55,6 @@ def parse(body: bytes) -> Reply:
         finish="tool_calls" if calls else "length" if choices[0].get("finish_reason") == "length" else "stop",
         reasoning=_text(message.get("reasoning_content")),
     )
-
-
-def complaint(body: bytes) -> str:
-    """What an error body says, one line; nothing when it is a page."""
-    data = _json(body)
-    error = data.get("error", data) if isinstance(data, dict) else None
-    said = error.get("message") if isinstance(error, dict) else error
-    return one_line(said, 200) if isinstance(said, str) else ""
 
 
 def _json(body: bytes) -> Json:

@@ -11,9 +11,10 @@ from functions.agent.safety.breakers import breakers_of
 from functions.events import Event
 from sigil.kv import KV, keys
 
-MARK_SECONDS = 3600.0
+MARK_SECONDS = 2 * 3600.0
+"""Longer than a turn may wait for its model: a mark has to be there when it goes on."""
 NOTHING_RUNS = "Nothing is running."
-WAITS = "I wait for a model that does not answer. This ends before I ask it again, in a few minutes at most."
+WAITS = "I wait for a model that does not answer. This ends before I ask it again, within the hour at most."
 OWNERS_ONLY = "Only my owner can do that."
 NOT_YOURS = "In a group only my owner can stop what somebody else asked for."
 SESSION_CHARACTERS = 300

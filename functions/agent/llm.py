@@ -1,8 +1,9 @@
 """A model behind an OpenAI-compatible endpoint: one thin client that is not surprised by what endpoints do.
 
-Retries live here and nowhere else: at most three attempts within the request's deadline, with jittered backoff and the server's
-own Retry-After; a 4xx that trying again cannot help is not retried. A refused tool choice, whatever the status that a gateway gives it,
-becomes the model's own, said ("auto") and then unsaid; a refused request with images is sent once without them.
+A request is tried at most three times within its deadline, with jittered backoff and the server's own Retry-After, and no more often
+than whoever asks allows: a turn counts all failed tries of a message. A 4xx that trying again cannot help is not retried. A refused tool
+choice, whatever the status that a gateway gives it, becomes the model's own, said ("auto") and then unsaid; a refused request with images
+is sent once without them.
 """
 
 from __future__ import annotations
@@ -11,28 +12,33 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from math import isfinite
 
 import httpcore
 import orjson
 
-from functions.agent import completions
-from functions.agent.model import Reply, Request
+from functions.agent import completions, model_failures
+from functions.agent.model import Failure, FailureKind, Reply, Request
 from functions.connection import LOOK_SECONDS, Answer, Connections, Late, Stopped
-from sigil.errors import one_line
 from sigil.protocol import Json
 
 ATTEMPTS = 3
-TRANSIENT = frozenset({408, 409, 425, 429})
 REFUSALS = frozenset({400, 404, 422})
 """After these something milder is sent."""
 BODY_BYTES = 8 << 20
 REQUEST_SECONDS = 110.0
+DAY = 86_400.0
 CHOICE_MARKERS = ("tool_choice", "toolchoice", "does not support", 'should be ["none", "auto"]', "incompatible with thinking")
 """What providers say when they refuse a forced tool choice (seed 002)."""
 
 
 class _Failed(Exception):
     """The endpoint could not be reached or did not answer in time."""
+
+    def __init__(self, kind: FailureKind, detail: str) -> None:
+        super().__init__(detail)
+        self.failure = Failure(kind, detail)
 
 
 class ChatCompletions:
@@ -86,32 +92,40 @@ class ChatCompletions:
         if reply.finish != "error" or answer is None or not _refused(request, answer):
             return reply
         for milder in _milder(request, answer.body):
-            reply, answer = self._attempts(milder)
+            failed = reply.tries
+            if failed >= request.tries:
+                break
+            reply, answer = self._attempts(replace(milder, tries=request.tries - failed))
+            reply = replace(reply, tries=reply.tries + failed)
             if reply.finish != "error" or answer is None or not _refused(milder, answer):
                 break
         return reply
 
     def _attempts(self, request: Request) -> tuple[Reply, Answer | None]:
+        """The reply to one request, tried again while that may help; with the answer that it was read from."""
         body = self._body(request)
-        failure = Reply(text="the model did not answer in time", finish="error", transient=True)
-        for attempt in range(ATTEMPTS):
+        failed = 0
+        while True:
+            answer: Answer | None = None
             try:
                 answer = self._post(body, request)
             except _Failed as problem:
-                failure, wait = Reply(text=str(problem), finish="error", transient=True), None
+                reply = model_failures.reply_of(problem.failure)
             else:
                 reply = self._read(answer, request)
-                if reply.finish != "error" or not reply.transient or _refused(request, answer):
-                    return reply, answer
-                failure, wait = reply, _seconds(answer.headers.get("retry-after"))
-            if attempt == ATTEMPTS - 1 or not self._wait(attempt, wait, request):
-                break
-        return failure, None
+                if reply.finish != "error":
+                    return replace(reply, tries=failed), answer
+            failed += 1
+            reply = replace(reply, tries=failed)
+            if answer and (not reply.transient or _refused(request, answer)):
+                return reply, answer
+            if failed >= min(ATTEMPTS, request.tries) or not self._wait(failed - 1, reply.retry_after, request):
+                return reply, None
 
     def _wait(self, attempt: int, asked: float | None, request: Request) -> bool:
-        """Pause before the next attempt; False when the deadline leaves no room for it."""
+        """Pause before the next attempt; False when the deadline, or whoever asks, leaves no room for it."""
         seconds = asked if asked is not None else 0.5 * 2**attempt * random.uniform(0.75, 1.25)
-        if time.monotonic() + seconds >= request.deadline:
+        if seconds > request.pause_most or time.monotonic() + seconds >= request.deadline:
             return False
         while seconds > 0:
             self._pause(min(seconds, LOOK_SECONDS))
@@ -130,25 +144,28 @@ class ChatCompletions:
 
     def _post(self, body: bytes, request: Request) -> Answer:
         if self._connections is None:
-            raise _Failed("the model cannot be reached (its address is not an http or https URL)")
+            raise _Failed("unreachable", "the model cannot be reached (its address is not an http or https URL)")
         try:
             return self._connections.post(body, self._headers, BODY_BYTES, request.deadline, request.stopped)
         except (Late, httpcore.TimeoutException):
-            raise _Failed("the model did not answer in time") from None
+            raise _Failed("late", "the model did not answer in time") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, httpcore.UnsupportedProtocol, OSError) as problem:
-            raise _Failed(self._scrub(f"the model cannot be reached ({type(problem).__name__})")) from None
+            raise _Failed("unreachable", f"the model cannot be reached ({type(problem).__name__})") from None
 
     def _read(self, answer: Answer, request: Request) -> Reply:
-        if answer.status == 200:
-            reply = completions.parse(answer.body)
-            written = completions.written_calls(reply, request.messages, in_prose=self._calls_in_prose)
-            return written if request.tools and written is not reply and request.may_write() else reply
-        transient = answer.status in TRANSIENT or answer.status >= 500
-        said = self._scrub(completions.complaint(answer.body))
-        return Reply(text=f"the model answered {answer.status}{': ' + said if said else ''}", finish="error", transient=transient)
+        if answer.status != 200:
+            asked = _seconds(answer.headers.get("retry-after"))
+            failure = model_failures.failure_of(answer.status, self._without_key(answer.body), timed=bool(asked))
+            return replace(model_failures.reply_of(failure), retry_after=asked)
+        reply = completions.parse(answer.body)
+        if reply.failure:
+            return completions.parse(self._without_key(answer.body))
+        written = completions.written_calls(reply, request.messages, in_prose=self._calls_in_prose)
+        return written if request.tools and written is not reply and request.may_write() else reply
 
-    def _scrub(self, text: str) -> str:
-        return one_line(text.replace(self._key, "***") if self._key else text)
+    def _without_key(self, body: bytes) -> bytes:
+        """An error's bytes, before anything cuts them: a part of the key would not be found any more."""
+        return body.replace(self._key.encode(), b"***") if self._key else body
 
 
 def _open(address: str) -> Connections | None:
@@ -160,10 +177,17 @@ def _open(address: str) -> Connections | None:
 
 
 def _seconds(header: str | None) -> float | None:
-    try:
-        return min(max(float(header), 0.0), 3600.0) if header else None
-    except ValueError:
+    """What a Retry-After says, in seconds: a number or a date; None when it says nothing."""
+    if not header:
         return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return min(max(seconds, 0.0), DAY) if isfinite(seconds) else None
 
 
 def _refused(request: Request, answer: Answer) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import context, tokens, verification
+from functions.agent import context, outage, tokens, verification
 from functions.agent.app import App, Step, Watch
 from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.context import Preamble
@@ -63,9 +63,9 @@ class Course:
         now = self.app.clock.monotonic()
         return self.until < self.deadline and now + ROUND_SECONDS > self.until
 
-    def waits(self) -> bool:
+    def waits(self, turn: Turn) -> bool:
         """Whether a request that came to nothing may be sent again later: another worker goes on, or the turn's time is not up."""
-        return self.cut_short() or (self.patient and self.app.clock.monotonic() < self.deadline)
+        return outage.may_wait(turn) and (self.cut_short() or (self.patient and self.app.clock.monotonic() < self.deadline))
 
     @property
     def stopped(self) -> Callable[[], bool]:
@@ -95,7 +95,7 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         last = _turn(opened).rounds >= ROUNDS
         offers = () if last else in_scope(opened.document.messages)
         reply, opened = _ask(opened, course, offers, with_tools=not last)
-        if reply.finish == "error" and reply.transient and course.waits():
+        if reply.finish == "error" and reply.transient and course.waits(_turn(opened)):
             return opened, None
         if reply.finish == "stopped":
             return _ended(opened, course) or (opened, STOPPED)
@@ -145,7 +145,7 @@ def _verified(opened: Opened) -> Opened:
 
 def _final(reply: Reply) -> str:
     if reply.finish == "error":
-        return f"I could not get an answer: {reply.text}." + (" Please try again in a moment." if reply.transient else "")
+        return f"I could not get an answer: {reply.text}." + (f" {outage.again(reply.retry_after)}" if reply.transient else "")
     if reply.finish == "length" and reply.text:
         return f"{reply.text} […]\n\n(The answer was cut at the model's length limit.)"
     return reply.text or NOTHING
@@ -160,19 +160,25 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
     started = app.clock.monotonic()
     deadline = min(course.deadline, course.until - SAVE_SECONDS)
     may_write = partial(calls_may_be_written, opened.key, document, app)
-    request = Request(messages, definitions(offers) if with_tools else (), None, deadline, course.stopped, may_write)
-    reply = app.model.chat(request)
+    tools = definitions(offers) if with_tools else ()
+    turn = _turn(opened)
+    left = 1 if outage.waits_so_far(turn) else max(outage.TRIES_MOST - outage.failed_tries(turn), 1)
+    longest = outage.PAUSE_MOST if course.patient else inf
+    reply = app.model.chat(Request(messages, tools, None, deadline, course.stopped, may_write, left, longest))
     if reply.finish == "stopped":
         return reply, opened
     usage, ms = reply.usage, round((app.clock.monotonic() - started) * 1000, 1)
     if usage.estimated:
         usage = replace(usage, prompt=round(estimate * document.ratio), completion=round(tokens.of_text(reply.text)))
     ratio = document.ratio if usage.estimated else tokens.corrected(document.ratio, estimate, usage.prompt)
-    turn = _turn(opened)
+    if reply.failure:
+        app.failures.append((opened.key, reply.failure))
     facts = {"tools": len(offers) + len(STATIC) if with_tools else 0, "prompt": usage.prompt, "completion": usage.completion}
-    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage).did("request", ms=ms, finish=reply.finish, **facts)
+    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
+    turn = turn.did("request", ms=ms, finish=reply.finish, **facts, **outage.facts_of(reply.failure, reply.tries, reply.retry_after))
     standing = course.breakers.used(document.safety, turn.task, usage.total)
-    course.watch(Step("request", app.model.name, reply.text, ms, "" if reply.finish != "error" else "EMODEL", facts))
+    detail = reply.failure.detail if reply.failure else reply.text
+    course.watch(Step("request", app.model.name, detail, ms, "" if reply.finish != "error" else "EMODEL", facts))
     return reply, replace(opened, document=replace(document, turn=turn, ratio=ratio, safety=standing))
 
 

@@ -10,6 +10,7 @@ from functions.agent.messages import ToolCall, Usage
 from sigil.protocol import Json
 
 Finish = Literal["stop", "tool_calls", "length", "error", "stopped"]
+FailureKind = Literal["key", "money", "rate", "window", "refused", "unreachable", "late", "empty", "down", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class Request:
     """One request: messages and tools in the chat-completions form. `tool_choice` None means that the model chooses.
 
     `deadline` is a time of the monotonic clock. `stopped` is asked about once a second whether to give up, and `may_write`, when a reply
-    without calls has one written into its text, whether that counts here.
+    without calls has one written into its text, whether that counts here. At most `tries` may fail, with pauses of at most `pause_most`
+    seconds between them.
     """
 
     messages: Sequence[Json]
@@ -26,13 +28,25 @@ class Request:
     deadline: float = float("inf")
     stopped: Callable[[], bool] = lambda: False
     may_write: Callable[[], bool] = lambda: False
+    tries: int = 3
+    pause_most: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a model gave no answer. `detail`: in its endpoint's words, which only owners may read; `limit`: its window, when they say so."""
+
+    kind: FailureKind
+    detail: str
+    limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What came back. `finish` "stopped": the request gave up because it was told to.
 
-    With "error", `text` says what went wrong and `transient` whether trying later may help.
+    With "error", `text` says in words of ours what went wrong, and `transient` whether trying later may help; `retry_after`: in how many
+    seconds, if the endpoint said so. `failure`: the last one, also of a model that another one stood in for. `tries`: how many failed.
     """
 
     text: str = ""
@@ -41,6 +55,9 @@ class Reply:
     finish: Finish = "stop"
     reasoning: str = ""
     transient: bool = False
+    retry_after: float | None = None
+    failure: Failure | None = None
+    tries: int = 0
 
 
 class Model(Protocol):

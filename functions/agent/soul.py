@@ -76,7 +76,7 @@ def _written(asked: Asked) -> Effect:
             documents.write(asked.scope, "soul", text, by=asked.event.sender.id, why=asked.text, expect=before.version)
         except Conflict:
             problem = "Somebody else changed it meanwhile; send it again."
-    return Effect(f"{problem} {KEPT}" if problem else signed(UPDATED, asked.app.model.name), aside.document)
+    return Effect(f"{problem} {KEPT}" if problem else signed(UPDATED, asked.app.model.name), aside.document, trace=aside.trace)
 
 
 def _refused(reply: Reply, text: str) -> str:

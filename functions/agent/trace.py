@@ -1,4 +1,6 @@
-"""What a turn did, kept for eight days: requests with their tokens, calls with their sizes, checkpoints; never a text."""
+"""What a turn did, kept for eight days: requests with their tokens, calls with their sizes, checkpoints; never a text of anybody's.
+
+What a model's endpoint said of a failure stands here, because people are told less: owners alone read it."""
 
 from __future__ import annotations
 
@@ -50,7 +52,17 @@ def tree(record: dict[str, Json]) -> list[str]:
 
 def _request(step: dict[str, Json], number: int) -> str:
     spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
-    return f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools, {step['finish']}"
+    return f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools, {step['finish']}{_failure(step)}"
+
+
+def _aside(step: dict[str, Json], number: int) -> str:
+    return f"  │   · a request beside the conversation{_failure(step)}"
+
+
+def _failure(step: dict[str, Json]) -> str:
+    """Why tries to reach the model failed, in its endpoint's words."""
+    tries = f", {step['tries']} failed" if step.get("tries") else ""
+    return f"{tries} ({step['failure']}: {step['detail']})" if step.get("failure") else tries
 
 
 def _call(step: dict[str, Json], number: int) -> str:
@@ -68,4 +80,4 @@ def _other(step: dict[str, Json], number: int) -> str:
     return f"  │   · {step['kind']}"
 
 
-_LINES = {"request": _request, "call": _call, "verified": _verified}
+_LINES = {"request": _request, "call": _call, "aside": _aside, "verified": _verified}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import aside, commands, context, pair, quiet, tokens
+from functions.agent import aside, commands, context, outage, pair, quiet, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.cleaning import clean
@@ -23,7 +23,7 @@ from functions.agent.memory.hearing import put_away
 from functions.agent.messages import Message
 from functions.agent.origin import origin_of, quoted_name
 from functions.agent.patience import Patience, pause
-from functions.agent.record import Document, Turn
+from functions.agent.record import OUTBOX_MOST, Document, Outgoing, Turn
 from functions.agent.roles import Role
 from functions.agent.safety import standing
 from functions.agent.safety.breakers import Breakers, breakers_of
@@ -39,8 +39,8 @@ FILE_CHARACTERS = 200
 """Of the name of a file."""
 WAITS = 6
 """How often a turn is handed on from one worker to the next, or waits for a model that does not answer."""
-WAIT_SECONDS = 5.0
-"""The first of these waits; each is twice as long as the one before: about five minutes in all."""
+WAIT_SECONDS = 15.0
+"""The first wait for a model that is away; the next one is four times as long: with the client's own pauses, a minute and a half in all."""
 GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
 TOO_LONG = "Your message does not fit into the model's window of {window:,} tokens. Please send it in parts, or a shorter one."
 
@@ -158,8 +158,10 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     preamble = app.preamble(opened.key)
     room = context.room(app.model.window, overhead(preamble), opened.document.ratio)
     until = min(app.clock.monotonic() + aside.SECONDS, shift.until - SAVE_SECONDS)
-    document, before = evict(aside.Aside(opened.key, app, opened.document, breakers, until), room, watch), opened.document.usage
-    turn, document = replace(turn, usage=document.usage - before), replace(document, usage=before)
+    beside = aside.Aside(opened.key, app, opened.document, breakers, until, tries=1)
+    document, before = evict(beside, room, watch), opened.document.usage
+    turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *beside.trace))
+    document = replace(document, usage=before)
     app.allowances.ends(event, role, turn.usage.total, turn.began)
     preamble = preamble if document.consolidated == opened.document.consolidated else app.preamble(opened.key)
     if tokens.of_text(event.text) > room:
@@ -174,7 +176,7 @@ def _answered(opened: Opened, effect: Effect, app: App, turn: Turn, role: Role) 
     left = {message.seq for message in effect.document.messages}
     gone = [message for message in opened.document.messages if message.seq not in left]
     document, before = put_away(opened.key, effect.document, gone, app), opened.document.usage
-    turn = replace(turn, usage=document.usage - before)
+    turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *effect.trace))
     app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
     return close(replace(effect.saved or opened, document=replace(document, usage=before)), app, turn, effect.text, said=False)
 
@@ -183,6 +185,9 @@ def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     """Go on with a turn that was left in progress; at its third try it is given up, so that the chat goes on."""
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
+    early = outage.still_to_wait(turn, app.clock.now())
+    if early and shift.patient and not told_to_stop(opened.key, turn.event.id, app.kv):
+        return replace(taken_over(opened, app), wait=early)
     if turn.attempts + 1 >= ATTEMPTS:
         return _given_up(opened, app, turn)
     watch(Step("note", text="going on with a turn that was interrupted"))
@@ -239,11 +244,20 @@ def _over(app: App, role: Role, turn: Turn) -> str:
 
 
 def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
-    """The turn as it stands, to be gone on with later: the model does not answer. What it waits is no part of its time."""
-    seconds = pause(turn.waits - 1, WAIT_SECONDS)
+    """The turn as it stands, to be gone on with later: the model does not answer. What it waits is no part of its time.
+
+    The chat is told by a reply like any other, in the write that notes the wait; the history has nothing of it.
+    """
+    now = app.clock.now()
+    seconds = outage.seconds_to_wait(turn, pause(0, WAIT_SECONDS * outage.GROWTH ** outage.waits_so_far(turn)))
     watch(Step("note", "wait", f"the model does not answer; trying again in {seconds:.0f} s"))
-    waiting = replace(turn, rounds=turn.rounds - 1).did("wait", seconds=round(seconds, 1))
-    return replace(app.sessions.save(opened, replace(opened.document, turn=waiting)), wait=seconds)
+    outbox, told = opened.document.outbox, outage.is_to_tell(turn, seconds)
+    if told:
+        event = turn.event
+        said = outage.sentence(turn, seconds)
+        outbox = (*outbox, Outgoing(f"{event.id}{outage.EVENT_SUFFIX}", event.session, said, event.reply_to, at=now))[-OUTBOX_MOST:]
+    waiting = replace(turn, rounds=turn.rounds - 1).did("wait", seconds=round(seconds, 1), at=now, **({"told": True} if told else {}))
+    return replace(app.sessions.save(opened, replace(opened.document, turn=waiting, outbox=outbox)), wait=seconds)
 
 
 def _breakers(session: str, app: App) -> Breakers:

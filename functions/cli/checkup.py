@@ -69,7 +69,8 @@ def _model(settings: Settings) -> str:
         if isinstance(model, Closes):
             model.close()
     if reply.finish == "error":
-        raise BackendError("EUNAVAILABLE", reply.text, suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL")
+        detail = reply.failure.detail if reply.failure else reply.text
+        raise BackendError("EUNAVAILABLE", detail, suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL")
     if not settings.endpoint:
         raise Unwise("the offline model answers: it knows a few phrases", suggestion="set UNCAGED_LLM_KEY, or UNCAGED_LLM_URL")
     return f"{model.name} answers in {time.monotonic() - began:.1f} s"

@@ -44,7 +44,7 @@ class Screen:
     def step(self, step: Step) -> None:
         """One line for what just happened."""
         draw = _LINES.get(step.kind)
-        if draw:
+        if draw and (step.kind != "request" or step.error):
             line = draw(step)
             if self._err.is_terminal:
                 line.truncate(self._err.width, overflow="ellipsis")
@@ -115,6 +115,11 @@ def _result(step: Step) -> str:
     return one_line(orjson.dumps(body.get("ok")).decode(), 200)
 
 
+def _request(step: Step) -> Text:
+    """Why the model gave no answer: whoever sits at the machine may read it."""
+    return Text.assemble(("  ✗ ", "red"), (one_line(step.text, 300), ""))
+
+
 def _load(step: Step) -> Text:
     return Text.assemble(("  ↑ ", "magenta"), (step.name, "bold"), (" paged in", "dim"))
 
@@ -128,4 +133,4 @@ def _note(step: Step) -> Text:
     return Text(f"  · {step.text}", style="dim")
 
 
-_LINES = {"call": _call, "answer": _answer, "load": _load, "evict": _evict, "note": _note}
+_LINES = {"request": _request, "call": _call, "answer": _answer, "load": _load, "evict": _evict, "note": _note}

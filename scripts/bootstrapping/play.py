@@ -79,7 +79,7 @@ def ask(house: House, session: str, question: Ask) -> Half:
     app.sessions.delivered(opened)
     text, worklog = "\n\n".join(reply.text for reply in replies), _worklog(house, event)
     done = half(opened.document.messages, text, _deployed(house, session), worklog, (question.answer.said, question.answer.held))
-    return replace(done, error=one_line(text)) if any(reply.failed for reply in replies) else done
+    return replace(done, error=_failure(house, event) or one_line(text)) if any(reply.failed for reply in replies) else done
 
 
 def spoken(done: Half) -> str:
@@ -111,6 +111,13 @@ def _worklog(house: House, event: Event) -> Worklog:
     usage = record.get("usage", {})
     tokens = int(usage.get("prompt", 0)) + int(usage.get("completion", 0))
     return Worklog(int(record.get("rounds", 0)), tokens, float(record.get("seconds", 0.0)))
+
+
+def _failure(house: House, event: Event) -> str:
+    """Why the model gave no answer, in its endpoint's words: whoever runs this has set that endpoint."""
+    steps = (trace.read(house.app.kv, event.id) or {}).get("steps", [])
+    detail = next((step["detail"] for step in reversed(steps) if step.get("detail")), "")
+    return one_line(f"I could not get an answer: {detail}.") if detail else ""
 
 
 def _deployed(house: House, session: str) -> list[str]:

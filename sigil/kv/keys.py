@@ -105,6 +105,11 @@ def alerted(agent: str, period: str) -> Key:
     return Key("alerted", f"{escape(agent)}#{period}")
 
 
+def model_alerted(agent: str, kind: str) -> Key:
+    """That whoever watches an agent was told lately that its model fails in this way."""
+    return Key("alerted", f"{escape(agent)}#model#{escape(kind)}")
+
+
 def mark(session: str) -> Key:
     """What a control event says to the turn in progress."""
     return Key(f"session#{session}", "mark")

@@ -6,20 +6,27 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from email.utils import formatdate
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from functions.agent import patience, turn
+from functions import worker
+from functions.agent import outage, patience, turn
 from functions.agent.control import HALTED, WAITS
+from functions.agent.model_failures import SENTENCES
 from functions.agent.safety.standing import REASONS
+from functions.agent.turn import Shift, handle
+from functions.events import Event
 from functions.wiring import House
 from sigil import http
 from sigil.registry import LocalRegistry
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
+from tests.functions.agent.talk import event, tell
 from tests.functions.people import GUEST, OWNER, Live, platform, reason
 from tests.functions.serving import serving
 from tests.servers.proxy import DROP_REPLY, REFUSE, Proxy
@@ -80,7 +87,7 @@ def test_a_model_that_is_away_for_a_moment_is_asked_again(
 def test_while_the_model_is_away_for_one_chat_the_others_go_on_and_it_is_answered_in_order(
     live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(turn, "WAIT_SECONDS", 2.0)
     moody.away = True
     with live(llm_url=moody.url, workers=1) as agent:
         agent.write("away one", GUEST)
@@ -96,7 +103,7 @@ def test_while_the_model_is_away_for_one_chat_the_others_go_on_and_it_is_answere
 
 
 def test_a_turn_that_waits_for_the_model_outlives_the_process(live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(turn, "WAIT_SECONDS", 2.0)
     moody.away = True
     with live(llm_url=moody.url) as agent:
         agent.write("away for long", GUEST)
@@ -108,21 +115,113 @@ def test_a_turn_that_waits_for_the_model_outlives_the_process(live: Lives, moody
         assert agent.heard(GUEST) == ["away for long", "hello"]
 
 
-def test_a_model_that_stays_away_is_told_once_and_costs_nothing(
-    live: Lives, moody: Moody, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+def test_a_model_that_stays_away_is_asked_five_times_told_of_twice_and_costs_nothing(
+    live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
     moody.away = True
     with live(llm_url=moody.url) as agent:
-        assert "the model answered 503: overloaded" in agent.ask("away for ever", GUEST, 40)
+        agent.write("away for ever", GUEST)
+        waits, ends = agent.replies(GUEST, 2, 40)
+        assert waits == f"{outage.AWAY} {outage.AGAIN.format(time='5 seconds')}"
+        assert ends == f"I could not get an answer: {SENTENCES['down']}. Please try again in a moment."
         assert agent.status(GUEST)["spent"] == 0
+        assert len(moody.requests) == outage.TRIES_MOST
         assert agent.ask("hello", GUEST) == "hello"
-        assert len(agent.heard(GUEST)) == 2
-    assert len(moody.requests) == 3 * (turn.WAITS + 1) + 1
+        assert len(agent.heard(GUEST)) == 3
+    said = [message["content"] for message in moody.bodies[-1]["messages"]]
+    assert not any(outage.AWAY in text or "overloaded" in text for text in said)
+
+
+def test_a_model_that_comes_back_after_the_first_wait_costs_no_word(live: Lives, model: ScriptedModel, monkeypatch: Any) -> None:
+    monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
+    model.then(*[AWAY] * 3, say("here I am"))
+    with live() as agent:
+        assert agent.ask("hello") == "here I am"
+        assert agent.heard(OWNER) == ["here I am"]
+
+
+def test_failed_tries_are_counted_over_the_rounds_of_a_message(live: Lives, model: ScriptedModel, monkeypatch: Any) -> None:
+    monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
+    looking = call(("sigil_query", {"query": "a clock"}))
+    model.then(AWAY, AWAY, looking, AWAY, AWAY, looking, *[AWAY] * 20)
+    with live() as agent:
+        assert agent.ask("go").startswith("I could not get an answer")
+    assert len(model.requests) == 2 + outage.TRIES_MOST
+
+
+def asleep(answer: Answer, home: House, model: ScriptedModel) -> Event:
+    """An event whose turn was tried once, with this answer of the model."""
+    happened = event("hi", sender="telegram:42", session="telegram:42")
+    model.then(answer, say("here I am"))
+    home.queue.put(happened)
+    delivery = home.queue.take(0)
+    assert delivery
+    worker.process(delivery, home)
+    return happened
+
+
+@pytest.mark.parametrize("date", [False, True])
+def test_a_retry_after_of_an_hour_is_kept_and_told_at_once(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, date: bool
+) -> None:
+    home = house(llm_url=model.url, **platform(bot))
+    says = formatdate(time.time() + 3600, usegmt=True) if date else "3600"
+    happened = asleep(Answer(429, b'{"error":{"message":"org-1 slow down"}}', {"retry-after": says}), home, model)
+
+    assert [message["text"] for message in bot.messages] == [
+        "The model takes no more requests for now. Your message is kept, and I try again in an hour."
+    ]
+    assert home.queue.take(0) is None
+    for _ in range(3):
+        early = handle(happened, home.app, shift=Shift(patient=True))
+        assert early.wait > 3000
+        assert early.document.turn
+        assert early.document.turn.attempts == 0
+        assert early.document.outbox == ()
+    assert len(model.requests) == 1
+
+    now = home.app.clock.now()
+    later = replace(home.app, clock=replace(home.app.clock, now=lambda: now + 3601))
+    closed = handle(happened, later, shift=Shift(patient=True))
+    assert [reply.text for reply in closed.document.outbox] == ["here I am"]
+    assert [message.role for message in closed.document.messages] == ["user", "assistant"]
+
+
+def test_a_retry_after_of_two_hours_is_not_waited_for_but_said(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, **platform(bot))
+    asleep(Answer(503, b"", {"retry-after": "7200"}), home, model)
+
+    assert [message["text"] for message in bot.messages] == [
+        f"I could not get an answer: {SENTENCES['down']}. Please try again in 2 hours."
+    ]
+    assert len(model.requests) == 1
+
+
+def test_who_polls_for_an_answer_gets_it_and_not_that_it_is_waited_for(live: Lives, model: ScriptedModel, monkeypatch: Any) -> None:
+    monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
+    model.then(*[AWAY] * 4, say("here I am"))
+    with live() as agent:
+        assert agent.server.post("/chat", json={"text": "hello"}).json()["reply"] == "here I am"
+    assert len(model.requests) == 5
+
+
+def test_memory_that_finds_the_model_away_counts_its_try_for_the_message(house: Callable[..., House], model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, llm_window=6_000)
+    for number in range(3):
+        model.then(say(f"answer {number} " + "word " * 900))
+        tell(home, f"question {number}")
+    before = len(model.requests)
+    model.then(*[AWAY] * 20)
+
+    (told,) = tell(home, "and now?")
+
+    assert told.startswith("I could not get an answer")
+    assert 2 <= len(model.requests) - before <= outage.TRIES_MOST
 
 
 def test_a_turn_that_waits_for_the_model_is_halted(live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(turn, "WAIT_SECONDS", 2.0)
     moody.away = True
     with live(llm_url=moody.url) as agent:
         agent.write("away", GUEST)

@@ -13,6 +13,7 @@ import pytest
 
 from functions import worker
 from functions.agent import turn
+from functions.agent.model_failures import SENTENCES
 from functions.wiring import House
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion, say
@@ -66,7 +67,7 @@ def stall(model: ScriptedModel) -> Callable[[dict[str, Any]], Answer]:
 @pytest.mark.parametrize(
     ("trouble", "told"),
     [
-        (Answer(403, b'{"error":{"message":"no access"}}'), "the model answered 403: no access"),
+        (Answer(403, b'{"error":{"message":"no access"}}'), SENTENCES["key"]),
         (Answer(200, b"<html>gateway</html>"), "sent no answer"),
         (Answer(200, b'{"choices":[]}'), "sent no answer"),
         (Answer(cut=True), "cannot be reached"),

@@ -54,7 +54,7 @@ def _consolidated(asked: Asked) -> Effect:
             text = _nothing(asked)
     except BackendError:
         text = FAILED
-    return Effect(text if text == NOTHING else signed(text, app.model.name), _noted_down(aside.document, asked), opened)
+    return Effect(text if text == NOTHING else signed(text, app.model.name), _noted_down(aside.document, asked), opened, aside.trace)
 
 
 def _changes(words: str) -> bool:

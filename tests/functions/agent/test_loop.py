@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from functions.agent import loop
+from functions.agent.model_failures import SENTENCES
 from functions.wiring import House
 from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, completion, offered, results, say
@@ -236,7 +237,7 @@ def test_an_empty_answer_and_a_thinking_one_end_in_an_honest_text(home: House, m
 def test_a_model_that_refuses_ends_the_turn_with_a_sentence_and_the_next_message_works(home: House, model: ScriptedModel) -> None:
     model.then(Answer(401, b'{"error":{"message":"bad key"}}'), say("hello again"))
 
-    assert tell(home, "hi") == ["I could not get an answer: the model answered 401: bad key."]
+    assert tell(home, "hi") == [f"I could not get an answer: {SENTENCES['key']}."]
     assert tell(home, "hi again") == ["hello again"]
 
 

@@ -1,0 +1,223 @@
+"""Why a model's endpoint gave no answer: told apart by its status and its words, and said to people in a sentence of ours.
+
+An endpoint's words are a stranger's. They name accounts, parts of keys, addresses inside a network and pages for billing, so that owners
+alone read them; no chat and no history ever holds them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from functions.agent.model import Failure, FailureKind, Reply
+from sigil.errors import one_line
+from sigil.protocol import Json
+
+DETAIL_CHARACTERS: Final = 200
+READ_CHARACTERS: Final = 4_000
+"""Of an error's words, so many are looked at."""
+LEAST_WINDOW: Final = 1_000
+"""Tokens; what claims to be a smaller window is believed to be none."""
+MOST_WINDOW: Final = 100_000_000
+
+SENTENCES: Final[Mapping[FailureKind, str]] = {
+    "key": "the model does not accept my key, which my owner has to look at",
+    "money": "what was paid for the model is used up, which my owner has to look at",
+    "rate": "the model takes no more requests for now",
+    "window": "this is too long for the model's window. Send /new to start afresh, or a shorter message",
+    "refused": "the model's provider refuses to answer this",
+    "unreachable": "the model cannot be reached",
+    "late": "the model did not answer in time",
+    "empty": "the model sent no answer",
+    "down": "the model is out of order for now",
+    "other": "the model does not take the request, and my owner can see why",
+}
+PASSING: Final[frozenset[FailureKind]] = frozenset({"rate", "unreachable", "late", "empty", "down"})
+"""What may pass by itself: the same request may be answered later."""
+
+_WINDOW_WORDS: Final = (
+    "context_length_exceeded",
+    "context_window_exceeded",
+    "contextwindowexceeded",
+    "exceed_context_size",
+    "tokens_limit_reached",
+    "string_above_max_length",
+    "request_too_large",
+    "maximum context length",
+    "maximum context size",
+    "maximum model length",
+    "maximum prompt length",
+    "max context length",
+    "model's context length",
+    "available context size",
+    "exceeds the context length",
+    "exceed context limit",
+    "exceed context window",
+    "exceeds the context window",
+    "exceeds context window",
+    "exceeds model context window",
+    "context window exceeds limit",
+    "context length of only",
+    "greater than the context length",
+    "context length exceeded",
+    "context overflow",
+    "prompt is too long",
+    "prompt too long",
+    "prompt exceeds max length",
+    "input is too long",
+    "input too long",
+    "too many input tokens",
+    "too many tokens: total number of tokens in the prompt",
+    "input tokens exceed",
+    "exceeds the maximum number of tokens",
+    "range of input length should be",
+    "exceeded model token limit",
+    "exceeds token limit",
+    "too large for model with",
+    "`inputs` must have less than",
+    "`inputs` tokens +",
+    "request body too large for",
+    "request too large for",
+)
+"""How endpoints say that a request is longer than their window, in lower case."""
+_NUMBER: Final = r"(\d[\d,_]{0,14})"
+_LIMITS: Final = tuple(
+    re.compile(pattern.replace("N", _NUMBER), re.ASCII)
+    for pattern in (
+        r'"n_ctx"\s*:\s*N',
+        r"(?:maximum|max) (?:context|prompt|model|input) (?:length|size)(?: is| of|:)?\s*\(?N",
+        r"context length(?: is| of)?(?: only)?\s*\(?N",
+        r"available context size \(N",
+        r"context window(?: is| of)\s*N",
+        r"> N(?: tokens)? maximum",
+        r"exceed context limit: [\d,]+(?: \+ [\d,]+)? > N",
+        r"maximum number of (?:input )?tokens(?: allowed)?[:(\s]+N",
+        r"range of input length should be \[\d+, ?N\]",
+        r"token limit(?: is| of|:)? ?N",
+        r"with N maximum context length",
+        r"must have less than N tokens",
+        r"prompt cannot exceed N",
+        r"must be <= N",
+        r"max(?:imum)? size: N tokens",
+        r"max input tokens: N",
+        r"limit:? N, ?requested",
+        r"configured limit of N",
+    )
+)
+"""Where they say how many tokens that is."""
+_REFUSED_WORDS: Final = (
+    "content_filter",
+    "content_policy",
+    "content management policy",
+    "data_inspection_failed",
+    "datainspectionfailed",
+    "inappropriate content",
+    "responsible ai",
+    "safety system",
+    "usage policies",
+)
+_MONEY_WORDS: Final = (
+    "insufficient_quota",
+    "insufficient balance",
+    "insufficient credit",
+    "insufficient funds",
+    "billing_hard_limit",
+    "billing_not_active",
+    "credit balance",
+    "arrearage",
+    "overdue-payment",
+    "payment required",
+    "check your plan and billing",
+    "exceeded_current_quota",
+    "more credits",
+)
+_KEY_WORDS: Final = (
+    "invalid_api_key",
+    "incorrect api key",
+    "invalid api key",
+    "api key not valid",
+    "authentication_error",
+    "invalidapikey",
+)
+_KEYS = re.compile(r"\b(?:sk|pk|rk|gsk|xai|key|org|proj)[-_][A-Za-z0-9*_-]{6,}|(?i:\bbearer\s+)\S+|\bAIza[\w-]{10,}", re.ASCII)
+"""What looks like a key or the id of an account."""
+
+
+def reply_of(failure: Failure) -> Reply:
+    """The reply that tells of a failure. Its text is for people."""
+    return Reply(text=SENTENCES[failure.kind], finish="error", transient=failure.kind in PASSING, failure=failure)
+
+
+def failure_of(status: int, body: bytes, *, timed: bool = False) -> Failure:
+    """What an answer that is none means. `timed`: it says when to try again, so that what is used up comes back by itself."""
+    said = _complaint(body)
+    if status == 200:
+        detail = f"the model sent no answer{': ' + said if said else ''}"
+    else:
+        detail = f"the model answered {status}{': ' + said if said else ''}"
+    words = _words(body)
+    kind = _kind(status, words, timed)
+    return Failure(kind, scrubbed(detail), limit_in(words) if kind == "window" else 0)
+
+
+def scrubbed(detail: str) -> str:
+    """An endpoint's words on one line, without what looks like a key."""
+    return one_line(_KEYS.sub("***", detail), DETAIL_CHARACTERS + 60)
+
+
+def limit_in(words: str) -> int:
+    """The window in tokens that an endpoint's words tell of; 0 when they tell of none that could be one."""
+    for pattern in _LIMITS:
+        found = pattern.search(words)
+        if found:
+            limit = int(found[1].replace(",", "").replace("_", "") or 0)
+            if LEAST_WINDOW <= limit <= MOST_WINDOW:
+                return limit
+    return 0
+
+
+def _kind(status: int, words: str, timed: bool) -> FailureKind:
+    if status == 413 or _holds(words, _WINDOW_WORDS):
+        return "window"
+    if _holds(words, _REFUSED_WORDS):
+        return "refused"
+    if (status == 402 or _holds(words, _MONEY_WORDS)) and not (timed and status == 429):
+        return "money"
+    if status in (401, 403) or (status in (200, 400) and _holds(words, _KEY_WORDS)):
+        return "key"
+    if status == 429:
+        return "rate"
+    if status in (408, 409, 425) or status >= 500:
+        return "down"
+    return "empty" if status == 200 else "other"
+
+
+def _holds(words: str, markers: tuple[str, ...]) -> bool:
+    return any(marker in words for marker in markers)
+
+
+def _complaint(body: bytes) -> str:
+    """The message of an error, one line; nothing of a page."""
+    data = _json(body)
+    error = data.get("error", data) if isinstance(data, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    return one_line(said, DETAIL_CHARACTERS) if isinstance(said, str) else ""
+
+
+def _words(body: bytes) -> str:
+    """All words of an error in lower case; nothing of a page, where any word may stand."""
+    if body.lstrip()[:1] == b"<":
+        return ""
+    words = body[:READ_CHARACTERS].decode("utf-8", "replace").lower()
+    return words.replace('\\"', '"').replace("\\u003e", ">").replace("\\u003c", "<").replace("\\u0060", "`")
+
+
+def _json(body: bytes) -> Any:
+    try:
+        found: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return found
