@@ -13,6 +13,7 @@ from functions.channels.replies import Replies
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import UsageError
+from sigil.kv import keys
 from sigil.later import LaterRegistry
 from sigil.secrets import reveal
 from sigil.wiring import Stores, local_registry, open_registry, open_stores, unheard
@@ -147,6 +148,15 @@ def open_model(settings: Settings) -> Model:
     )
 
 
+def _keeping_its_window(model: Model, settings: Settings, stores: Stores) -> Model:
+    """The model with the window that its endpoint teaches. The offline one has nobody who refuses."""
+    if not settings.endpoint:
+        return model
+    from functions.agent.window import LearntWindow
+
+    return LearntWindow(model, stores.kv, keys.window(settings.endpoint, settings.llm_model, settings.llm_window))
+
+
 def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard, *, later: bool = False) -> App:
     """The agent of the settings over a store. `later`: its registry is opened by the first turn that needs it."""
     from functions.agent.app import App
@@ -159,7 +169,7 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
         name=settings.agent,
         kv=stores.kv,
         sessions=Sessions(stores.kv, stores.artifacts),
-        model=open_model(settings),
+        model=_keeping_its_window(open_model(settings), settings, stores),
         registry=LaterRegistry(partial(local_registry, settings, stores)) if later and not settings.registry_url else opened(),
         rules=_rules(settings),
         turn_seconds=settings.turn_seconds,

@@ -9,7 +9,7 @@ from functools import partial
 from functions.agent import completions, context
 from functions.agent.app import App, Step, Watch
 from functions.agent.aside import Aside
-from functions.agent.compaction import Compacted
+from functions.agent.compaction import Compacted, size
 from functions.agent.memory import hearing
 from functions.agent.messages import Message
 from functions.agent.record import Document
@@ -32,13 +32,45 @@ def evict(aside: Aside, room: float, watch: Watch) -> Document:
     hearing.passively(aside, made.dropped, watch)
     if not made.dropped:
         return aside.document
-    aside.document = hearing.put_away(aside.session, aside.document, made.dropped, app)
-    if _made_native_calls(made.dropped):
-        app.kv.put(keys.native_calls(aside.session), b"", ttl=NATIVE_SECONDS)
-    stays = {offer.tool for offer in in_scope(made.kept)}
-    gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
-    watch(Step("evict", text=f"{len(made.dropped)} messages archived", facts={"tools": gone}))
+    _archive(aside, made.kept, made.dropped, watch)
     return left(aside.document, made, app, partial(_told, aside))
+
+
+def evict_before_turn(aside: Aside, room: float, watch: Watch) -> Document | None:
+    """The document with less of what was said before the turn in progress, whose request an endpoint refused as too long.
+
+    The turn's own messages stay. None when there is nothing else. No note stands for what left: it would come behind the question.
+    """
+    app, messages = aside.app, aside.document.messages
+    start = turn_start(messages)
+    earlier, own = messages[:start], messages[start:]
+    if not earlier:
+        return None
+    room = max(room - size(own), 0.0)
+    made = compacted(app.strategy, earlier, room)
+    if not made.dropped or size(made.kept) > room:
+        made = Compacted((), earlier)
+    hearing.passively(aside, made.dropped, watch)
+    kept = (*made.kept, *own)
+    _archive(aside, kept, made.dropped, watch)
+    return replace(aside.document, messages=kept)
+
+
+def turn_start(messages: Sequence[Message]) -> int:
+    """Where the last turn begins: at the last message that somebody sent."""
+    starts = (place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user")
+    return next((place for place in starts if messages[place].origin != context.OURS), 0)
+
+
+def _archive(aside: Aside, kept: Sequence[Message], dropped: Sequence[Message], watch: Watch) -> None:
+    """Put away what leaves a history, and say which tools go with it."""
+    app, before = aside.app, aside.document
+    aside.document = hearing.put_away(aside.session, before, dropped, app)
+    if _made_native_calls(dropped):
+        app.kv.put(keys.native_calls(aside.session), b"", ttl=NATIVE_SECONDS)
+    stays = {offer.tool for offer in in_scope(kept)}
+    gone = [offer.tool for offer in in_scope(before.messages) if offer.tool not in stays]
+    watch(Step("evict", text=f"{len(dropped)} messages archived", facts={"tools": gone}))
 
 
 def calls_may_be_written(session: str, document: Document, app: App) -> bool:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import context, outage, tokens, verification
+from functions.agent import aside, context, outage, tokens, verification
 from functions.agent.app import App, Step, Watch
 from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.context import Preamble
-from functions.agent.eviction import calls_may_be_written
+from functions.agent.eviction import calls_may_be_written, evict_before_turn
 from functions.agent.messages import Message, ToolCall, unanswered
 from functions.agent.model import Reply, Request
 from functions.agent.record import Document, Turn
@@ -95,6 +95,11 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         last = _turn(opened).rounds >= ROUNDS
         offers = () if last else in_scope(opened.document.messages)
         reply, opened = _ask(opened, course, offers, with_tools=not last)
+        if reply.finish == "error" and reply.failure and reply.failure.kind == "window":
+            shorter = _shortened(opened, course)
+            if shorter:
+                opened, course = shorter
+                continue
         if reply.finish == "error" and reply.transient and course.waits(_turn(opened)):
             return opened, None
         if reply.finish == "stopped":
@@ -180,6 +185,27 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
     detail = reply.failure.detail if reply.failure else reply.text
     course.watch(Step("request", app.model.name, detail, ms, "" if reply.finish != "error" else "EMODEL", facts))
     return reply, replace(opened, document=replace(document, turn=turn, ratio=ratio, safety=standing))
+
+
+def _shortened(opened: Opened, course: Course) -> tuple[Opened, Course] | None:
+    """The session with less of its history, after an endpoint refused a request as too long; None when that cannot help any more.
+
+    The model's window is by now what the refusal taught. The refused request is no round.
+    """
+    app, before, turn = course.app, opened.document, _turn(opened)
+    if outage.failed_tries(turn) >= outage.TRIES_MOST:
+        return None
+    room = context.room(app.model.window, overhead(app.preamble(opened.key)), before.ratio)
+    until = min(app.clock.monotonic() + aside.SECONDS, course.until - SAVE_SECONDS, course.deadline)
+    beside = aside.Aside(opened.key, app, before, course.breakers, until, tries=1)
+    document = evict_before_turn(beside, room, course.watch)
+    if document is None:
+        return None
+    usage = turn.usage + (document.usage - before.usage)
+    turn = replace(turn, rounds=turn.rounds - 1, usage=usage, trace=(*turn.trace, *beside.trace))
+    document = replace(document, usage=before.usage, turn=turn)
+    saved = _checkpoint(replace(opened, document=document), course)
+    return saved, replace(course, preamble=app.preamble(opened.key))
 
 
 def _finish_calls(opened: Opened, course: Course) -> Opened:

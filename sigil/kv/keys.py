@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from urllib.parse import quote, unquote
 
 from sigil.kv.base import Key
@@ -108,6 +109,12 @@ def alerted(agent: str, period: str) -> Key:
 def model_alerted(agent: str, kind: str) -> Key:
     """That whoever watches an agent was told lately that its model fails in this way."""
     return Key("alerted", f"{escape(agent)}#model#{escape(kind)}")
+
+
+def window(endpoint: str, model: str, tokens: int) -> Key:
+    """How many tokens a model takes in truth, for which somebody set so many; an address may hold a password, so its hash names it."""
+    named = "\n".join((endpoint, model, str(tokens)))
+    return Key("window", sha256(named.encode(errors="replace")).hexdigest()[:32])
 
 
 def mark(session: str) -> Key:
