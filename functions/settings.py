@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sigil.errors import UsageError
 from sigil.settings import Settings as SigilSettings
@@ -15,6 +15,8 @@ _OWNER = re.compile(r"telegram:[1-9][0-9]{0,18}|(?!telegram:)[a-z]+:[!-~]{1,100}
 """Telegram's are numbers: a name there is nobody's id, and would be nobody for ever."""
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
+LEAST_WINDOW = 1_000
+"""Tokens."""
 YEAR = 365 * 86_400
 """Seconds; no lock can be waited for as long as a number can say."""
 
@@ -30,12 +32,24 @@ class Settings(SigilSettings):
         "UNCAGED_LLM_URL",
         "",
         "an OpenAI-compatible endpoint (default with a key: DashScope; without: the offline model)",
-        keeps="UNCAGED_LLM_KEY",
+        keeps="UNCAGED_LLM_KEY UNCAGED_LLM_FALLBACK_KEY",
         rules=True,
     )
     llm_key: str = setting("UNCAGED_LLM_KEY", "", "the endpoint's key", secret=True)
     llm_model: str = setting("UNCAGED_LLM_MODEL", "qwen-plus", "the model's name at the endpoint")
     llm_window: int = setting("UNCAGED_LLM_WINDOW", 128_000, "tokens that fit into one request of the model")
+    llm_fallback_url: str = setting(
+        "UNCAGED_LLM_FALLBACK_URL",
+        "",
+        "an endpoint whose model stands in while the first gives no answer (default: the same endpoint)",
+        keeps="UNCAGED_LLM_FALLBACK_KEY",
+        rules=True,
+    )
+    llm_fallback_key: str = setting(
+        "UNCAGED_LLM_FALLBACK_KEY", "", "the key for that (default: the first one's, for the same endpoint alone)", secret=True
+    )
+    llm_fallback_model: str = setting("UNCAGED_LLM_FALLBACK_MODEL", "", "that model's name (default: the first one's)")
+    llm_fallback_window: int = setting("UNCAGED_LLM_FALLBACK_WINDOW", 0, "its window in tokens; 0: as the first one's")
     llm_written_calls: bool = setting(
         "UNCAGED_LLM_WRITTEN_CALLS",
         False,
@@ -94,7 +108,7 @@ class Settings(SigilSettings):
         if odd is not None:
             raise UsageError("ESETTING", f"UNCAGED_OWNERS: {odd!r} is nobody", suggestion="platform:user id, such as telegram:123")
         for name, number, least in (
-            ("UNCAGED_LLM_WINDOW", self.llm_window, 1_000),
+            ("UNCAGED_LLM_WINDOW", self.llm_window, LEAST_WINDOW),
             ("UNCAGED_WORKERS", self.workers, 1),
             ("UNCAGED_TOKENS_PER_DAY", self.tokens_per_day, 0),
             ("UNCAGED_TOKENS_PERIOD", self.tokens_period, 60),
@@ -107,8 +121,15 @@ class Settings(SigilSettings):
         ):
             if number < least:
                 raise UsageError("ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}")
-        if self.llm_url and not self.llm_url.startswith(("http://", "https://")):
-            raise UsageError("ESETTING", f"UNCAGED_LLM_URL={self.llm_url!r} is no address", suggestion="it begins with http:// or https://")
+        if self.llm_fallback_window and self.llm_fallback_window < LEAST_WINDOW:
+            message = f"UNCAGED_LLM_FALLBACK_WINDOW={self.llm_fallback_window} is too small"
+            raise UsageError("ESETTING", message, suggestion=f"at least {LEAST_WINDOW:,}, or 0")
+        for name, address in (("UNCAGED_LLM_URL", self.llm_url), ("UNCAGED_LLM_FALLBACK_URL", self.llm_fallback_url)):
+            if address and not address.startswith(("http://", "https://")):
+                raise UsageError("ESETTING", f"{name}={address!r} is no address", suggestion="it begins with http:// or https://")
+        if self.has_fallback and not self.endpoint:
+            message = "UNCAGED_LLM_FALLBACK_… names a second model, and there is no first one"
+            raise UsageError("ESETTING", message, suggestion="set UNCAGED_LLM_URL or UNCAGED_LLM_KEY")
         if self.alerts and not _ALERTS.fullmatch(self.alerts):
             raise UsageError("ESETTING", f"UNCAGED_ALERTS={self.alerts!r} is nobody", suggestion="https://ADDRESS or sns:ARN")
         for name, seconds in (
@@ -123,3 +144,23 @@ class Settings(SigilSettings):
     def endpoint(self) -> str:
         """Where the model is; empty for the offline model."""
         return self.llm_url or (DASHSCOPE if self.llm_key else "")
+
+    @property
+    def has_fallback(self) -> bool:
+        """Whether a second model stands in for the first."""
+        return bool(self.llm_fallback_url or self.llm_fallback_key or self.llm_fallback_model)
+
+    @property
+    def fallback(self) -> Settings:
+        """The same settings with the second model as the only one. The first one's key goes to the first one's address alone."""
+        elsewhere = bool(self.llm_fallback_url)
+        return replace(
+            self,
+            llm_url=self.llm_fallback_url or self.endpoint,
+            llm_key=self.llm_fallback_key or ("" if elsewhere else self.llm_key),
+            llm_model=self.llm_fallback_model or self.llm_model,
+            llm_window=self.llm_fallback_window or self.llm_window,
+            llm_fallback_url="",
+            llm_fallback_key="",
+            llm_fallback_model="",
+        )

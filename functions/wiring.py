@@ -148,13 +148,18 @@ def open_model(settings: Settings) -> Model:
     )
 
 
-def _keeping_its_window(model: Model, settings: Settings, stores: Stores) -> Model:
-    """The model with the window that its endpoint teaches. The offline one has nobody who refuses."""
+def _open_models(settings: Settings, stores: Stores) -> Model:
+    """The model that an agent asks: with the window that its endpoint teaches, and with the second model if one is set."""
     if not settings.endpoint:
-        return model
+        return open_model(settings)
+    from functions.agent.fallback import WithFallback
     from functions.agent.window import LearntWindow
 
-    return LearntWindow(model, stores.kv, keys.window(settings.endpoint, settings.llm_model, settings.llm_window))
+    def keeping_its_window(of: Settings) -> Model:
+        return LearntWindow(open_model(of), stores.kv, keys.window(of.endpoint, of.llm_model, of.llm_window))
+
+    first = keeping_its_window(settings)
+    return WithFallback(first, keeping_its_window(settings.fallback)) if settings.has_fallback else first
 
 
 def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard, *, later: bool = False) -> App:
@@ -169,7 +174,7 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
         name=settings.agent,
         kv=stores.kv,
         sessions=Sessions(stores.kv, stores.artifacts),
-        model=_keeping_its_window(open_model(settings), settings, stores),
+        model=_open_models(settings, stores),
         registry=LaterRegistry(partial(local_registry, settings, stores)) if later and not settings.registry_url else opened(),
         rules=_rules(settings),
         turn_seconds=settings.turn_seconds,

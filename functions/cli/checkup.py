@@ -50,7 +50,8 @@ def _registry(settings: Settings) -> Mapping[str, Check]:
 
 def _agent(settings: Settings) -> Mapping[str, Check]:
     checks = {"queue": _queue, "model": _model, "guide": _guide, "platforms": _platforms, "owners": _owners}
-    return {name: partial(check, settings) for name, check in checks.items()}
+    second = {"second model": partial(_model, settings.fallback)} if settings.has_fallback else {}
+    return {**{name: partial(check, settings) for name, check in checks.items()}, **second}
 
 
 def _queue(settings: Settings) -> str:
