@@ -83,6 +83,7 @@ def test_every_variable_is_a_setting(function: str) -> None:
 
 def test_the_settings_of_an_agent_can_be_chosen() -> None:
     wanted = {"UNCAGED_LLM_URL", "UNCAGED_LLM_KEY", "UNCAGED_LLM_MODEL", "UNCAGED_LLM_WINDOW", "UNCAGED_LIBRARY", "UNCAGED_TOKEN"}
+    wanted |= {f"UNCAGED_LLM_FALLBACK_{part}" for part in ("URL", "KEY", "MODEL", "WINDOW")}
     wanted |= {"UNCAGED_OWNERS", "UNCAGED_ACCESS", "UNCAGED_DEPLOY", "UNCAGED_AGENT", "UNCAGED_TURN_SECONDS"}
     wanted |= {"UNCAGED_GUIDE", "UNCAGED_CONTEXT", "UNCAGED_TOKENS_PER_DAY", "UNCAGED_TOKENS_PERIOD", "UNCAGED_SESSION_TOKENS"}
     wanted |= {"UNCAGED_TICKS", "UNCAGED_ALERTS"}
@@ -104,7 +105,7 @@ def test_defaults_are_the_settings_own() -> None:
 def test_a_plain_secret_is_refused() -> None:
     given = {value["Ref"] for function in functions() for name, value in environment(function).items() if name in SECRETS}
 
-    assert given == {"TelegramToken", "TelegramSecret", "LlmKey", "AdminToken"}
+    assert given == {"TelegramToken", "TelegramSecret", "LlmKey", "LlmFallbackKey", "AdminToken"}
     for parameter in given:
         assert not [value for value in PLAIN if accepts(parameter, value)]
         assert [value for value in NAMED if accepts(parameter, value)] == list(NAMED)
