@@ -180,7 +180,8 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
         app.failures.append((opened.key, reply.failure))
     facts = {"tools": len(offers) + len(STATIC) if with_tools else 0, "prompt": usage.prompt, "completion": usage.completion}
     turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
-    turn = turn.did("request", ms=ms, finish=reply.finish, **facts, **outage.facts_of(reply.failure, reply.tries, reply.retry_after))
+    tries = max(reply.tries, 1) if reply.finish == "error" else reply.tries
+    turn = turn.did("request", ms=ms, finish=reply.finish, **facts, **outage.facts_of(reply.failure, tries, reply.retry_after))
     standing = course.breakers.used(document.safety, turn.task, usage.total)
     detail = reply.failure.detail if reply.failure else reply.text
     course.watch(Step("request", app.model.name, detail, ms, "" if reply.finish != "error" else "EMODEL", facts))

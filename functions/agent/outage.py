@@ -6,6 +6,7 @@ from typing import Final
 
 from functions.agent import quiet
 from functions.agent.model import Failure
+from functions.agent.patience import pause
 from functions.agent.record import Turn
 
 TRIES_MOST: Final = 5
@@ -17,6 +18,8 @@ PAUSE_MOST: Final = 10.0
 SILENT_SECONDS: Final = 20.0
 """A first wait that is longer is told at once; a shorter one only when the model is still away after it."""
 GROWTH: Final = 4
+USUAL_MOST: Final = 60.0
+"""Seconds that a wait takes at most when the endpoint asked for none."""
 _WHY: Final = {"rate": "The model takes no more requests for now."}
 AWAY: Final = "The model does not answer at the moment."
 AGAIN: Final = "Your message is kept, and I try again in {time}."
@@ -39,8 +42,9 @@ def may_wait(turn: Turn) -> bool:
     return failed_tries(turn) < TRIES_MOST and _waited(turn) + asked_for(turn) <= WAITED_MOST
 
 
-def seconds_to_wait(turn: Turn, usual: float) -> float:
-    """How long to wait now: what the endpoint asked for, or the `usual` wait, longer each time."""
+def seconds_to_wait(turn: Turn, first: float) -> float:
+    """How long to wait now: what the endpoint asked for, or about `first` seconds, and longer the next times."""
+    usual = pause(0, min(first * GROWTH ** waits_so_far(turn), USUAL_MOST))
     left = max(WAITED_MOST - _waited(turn), 0.0)
     return min(max(asked_for(turn), usual), left)
 

@@ -22,7 +22,7 @@ from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, ove
 from functions.agent.memory.hearing import put_away
 from functions.agent.messages import Message
 from functions.agent.origin import origin_of, quoted_name
-from functions.agent.patience import Patience, pause
+from functions.agent.patience import Patience
 from functions.agent.record import OUTBOX_MOST, Document, Outgoing, Turn
 from functions.agent.roles import Role
 from functions.agent.safety import standing
@@ -249,7 +249,7 @@ def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
     The chat is told by a reply like any other, in the write that notes the wait; the history has nothing of it.
     """
     now = app.clock.now()
-    seconds = outage.seconds_to_wait(turn, pause(0, WAIT_SECONDS * outage.GROWTH ** outage.waits_so_far(turn)))
+    seconds = outage.seconds_to_wait(turn, WAIT_SECONDS)
     watch(Step("note", "wait", f"the model does not answer; trying again in {seconds:.0f} s"))
     outbox, told = opened.document.outbox, outage.is_to_tell(turn, seconds)
     if told:

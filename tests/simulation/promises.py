@@ -11,6 +11,7 @@ import orjson
 
 from functions.agent.loop import OUT_OF_TIME, STOPPED
 from functions.agent.model import Request
+from functions.agent.outage import AWAY, EVENT_SUFFIX
 from functions.agent.safety.standing import REASONS
 from functions.agent.toolset import STATIC
 from functions.agent.turn import GAVE_UP
@@ -161,6 +162,9 @@ class Promises:
         """A part of a reply reached the platform."""
         me, post = self._stage.moving, self.posts[event]
         self._demand(post.event.session == session, f"{event} is answered in {session}")
+        if text.startswith(AWAY):
+            self._waits(me, event, text)
+            return
         if not post.event.control:
             self._demand(self._views[me].sure or text == GAVE_UP, f"{event} is answered by somebody who did not look whether he may")
             self._fits(event, text)
@@ -168,6 +172,21 @@ class Promises:
             self._in_order(post)
         self.sends.append(Sent(event, part, text, me))
         self.seen["stopped"] += text == STOPPED
+
+    def _waits(self, me: Actor, event: str, text: str) -> None:
+        """That a turn waits for its model is told once, by somebody who has its session, and before it is answered."""
+        self._demand(self._views[me].sure, f"{event} is said to wait by somebody who did not look whether he may")
+        overtaken = self._stored_elsewhere(me)
+        self._demand(overtaken or not self.told(event), f"{event} is said to wait, and is answered")
+        self._twice(me, f"{event}{EVENT_SUFFIX}", 0, text)
+        self.sends.append(Sent(f"{event}{EVENT_SUFFIX}", 0, text, me))
+        self.seen["said to wait"] += 1
+
+    def _stored_elsewhere(self, me: Actor) -> bool:
+        """Whether somebody else has saved the session that the actor works on."""
+        view = self._views[me]
+        stored = self._kv.get(keys.head(view.session))
+        return stored is None or stored.version != view.version
 
     def _fits(self, event: str, text: str) -> None:
         known = text.startswith(
@@ -186,9 +205,7 @@ class Promises:
         if not earlier:
             return
         self.seen["sent twice"] += 1
-        view = self._views[me]
-        stored = self._kv.get(keys.head(view.session))
-        overtaken = stored is None or stored.version != view.version
+        overtaken = self._stored_elsewhere(me)
         last = earlier[-1]
         gap = not last.marked and (last.hurt or last.actor is not me)
         self._demand(overtaken or gap, f"part {part} of the answer to {event} was sent again, and nothing had happened")
@@ -226,7 +243,7 @@ class Promises:
         self._emptied(old, new)
         left = {reply["event"]: reply["sent"] for reply in new["outbox"]}
         for sent in self.sends:
-            if keys.session_of("main", self.posts[sent.event].event.session) == session:
+            if keys.session_of("main", self.posts[_answered(sent.event)].event.session) == session:
                 sent.marked = sent.part < left.get(sent.event, sent.part + 1)
         if old and len(new["messages"]) < len(old["messages"]):
             self.seen["compacted"] += 1
@@ -265,9 +282,9 @@ class Promises:
         left = {reply["event"] for reply in new["outbox"]}
         for reply in old.get("outbox", ()):
             event = reply["event"]
-            if event in left or self.told(event) or event in self.blocked:
+            if event in left or self.told(event) or _answered(event) in self.blocked:
                 continue
-            too_old = self._stage.time.wall - reply["at"] > UNSENT_SECONDS and event in self.refused
+            too_old = self._stage.time.wall - reply["at"] > UNSENT_SECONDS and _answered(event) in self.refused
             self._demand(too_old, f"the answer to {event} is gone, and nobody has it")
             self.dropped.add(event)
 
@@ -279,6 +296,11 @@ class Promises:
 def _document(item: Item) -> dict[str, Any]:
     data = item.value if item.value.startswith(b"{") else zlib.decompress(item.value)
     return dict(orjson.loads(data))
+
+
+def _answered(reply: str) -> str:
+    """The event that a reply of this id is about."""
+    return reply.removesuffix(EVENT_SUFFIX)
 
 
 def _turn(document: dict[str, Any]) -> str:
