@@ -18,6 +18,7 @@ from fastapi.responses import JSONResponse
 
 from functions import log, override, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from functions.turnlock import TurnLock
 from functions.wiring import House
 from sigil import http as sigil_http
 from sigil import strict
@@ -41,7 +42,7 @@ class Crew:
     """The threads that work on the queue, one of them on control events alone. `stop` lets running turns end and takes no new ones."""
 
     def __init__(self, house: House) -> None:
-        self._house = house
+        self._house = house = replace(house, turns=TurnLock())
         self._over, self._idle = threading.Event(), threading.Event()
         direct = replace(house, queue=house.control)
         places = [("control", direct), *((f"worker-{n}", house) for n in range(house.settings.workers))]
@@ -55,6 +56,7 @@ class Crew:
     def stop(self, seconds: float = DRAIN_SECONDS) -> bool:
         """End the crew; False when a turn was still running after `seconds`."""
         self._over.set()
+        self._house.turns.close()
         end = time.monotonic() + seconds
         for thread in self._workers:
             thread.join(max(end - time.monotonic(), 0.0))
@@ -80,15 +82,25 @@ class Crew:
     def _work(self, house: House) -> None:
         while not self._over.is_set():
             try:
-                delivery = house.queue.take(LOOK_SECONDS)
-                if delivery:
-                    worker.process(delivery, house)
+                self._take(house)
             except BackendError as problem:
                 log.note("unread", code=problem.code, message=problem.message)
                 self._over.wait(5.0)
             except Exception:  # noqa: BLE001  a door: what nobody expected must not end the worker
                 log.failure("unread")
                 self._over.wait(1.0)
+
+    def _take(self, house: House) -> None:
+        """Work on the next event. While a turn runs alone none is taken: whatever this process held would be lost with it in a crash."""
+        control = house.queue is self._house.control  # waits for no turn, and runs none
+        if not control and not house.turns.enter(LOOK_SECONDS):
+            return
+        try:
+            delivery = house.queue.take(LOOK_SECONDS)
+            if delivery:
+                worker.process(delivery, house)
+        finally:
+            house.turns.leave()
 
 
 def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> FastAPI:

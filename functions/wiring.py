@@ -12,6 +12,7 @@ from functions.channels.base import Channel
 from functions.channels.replies import Replies
 from functions.queues.base import Queue
 from functions.settings import Settings
+from functions.turnlock import TurnLock
 from sigil.errors import UsageError
 from sigil.kv import keys
 from sigil.later import LaterRegistry
@@ -53,6 +54,7 @@ class House:
     replies: Replies
     app: App
     bell: Bell = field(default_factory=Silence)
+    turns: TurnLock = field(default_factory=TurnLock)
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""

@@ -15,14 +15,14 @@ from functions.agent import control
 from functions.agent.app import Step
 from functions.agent.record import Outgoing
 from functions.agent.session import Opened
-from functions.agent.turn import GAVE_UP, Shift, abandon, handle
+from functions.agent.turn import GAVE_UP, NeedsIsolation, Shift, abandon, handle
 from functions.alarm import alarm, alarm_of_model
 from functions.alerts import halted, raised
 from functions.channels.base import Busy, Channel
 from functions.letters import give_up, tell
 from functions.queues.base import Delivery
 from functions.settings import Settings
-from functions.wiring import House, open_batch, open_house
+from functions.wiring import HOLD_SECONDS, House, open_batch, open_house
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.kv import keys
 from sigil.stored import NewerFormat
@@ -37,6 +37,11 @@ PAUSES = (0.5, 2.0, 8.0, 30.0)
 """Seconds between attempts to tell the queue what became of an event."""
 TRIES_MOST = 10
 """How often an event is handed out without coming to anything before it is given up: the backstop behind the turn's own count."""
+TRIES_SHARED = 6
+"""From so many on, what it comes to is seen where no other turn runs: it may crash the process before its turn is opened, which the turn
+cannot count, and others that were in flight each time must not be given up with it. A wait for the model or a platform counts less."""
+CROWDED_SECONDS = 1.0
+"""Until a turn that has to run alone is handed out again, while another one does."""
 UNSENT_SECONDS = 3600.0
 UNSENT_TRIES = 6
 """How long, and for how many tries, a reply that the platform does not take stays in the outbox: age alone may be a clock that was set."""
@@ -54,10 +59,30 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
 
     `until`: when this worker's own time is up (monotonic); a turn that is not over by then is handed on.
     """
-    event = delivery.event
-    log.step("taken", event, tries=delivery.tries)
+    log.step("taken", delivery.event, tries=delivery.tries)
+    began = house.app.clock.monotonic()
     try:
-        work(event, house, until, spent=delivery.tries >= TRIES_MOST)
+        _process(delivery, house, until, shared=True)
+    except NeedsIsolation:
+        patience = house.app.turn_seconds
+        with house.turns.alone(patience) as alone:
+            if alone:
+                # waiting took of the time for which the queue keeps the event for this worker
+                log.step("alone", delivery.event)
+                _process(delivery, house, min(until, began + patience + HOLD_SECONDS), shared=False)
+                return
+        waited = house.app.clock.monotonic() - began >= patience  # a turn of another worker hangs
+        _later(replace(delivery, tries=delivery.tries + int(waited)), house, CROWDED_SECONDS, _Crowded())
+
+
+def _process(delivery: Delivery, house: House, until: float, *, shared: bool) -> None:
+    event, spent = delivery.event, delivery.tries >= TRIES_MOST
+    try:
+        if shared and delivery.tries >= TRIES_SHARED and not (spent or event.control):
+            raise NeedsIsolation
+        work(event, house, until, spent=spent, shared=shared)
+    except NeedsIsolation:
+        raise
     except (Busy, _Silent) as problem:
         _later(delivery, house, problem.retry_after or RETRY_SECONDS, problem)
     except Conflict as problem:
@@ -94,12 +119,22 @@ class _Silent(BackendError):
         super().__init__("EMODEL", "the model does not answer", retry_after=seconds)
 
 
+class _Crowded(BackendError):
+    """Other turns run in this process, and this one must not run beside them."""
+
+    def __init__(self) -> None:
+        super().__init__("ECROWDED", "other turns run in this process")
+
+
 class _HandedOn(BackendError):
     """This worker's time was up before the event's own turn could begin."""
 
 
-def work(event: events.Event, house: House, until: float = inf, *, spent: bool = False) -> None:
-    """Run the event's turn and send what it says. `spent`: it was handed out too often; it is not run, its sender is told."""
+def work(event: events.Event, house: House, until: float = inf, *, spent: bool = False, shared: bool = False) -> None:
+    """Run the event's turn and send what it says. `spent`: it was handed out too often; it is not run, its sender is told.
+
+    `shared`: other turns run in this process; `NeedsIsolation` when this one must not run beside them.
+    """
     if event.agent != house.app.name:
         give_up(
             house.stores.kv, event, f"it is for the agent {event.agent!r}: each needs a queue of its own", house.app.clock.now(), told=True
@@ -117,7 +152,7 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
     with _typing(channel if _heard(event, house) else None, event.session):
         try:
             between = partial(deliver, house=house)
-            shift = Shift(until, patient=True)
+            shift = Shift(until, patient=True, shared=shared)
             opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), shift, between)
         except BackendError as problem:
             if problem.code == "EDAMAGED":

@@ -35,6 +35,7 @@ from sigil.kv import keys
 from sigil.protocol import Caller
 
 ATTEMPTS = 3
+"""How often a turn is opened without getting on before it is given up; the last time, no other turn runs in its process."""
 FILE_CHARACTERS = 200
 """Of the name of a file."""
 WAITS = 6
@@ -52,10 +53,17 @@ def unsent(opened: Opened) -> Opened:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """What a worker can give a turn. `until`: when its own time is up (monotonic). `patient`: it can have the event again later."""
+    """What a worker can give a turn. `until`: when its own time is up (monotonic). `patient`: it can have the event again later.
+    `shared`: other turns may run in the same process.
+    """
 
     until: float = inf
     patient: bool = False
+    shared: bool = False
+
+
+class NeedsIsolation(Exception):
+    """The turn may be what crashed its process twice: its last try runs where a crash hits no other turn. Nothing was changed so far."""
 
 
 ALONE = Shift()
@@ -66,7 +74,7 @@ def handle(event: Event, app: App, watch: Watch = unwatched, shift: Shift = ALON
 
     An event whose turn is closed changes nothing. A turn that somebody left in progress is finished first. A worker whose own time is
     up hands the turn on: the session comes back with the turn in progress and the event that continues it, or, while the model does not
-    answer, with the seconds after which to try again.
+    answer, with the seconds after which to try again. `NeedsIsolation`: this shift is shared, and it must not be.
     `between` may send the replies of a turn that was finished for somebody else, before this event's own begins.
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
@@ -182,14 +190,16 @@ def _answered(opened: Opened, effect: Effect, app: App, turn: Turn, role: Role) 
 
 
 def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
-    """Go on with a turn that was left in progress; at its third try it is given up, so that the chat goes on."""
+    """Go on with a turn that was left in progress; when its third try, alone, came to nothing, it is given up and the chat goes on."""
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
     early = outage.still_to_wait(turn, app.clock.now())
     if early and shift.patient and not told_to_stop(opened.key, turn.event.id, app.kv):
         return replace(taken_over(opened, app), wait=early)
-    if turn.attempts + 1 >= ATTEMPTS:
+    if turn.attempts >= ATTEMPTS:
         return _given_up(opened, app, turn)
+    if turn.attempts + 1 == ATTEMPTS and shift.shared:
+        raise NeedsIsolation
     watch(Step("note", text="going on with a turn that was interrupted"))
     document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume"))
     role = app.people.role(turn.event)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+import signal
+import threading
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import pytest
@@ -16,13 +19,16 @@ import pytest
 from functions.agent.messages import Message
 from functions.agent.record import Document
 from functions.agent.turn import GAVE_UP
-from tests.e2e.servers import Server
-from tests.e2e.stage import OWNER, Stage, until, update
+from tests.e2e.servers import PATIENCE, Server
+from tests.e2e.stage import OWNER, Stage, newest, said, until, update
+from tests.fakes.model import say
+from tests.fakes.server import Answer, Recorded, json_answer
 
 AT_ONCE = 6
 """Rows played at the same time: mostly they wait for a lease to end."""
 FIRST, NEXT = update(10, "task 1"), update(11, "hello")
 REPLY, FOLLOWING = ("…", "… answer to task 1"), "answer to hello"
+IN_FLIGHT, POISON = 6, "poison"
 SPIN = 400
 """Long enough for a call to be hit in its middle."""
 Stages = Callable[..., AbstractContextManager[Stage]]
@@ -100,9 +106,9 @@ def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(stage: Stages, m
     assert not [str(row) for row in rows if row.problems]
 
 
-def test_a_turn_that_kills_its_server_is_given_up_at_its_third_try_and_the_chat_goes_on(stage: Stages) -> None:
+def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_chat_goes_on(stage: Stages) -> None:
     with stage() as scene:
-        for once in ("first", "second"):
+        for once in ("first", "second", "third"):
             server = scene.start("model request 1 before", once=once)
             if once == "first":
                 scene.deliver(server, FIRST)
@@ -115,6 +121,63 @@ def test_a_turn_that_kills_its_server_is_given_up_at_its_third_try_and_the_chat_
         assert scene.platform.texts == [GAVE_UP, FOLLOWING]
         assert [letter.id for letter in scene.dead()] == ["telegram:4242:10"]
         assert not [problem for problem in damaged(scene) if not problem.startswith("dead letters")]
+
+
+class Poison:
+    """A model whose answer to `poison` kills the server that asks. All six turns are in flight each time that this hits others."""
+
+    def __init__(self, scene: Stage) -> None:
+        self._scene = scene
+        self._changed = threading.Condition()
+        self._waiting: defaultdict[str, set[str]] = defaultdict(set)
+        self.beside: list[set[str]] = []
+        """What was in flight beside the poison at each of its tries."""
+
+    def answer(self, request: Recorded) -> Answer:
+        server = request.path.split("/")[1]
+        messages = request.json()["messages"]
+        text = said(messages[newest(messages)])
+        with self._changed:
+            here = self._waiting[server]
+            here.add(text)
+            self._changed.notify_all()
+            if len(self.beside) < 2:
+                self._changed.wait_for(lambda: len(here) == IN_FLIGHT or self._scene.model.closing.is_set(), PATIENCE)
+            if text == POISON:
+                self.beside.append(here - {POISON})
+                until(lambda: any(started.name == server for started in self._scene.servers), "the server has started")
+                self._scene.named(server).signal(signal.SIGKILL)
+            elif server in self._survivors():
+                here.remove(text)
+        return json_answer(say(f"answer to {text}"))
+
+    def _survivors(self) -> set[str]:
+        return {started.name for started in self._scene.servers[2:]}
+
+
+@pytest.mark.parametrize("stage", ["sqlite", "sqs"], indirect=True)
+def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(stage: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    innocent = {chat: f"hello {chat}" for chat in range(101, 101 + IN_FLIGHT - 1)}
+    with stage(workers=IN_FLIGHT, guest_turns=0, guest_tokens=0) as scene:
+        poison = Poison(scene)
+        monkeypatch.setattr(scene.model, "answer", poison.answer)
+        first = scene.start()
+        assert first.knock(update(10, POISON))
+        for chat, text in innocent.items():
+            assert first.knock(update(chat, text, chat))
+        scene.nursery.ended(first)
+        scene.nursery.ended(scene.start())
+        scene.nursery.ended(scene.start())
+        scene.start()
+        scene.platform.wait_for_texts(GAVE_UP, *(f"answer to {text}" for text in innocent.values()))
+        for chat in (OWNER, *innocent):
+            until(partial(scene.rests, chat), "nothing waits any more")
+
+        told = {message["chat_id"]: message["text"] for message in scene.platform.messages}
+        assert told == {OWNER: GAVE_UP, **{chat: f"answer to {text}" for chat, text in innocent.items()}}
+        assert len(scene.platform.messages) == IN_FLIGHT
+        assert [letter.id for letter in scene.dead()] == ["telegram:4242:10"]
+        assert poison.beside == [set(innocent.values()), set(innocent.values()), set()]
 
 
 def way_of_a_turn(stage: Stages) -> list[str]:

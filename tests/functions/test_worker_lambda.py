@@ -151,6 +151,24 @@ def test_an_event_that_comes_to_nothing_again_and_again_becomes_a_dead_letter_an
     assert said(bot)[1:] == ["done"]
 
 
+def test_a_turn_that_crashed_two_invocations_gets_its_third_try(
+    place: Place, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    place.put(message(1))
+    with monkeypatch.context() as broken:
+        broken.setattr(type(place.house.app.model), "chat", crash)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                worker.handler(place.source.receive(visibility=0), Context())
+    model.then(say("it was not me"))
+    assert place.invoke() == []
+    assert said(bot) == ["it was not me"]
+    assert place.dead() == []
+
+
 def test_a_store_that_is_away_for_long_gives_nothing_up(place: Place, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
     def handle(event: Event, *_: Any, **__: Any) -> Any:
         raise BackendError("EUNAVAILABLE", "the store is away")

@@ -115,15 +115,15 @@ ROOMS = ("channels", "agent", "queues")
 COMMON = ("events", "settings", "clock", "log", "letters", "transport", "connection")
 """`alerts` is for the doors and the wiring alone: a turn is done when they ring."""
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(DOORS, (*DOORS, "wiring", "alarm", "alerts", *ROOMS, *COMMON)),
-    "wiring": ("alerts", *ROOMS, *COMMON),
+    **dict.fromkeys(DOORS, (*DOORS, "wiring", "turnlock", "alarm", "alerts", *ROOMS, *COMMON)),
+    "wiring": ("alerts", "turnlock", *ROOMS, *COMMON),
     "alarm": ("wiring", "alerts", "agent"),
     "alerts": ("log", "connection"),
     "connection": ("transport",),
     **dict.fromkeys(ROOMS, COMMON),
     "letters": ("events", "log"),
     "log": ("events",),
-    **dict.fromkeys(("events", "settings", "clock", "transport"), ()),
+    **dict.fromkeys(("events", "settings", "clock", "transport", "turnlock"), ()),
 }
 """The agent's rooms, and which rooms each may import: `channels`, `agent` and `queues` do not know each other."""
 

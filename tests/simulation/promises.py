@@ -263,7 +263,10 @@ class Promises:
         self._tried(old, new)
 
     def _tried(self, old: dict[str, Any], new: dict[str, Any]) -> None:
-        """A turn is opened twice without getting on; then it is given up, and never before. Handing it on is getting on, six times."""
+        """A turn is opened three times without getting on; then it is given up, and never before.
+
+        Handing it on is getting on, six times.
+        """
         was, now = _turn(old), _turn(new)
         handed_on = bool(now and was == now and new["turn"]["waits"] > old["turn"]["waits"])
         self.seen["handed on"] += handed_on
@@ -272,10 +275,10 @@ class Promises:
             self.opens[now] = 0
         elif now and new["outbox"] == old.get("outbox", []):
             self.opens[now] += 1
-            self._demand(self.opens[now] < ATTEMPTS, f"{now} was opened {self.opens[now]} times and got nowhere")
+            self._demand(self.opens[now] <= ATTEMPTS, f"{now} was opened {self.opens[now]} times and got nowhere")
         elif was and any(reply["event"] == was and reply["text"] == GAVE_UP for reply in new["outbox"]):
             self.seen["given up"] += 1
-            self._demand(self.opens[was] == ATTEMPTS - 1, f"{was} was given up after {self.opens[was]} tries")
+            self._demand(self.opens[was] == ATTEMPTS, f"{was} was given up after {self.opens[was]} tries")
             self._demand(self._kv.get(keys.dead(was)), f"{was} was given up and is no dead letter")
 
     def _emptied(self, old: dict[str, Any], new: dict[str, Any]) -> None:

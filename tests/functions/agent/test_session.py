@@ -173,7 +173,7 @@ def test_whoever_comes_next_finishes_the_turn_in_progress_first(home: House, mod
 def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(home: House, model: ScriptedModel) -> None:
     happened = event("poison")
     counted, kv = watched(home)
-    for attempt in range(1, ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
         model.then(say("never saved"))
         kv.fail_at = kv.heads + 2
         with pytest.raises(KeyboardInterrupt):
