@@ -72,6 +72,14 @@ class Claims:
                     kept.append(hold.claim.session)
         return kept
 
+    def settle(self, claim: Claim) -> None:
+        """Whoever lost it before is counted elsewhere from now on: a crash before it is given back must not count them twice."""
+        with self._lock:
+            hold = self._mine.get(claim.owner)
+        if hold and hold.claim.lost:
+            hold.claim = replace(hold.claim, lost=0)
+            self._renewed(hold)
+
     def holds(self, claim: Claim) -> bool:
         """Whether nobody else has taken the session since."""
         return self._standing(claim) is not None

@@ -112,6 +112,7 @@ class Inbox:
         receipt, due = _Receipt(**orjson.loads(delivery.receipt)), self._clock.now() + min(delay, DELAY_MOST)
         claim = Claim(receipt.session, receipt.claim)
         if self._claims.holds(claim):  # else another worker has the event: it is not ours to put off
+            self._claims.settle(claim)
             self._put_off(receipt, encode_waiting(delivery.event, due, delivery.tries, receipt.rest), due)
         self._release(claim)
 

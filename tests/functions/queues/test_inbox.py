@@ -271,6 +271,28 @@ NOT_EVENTS = [
 ]
 
 
+def test_a_worker_that_dies_while_it_gives_an_event_back_is_counted_once(kv: WatchedKV, clock: Clock) -> None:
+    def next_process() -> Inbox:
+        clock.advance(LEASE)
+        return Inbox(kv, clock=timed(clock), lease=LEASE)
+
+    def die(verb: str) -> None:
+        if verb == "delete claim":
+            raise KeyboardInterrupt
+
+    inbox = next_process()
+    inbox.put(event(1))
+    for tries in range(3):
+        inbox = next_process()
+        delivery = taken(inbox)
+        assert delivery.tries == tries
+    kv.hook = die
+    with pytest.raises(KeyboardInterrupt):
+        inbox.retry(delivery, 0.0)
+    kv.hook = lambda verb: None
+    assert taken(next_process()).tries == 3
+
+
 @pytest.mark.parametrize("raw", NOT_EVENTS, ids=range(len(NOT_EVENTS)))
 def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(inbox: Inbox, kv: WatchedKV, raw: bytes) -> None:
     for sort in ("0", "000001700000001#"):
