@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -80,7 +80,7 @@ def _process(delivery: Delivery, house: House, until: float, *, shared: bool) ->
     try:
         if shared and delivery.tries >= TRIES_SHARED and not (spent or event.control):
             raise NeedsIsolation
-        work(event, house, until, spent=spent, shared=shared)
+        work(event, house, until, spent=spent, shared=shared, behind=delivery.behind)
     except NeedsIsolation:
         raise
     except (Busy, _Silent) as problem:
@@ -130,10 +130,18 @@ class _HandedOn(BackendError):
     """This worker's time was up before the event's own turn could begin."""
 
 
-def work(event: events.Event, house: House, until: float = inf, *, spent: bool = False, shared: bool = False) -> None:
+def work(
+    event: events.Event,
+    house: House,
+    until: float = inf,
+    *,
+    spent: bool = False,
+    shared: bool = False,
+    behind: Sequence[events.Event] | None = (),
+) -> None:
     """Run the event's turn and send what it says. `spent`: it was handed out too often; it is not run, its sender is told.
 
-    `shared`: other turns run in this process; `NeedsIsolation` when this one must not run beside them.
+    `shared`: other turns run in this process; `NeedsIsolation` when this one must not run beside them. `behind`: see `Delivery`.
     """
     if event.agent != house.app.name:
         give_up(
@@ -152,7 +160,8 @@ def work(event: events.Event, house: House, until: float = inf, *, spent: bool =
     with _typing(channel if _heard(event, house) else None, event.session):
         try:
             between = partial(deliver, house=house)
-            shift = Shift(until, patient=True, shared=shared)
+            # whoever waits for an answer over HTTP waits for one to each message
+            shift = Shift(until, patient=True, shared=shared, behind=behind if channel else ())
             opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), shift, between)
         except BackendError as problem:
             if problem.code == "EDAMAGED":

@@ -59,7 +59,7 @@ class Aside:
         standing = self.document.safety
         reason = standing.reason or self._breakers.trips(standing)
         if reason:
-            return Reply(text=REASONS[reason].text, finish="error")
+            return Reply(text=REASONS[reason].why, finish="error")
         messages: list[Mapping[str, Json]] = [{"role": "system", "content": system}, {"role": "user", "content": text}]
         deadline = min(self.app.clock.monotonic() + SECONDS, self._until)
         reply = self.app.model.chat(Request(messages, tools, choice, deadline, self._breakers.halted, tries=self._tries))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from functions.agent import quiet
+from functions.agent import missed, quiet
 from functions.agent.app import App
 from functions.agent.messages import Message, unanswered
 from functions.agent.record import OUTBOX_MOST, SEEN_MOST, Outgoing, Turn
@@ -24,7 +24,7 @@ def close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True)
         document = document.add(*open_calls, Message("assistant", text, at=now))
     event = turn.event
     now = app.clock.now()
-    text = quiet.told(event, text)
+    text = missed.told(turn, quiet.told(event, text))
     reply = Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage, now, failed=turn.failed)
     sending = [reply] if text else []
     document = replace(

@@ -12,6 +12,8 @@ from functions.agent.cleaning import clean
 from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.control import OWNERS_ONLY
 from functions.agent.memory import mem, remembered
+from functions.agent.safety.breakers import breakers_of
+from functions.agent.safety.standing import REASONS, Reader, notice
 from functions.agent.toolset import STATIC, in_scope
 from sigil.errors import one_line
 from sigil.kv import keys
@@ -74,8 +76,17 @@ def _start(asked: Asked) -> Effect:
 
 
 def _new(asked: Asked) -> Effect:
-    asked.app.kv.delete(keys.native_calls(asked.session))
-    return Effect("New session started.", replace(asked.document, messages=()))
+    """An empty history; what locked the chat stays, and is said again."""
+    app, event = asked.app, asked.event
+    app.kv.delete(keys.native_calls(asked.session))
+    breakers = breakers_of(asked.session, app.kv, app.name, app.limits, app.clock.now)
+    standing = breakers.opened(asked.document.safety, person=False)
+    reason = standing.reason or ("halted" if breakers.halted() else breakers.spent(standing))
+    locked = ""
+    if reason and REASONS[reason].unlocks:
+        reader = Reader(owner=asked.role == "owner", alone=event.private)
+        locked = f" It stays locked. {notice(replace(standing, reason=reason), reader)}"
+    return Effect(f"New session started.{locked}", replace(asked.document, messages=()))
 
 
 def _control(asked: Asked) -> Effect:

@@ -17,7 +17,7 @@ from functions.agent.model import Reply, Request
 from functions.agent.record import Document, Turn
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.reaction import Reaction, react
-from functions.agent.safety.standing import Standing, notice
+from functions.agent.safety.standing import Reader, Standing, notice
 from functions.agent.session import Opened
 from functions.agent.toolset import STATIC, definitions, in_scope
 from sigil.protocol import Offer
@@ -44,7 +44,7 @@ class Course:
 
     `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this worker is (a function's own timeout).
     `patient`: when the model does not answer, the turn may wait. `over` notes what the turn has cost so far, and says why its sender may
-    use no more; empty while they may.
+    use no more; empty while they may. `reader`: whose turn it is, when it ends with a notice.
     """
 
     app: App
@@ -57,6 +57,7 @@ class Course:
     until: float = inf
     patient: bool = False
     over: Callable[[Turn], str] = _never
+    reader: Reader = Reader()
 
     def cut_short(self) -> bool:
         """Whether this worker's time is up before the turn's."""
@@ -126,8 +127,9 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
     reason = standing.reason or course.breakers.trips(standing)
     if reason:
         standing = standing if standing.since else course.breakers.ended(standing, reason)
-        course.watch(Step("note", reason, notice(standing), error=standing.state))
-        return replace(opened, document=replace(opened.document, safety=standing)), notice(standing)
+        said = notice(standing, course.reader)
+        course.watch(Step("note", reason, said, error=standing.state))
+        return replace(opened, document=replace(opened.document, safety=standing)), said
     if course.told_to_stop():
         return opened, STOPPED
     over = course.over(_turn(opened))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import aside, commands, context, outage, pair, quiet, tokens
+from functions.agent import aside, commands, context, missed, outage, pair, quiet, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.calls import Desk
 from functions.agent.cleaning import clean
@@ -54,12 +54,14 @@ def unsent(opened: Opened) -> Opened:
 @dataclass(frozen=True, slots=True)
 class Shift:
     """What a worker can give a turn. `until`: when its own time is up (monotonic). `patient`: it can have the event again later.
-    `shared`: other turns may run in the same process.
+    `shared`: other turns may run in the same process. `behind`: what waits in the chat's queue behind the event, as far as anybody looked;
+    None when that cannot be told.
     """
 
     until: float = inf
     patient: bool = False
     shared: bool = False
+    behind: Sequence[Event] | None = ()
 
 
 class NeedsIsolation(Exception):
@@ -157,8 +159,12 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     if reason:
         safety = safety if safety.reason else breakers.ended(safety, reason)
         known = bool(stood.since and begun.reason)
-        notice = "" if known and event.kind in quiet.KINDS else standing.notice(safety, role == "guest")
+        notice = "" if known and event.kind in quiet.KINDS else standing.notice(safety, _reader(event, role))
+        if event.kind == "message":
+            notice = missed.noted(event, app, notice, shift.behind)
         return close(replace(opened, document=replace(opened.document, safety=safety)), app, turn, notice, said=False)
+    if stood.reason:
+        turn = missed.owed(event, app, turn)
     refusal = app.allowances.begins(event, role)
     if refusal is not None:
         return close(opened, app, turn, refusal, said=False)
@@ -246,7 +252,12 @@ def _course(turn: Turn, preamble: Preamble, app: App, watch: Watch, shift: Shift
         serve=partial(serve, Place(app, session, caller.owner, turn.event.sender.id, turn.event.id)),
     )
     patient = shift.patient and turn.waits < WAITS
-    return Course(app, preamble, desk, breakers, told, watch, deadline, shift.until, patient, partial(_over, app, role))
+    reader = replace(_reader(turn.event, role), guest=False)  # whoever it asks first may be one of several
+    return Course(app, preamble, desk, breakers, told, watch, deadline, shift.until, patient, partial(_over, app, role), reader)
+
+
+def _reader(event: Event, role: Role) -> standing.Reader:
+    return standing.Reader(owner=role == "owner", guest=role == "guest", alone=event.private)
 
 
 def _over(app: App, role: Role, turn: Turn) -> str:

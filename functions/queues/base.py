@@ -10,11 +10,15 @@ from functions.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event handed to one worker. `receipt` is the queue's own; `tries` counts how often it was handed out and came to nothing."""
+    """An event handed to one worker. `receipt` is the queue's own; `tries` counts how often it was handed out and came to nothing.
+
+    `behind`: the event that waits next in its session, if any; None when the queue cannot tell.
+    """
 
     event: Event
     receipt: str
     tries: int = 0
+    behind: tuple[Event, ...] | None = ()
 
 
 class Queue(Protocol):

@@ -195,7 +195,8 @@ class Inbox:
             self._postpone(session, ready, first.due)
             return None
         receipt = _Receipt(session, first.sort, first.version, ready, claim.owner, last=len(waiting) == 1, rest=first.rest)
-        return Delivery(first.event, orjson.dumps(receipt).decode(), first.tries + claim.lost)
+        behind = tuple(other.event for other in waiting[1:])
+        return Delivery(first.event, orjson.dumps(receipt).decode(), first.tries + claim.lost, behind)
 
     def _is_due(self, due: float) -> bool:
         return not self._clock.now() < due <= self._clock.now() + DELAY_MOST

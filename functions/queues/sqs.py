@@ -123,7 +123,7 @@ class SqsQueue:
 
     def _delivery(self, message: Message, event: Event) -> Delivery:
         receipt = _Receipt(message.id, message.handle, message.receives)
-        return Delivery(event, orjson.dumps(receipt).decode(), Tries(self._store()).taken(message))
+        return Delivery(event, orjson.dumps(receipt).decode(), Tries(self._store()).taken(message), behind=None)
 
     def _opened(self, message: Message) -> Event | None:
         """The event in a message; one that holds none is deleted once its dead letter stands."""

@@ -122,6 +122,11 @@ def mark(session: str) -> Key:
     return Key(f"session#{session}", "mark")
 
 
+def missed(session: str) -> Key:
+    """The messages that a locked session did not work on, and whether somebody was told of them."""
+    return Key(f"session#{session}", "missed")
+
+
 def head(session: str) -> Key:
     """The session document."""
     return Key(f"session#{session}", "head")

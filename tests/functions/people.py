@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from functions.agent.safety.standing import REASONS
+from functions.agent.safety.facts import Fact
+from functions.agent.safety.ladder import Counters
+from functions.agent.safety.standing import Reader, Standing, notice
 from tests.fakes.bot_api import BotApi
 from tests.functions.serving import Served
 from tests.functions.test_server import SECRET, knock, update
@@ -18,9 +20,18 @@ SECONDS = 20.0
 _NUMBERS = itertools.count(1)
 
 
-def reason(name: str) -> str:
-    """What a chat reads when it does not go on."""
-    return REASONS[name].text.replace("`", "")
+NO_TOOL = Fact("no_such_tool", "", "ENOTOOL", "there is no such tool")
+
+
+def sentence(name: str, fact: Fact = NO_TOOL, *, owner: bool = True, guest: bool = False) -> str:
+    """What is said in a chat that does not go on, to its owner alone or to somebody else; `fact`: what failed last."""
+    standing = Standing(reason=name, counters=Counters(failures=(fact,)))
+    return notice(standing, Reader(owner=owner and not guest, guest=guest, alone=True))
+
+
+def reason(name: str, fact: Fact = NO_TOOL, *, owner: bool = False, guest: bool = False) -> str:
+    """The same as a platform shows it, to somebody else unless `owner`."""
+    return sentence(name, fact, owner=owner, guest=guest).replace("`", "")
 
 
 def platform(bot: BotApi) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from functions import worker
+from functions.agent.safety.facts import Fact
 from functions.agent.session import Opened
 from functions.queues.base import Delivery
 from functions.settings import Settings
@@ -115,19 +116,22 @@ def test_an_alert_holds_nothing_that_anybody_said(house: Open, model: ScriptedMo
     assert "12345" not in json.dumps(pager.alerts)
 
 
+FULL = Fact("cap_grow", "", "ENOMEM")
+
+
 def test_a_fatal_failure_ends_the_turn_and_is_told_once(
     live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager
 ) -> None:
     model.then(find("grow"), call(("cap_grow", {})), say("never said"))
     with live(alerts=pager.url) as agent:
         deploy(agent, "grow")
-        assert agent.ask("go", GUEST) == reason("fatal")
+        assert agent.ask("go", GUEST) == reason("fatal", FULL)
         assert agent.state(GUEST) == "ERROR_PAUSED"
-        assert agent.ask("hello", GUEST) == reason("fatal")
+        assert agent.ask("hello", GUEST) == reason("fatal", FULL)
         assert len(model.bodies) == 2
         assert agent.ask("hello", STRANGER) == "never said"
     with live(alerts=pager.url) as agent:
-        assert agent.ask("hello", GUEST) == reason("fatal")
+        assert agent.ask("hello", GUEST) == reason("fatal", FULL)
 
     (alert,) = pager.alerts
     assert alert | {"at": 0, "text": ""} == {

@@ -54,7 +54,7 @@ def test_an_emergency_is_told_though_the_chats_platform_is_away(
             moment.setattr(bot, "answer", lambda request: Answer(500, b""))
             agent.write("go")
             pager.wait_for(1)
-        assert agent.replies(OWNER, 1) == [reason("cascade")]
+        assert agent.replies(OWNER, 1) == [reason("cascade", owner=True)]
     assert len(pager.alerts) == 1
 
 

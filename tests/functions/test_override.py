@@ -13,12 +13,11 @@ import httpx
 import pytest
 
 from functions.agent.safety.budget import period
-from functions.agent.safety.standing import REASONS
 from functions.wiring import House
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import tell
-from tests.functions.people import GUEST, OWNER, Live, reason
+from tests.functions.people import GUEST, OWNER, Live, reason, sentence
 from tests.functions.test_breakers import cascade, shell
 from tests.functions.test_safety import failing
 
@@ -186,8 +185,8 @@ def test_a_damaged_state_locks_the_chat_until_an_owner_mends_it_and_costs_nothin
         home.app.kv.put(keys.head(key), json.dumps(document).encode())
 
         asked = len(model.bodies)
-        assert tell(home, "hello") == [REASONS["damaged"].text], (path, value)
-        assert tell(home, "hello") == [REASONS["damaged"].text], (path, value)
+        assert tell(home, "hello") == [sentence("damaged")], (path, value)
+        assert tell(home, "hello") == [sentence("damaged")], (path, value)
         assert len(model.bodies) == asked
         assert tell(home, "/unlock", sender="telegram:1") == ["Unlocked."]
         assert tell(home, "hello") == ["done"], (path, value)
@@ -216,7 +215,7 @@ def test_a_sum_that_cannot_be_read_stops_the_agent_until_an_owner_says_otherwise
     assert home.app.kv.get(spent)
     home.app.kv.put(spent, value)
 
-    assert tell(home, "hello") == [REASONS["budget"].text]
+    assert tell(home, "hello") == [sentence("budget")]
     assert "State: STOPPED (budget)" in tell(home, "/status")[0]
     assert tell(home, "/unlock", sender="telegram:1") == ["Unlocked."]
     assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == ["done"]
@@ -232,7 +231,7 @@ def test_a_stop_that_cannot_be_read_stops_nothing(house: Callable[..., House], m
 def test_what_stopped_a_chat_is_shown_with_what_failed(live: Lives, model: ScriptedModel) -> None:
     model.then(cascade())
     with live() as agent:
-        assert agent.ask("go") == reason("cascade")
+        assert agent.ask("go") == reason("cascade", owner=True)
         text = agent.ask("/status")
     assert text.startswith("State: ERROR_PAUSED (cascade)\nFailures: 8 in a row, 8 of the last 8 operations\n")
     assert text.count("【System Pain Alert】") == 3

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from functions.agent.safety.facts import fingerprint
+from functions.agent.safety.facts import Fact, fingerprint
 from functions.agent.safety.guides import ALERT
-from functions.agent.safety.standing import FRUSTRATION
+from functions.agent.safety.standing import REASONS
 from tests.fakes.model import Reply, ScriptedModel, call, results, say
 from tests.functions.people import GUEST, OWNER, Live, reason
 from tests.sigil.sandbox.modules import guest
@@ -33,7 +33,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "grow": {"execute": "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))"},
     "fine": {"execute": "return 'fine'"},
 }
-CASCADE = reason("cascade")
+CASCADE, FRUSTRATION = (reason(name, owner=True) for name in ("cascade", "frustration"))
 LOW, MEDIUM, CRITICAL = "💧 Low Pain", "⚡ Medium Pain", "🔥🔥🔥 Critical Pain"
 FAILURES = [
     (("cap_spin", {}), "ETIMEDOUT (Timed Out): timed out after 60 ms", LOW),
@@ -83,7 +83,7 @@ def read(live: Lives, model: ScriptedModel) -> list[str]:
         for chat, (made, _, _) in enumerate(FAILURES, 100):
             name = made[0].removeprefix("cap_")
             model.then(*([find(name)] if name in BROKEN else []), call(made), say("What now?"))
-            if agent.ask("go", chat) == reason("fatal"):
+            if agent.ask("go", chat).startswith(REASONS["fatal"].why):
                 assert agent.server.post("/unlock", json={"session": f"telegram:{chat}"}).status_code == 200
                 assert agent.ask("and now?", chat) == "What now?"
             found.append(next(result for result in results(model.bodies[-1]) if '"error"' in result))
@@ -124,7 +124,8 @@ def test_arguments_that_are_none_never_run_as_none_and_count(live: Lives, model:
     model.then(find("fine"), *[call(("cap_fine", arguments)) for arguments in odd])
     with live() as agent:
         deploy(agent, "fine")
-        assert agent.ask("go") == FRUSTRATION
+        wrong = Fact("cap_fine", "", "EJSON", "the arguments are not a JSON object")
+        assert agent.ask("go") == reason("frustration", wrong, owner=True)
         report = agent.status()
 
     assert [json.loads(result.partition("\n")[0])["error"]["code"] for result in results(model.bodies[-1])[1:]] == ["EJSON"] * 4

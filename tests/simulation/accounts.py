@@ -19,7 +19,7 @@ from tests.simulation.promises import Promises
 
 def missing(kv: MemoryKV, promises: Promises) -> Iterator[str]:
     """What is not as it was promised."""
-    excused = promises.blocked | promises.dropped
+    excused = promises.blocked | promises.dropped | promises.missed
     events = [post.event for post in promises.posts.values()]
     for event in events:
         if not (event.control or event.id in excused or promises.told(event.id)):

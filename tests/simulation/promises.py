@@ -16,7 +16,7 @@ from functions.agent.safety.standing import REASONS
 from functions.agent.toolset import STATIC
 from functions.agent.turn import GAVE_UP
 from functions.events import Event
-from functions.worker import UNSENT_SECONDS
+from functions.worker import TRIES_MOST, UNSENT_SECONDS
 from sigil.kv import Item, Key, keys
 from sigil.kv.memory import MemoryKV
 from tests.simulation import histories
@@ -25,8 +25,7 @@ from tests.simulation.stage import Actor, Stage
 LEASE = 180.0
 ATTEMPTS = 3
 WAITS = 6
-NOTICES_OF = {name: reason.text for name, reason in REASONS.items()}
-NOTICES = frozenset(NOTICES_OF.values())
+NOTICES = tuple(reason.why for reason in REASONS.values())
 
 
 @dataclass(eq=False)
@@ -77,11 +76,15 @@ class Promises:
         self.sends: list[Sent] = []
         self.blocked: set[str] = set()
         self.dropped: set[str] = set()
+        self.missed: set[str] = set()
+        """What a locked chat did not work on and said nothing of by itself: it is counted, and told of later."""
         self.refused: set[str] = set()
         self.marked: set[str] = set()
         self.reasons: dict[str, str] = {}
         self.closed: defaultdict[str, set[str]] = defaultdict(set)
         self.opens: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
+        """How many workers lost a session since its last event was closed."""
         self.seen: Counter[str] = Counter()
         self._views: defaultdict[Actor, View] = defaultdict(View)
         self._runs: set[str] = set()
@@ -192,10 +195,11 @@ class Promises:
         known = text.startswith(
             (f"re {event} ", "New session", "Always there", "I could not get an answer", "Memory cons", "No new messages")
         )
-        known |= text in (GAVE_UP, OUT_OF_TIME) or (text == STOPPED and event in self.marked)
+        known |= text.startswith("I did not work on ") or text in (GAVE_UP, OUT_OF_TIME) or (text == STOPPED and event in self.marked)
         reason = self.reasons.get(event, "")
-        if text in NOTICES:
-            self._demand(text == NOTICES_OF.get(reason), f"{event} is answered with {text!r}, and it stood at {reason!r}")
+        if text.startswith(NOTICES):
+            right = bool(reason) and text.startswith(REASONS[reason].why)
+            self._demand(right, f"{event} is answered with {text!r}, and it stood at {reason!r}")
             self.seen[f"told of {reason}"] += 1
             return
         self._demand(known, f"{event} is answered with {text!r}")
@@ -215,7 +219,7 @@ class Promises:
         for other in self.posts.values():
             before = other.event.session == post.event.session and other.event.order < post.event.order and not other.event.control
             if before and other.kept is not None and post.started is not None and other.kept < post.started:
-                done = self.told(other.event.id) or other.event.id in self.blocked | self.dropped
+                done = self.told(other.event.id) or other.event.id in self.blocked | self.dropped | self.missed
                 self._demand(done, f"{post.event.id} is answered before {other.event.id}")
 
     def told(self, event: str) -> bool:
@@ -231,6 +235,7 @@ class Promises:
             ended = self._views[self._stage.moving].ended == before.version
             self._demand(ended, f"the claim on {session} was taken from somebody who has it")
             self.seen["claims lost"] += 1
+            self.lost[session] += 1
         self._claimed[item.version] = self._stage.time.steady
 
     def _saved(self, session: str, before: Item | None, item: Item) -> None:
@@ -259,8 +264,17 @@ class Promises:
             self._demand(self._kv.get(keys.seen(session, event)) is not None, f"{event} is forgotten")
         self.seen["turns closed"] += len(fresh)
         self.reasons.update(dict.fromkeys(fresh, new["safety"]["reason"]))
+        replies = {reply["event"] for reply in new["outbox"]}
+        silent = {event for event in fresh if event not in replies and new["safety"]["reason"]}
+        item = self._kv.get(keys.missed(session)) if silent else None
+        counted = set(orjson.loads(item.value)["events"]) if item else set()
+        self._demand(silent <= counted, f"{silent} got no answer, and nobody counted them")
+        self.missed |= silent & counted
+        self.seen["missed"] += len(silent & counted)
         closed.update(fresh)
         self._tried(old, new)
+        if fresh:
+            self.lost[session] = 0
 
     def _tried(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         """A turn is opened three times without getting on; then it is given up, and never before.
@@ -278,7 +292,9 @@ class Promises:
             self._demand(self.opens[now] <= ATTEMPTS, f"{now} was opened {self.opens[now]} times and got nowhere")
         elif was and any(reply["event"] == was and reply["text"] == GAVE_UP for reply in new["outbox"]):
             self.seen["given up"] += 1
-            self._demand(self.opens[was] == ATTEMPTS, f"{was} was given up after {self.opens[was]} tries")
+            lost = self.lost[keys.session_of("main", self.posts[was].event.session)]
+            tried = self.opens[was] == ATTEMPTS or lost >= TRIES_MOST  # the backstop: workers that die of it though it gets on
+            self._demand(tried, f"{was} was given up after {self.opens[was]} tries, and {lost} workers that were lost")
             self._demand(self._kv.get(keys.dead(was)), f"{was} was given up and is no dead letter")
 
     def _emptied(self, old: dict[str, Any], new: dict[str, Any]) -> None:

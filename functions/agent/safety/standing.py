@@ -8,7 +8,11 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
+from functions.agent.safety.codes import code_of
+from functions.agent.safety.facts import Fact
 from functions.agent.safety.ladder import Counters
+from sigil.protocol import capability_of
+from sigil.statics import DEPLOY, QUERY
 from sigil.stored import Shape, Stored
 
 
@@ -28,29 +32,48 @@ class State(StrEnum):
     """Somebody halted it: SYSTEM_HALT. An owner unlocks it."""
 
 
+UNLOCK = "My owner can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
+YOUR_UNLOCK = "You can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
+PERIOD = "It begins anew with the next period."
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a session does not go on: the state, the event that is told to whoever watches, and what its people read."""
+    """Why a session does not go on: the state, the event that is told to whoever watches, and what its people read.
+
+    `why` says what happened and `then` what comes of it; what failed stands between them where that is the reason (`failed`).
+    """
 
     state: State
     event: str
-    text: str
+    why: str
+    then: str = ""
+    failed: bool = False
+
+    @property
+    def unlocks(self) -> bool:
+        """Whether an owner's unlock opens it, rather than an answer."""
+        return self.state is not State.PAUSED
+
+    @property
+    def text(self) -> str:
+        """What it says to whoever is not an owner, but for what failed."""
+        return " ".join(filter(None, (self.why, self.then, UNLOCK if self.unlocks else "")))
 
 
-UNLOCK = "My owner can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
-PERIOD = f"It begins anew with the next period. {UNLOCK}"
-FRUSTRATION = "I failed five times in a row, so I stopped here. What should I do differently? Your answer lets me go on."
+FRUSTRATION = "I failed five times in a row, so I stopped here."
+INSTEAD = "What should I do differently? Your answer lets me go on."
 NOT_A_GUESTS = "It has to be the answer of my owner, or of somebody whom they let in."
 LOOP = "I worked on this for as many steps as a task may take: it looks like an infinite loop. Shall I go on, and how?"
 REASONS: Final = {
-    "frustration": Reason(State.PAUSED, "FRUSTRATION", FRUSTRATION),
+    "frustration": Reason(State.PAUSED, "FRUSTRATION", FRUSTRATION, INSTEAD, failed=True),
     "loop": Reason(State.PAUSED, "INFINITE_LOOP", LOOP),
-    "cascade": Reason(State.ERROR_PAUSED, "EMERGENCY_HALT", f"Eight of my last ten steps failed, so I have halted. {UNLOCK}"),
-    "fatal": Reason(State.ERROR_PAUSED, "EMERGENCY_HALT", f"Something failed in a way that I cannot mend, so I have halted. {UNLOCK}"),
-    "budget": Reason(State.STOPPED, "BUDGET", f"My budget of tokens is used up, so I have stopped. {PERIOD}"),
-    "session-budget": Reason(State.STOPPED, "BUDGET", f"This chat's budget of tokens is used up, so I have stopped here. {PERIOD}"),
-    "halted": Reason(State.SAFETY_LOCKOUT, "SYSTEM_HALT", f"I was halted and do nothing until I am unlocked. {UNLOCK}"),
-    "damaged": Reason(State.SAFETY_LOCKOUT, "DAMAGED", f"Something that I kept of this chat cannot be read, so it is locked. {UNLOCK}"),
+    "cascade": Reason(State.ERROR_PAUSED, "EMERGENCY_HALT", "Eight of my last ten steps failed, so I have halted.", failed=True),
+    "fatal": Reason(State.ERROR_PAUSED, "EMERGENCY_HALT", "Something failed in a way that I cannot mend, so I have halted.", failed=True),
+    "budget": Reason(State.STOPPED, "BUDGET", "My budget of tokens is used up, so I have stopped.", PERIOD),
+    "session-budget": Reason(State.STOPPED, "BUDGET", "This chat's budget of tokens is used up, so I have stopped here.", PERIOD),
+    "halted": Reason(State.SAFETY_LOCKOUT, "SYSTEM_HALT", "I was halted and do nothing until I am unlocked."),
+    "damaged": Reason(State.SAFETY_LOCKOUT, "DAMAGED", "Something that I kept of this chat cannot be read, so it is locked."),
 }
 
 
@@ -144,9 +167,35 @@ def revive(fields: Any) -> Standing:
     return made if made.reason in ("", *REASONS) else damage
 
 
-def notice(standing: Standing, guest: bool = False) -> str:
-    """What the people of a session that does not go on are told; a `guest`, whose answer lets nothing go on, that as well."""
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads a notice. `owner`: they may unlock it. `guest`: their answer lets nothing go on. `alone`: nobody else reads it."""
+
+    owner: bool = False
+    guest: bool = False
+    alone: bool = False
+
+
+def notice(standing: Standing, reader: Reader) -> str:
+    """What somebody in a session that does not go on is told: why, what failed, and what can be done about it."""
     if not standing.reason:
         return ""
     why = REASONS[standing.reason]
-    return f"{why.text} {NOT_A_GUESTS}" if guest and why.state is State.PAUSED else why.text
+    failures = standing.counters.failures if why.failed else ()
+    unlock = YOUR_UNLOCK if reader.owner else UNLOCK
+    parts = (
+        why.why,
+        _what_failed(failures[-1], all_told=reader.owner and reader.alone) if failures else "",
+        why.then,
+        unlock if why.unlocks else "",
+        NOT_A_GUESTS if reader.guest and not why.unlocks else "",
+    )
+    return " ".join(filter(None, parts))
+
+
+def _what_failed(fact: Fact, *, all_told: bool) -> str:
+    """A failure in a person's words. Its own message may name what only an owner should read: `all_told`."""
+    said = (fact.message if all_told else "") or code_of(fact.code).meaning
+    own = {QUERY: "a search for a capability", DEPLOY: "a capability that I tried to make"}
+    what = own.get(fact.source) or f"`{capability_of(fact.source) or fact.source}`"
+    return f"The last to fail was {what}: {said.rstrip('.')}."

@@ -18,7 +18,6 @@ from functions.agent.memory.mem import FAILED, TRIGGERED
 from functions.agent.memory.remembered import NOT_FOUND
 from functions.agent.messages import Message, ToolCall
 from functions.agent.record import Document, Outgoing, Turn
-from functions.agent.safety.standing import REASONS
 from functions.agent.session import Opened, Sessions
 from functions.agent.spill import LIMIT
 from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
@@ -30,6 +29,7 @@ from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.talk import event, tell, told
+from tests.functions.people import sentence
 
 OWNER = Caller("main", owner=True)
 KEY = keys.session_of("main", "telegram:7")
@@ -251,7 +251,7 @@ def test_a_field_that_is_not_what_it_was_is_damage(home: House, place: tuple[str
         at = at[part]
     at[place[-1]] = wrong
     home.app.kv.put(keys.head(KEY), orjson.dumps(fields))
-    assert tell(home, "hello") == [REASONS["damaged"].text]
+    assert tell(home, "hello") == [sentence("damaged")]
     home.app.sessions.archive(KEY, [Message("user", "tea", seq=4, at=1.0)])
     home.app.kv.put(keys.archive(KEY, 4), b'[{"role": "user", "content": 5, "seq": 4, "at": 1.0}]')
     assert tell(home, "/recall tea") == [NOT_FOUND]
@@ -266,7 +266,7 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
     home.app.kv.put(keys.head(KEY), body)
 
     locked = [tell(home, "hello") for _ in range(2)]
-    assert locked == [[REASONS["damaged"].text]] * 2
+    assert locked == [[sentence("damaged")]] * 2
     assert len(model.bodies) == 2
     assert [item.value for _, item in home.app.kv.scan(keys.aside(KEY, "").partition)] == [body]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from functions.agent.safety.guides import ALERT
-from functions.agent.safety.standing import NOT_A_GUESTS, REASONS
+from functions.agent.safety.standing import REASONS
 from functions.agent.turn import GAVE_UP, STOPPED
 from functions.events import Event
-from tests.functions.agent.safety.rules import CALLS, ROW, STATES, Agent, Call, Chat, fingerprint
+from tests.functions.agent.safety.rules import CALLS, ROW, Agent, Call, Chat, fingerprint
 
 Stored = dict[str, Any]
 PAIN = "【System Pain Alert】"
@@ -101,9 +101,7 @@ class Account:
             self._seen["stopped"] += 1
 
     def _close(self, text: str, reason: str) -> None:
-        known = REASONS[reason].text
-        told = (known, f"{known} {NOT_A_GUESTS}") if STATES[reason] == "PAUSED" else (known,)
-        self._demand(text in told, f"{text!r} is said, and the chat is closed by {reason!r}")
+        self._demand(text.startswith(REASONS[reason].why), f"{text!r} is said, and the chat is closed by {reason!r}")
         self._seen[f"told of {reason}"] += 1
         self.chat = self.agent.shut(self.chat, reason)
 

@@ -12,11 +12,11 @@ import pytest
 from functions.agent import control
 from functions.agent.safety import locks
 from functions.agent.safety.budget import period
-from functions.agent.safety.standing import REASONS
 from functions.wiring import House
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
+from tests.functions.people import sentence
 
 Open = Callable[..., House]
 SESSION = keys.session_of("main", "telegram:7")
@@ -36,9 +36,9 @@ def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
     home.stores.kv.put(keys.lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"}))
 
     assert locks.read(home.stores.kv, whom).closed
-    assert tell(home, "hello") == [REASONS["halted"].text]
+    assert tell(home, "hello") == [sentence("halted")]
     control.unlock(SESSION, home.app, "owner")
-    assert tell(home, "go") == [REASONS["cascade"].text]
+    assert tell(home, "go") == [sentence("cascade")]
     control.unlock(SESSION, home.app, "owner")
     assert tell(home, "go") == ["on we go"]
 
@@ -50,7 +50,7 @@ def test_a_sum_that_nobody_can_have_spent_is_no_sum(house: Open, model: Scripted
     assert tell(home, "hello") == ["one"]
     home.stores.kv.put(usage(SESSION), record)
 
-    assert tell(home, "hello") == [REASONS["budget"].text]
+    assert tell(home, "hello") == [sentence("budget")]
     control.unlock(SESSION, home.app, "owner")
     assert tell(home, "hello") == ["two"]
 
@@ -61,7 +61,7 @@ def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(house: Open, mode
     assert tell(home, "hello") == ["one"]
     home.stores.kv.put(usage(""), b"?")
 
-    assert tell(home, "hello") == [REASONS["budget"].text]
+    assert tell(home, "hello") == [sentence("budget")]
 
 
 @pytest.mark.parametrize(("where", "name"), [("safety", "spent"), ("safety", "ticks"), ("counters", "consecutive")])
@@ -77,7 +77,7 @@ def test_a_count_that_fits_into_no_document_locks_the_session(house: Open, model
     damaged[name] = 2**64 - 1
     home.stores.kv.put(key, orjson.dumps(fields))
 
-    assert tell(home, "hello") == [REASONS["damaged"].text]
+    assert tell(home, "hello") == [sentence("damaged")]
     control.unlock(SESSION, home.app, "owner")
     assert tell(home, "hello") == ["two?"]
 
@@ -87,9 +87,9 @@ def test_an_unlock_counts_though_the_record_of_earlier_ones_was_lost(house: Open
     for whom in ("", SESSION):
         control.unlock(whom, home.app, "owner")
     model.then(call(*[("no_such_tool", {"n": number}) for number in range(8)]), say("on we go"))
-    assert tell(home, "hello") == [REASONS["cascade"].text]
+    assert tell(home, "hello") == [sentence("cascade")]
     home.stores.kv.delete(keys.lock("main"))
 
-    assert tell(home, "hello") == [REASONS["cascade"].text]
+    assert tell(home, "hello") == [sentence("cascade")]
     control.unlock(SESSION, home.app, "owner")
     assert tell(home, "hello") == ["on we go"]

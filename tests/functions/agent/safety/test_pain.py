@@ -13,13 +13,14 @@ from functions.agent.context import RUNTIME, VERIFY
 from functions.agent.control import HALTED, unlock
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
-from functions.agent.safety.standing import FRUSTRATION, NOT_A_GUESTS, REASONS
+from functions.agent.safety.standing import REASONS
 from functions.agent.status import report
 from functions.agent.trace import read, tree
 from functions.wiring import House
 from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import event, tell, told
+from tests.functions.people import sentence
 
 SESSION = keys.session_of("main", "telegram:7")
 Open = Callable[..., House]
@@ -98,7 +99,7 @@ def test_other_arguments_are_another_call(home: House, model: ScriptedModel) -> 
 def test_after_five_failures_in_a_row_it_asks_for_help(home: House, model: ScriptedModel) -> None:
     model.then(*map(failing, range(5)), say("never said"))
 
-    assert tell(home, "go") == [FRUSTRATION]
+    assert tell(home, "go") == [sentence("frustration")]
     assert len(model.bodies) == 5
     assert state(home) == "PAUSED"
 
@@ -115,7 +116,7 @@ def test_a_guest_does_not_end_a_pause(home: House, model: ScriptedModel) -> None
     model.then(*map(failing, range(5)), say("never said"))
     tell(home, "go", sender="telegram:9")
 
-    assert tell(home, "go on", sender="telegram:9") == [f"{FRUSTRATION} {NOT_A_GUESTS}"]
+    assert tell(home, "go on", sender="telegram:9") == [sentence("frustration", guest=True)]
     assert len(model.bodies) == 5
 
 
@@ -123,7 +124,7 @@ def test_eight_failures_among_ten_halt_it_though_it_was_answered_in_between(home
     model.then(*map(failing, range(8)), say("never said"))
     tell(home, "go")
 
-    assert tell(home, "try again") == [REASONS["cascade"].text]
+    assert tell(home, "try again") == [sentence("cascade")]
     assert len(model.bodies) == CASCADE
     assert state(home) == "ERROR_PAUSED"
 
@@ -133,7 +134,7 @@ def test_failures_with_successes_between_add_up_over_turns_and_workers(house: Op
     model.then(*map(failing, range(4)), going(1), say("one"), *map(failing, range(4, 8)), say("never said"))
 
     assert tell(opened(), "go") == ["one"]
-    assert tell(opened(), "again") == [REASONS["cascade"].text]
+    assert tell(opened(), "again") == [sentence("cascade")]
     assert state(opened()) == "ERROR_PAUSED"
 
 
@@ -146,7 +147,7 @@ def test_nobody_but_an_owner_opens_it(home: House, model: ScriptedModel, text: s
     tell(home, text, sender="telegram:9")
 
     assert state(home) == "ERROR_PAUSED"
-    assert tell(home, "hello", sender="telegram:9") == [REASONS["cascade"].text]
+    assert tell(home, "hello", sender="telegram:9") == [sentence("cascade", owner=False)]
 
 
 @pytest.mark.parametrize("text", ["/unlock", "admin:unlock", "/UNLOCK@bot"])
@@ -164,7 +165,8 @@ def test_a_fatal_failure_ends_it_at_once(home: House, model: ScriptedModel) -> N
     grow = {"name": "grow", "description": "Grow.", "execute": "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))"}
     model.then(call(("sigil_deploy", grow)), call(("cap_grow", {})), say("never said"))
 
-    assert tell(home, "go", sender="telegram:1") == [REASONS["fatal"].text]
+    (said,) = tell(home, "go", sender="telegram:1")
+    assert said.startswith(f"{REASONS['fatal'].why} The last to fail was `grow`: ")
     assert len(model.bodies) == 2
     assert state(home) == "ERROR_PAUSED"
 
@@ -192,7 +194,7 @@ def test_the_budget_is_asked_before_every_request(home: House, model: ScriptedMo
     dear = {"usage": {"prompt_tokens": 59_000, "completion_tokens": 1_000}}
     model.then(going(1) | dear, going(2) | dear, say("never said"))
 
-    assert tell(home, "go") == [REASONS["budget"].text]
+    assert tell(home, "go") == [sentence("budget")]
     assert len(model.bodies) == 2
     assert state(home) == "STOPPED"
 
@@ -202,7 +204,7 @@ def test_the_budget_is_the_whole_agents(home: House, model: ScriptedModel) -> No
     model.then(say("one") | dear)
     assert tell(home, "go") == ["one"]
 
-    assert tell(home, "go", session="telegram:8") == [REASONS["budget"].text]
+    assert tell(home, "go", session="telegram:8") == [sentence("budget")]
 
 
 def test_a_new_period_frees_it(home: House, model: ScriptedModel) -> None:
@@ -229,7 +231,7 @@ def test_a_chat_may_have_a_cap_of_its_own(house: Open, model: ScriptedModel) -> 
     model.then(say("one") | {"usage": {"prompt_tokens": 1_000, "completion_tokens": 1}}, say("elsewhere"))
     tell(home, "go")
 
-    assert tell(home, "go") == [REASONS["session-budget"].text]
+    assert tell(home, "go") == [sentence("session-budget")]
     assert tell(home, "go", session="telegram:8") == ["elsewhere"]
 
 
@@ -239,10 +241,10 @@ def test_fifty_requests_for_one_task_are_a_loop(home: House, model: ScriptedMode
     for number in range(20):
         happened = first if not number else replace(event("go on"), kind="task")
         replies = [reply.text for reply in told(home, happened).document.outbox]
-        if replies == [REASONS["loop"].text]:
+        if replies == [sentence("loop")]:
             break
 
-    assert replies == [REASONS["loop"].text]
+    assert replies == [sentence("loop")]
     assert len([body for body in model.bodies if body["messages"][0]["content"].startswith("<<IDENTITY>>")]) == 50
     assert state(home) == "PAUSED"
 
@@ -254,7 +256,7 @@ def test_a_halt_is_seen_before_the_next_request(home: House, model: ScriptedMode
 
     model.then(halting, say("never said"))
 
-    assert tell(home, "go") == [REASONS["halted"].text]
+    assert tell(home, "go") == [sentence("halted")]
     assert len(model.bodies) == 1
     assert state(home) == "SAFETY_LOCKOUT"
 
@@ -262,7 +264,7 @@ def test_a_halt_is_seen_before_the_next_request(home: House, model: ScriptedMode
 def test_nothing_that_waited_is_worked_on_after_a_halt(home: House, model: ScriptedModel) -> None:
     tell(home, "/halt", sender="telegram:1")
 
-    assert {tell(home, f"{number}", session=f"telegram:{number}")[0] for number in range(20)} == {REASONS["halted"].text}
+    assert {tell(home, f"{number}", session=f"telegram:{number}")[0] for number in range(20)} == {sentence("halted")}
     assert model.bodies == []
     tell(home, "/unlock", sender="telegram:1")
     assert tell(home, "hello") == ["done"]
@@ -271,7 +273,7 @@ def test_nothing_that_waited_is_worked_on_after_a_halt(home: House, model: Scrip
 def test_a_halt_may_be_for_one_chat(home: House, model: ScriptedModel) -> None:
     tell(home, "/halt here", sender="telegram:1")
 
-    assert tell(home, "hello") == [REASONS["halted"].text]
+    assert tell(home, "hello") == [sentence("halted")]
     assert tell(home, "hello", session="telegram:8") == ["done"]
 
 
@@ -288,7 +290,7 @@ def test_a_damaged_state_locks_the_chat_and_says_so(home: House, model: Scripted
     document["safety"]["counters"]["window"] = "?"
     home.app.kv.put(keys.head(SESSION), json.dumps(document).encode())
 
-    assert tell(home, "hello") == [REASONS["damaged"].text]
+    assert tell(home, "hello") == [sentence("damaged")]
     assert state(home) == "SAFETY_LOCKOUT"
     tell(home, "/unlock", sender="telegram:1")
     assert tell(home, "hello") == ["done"]
@@ -366,11 +368,11 @@ def test_an_unlock_in_one_chat_ends_the_halt_of_all_and_nothing_else(home: House
     tell(home, "go", sender="telegram:1")
     tell(home, "again", sender="telegram:1")
     tell(home, "/halt", session="telegram:8", sender="telegram:1")
-    assert tell(home, "hello", session="telegram:9") == [REASONS["halted"].text]
+    assert tell(home, "hello", session="telegram:9") == [sentence("halted")]
 
     assert tell(home, "/unlock", session="telegram:8", sender="telegram:1") == ["Unlocked."]
     assert tell(home, "hello", session="telegram:9") == ["again"]
-    assert tell(home, "hello") == [REASONS["cascade"].text]
+    assert tell(home, "hello") == [sentence("cascade")]
 
 
 def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(home: House, model: ScriptedModel) -> None:
@@ -388,7 +390,7 @@ def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(home: House, model
 @pytest.mark.parametrize("text", ["/halt now", "/halt everything!", "/halt\nplease", "/HALT@bot here and there"])
 def test_a_halt_with_more_words_halts_everything(home: House, model: ScriptedModel, text: str) -> None:
     assert tell(home, text, sender="telegram:1") == [HALTED]
-    assert tell(home, "hello", session="telegram:8") == [REASONS["halted"].text]
+    assert tell(home, "hello", session="telegram:8") == [sentence("halted")]
     assert not model.bodies
 
 
