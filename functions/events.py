@@ -18,6 +18,8 @@ _CONTROL = re.compile(
     r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+here)?|admin:unlock", re.IGNORECASE | re.ASCII | re.DOTALL
 )
 """Whatever stands after them, what stops and halts does; what unlocks has to be meant."""
+_INQUIRY = re.compile(r"/(?:status|help|whoami|usage|tools|recall)(?:@[A-Za-z0-9_]+)?(?:\s.*)?", re.IGNORECASE | re.ASCII | re.DOTALL)
+"""The commands that only read. Nothing that changes a chat may stand here: it is answered beside the chat's queue."""
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 
@@ -61,6 +63,16 @@ class Event(Stored):
     def control(self) -> bool:
         """Whether it must not queue behind the turns that it is about (`/stop`, `/halt`, `/unlock`)."""
         return self.kind == "message" and _CONTROL.fullmatch(self.text.strip()) is not None
+
+    @property
+    def inquiry(self) -> bool:
+        """Whether it only asks to read something (`/status`, `/help`, …), and so need not wait for a turn."""
+        return self.kind == "message" and _INQUIRY.fullmatch(self.text.strip()) is not None
+
+    @property
+    def beside(self) -> bool:
+        """Whether it goes beside the queue of its session."""
+        return self.control or self.inquiry
 
 
 def order_of(at: float, update: int) -> str:

@@ -31,6 +31,8 @@ from sigil.registry import LocalRegistry
 WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
 TICK_SECONDS = 60.0
+CONTROL_WORKERS = 2
+"""An answer that is slow to leave keeps a `/stop` from nobody."""
 LOOK_SECONDS = 0.25
 RENEWALS = 4
 """How often a lease is renewed before it would end: a store that is away for a moment costs none."""
@@ -39,13 +41,16 @@ _NUMBERS = itertools.count()
 
 
 class Crew:
-    """The threads that work on the queue, one of them on control events alone. `stop` lets running turns end and takes no new ones."""
+    """The threads that work on the queue, two of them on what goes beside it alone. `stop` lets running turns end and takes no new ones."""
 
     def __init__(self, house: House) -> None:
         self._house = house = replace(house, turns=TurnLock())
         self._over, self._idle = threading.Event(), threading.Event()
         direct = replace(house, queue=house.control)
-        places = [("control", direct), *((f"worker-{n}", house) for n in range(house.settings.workers))]
+        places = [
+            *((f"control-{n}", direct) for n in range(CONTROL_WORKERS)),
+            *((f"worker-{n}", house) for n in range(house.settings.workers)),
+        ]
         self._workers = [threading.Thread(target=self._work, args=(at,), name=name, daemon=True) for name, at in places]
         self._beats = [threading.Thread(target=beat, name=beat.__name__, daemon=True) for beat in (self._tick, self._renew)]
 

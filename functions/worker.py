@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import inf
 from typing import Any
 
+import orjson
+
 from functions import events, log
-from functions.agent import control
+from functions.agent import control, inquiries
 from functions.agent.app import Step
 from functions.agent.record import Outgoing
 from functions.agent.session import Opened
@@ -78,7 +80,7 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
 def _process(delivery: Delivery, house: House, until: float, *, shared: bool) -> None:
     event, spent = delivery.event, delivery.tries >= TRIES_MOST
     try:
-        if shared and delivery.tries >= TRIES_SHARED and not (spent or event.control):
+        if shared and delivery.tries >= TRIES_SHARED and not (spent or event.beside):
             raise NeedsIsolation
         work(event, house, until, spent=spent, shared=shared, behind=delivery.behind)
     except NeedsIsolation:
@@ -150,6 +152,9 @@ def work(
         return
     channel = house.channels.get(event.platform)
     if channel and not channel.for_us(event):
+        return
+    if event.inquiry:
+        _answer_inquiry(event, house)
         return
     if event.control:
         told = control.act(event, house.app)
@@ -260,6 +265,62 @@ def _tell(event: events.Event, text: str, house: House) -> None:
         return
     with suppress(Refused):  # a chat that never gets it
         channel.send(event.session, text, reply_to=event.reply_to, sent=lambda _: None)
+
+
+def _answer_inquiry(event: events.Event, house: House) -> None:
+    """Send the answer, part by part. It stands in a record of its own while it leaves, so that whoever tries again goes on with it.
+
+    Only a crash between sending a part and noting it can repeat that part, as with every reply.
+    """
+    session, kv = keys.session_of(event.agent, event.session), house.stores.kv
+    key, now = keys.inquiry(session, event.id), house.app.clock.now()
+    item = kv.get(key)
+    reply = _decode_sending(item.value) if item else _Sending(inquiries.answer(event, house.app), now)
+    if reply.done:
+        return
+    channel = house.channels.get(event.platform)
+    if channel is None:
+        house.replies.keep(session, event.id, _kept(Outgoing(event.id, event.session, reply.text)))
+    elif reply.text:
+        if item is None:
+            kv.put(key, _encode_sending(reply), ttl=keys.SEEN_TTL)
+
+        def mark(parts: int) -> None:
+            kv.put(key, _encode_sending(replace(reply, parts=parts)), ttl=keys.SEEN_TTL)
+
+        try:
+            channel.send(event.session, reply.text, reply_to=event.reply_to, start=reply.parts, sent=mark)
+        except Refused as problem:
+            log.trouble("unanswerable", event, code=problem.code)
+        except BackendError as problem:
+            if abs(now - reply.at) <= UNSENT_SECONDS:
+                raise
+            log.trouble("unsendable", event, code=problem.code)
+    kv.put(key, _encode_sending(_Sending("", reply.at, done=True)), ttl=keys.SEEN_TTL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """The answer to an inquiry: made at `at`, `parts` of it have left; `done`: all of it has, or never will."""
+
+    text: str
+    at: float
+    parts: int = 0
+    done: bool = False
+
+
+def _encode_sending(reply: _Sending) -> bytes:
+    """As JSON."""
+    return orjson.dumps(reply)
+
+
+def _decode_sending(data: bytes) -> _Sending:
+    """What `_encode_sending` wrote; what cannot be read counts as sent, for an answer of this moment is asked for again."""
+    try:
+        fields = orjson.loads(data)
+        return _Sending(str(fields["text"]), float(fields["at"]), int(fields["parts"]), bool(fields["done"]))
+    except (ValueError, TypeError, KeyError):
+        return _Sending("", 0.0, done=True)
 
 
 def _later(delivery: Delivery, house: House, seconds: float, problem: Exception) -> None:

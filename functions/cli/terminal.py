@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from functions.agent import compaction, loop
+from functions.agent import compaction, inquiries, loop
 from functions.agent.app import App, unwatched
 from functions.agent.record import Outgoing
 from functions.agent.session import Opened
@@ -92,10 +92,14 @@ class _Talk:
         """One turn, shown in the style asked for; the exit code."""
         if len(text) > TEXT_LIMIT:
             raise UsageError("EINVAL", f"a message has at most {TEXT_LIMIT:,} characters", suggestion="send it in parts")
-        app = self.house.app
+        app, event = self.house.app, self._event(text)
+        if event.inquiry:  # waits for no turn of another terminal
+            opened = app.sessions.open(keys.session_of(app.name, self.session))
+            self._show(opened, (Outgoing(event.id, self.session, inquiries.answer(event, app)),))
+            return 0
         with alone(self.folder, self.session, self.screen.hint):
             try:
-                opened = handle(self._event(text), app, unwatched if self.style.quiet or self.style.json else self.screen.step)
+                opened = handle(event, app, unwatched if self.style.quiet or self.style.json else self.screen.step)
                 code = int(any(reply.failed for reply in opened.document.outbox))
             except KeyboardInterrupt:
                 opened, code = stop(self.session, app), INTERRUPTED

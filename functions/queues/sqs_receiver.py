@@ -187,7 +187,7 @@ class Receiver:
 
     def _place(self, received: Received, now: float) -> None:
         with self._changed:
-            side = self._control if self._control and received.event.control else self.ordinary
+            side = self._control if self._control and received.event.beside else self.ordinary
             if len(side.ready) < max(AHEAD, side.waiting):
                 side.holds.add(received.message.handle, now)
                 side.ready.append(received)

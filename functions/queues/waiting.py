@@ -40,9 +40,11 @@ def sort_of(event: Event) -> str:
 
 
 def group_of(event: Event) -> str:
-    """The key of the session in whose order the event waits; control events wait beside it."""
+    """The key of the session in whose order the event waits; control events and inquiries wait beside it, and not for each other."""
     session = keys.session_of(event.agent, event.session)
-    return keys.control_of(session) if event.control else session
+    if event.control:
+        return keys.control_of(session)
+    return keys.inquiries_of(session) if event.inquiry else session
 
 
 def encode_waiting(event: Event, due: float = 0.0, tries: int = 0, rest: Mapping[str, Json] | None = None) -> bytes:

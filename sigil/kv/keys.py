@@ -31,6 +31,11 @@ def control_of(session: str) -> str:
     return f"{session}!"
 
 
+def inquiries_of(session: str) -> str:
+    """The group of a session's inquiries, handed out as control events are; an answer that cannot be sent holds up no `/stop`."""
+    return control_of(f"{session}?")
+
+
 def lock(session: str) -> Key:
     """What an owner said about a session, or about a whole agent (an `escape`d name): halt, unlock."""
     return Key("lock", session)
@@ -169,6 +174,11 @@ def claim(session: str) -> Key:
 def seen(session: str, event: str) -> Key:
     """A handled event."""
     return Key(f"seen#{session}", escape(event))
+
+
+def inquiry(session: str, event: str) -> Key:
+    """The answer to an inquiry while it is being sent, and that it was."""
+    return Key(f"inquiry#{session}", escape(event))
 
 
 def dead(event: str) -> Key:

@@ -139,10 +139,11 @@ def test_a_stranger_is_told_an_id_and_nothing_else(
 def test_a_stranger_in_a_group_gets_no_sign_of_life(
     house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
 ) -> None:
-    help_ = {"entities": [{"type": "bot_command", "offset": 0, "length": 5}]}
+    start, help_ = ({"entities": [{"type": "bot_command", "offset": 0, "length": length}]} for length in (6, 5))
     with serving(house(llm_url=model.url, **platform)) as server:
-        knock(server, update(1, "/help", sender=66, chat={"id": -100, "type": "supergroup"}, **help_))
-        knock(server, update(2, "/help", chat={"id": -100, "type": "supergroup"}, **help_))
+        knock(server, update(1, "/start", sender=66, chat={"id": -100, "type": "supergroup"}, **start))
+        knock(server, update(2, "/help", sender=66, chat={"id": -100, "type": "supergroup"}, **help_))
+        knock(server, update(3, "/start", chat={"id": -100, "type": "supergroup"}, **start))
         _messages(bot, 1)
     assert len(bot.calls("sendChatAction")) == 1
     assert len(bot.messages) == 1

@@ -168,7 +168,7 @@ class Promises:
         if text.startswith(AWAY):
             self._waits(me, event, text)
             return
-        if not post.event.control:
+        if not post.event.beside:
             self._demand(self._views[me].sure or text == GAVE_UP, f"{event} is answered by somebody who did not look whether he may")
             self._fits(event, text)
             self._twice(me, event, part, text)
@@ -217,7 +217,7 @@ class Promises:
 
     def _in_order(self, post: Post) -> None:
         for other in self.posts.values():
-            before = other.event.session == post.event.session and other.event.order < post.event.order and not other.event.control
+            before = other.event.session == post.event.session and other.event.order < post.event.order and not other.event.beside
             if before and other.kept is not None and post.started is not None and other.kept < post.started:
                 done = self.told(other.event.id) or other.event.id in self.blocked | self.dropped | self.missed
                 self._demand(done, f"{post.event.id} is answered before {other.event.id}")
