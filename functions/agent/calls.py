@@ -14,6 +14,7 @@ import orjson
 
 from functions.agent.cleaning import observed
 from functions.agent.messages import ToolCall
+from functions.agent.model import UNNAMED
 from functions.agent.patience import NONE, Patience
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import statics
@@ -165,6 +166,8 @@ def _arguments(call: ToolCall) -> dict[str, Json]:
 
 def _absent(desk: Desk, tool: str) -> SigilError:
     """A page fault when the capability exists but is not resident; else there is no such tool."""
+    if tool == UNNAMED:
+        return ToolError("ENOTOOL", "the call names no tool", suggestion="call it again, by the name of a tool that is listed")
     name = capability_of(tool) if is_capability(tool) else None
     if name and _exists(desk, name):
         return ToolError(

@@ -16,7 +16,7 @@ import orjson
 
 from functions.agent import model_failures
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model import Reply
+from functions.agent.model import UNNAMED, Finish, Reply
 from functions.agent.toolset import QUERY, is_capability
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -48,13 +48,34 @@ def parse(body: bytes) -> Reply:
     text = _text(message.get("content"))
     visible = _THINKING.sub("", text).strip()
     calls = _calls(message)
+    ended = _ended(choices[0], message)
+    if ended == "error":
+        broken = {"error": choices[0].get("error") or "it broke off its answer"}
+        failed = model_failures.reply_of(model_failures.failure_of(200, orjson.dumps(broken)))
+        return replace(failed, usage=_usage(data.get("usage")))
+    if ended in ("filtered", "refused"):
+        calls = []  # what was kept back may be a part of them
+        refusal = _text(message.get("refusal")).strip()
+        visible = "\n\n".join(filter(None, (visible, refusal if refusal != visible else "")))
     return Reply(
         text=visible,
         calls=tuple(_distinct(calls)),
         usage=_usage(data.get("usage")),
-        finish="tool_calls" if calls else "length" if choices[0].get("finish_reason") == "length" else "stop",
+        finish="tool_calls" if calls and ended == "stop" else ended,
         reasoning=_text(message.get("reasoning_content")),
     )
+
+
+def _ended(choice: dict[str, Any], message: dict[str, Any]) -> Finish:
+    """How the model came to its end; "stop" for whatever does not say that something is missing."""
+    reason = choice.get("finish_reason")
+    if reason == "error" or isinstance(choice.get("error"), dict):
+        return "error"
+    if reason == "content_filter":
+        return "filtered"
+    if reason == "refusal" or _text(message.get("refusal")).strip():
+        return "refused"
+    return "length" if reason == "length" else "stop"
 
 
 def _json(body: bytes) -> Json:
@@ -81,15 +102,16 @@ def _calls(message: dict[str, Any]) -> list[ToolCall]:
     given = message.get("tool_calls")
     found = []
     for entry in given if isinstance(given, list) else []:
-        function = entry.get("function") if isinstance(entry, dict) else None
-        if isinstance(function, dict) and isinstance(function.get("name"), str) and function["name"]:
-            found.append(ToolCall(str(entry.get("id") or ""), _name(function["name"]), _arguments(function.get("arguments"))))
+        if isinstance(entry, dict):
+            function = entry.get("function")
+            function = function if isinstance(function, dict) else {}
+            found.append(ToolCall(str(entry.get("id") or ""), _name(function.get("name")), _arguments(function.get("arguments"))))
     return found[:CALLS_MOST]
 
 
-def _name(given: str) -> str:
-    """A name that endpoints take back in a history: one that they refuse would poison the whole chat."""
-    return _ODD.sub("_", given)[:64]
+def _name(given: Json) -> str:
+    """A name that endpoints take back in a history: one that they refuse, or none, would poison the whole chat."""
+    return _ODD.sub("_", given)[:64] if isinstance(given, str) and given.strip() else UNNAMED
 
 
 def _arguments(given: Json) -> str:

@@ -102,4 +102,4 @@ def digest(failures: Sequence[Fact], guide: Guide) -> str:
 
 def _told(aside: Aside, system: str, text: str) -> str:
     reply = aside.ask(system, text)
-    return "" if reply.finish in ("error", "stopped") else reply.text
+    return reply.text if reply.finish in ("stop", "length") else ""  # a note that is cut is better than none

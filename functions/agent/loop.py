@@ -20,6 +20,7 @@ from functions.agent.safety.reaction import Reaction, react
 from functions.agent.safety.standing import Reader, Standing, notice
 from functions.agent.session import Opened
 from functions.agent.toolset import STATIC, definitions, in_scope
+from functions.agent.visible import is_visible
 from sigil.protocol import Offer
 from sigil.strict import canonical
 
@@ -30,6 +31,16 @@ SAVE_SECONDS = 5.0
 """What a worker keeps of its time to save and to send."""
 STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
 NOTHING = "The model gave no answer to this. Please ask again, or say it in another way."
+CUT = {
+    "length": " […]\n\n(The answer was cut at the model's length limit.)",
+    "filtered": " […]\n\n(The answer was cut by the filter of the model's provider.)",
+    "refused": "\n\n(The model refused to answer this, or to go on.)",
+}
+"""What stands below an answer that is not whole."""
+KEPT_BACK = {
+    "filtered": "The filter of the model's provider kept back the answer to this. Please say it in another way.",
+    "refused": "The model refused to answer this. Please say it in another way.",
+}
 STOPPED = "Stopped."
 OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me to go on."
 
@@ -106,7 +117,8 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
         if reply.finish == "stopped":
             return _ended(opened, course) or (opened, STOPPED)
         said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
-        if _turn(opened).rounds < ROUNDS and verification.wanted(_turn(opened), reply):
+        whole = reply.finish in ("stop", "length")  # who refuses, or is cut off by a filter, claims nothing
+        if whole and _turn(opened).rounds < ROUNDS and verification.wanted(_turn(opened), reply):
             opened = _verify(opened, course, said)
             continue
         if last or reply.finish == "error" or not reply.calls:
@@ -153,9 +165,10 @@ def _verified(opened: Opened) -> Opened:
 def _final(reply: Reply) -> str:
     if reply.finish == "error":
         return f"I could not get an answer: {reply.text}." + (f" {outage.again(reply.retry_after)}" if reply.transient else "")
-    if reply.finish == "length" and reply.text:
-        return f"{reply.text} […]\n\n(The answer was cut at the model's length limit.)"
-    return reply.text or NOTHING
+    seen = is_visible(reply.text)
+    if reply.finish in CUT:
+        return f"{reply.text}{CUT[reply.finish]}" if seen else KEPT_BACK.get(reply.finish, NOTHING)
+    return reply.text if seen else NOTHING
 
 
 def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool) -> tuple[Reply, Opened]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from functions.agent.messages import ToolCall, Usage
 from sigil.protocol import Json
 
-Finish = Literal["stop", "tool_calls", "length", "error", "stopped"]
+Finish = Literal["stop", "tool_calls", "length", "filtered", "refused", "error", "stopped"]
 FailureKind = Literal["key", "money", "rate", "window", "refused", "unreachable", "late", "empty", "down", "other"]
+UNNAMED: Final = "unnamed_tool"
+"""What stands in the history for a call whose name is empty: endpoints take back no empty one. No capability's tool is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. `finish` "stopped": the request gave up because it was told to.
+    """What came back. `finish` "stopped": the request gave up because it was told to. "length", "filtered" and "refused": the model's
+    limit, the provider's filter or the model itself ended it before it was whole.
 
     With "error", `text` says in words of ours what went wrong, and `transient` whether trying later may help; `retry_after`: in how many
     seconds, if the endpoint said so. `failure`: the last one, also of a model that another one stood in for. `tries`: how many failed.

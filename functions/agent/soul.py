@@ -12,6 +12,7 @@ from functions.agent.documents import CAPS, FIRST_SOUL
 from functions.agent.model import Reply
 from functions.agent.offline import signed
 from functions.agent.versions import SHOWN, roll_back, version_lines
+from functions.agent.visible import is_visible
 from sigil.errors import Conflict
 
 PROMPT: Final = (
@@ -83,7 +84,9 @@ def _refused(reply: Reply, text: str) -> str:
     """Why an answer is no soul; empty when it is one."""
     if reply.finish == "error":
         return f"I could not get an answer: {reply.text.rstrip('.')}."
-    if reply.finish != "stop" or len(text) < LEAST:
+    if reply.finish in ("length", "filtered", "refused"):
+        return "The model gave no whole soul."
+    if reply.finish != "stop" or len(text) < LEAST or not is_visible(text):
         return "The model gave no soul."
     return f"The model wrote {len(text):,} characters; at most {CAPS['soul']:,} are kept." if len(text) > CAPS["soul"] else ""
 

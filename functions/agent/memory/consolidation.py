@@ -152,7 +152,7 @@ def _asked(aside: Aside, memory: str, said: str, at: float, loss: Comparison | N
         shown = "\n".join(statement.text for statement in loss.lost)
         parts.insert(1, fenced("LOST", cut(shown, LOST_CHARACTERS)))
     reply = aside.ask(system, "\n\n".join(parts), (TOOL,), CHOICE)
-    if reply.finish == "error":
+    if reply.finish not in ("stop", "tool_calls"):
         return None
     call = next((call for call in reply.calls if call.name == SAVE), None)
     written = "" if reply.text.strip() in said else _written(reply.text)  # what only repeats somebody's words is no call

@@ -1,0 +1,141 @@
+"""How a model's answer ends: what is cut, filtered, refused or broken off is said to be that, and a call without a name is one error."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from functions.agent.documents import FIRST_SOUL
+from functions.agent.loop import NOTHING
+from functions.wiring import House
+from sigil.kv import keys
+from tests.fakes.model import ScriptedModel, call, completion, results, say
+from tests.functions.agent.talk import tell
+
+ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""A tool's name, as endpoints take it in a history."""
+SOUL = "# SOUL\n\n## Personality\n- calm and kind\n"
+SAVED = {"history_entry": "[2026-11-22 10:00] Ada came.", "memory_update": "# Memory\n- Ada"}
+
+
+@pytest.fixture
+def home(house: Callable[..., House], model: ScriptedModel) -> House:
+    return house(llm_url=model.url)
+
+
+def ended(reason: str, text: str | None, **message: Any) -> dict[str, Any]:
+    return completion({"role": "assistant", "content": text, **message}, reason)
+
+
+def named(name: Any) -> dict[str, Any]:
+    """A completion with a call by this name."""
+    made = call(("x", {"query": "anything"}))
+    made["choices"][0]["message"]["tool_calls"][0]["function"]["name"] = name
+    return made
+
+
+@pytest.mark.parametrize("name", ["", None, "  ", 7, "中 文"])
+def test_a_call_without_a_name_is_one_error_and_another_round(home: House, model: ScriptedModel, name: Any) -> None:
+    model.then(named(name), say("What now?"))
+
+    assert tell(home, "go") == ["What now?"]
+    asked, answered = model.bodies[1]["messages"][-2:]
+    (made,) = asked["tool_calls"]
+    assert ACCEPTED.fullmatch(made["function"]["name"])
+    assert (answered["role"], answered["tool_call_id"]) == ("tool", made["id"])
+    assert json.loads(results(model.bodies[1])[0].partition("\n")[0])["error"]["code"] == "ENOTOOL"
+
+
+def test_a_call_without_a_function_is_one_error_too(home: House, model: ScriptedModel) -> None:
+    broken = call(("x", {}), ("sigil_query", {"query": "anything"}))
+    del broken["choices"][0]["message"]["tool_calls"][0]["function"]
+    model.then(broken, say("now I know"))
+
+    assert tell(home, "go") == ["now I know"]
+    first, second = results(model.bodies[1])
+    assert "the call names no tool" in first
+    assert '"ok"' in second
+
+
+LENGTH = " […]\n\n(The answer was cut at the model's length limit.)"
+FILTER = " […]\n\n(The answer was cut by the filter of the model's provider.)"
+REFUSAL = "\n\n(The model refused to answer this, or to go on.)"
+KEPT_BACK = "The filter of the model's provider kept back the answer to this. Please say it in another way."
+REFUSED = "The model refused to answer this. Please say it in another way."
+CUT_SHORT = [
+    (ended("content_filter", "It begins with"), f"It begins with{FILTER}"),
+    (ended("content_filter", None), KEPT_BACK),
+    (ended("content_filter", "  "), KEPT_BACK),
+    (ended("refusal", "I began to"), f"I began to{REFUSAL}"),
+    (ended("refusal", None), REFUSED),
+    (ended("stop", None, refusal="I cannot help with that."), f"I cannot help with that.{REFUSAL}"),
+    (ended("length", "As I was"), f"As I was{LENGTH}"),
+    (ended("length", None), NOTHING),
+]
+
+
+@pytest.mark.parametrize(("reply", "said"), CUT_SHORT)
+def test_an_answer_that_is_not_whole_says_so(home: House, model: ScriptedModel, reply: dict[str, Any], said: str) -> None:
+    model.then(reply)
+    assert tell(home, "go") == [said]
+
+
+def test_what_is_broken_off_is_no_answer_and_is_asked_for_again(home: House, model: ScriptedModel) -> None:
+    model.then(ended("error", "Half of an"), say("the whole answer"))
+    assert tell(home, "go") == ["the whole answer"]
+    assert "Half of an" not in str(model.bodies)
+
+
+def test_a_call_that_a_filter_cut_does_not_run(home: House, model: ScriptedModel) -> None:
+    made = call(("sigil_query", {"query": "anything"}))
+    made["choices"][0]["finish_reason"] = "content_filter"
+    model.then(made, say("never asked"))
+    assert tell(home, "go") == [KEPT_BACK]
+    assert len(model.bodies) == 1
+
+
+NOTHING_SEEN = ["<!-- I am done -->", "**  **", "\u200b\u2060", " \n\t ", "```\n```", "&#8203;"]
+
+
+@pytest.mark.parametrize("text", NOTHING_SEEN)
+def test_an_answer_that_shows_nothing_is_none(home: House, model: ScriptedModel, text: str) -> None:
+    model.then(say(text))
+    assert tell(home, "go") == [NOTHING]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ended("content_filter", SOUL),
+        ended("length", SOUL),
+        ended("refusal", SOUL),
+        ended("stop", SOUL, refusal="No."),
+        ended("stop", "<!-- nothing but a comment -->"),
+    ],
+    ids=["filter", "length", "refusal", "refused", "comment"],
+)
+def test_a_soul_that_is_not_whole_is_none(home: House, model: ScriptedModel, reply: dict[str, Any]) -> None:
+    model.then(reply)
+    (said,) = tell(home, "/soul be calm")
+    assert said.endswith("The soul is as it was.")
+    assert tell(home, "/soul") == [FIRST_SOUL]
+
+
+def test_a_soul_is_not_made_of_an_answer_that_was_broken_off(home: House, model: ScriptedModel) -> None:
+    model.then(*[ended("error", SOUL)] * 9)
+    assert tell(home, "/soul be calm")[0].endswith("The soul is as it was.")
+    assert tell(home, "/soul") == [FIRST_SOUL]
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "refusal"])
+def test_a_memory_that_is_not_whole_is_none(home: House, model: ScriptedModel, reason: str) -> None:
+    saving = call(("save_memory", SAVED))
+    saving["choices"][0]["finish_reason"] = reason
+    model.then(say("hello Ada"), *[saving] * 9)
+    tell(home, "I am Ada")
+    tell(home, "/mem")
+    assert home.app.documents.read(keys.session_of("main", "telegram:7"), "memory").text == ""
