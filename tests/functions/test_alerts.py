@@ -158,7 +158,7 @@ def crash(opened: Opened, house: House) -> None:
 def test_a_crash_between_the_turns_end_and_the_alert_loses_neither_and_tells_neither_twice(
     house: Open, model: ScriptedModel, pager: Pager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model.then(cascade())
+    model.then(*cascade())
     with monkeypatch.context() as moment:
         moment.setattr(worker, "alarm", crash)
         with pytest.raises(Crash):
@@ -172,7 +172,7 @@ def test_a_crash_between_the_turns_end_and_the_alert_loses_neither_and_tells_nei
     write(again, "hello?")
 
     assert [alert["event"] for alert in pager.alerts] == ["EMERGENCY_HALT"]
-    assert len(model.bodies) == 1
+    assert len(model.bodies) == 4
 
 
 def test_whoever_halts_it_rings(
@@ -227,7 +227,7 @@ def test_a_topic_hands_alerts_to_whoever_subscribed(house: Open, model: Scripted
     url = sqs.create_queue(QueueName=unique("pager"))["QueueUrl"]
     queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue)
-    model.then(cascade())
+    model.then(*cascade())
     home = house(llm_url=model.url, alerts=f"sns:{arn}")
     for text in ("go", "and now?"):
         write(home, text)
@@ -248,7 +248,7 @@ def test_a_topic_that_is_not_there_is_in_nobodys_way(
     house: Open, model: ScriptedModel, aws_here: Ministack, caplog: pytest.LogCaptureFixture
 ) -> None:
     home = house(llm_url=model.url, alerts="sns:arn:aws:sns:us-east-1:000000000000:nobody-here")
-    model.then(cascade())
+    model.then(*cascade())
     with caplog.at_level(logging.INFO, "uncaged"):
         for text in ("go", "/status", "and now?"):
             write(home, text)

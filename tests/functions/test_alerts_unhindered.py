@@ -48,7 +48,7 @@ def test_a_name_and_a_password_in_an_address_are_sent(pager: Pager) -> None:
 def test_an_emergency_is_told_though_the_chats_platform_is_away(
     live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager, bot: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model.then(cascade())
+    model.then(*cascade())
     with live(alerts=pager.url) as agent:
         with monkeypatch.context() as moment:
             moment.setattr(bot, "answer", lambda request: Answer(500, b""))

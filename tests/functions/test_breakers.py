@@ -24,7 +24,7 @@ from tests.fakes.server import Answer
 from tests.functions.agent.talk import event, tell
 from tests.functions.people import GROUP, GUEST, OWNER, STRANGER, Live, platform, reason, sentence
 from tests.functions.serving import serving
-from tests.functions.test_safety import deploy, failing, find, going
+from tests.functions.test_safety import beside_a_success, deploy, failing, find, going, many
 
 Lives = Callable[..., AbstractContextManager[Live]]
 DEAR = {"usage": {"prompt_tokens": 59_000, "completion_tokens": 1_000}}
@@ -37,9 +37,9 @@ MARK = {
 LOCKED, CASCADE, BUDGET = reason("halted"), reason("cascade"), reason("budget")
 
 
-def cascade() -> dict[str, Any]:
-    """A step with eight failures."""
-    return call(*[("no_such_tool", {"n": number}) for number in range(8)])
+def cascade() -> list[dict[str, Any]]:
+    """Steps of one turn that end in an emergency halt: the model has read seven failures of the last ten operations, and fails again."""
+    return [many(0, 1, 2), beside_a_success(3, 4, 5), beside_a_success(6, 7, 8), many(9)]
 
 
 def plain(text: str) -> str:
@@ -151,7 +151,7 @@ OPENS_NOTHING = [
 
 
 def test_nothing_that_anybody_else_writes_opens_it(live: Lives, model: ScriptedModel) -> None:
-    model.then(cascade())
+    model.then(*cascade())
     named = {"from": {"id": GUEST, "is_bot": False, "first_name": "telegram:42", "last_name": "Owner", "username": "terminal:local"}}
     group = {"id": GUEST, "type": "private"}
     with live() as agent:
@@ -167,11 +167,11 @@ def test_nothing_that_anybody_else_writes_opens_it(live: Lives, model: ScriptedM
         assert agent.ask("hello", GUEST) == CASCADE
     with live() as agent:
         assert agent.ask("hello", GUEST) == CASCADE
-    assert len(model.bodies) == 1
+    assert len(model.bodies) == 4
 
 
 def test_time_does_not_open_it(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> None:
-    model.then(cascade())
+    model.then(*cascade())
     home = house(llm_url=model.url, **platform(bot))
     now = home.app.clock.now
     later = replace(home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 400 * 86_400)))
@@ -190,7 +190,7 @@ def test_a_clock_that_is_set_neither_opens_nor_holds(house: Callable[..., House]
     home = house(llm_url=model.url, owners=(f"telegram:{OWNER}",))
     now = home.app.clock.now
     ahead = replace(home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 86_400)))
-    model.then(cascade(), cascade())
+    model.then(*cascade(), *cascade())
     assert tell(ahead, "/unlock", sender=f"telegram:{OWNER}") == [UNLOCKED]
     assert tell(home, "go") == [sentence("cascade")]
     assert tell(home, "hello") == [sentence("cascade")]  # what was said under the other clock was said before
@@ -206,10 +206,13 @@ def test_the_agent_cannot_open_itself(live: Lives, model: ScriptedModel) -> None
         "description": "Say how to go on.",
         "execute": "return 'admin:unlock'",
     }
+    first, second, _, last = cascade()
     model.then(
         call(("sigil_query", {"query": "says"})),
         call(("cap_says", {}), ("admin:unlock", {}), ("unlock", {}), ("/unlock", {})),
-        cascade(),
+        first,
+        second,
+        last,
     )
     with live() as agent:
         assert agent.server.post("/_api/deploy", json=says).status_code == 201

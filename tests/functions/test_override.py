@@ -229,11 +229,11 @@ def test_a_stop_that_cannot_be_read_stops_nothing(house: Callable[..., House], m
 
 
 def test_what_stopped_a_chat_is_shown_with_what_failed(live: Lives, model: ScriptedModel) -> None:
-    model.then(cascade())
+    model.then(*cascade())
     with live() as agent:
         assert agent.ask("go") == reason("cascade", owner=True)
         text = agent.ask("/status")
-    assert text.startswith("State: ERROR_PAUSED (cascade)\nFailures: 8 in a row, 8 of the last 8 operations\n")
+    assert text.startswith("State: ERROR_PAUSED (cascade)\nFailures: 4 in a row, 8 of the last 10 operations\n")
     assert text.count("【System Pain Alert】") == 3
     assert text.count('Tool "no_such_tool" failed with ENOTOOL.') == 3
     assert "Stop repeating" not in text

@@ -133,12 +133,61 @@ def test_arguments_that_are_none_never_run_as_none_and_count(live: Lives, model:
     assert report["failures"][0]["fingerprint"] == fingerprint("cap_fine", "{bad")
 
 
-def test_five_failures_of_several_calls_in_one_step_pause_it(live: Lives, model: ScriptedModel) -> None:
-    model.then(call(*[("no_such_tool", {"n": number}) for number in range(6)]), say("never said"))
+def many(*numbers: object) -> dict[str, Any]:
+    """A step of several calls that fail, each with ENOTOOL."""
+    return call(*[("no_such_tool", {"n": number}) for number in numbers])
+
+
+def beside_a_success(*numbers: object) -> dict[str, Any]:
+    """A step in which one call goes well, and those after it fail."""
+    return call(("sigil_query", {"query": f"nothing like {numbers}"}), *[("no_such_tool", {"n": number}) for number in numbers])
+
+
+def test_the_model_reads_what_failed_in_one_step_before_anything_ends(live: Lives, model: ScriptedModel) -> None:
+    model.then(many(*range(8)), say("What now?"))
+    with live() as agent:
+        assert agent.ask("go") == "What now?"
+        report = agent.status()
+    assert [json.loads(result.partition("\n")[0])["error"]["code"] for result in results(model.bodies[1])] == ["ENOTOOL"] * 8
+    assert (report["state"], report["consecutive"], report["failed"]) == ("WAITING_FOR_EVENT", 8, 3)
+
+
+def test_the_failure_after_those_that_the_model_read_pauses_it(live: Lives, model: ScriptedModel) -> None:
+    model.then(many(*range(5)), failing(5), say("never said"))
     with live() as agent:
         assert agent.ask("go") == FRUSTRATION
         assert agent.status()["consecutive"] == 6
-    assert len(model.bodies) == 1
+    assert len(model.bodies) == 2
+
+
+def test_a_model_that_mends_what_failed_in_one_step_goes_on(live: Lives, model: ScriptedModel) -> None:
+    model.then(many(0), many(*range(1, 6)), going(1), many(*range(6, 10)), say("What now?"))
+    with live() as agent:
+        assert agent.ask("go") == "What now?"
+        report = agent.status()
+    assert (report["state"], report["consecutive"], report["failed"]) == ("WAITING_FOR_EVENT", 4, 7)
+
+
+def test_failures_of_several_steps_halt_it_at_the_next_one_and_a_success_does_not(live: Lives, model: ScriptedModel) -> None:
+    with live() as agent:
+        for chat in (OWNER, GUEST):
+            model.then(many(0, 1, 2), beside_a_success(3, 4, 5), beside_a_success(6, 7, 8), say("What now?"))
+            assert agent.ask("go", chat) == "What now?"
+            report = agent.status(chat)
+            assert (report["state"], report["failed"], report["operations"]) == ("WAITING_FOR_EVENT", 8, 10)
+        model.then(going("that"), say("well"))
+        assert agent.ask("try that", GUEST) == "well"
+        model.then(failing(9), say("never said"))
+        assert agent.ask("try that") == CASCADE
+        assert (agent.state(), agent.state(GUEST)) == ("ERROR_PAUSED", "WAITING_FOR_EVENT")
+
+
+def test_each_of_many_failures_in_one_step_counts_for_its_own_call(live: Lives, model: ScriptedModel) -> None:
+    model.then(many(*range(5)), going(1), many(*range(5)), going(2), many(*range(5)), say("What now?"))
+    with live() as agent:
+        assert agent.ask("go") == "What now?"
+        assert agent.status()["failed"] == 8
+    assert [ALERT in result for result in results(model.bodies[-1]) if '"error"' in result] == [*[False] * 10, *[True] * 5]
 
 
 def test_a_failed_call_is_known_by_a_fingerprint_that_is_blind_to_the_order_of_keys(live: Lives, model: ScriptedModel) -> None:

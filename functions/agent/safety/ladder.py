@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Annotated, Final
@@ -9,7 +10,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from functions.agent.safety.facts import Fact
-from sigil.stored import Stored
+from sigil.stored import Stored, later
 
 REPEATED: Final = 3
 """Failures with one fingerprint, or calls with one result, from which on it is said."""
@@ -18,6 +19,8 @@ FRUSTRATED: Final = 5
 WINDOW: Final = 10
 CASCADE: Final = 8
 """Failures among the last `WINDOW` operations that halt it."""
+ROUND_MOST: Final = 3
+"""So many failures of one round take a place in the window; the model made all of them before it read one."""
 REMEMBERED: Final = 10
 """Of so many failures, the last ones, the fact is kept."""
 
@@ -47,21 +50,36 @@ class Operation(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Counters(Stored):
-    """`window`: the last operations, oldest first. `consecutive`: failures since the last success. `failures`: their last facts."""
+    """`window`: the last operations, oldest first. `consecutive`: failures since the last success. `failures`: their last facts.
+
+    `beside`: for each operation of the window, or for its last ones, the fingerprints of the failures that followed it in its round and
+    took no place of their own. They are there for as long as it is.
+    """
 
     consecutive: Annotated[int, Meta(ge=0, lt=10**15)] = 0
     window: Annotated[tuple[Operation, ...], Meta(max_length=WINDOW)] = ()
     failures: Annotated[tuple[Fact, ...], Meta(max_length=REMEMBERED)] = ()
+    beside: Annotated[tuple[tuple[str, ...], ...], Meta(max_length=WINDOW)] = later(())
 
-    def after(self, fact: Fact) -> tuple[Counters, Step]:
-        """The counters with one operation more, and the step that it leads to. All rules are looked at; the severest one acts."""
+    def after(self, fact: Fact, unread: Sequence[Fact] = ()) -> tuple[Counters, Step]:
+        """The counters with one operation more, and the step that it leads to. All rules are looked at; the severest one acts.
+
+        `unread`: what came before it in the same round. The model has read none of it, so it neither pauses nor halts anything yet.
+        """
         if not fact.counts:
             return self, Step.NONE
-        window = (*self.window, Operation(fact.fingerprint, fact.result, fact.failed))[-WINDOW:]
+        unread = [other for other in unread if other.counts]
+        window, beside = self.window, self._aligned()
+        if fact.failed and sum(other.failed for other in unread) >= ROUND_MOST:
+            *others, last = beside
+            beside = (*others, (*last, fact.fingerprint))
+        else:
+            window = (*window, Operation(fact.fingerprint, fact.result, fact.failed))[-WINDOW:]
+            beside = (*beside, ())[-WINDOW:]
         failures = (*self.failures, fact)[-REMEMBERED:] if fact.failed else self.failures
         row = self.consecutive + 1 if fact.failed else 0
-        later = replace(self, consecutive=row, window=window, failures=failures)
-        return later, max(rule(later, fact) for rule in _RULES)
+        counted = replace(self, consecutive=row, window=window, failures=failures, beside=beside if any(beside) else ())
+        return counted, max(_repeats(counted, fact), _alerts(counted, fact), _ends(counted, fact, unread))
 
     def resumed(self) -> Counters:
         """A person said to go on after a pause: the row of failures is over, the window stays."""
@@ -69,12 +87,13 @@ class Counters(Stored):
 
     def unlocked(self) -> Counters:
         """An owner unlocked it: the row and the window begin anew; what failed stays known."""
-        return replace(self, consecutive=0, window=())
+        return replace(self, consecutive=0, window=(), beside=())
 
     def repeated(self, fact: Fact) -> bool:
         """Whether this very call has failed three times or more since it last went well."""
         row = 0
-        for one in reversed(self.window):
+        for one, beside in zip(reversed(self.window), reversed(self._aligned()), strict=True):
+            row += beside.count(fact.fingerprint)
             if one.fingerprint == fact.fingerprint:
                 if not one.failed:
                     break
@@ -85,6 +104,11 @@ class Counters(Stored):
     def failed(self) -> int:
         """Failures in the window."""
         return sum(operation.failed for operation in self.window)
+
+    def _aligned(self) -> tuple[tuple[str, ...], ...]:
+        """`beside`, with one entry for each operation: what wrote the counters before may not have known of it."""
+        missing = len(self.window) - len(self.beside)
+        return (*[()] * missing, *self.beside[max(-missing, 0) :])
 
 
 def _repeats(counters: Counters, fact: Fact) -> Step:
@@ -98,13 +122,23 @@ def _alerts(counters: Counters, fact: Fact) -> Step:
     return Step.ALERT if fact.failed and counters.repeated(fact) else Step.NONE
 
 
-def _pauses(counters: Counters, fact: Fact) -> Step:
-    return Step.PAUSE if counters.consecutive >= FRUSTRATED else Step.NONE
+def _ends(counters: Counters, fact: Fact, unread: Sequence[Fact]) -> Step:
+    """The pause or the halt that a failure leads to. It counts with those that the model had read when it made the call, and with no other.
 
-
-def _halts(counters: Counters, fact: Fact) -> Step:
-    fatal = fact.failed and fact.kind == "fatal"
-    return Step.HALT if fatal or counters.failed >= CASCADE else Step.NONE
-
-
-_RULES = (_repeats, _alerts, _pauses, _halts)
+    A success ends nothing, even where eight others failed: the model has just mended it.
+    """
+    if not fact.failed:
+        return Step.NONE
+    if fact.kind == "fatal":
+        return Step.HALT
+    row = 0
+    for other in reversed(unread):
+        if not other.failed:
+            break
+        row += 1
+    failed = sum(other.failed for other in unread)
+    placed = len(unread) - failed + min(failed + 1, ROUND_MOST)
+    read = counters.window[: max(len(counters.window) - placed, 0)]
+    if sum(operation.failed for operation in read) + 1 >= CASCADE:
+        return Step.HALT
+    return Step.PAUSE if counters.consecutive - row >= FRUSTRATED else Step.NONE

@@ -25,13 +25,13 @@ class Reaction:
 
 
 def react(answers: Sequence[Answer], counters: Counters, guide: Guide) -> Reaction:
-    """Take a round's answers in their order."""
+    """Take a round's answers in their order. Nothing that failed in it ends anything before the model has read it, but what is fatal."""
     told: list[Answer] = []
     facts: list[Fact] = []
     highest, reason = Step.NONE, ""
     for given in answers:
         fact = fact_of(given.call, given.error, given.why, given.content, given.ran)
-        counters, step = counters.after(fact)
+        counters, step = counters.after(fact, unread=facts)
         if step > highest:
             highest, reason = step, _reason(step, fact)
         told.append(replace(given, content="\n".join([given.content, *_words(fact, step, guide, counters)])))

@@ -24,6 +24,7 @@ DAMAGES: Final[dict[str, Any]] = {
         "counters": (None, [], {}, 3, GONE),
         "counters.consecutive": (-1, "3", None, True, 2.5, GONE),
         "counters.window": (None, "?", {}, 3, [3], [{}], [{**ONE, "failed": "no"}], [{**ONE, "fingerprint": 3}], [ONE] * 11, GONE),
+        "counters.beside": (None, "?", [3], [[3]], [["x"]] * 11),
         "counters.failures": (None, "?", {}, [{}], [FACT] * 11, GONE),
         "counters.failures ": ([{**FACT, "code": 3}], [{**FACT, "ran": 1}], [{**FACT, "result": None}]),
     }.items()

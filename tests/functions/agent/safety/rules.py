@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-SAME, ROW, WINDOW, CASCADE, CALLS = 3, 5, 10, 8, 16
+SAME, ROW, WINDOW, CASCADE, CALLS, OF_A_ROUND = 3, 5, 10, 8, 16, 3
 NO_OPERATION = ("ENOTRESIDENT", "EINTERRUPTED", "ESTOPPED")
 """A page fault, a call that a crash cut off, one that never began."""
 FATAL = ("ENOMEM",)
@@ -34,12 +34,16 @@ def fingerprint(tool: str, arguments: str) -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """A call that was answered: `place` is where it stood in its round, `code` what it failed with, `result` what came back."""
+    """A call that was answered: `place` is where it stood in its round, `code` what it failed with, `result` what came back.
+
+    `extra`: a failure of a round that has its three in the window already.
+    """
 
     fingerprint: str
     place: int
     code: str
     result: str
+    extra: bool = False
 
     @property
     def counts(self) -> bool:
@@ -60,7 +64,7 @@ class Chat:
     """How a chat stands. `since`: the moment at which it was closed; None while nobody has noticed that it is damaged."""
 
     row: int = 0
-    window: tuple[Call, ...] = ()
+    calls: tuple[Call, ...] = ()
     failures: tuple[Call, ...] = ()
     closed: str = ""
     since: int | None = 0
@@ -73,28 +77,44 @@ class Chat:
     def today(self, day: str) -> Chat:
         return self if self.day == day else replace(self, day=day, spent=0, free=0)
 
+    @property
+    def window(self) -> tuple[Call, ...]:
+        return tuple(call for call in self.calls if not call.extra)
+
     def after(self, calls: Iterable[Call]) -> tuple[Chat, str, list[Said]]:
         """The chat after a round, why it must not go on, and what is said below each result."""
-        row, window, failures, reasons, said = self.row, list(self.window), list(self.failures), [], []
-        for call in calls:
-            if not call.counts:
+        chat, failures, reasons, said = self, list(self.failures), [], []
+        read, before, failed = self.row, len(self.window), 0
+        for answered in calls:
+            if not answered.counts:
                 said.append(Said())
                 continue
-            row = row + 1 if call.code else 0
-            window = [*window, call][-WINDOW:]
-            mine = [other for other in window if other.fingerprint == call.fingerprint]
-            if call.code:
-                failures = [*failures, call][-WINDOW:]
-                since = next((number for number, other in enumerate(reversed(mine)) if not other.code), len(mine))
-                said.append(Said(pain=True, alert=since >= SAME))
-            else:
+            failed += bool(answered.code)
+            call = replace(answered, extra=bool(answered.code) and failed > OF_A_ROUND)
+            read = read if call.code else 0
+            chat = replace(chat, row=chat.row + 1 if call.code else 0, calls=_kept((*chat.calls, call)))
+            mine = [other for other in chat.calls if other.fingerprint == call.fingerprint]
+            if not call.code:
                 same = sum(not other.code and other.result == call.result for other in mine)
                 said.append(Said(again=same if same >= SAME else 0))
+                before += 1
+                continue
+            before += not call.extra
+            failures = [*failures, call][-WINDOW:]
+            since = next((number for number, other in enumerate(reversed(mine)) if not other.code), len(mine))
+            said.append(Said(pain=True, alert=since >= SAME))
+            known = chat.window[: max(len(self.window) - max(before - WINDOW, 0), 0)]
             reasons += ["fatal"] * (call.code in FATAL)
-            reasons += ["cascade"] * (sum(bool(other.code) for other in window) >= CASCADE)
-            reasons += ["frustration"] * (row >= ROW)
+            reasons += ["cascade"] * (sum(bool(other.code) for other in known) + 1 >= CASCADE)
+            reasons += ["frustration"] * (read + 1 >= ROW)
         halts = [reason for reason in reasons if reason != "frustration"]
-        return replace(self, row=row, window=tuple(window), failures=tuple(failures)), (halts or reasons or [""])[0], said
+        return replace(chat, failures=tuple(failures)), (halts or reasons or [""])[0], said
+
+
+def _kept(calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    """The last ten calls that have a place, and the others that came after the first of these."""
+    places = [number for number, call in enumerate(calls) if not call.extra]
+    return calls[places[-WINDOW] :] if len(places) > WINDOW else calls
 
 
 @dataclass
@@ -166,7 +186,7 @@ class Agent:
         if chat.closed and chat.since is None:
             return self.shut(chat, "")
         if chat.closed and max(self.unlocked.get(whom, 0) for whom in (name, "")) > (chat.since or 0):
-            chat = replace(chat, closed="", row=0, window=(), ticks=0, day=self.day, spent=self.own(name), free=self.own(name))
+            chat = replace(chat, closed="", row=0, calls=(), ticks=0, day=self.day, spent=self.own(name), free=self.own(name))
         if chat.closed in ("budget", "session-budget", "halted") and not self.bars(name, replace(chat, closed="", ticks=0)):
             chat = replace(chat, closed="")
         if chat.closed in ("frustration", "loop") and person:

@@ -17,6 +17,7 @@ from sigil.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 from tests.functions.people import sentence
+from tests.functions.test_breakers import cascade
 
 Open = Callable[..., House]
 SESSION = keys.session_of("main", "telegram:7")
@@ -32,7 +33,7 @@ def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
     house: Open, model: ScriptedModel, whom: str, halted: object, unlocked: object
 ) -> None:
     home = house(llm_url=model.url)
-    model.then(call(*[("no_such_tool", {"n": number}) for number in range(8)]), say("on we go"))
+    model.then(*cascade(), say("on we go"))
     home.stores.kv.put(keys.lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"}))
 
     assert locks.read(home.stores.kv, whom).closed
@@ -86,7 +87,7 @@ def test_an_unlock_counts_though_the_record_of_earlier_ones_was_lost(house: Open
     home = house(llm_url=model.url)
     for whom in ("", SESSION):
         control.unlock(whom, home.app, "owner")
-    model.then(call(*[("no_such_tool", {"n": number}) for number in range(8)]), say("on we go"))
+    model.then(*cascade(), say("on we go"))
     assert tell(home, "hello") == [sentence("cascade")]
     home.stores.kv.delete(keys.lock("main"))
 

@@ -23,6 +23,7 @@ def distinct(number: int, code: str = "EINVAL") -> Fact:
 
 
 NEW = Counters()
+FATAL = "ENOMEM"
 
 
 def climbed(*facts: Fact, counters: Counters = NEW) -> tuple[Counters, list[Step]]:
@@ -77,6 +78,42 @@ def test_after_a_pause_a_person_goes_on_with_the_window_as_it_was() -> None:
     assert climbed(*map(distinct, range(5, 8)), counters=counters.resumed())[1] == [Step.NONE, Step.NONE, Step.HALT]
 
 
+def test_of_one_round_three_failures_enter_the_window_and_all_the_row() -> None:
+    facts = [distinct(number) for number in range(6)]
+    counters = NEW
+    for number, fact in enumerate(facts):
+        counters, step = counters.after(fact, unread=facts[:number])
+        assert step is Step.NONE
+
+    assert (counters.consecutive, counters.failed, len(counters.failures)) == (6, 3, 6)
+    assert counters.after(distinct(6))[1] is Step.PAUSE
+
+
+def test_what_took_no_place_leaves_with_the_operation_that_it_followed() -> None:
+    facts = [distinct(number) for number in range(4)]
+    counters = NEW
+    for number, fact in enumerate(facts):
+        counters, _ = counters.after(fact, unread=facts[:number])
+    again, _ = climbed(distinct(9, ""), facts[3], counters=counters)
+    others, _ = climbed(*(distinct(number, "") for number in range(10, 18)), counters=again)
+
+    assert again.after(facts[3])[1] is Step.ALERT
+    assert others.after(facts[3])[1] is Step.NONE
+
+
+def test_counters_of_a_version_that_knew_of_no_surplus_go_on() -> None:
+    facts = [distinct(number) for number in range(4)]
+    counters = NEW
+    for number, fact in enumerate(facts):
+        counters, _ = counters.after(fact, unread=facts[:number])
+    stored = json.loads(dumps(counters))
+    shape = Shape[Counters](Counters)
+
+    assert shape.convert(stored) == counters
+    del stored["beside"]
+    assert shape.convert(stored).after(facts[3])[0].failed == 4
+
+
 def test_an_unlocked_session_begins_anew_and_still_knows_what_failed() -> None:
     counters, _ = climbed(*map(distinct, range(8)))
     fresh = counters.unlocked()
@@ -86,7 +123,7 @@ def test_an_unlocked_session_begins_anew_and_still_knows_what_failed() -> None:
 
 
 def test_a_fatal_failure_halts_at_once() -> None:
-    assert climbed(operation("ENOMEM"))[1] == [Step.HALT]
+    assert climbed(operation(FATAL))[1] == [Step.HALT]
 
 
 def test_a_page_fault_is_neither_a_failure_nor_a_success() -> None:
@@ -125,7 +162,7 @@ def test_damaged_counters_are_told_and_not_guessed(damage: dict[str, object]) ->
 
 
 @settings(max_examples=300, deadline=None)
-@given(some.lists(some.tuples(some.sampled_from(["", "EINVAL", "EPERM", "ENOTRESIDENT", "ENOMEM"]), some.integers(0, 3)), max_size=60))
+@given(some.lists(some.tuples(some.sampled_from(["", "EINVAL", "EPERM", "ENOTRESIDENT", FATAL]), some.integers(0, 3)), max_size=60))
 def test_the_rules_hold_for_every_sequence(calls: list[tuple[str, int]]) -> None:
     counters, row, outcomes = Counters(), 0, []
     for code, number in calls:
@@ -137,5 +174,5 @@ def test_the_rules_hold_for_every_sequence(calls: list[tuple[str, int]]) -> None
         row = row + 1 if code else 0
         outcomes.append(bool(code))
         assert counters.consecutive == row
-        assert (step is Step.HALT) == (sum(outcomes[-10:]) >= 8 or code == "ENOMEM")
+        assert (step is Step.HALT) == ((bool(code) and sum(outcomes[-10:]) >= 8) or code == FATAL)
         assert step is Step.HALT or (step is Step.PAUSE) == (row >= 5)

@@ -30,6 +30,8 @@ WORK = ("fine a", "fine a", "fine b", "news", "load", "act", "act")
 ODD = ("absent", "moody", "ENOMEM", "load", "act")
 MANY = ("news",) * 14
 """With three calls more, the last one is never begun."""
+HALTING = [("EINVAL a", "EINVAL b", "EPERM"), *[("fine a", "nobody", "EMYOWN", "EPERM")] * 2, ("nobody",)]
+"""Eight failures of the last ten operations, of which the model had read seven when it made the last one."""
 COSTS = some.sampled_from([10, 10, 300, 1_500])
 LAST = some.sampled_from(["ok?", "ok?", "It is done."])
 WHAT = ("/halt", "/halt here", "/unlock", "/unlock here", "/stop", f"jump {DAY}", f"jump -{DAY}", "damage", *["crash", "overtake"] * 3)
@@ -184,7 +186,7 @@ def test_a_word_that_is_delivered_again_changes_nothing(text: str, closed: str) 
     word = world.event("telegram:7", "owner", text)
     deliver(world, word)
     outside(world, "/unlock", "telegram:7")
-    plan = Plan([("EINVAL a", "EINVAL b", "EPERM", "nobody")] * 2) if closed else Plan()
+    plan = Plan(HALTING) if closed else Plan()
     for event in (world.planned("telegram:7", "owner", plan), word, world.planned("telegram:7", "owner", Plan())):
         deliver(world, event)
     world.judge()
@@ -196,7 +198,7 @@ def test_a_word_that_is_delivered_again_changes_nothing(text: str, closed: str) 
 @pytest.mark.parametrize("everywhere", [True, False])
 def test_an_unlock_opens_what_was_closed_before_it_and_nothing_later_whatever_the_clock_shows(jump: float, everywhere: bool) -> None:
     world = World(Agent(), COUNTS)
-    cascade = Plan([("EINVAL a", "EINVAL b", "EPERM", "nobody")] * 2)
+    cascade = Plan(HALTING)
     deliver(world, world.planned("telegram:7", "owner", cascade))
     world.jump(jump)
     outside(world, "/unlock", "" if everywhere else "telegram:7")
