@@ -104,6 +104,8 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
         given = Answer(call, observed(content), loads)
     except SigilError as problem:
         given = refusal(call, problem)
+    except MemoryError:
+        given = refusal(call, BackendError("EHOSTMEM", "the machine has no memory left for this call"))
     except Exception as problem:  # noqa: BLE001  a door: whatever a call does, the model gets an answer and the turn goes on
         given = refusal(call, BackendError("EINTERNAL", f"the runtime failed: {type(problem).__name__}"))
     return replace(given, ms=(time.monotonic() - started) * 1000)

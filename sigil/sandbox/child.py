@@ -19,6 +19,7 @@ from sigil.sandbox.frames import (
     SEALS,
     Breach,
     Channel,
+    Escape,
     Kind,
     Late,
     Run,
@@ -145,7 +146,7 @@ class Child:
     def _answer(self, run: Run, payload: bytes, asks: int, serve: Serve, deadline: float) -> None:
         operation, milliseconds, argument = unpack_ask(payload)
         if asks > ASKS or service_of(operation) not in run.grants:
-            raise Breach("asks for what it was not granted")
+            raise Escape("asks for what it was not granted")
         # Only the runner knows when the guest began, and it may lie: it gains no more than what loading is allowed.
         left = min(milliseconds / 1000, deadline - GRACE_SECONDS - monotonic())
         answer = serve(operation, argument, left)

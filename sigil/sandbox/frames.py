@@ -71,6 +71,10 @@ class Breach(Exception):
     """The other side is gone or does not keep to the protocol: nothing more can be said to it."""
 
 
+class Escape(Breach):
+    """The other side asks for what it was not granted. It checks that itself before it asks, so it is no longer what was started."""
+
+
 class Unheard(Breach):
     """The other side was gone before it had read what was said to it."""
 

@@ -28,6 +28,7 @@ from sigil.sandbox.frames import (
     OWN,
     SERVICES,
     Breach,
+    Escape,
     Kind,
     Late,
     Run,
@@ -45,7 +46,10 @@ TIMEOUT_LIMIT_MS = 60_000
 UPLOAD_PATIENCE = 60.0
 _GUEST_CODE = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 _NOT_THE_GUESTS = frozenset(
-    ("ENOTRESIDENT", "ENOTOOL", "EDAMAGED", "EINTERRUPTED", "ESTOPPED", "EUNAVAILABLE", "EBUSY", "ETESTS", "ETIMEDOUT")
+    (
+        *("ENOTRESIDENT", "ENOTOOL", "EDAMAGED", "EINTERRUPTED", "ESTOPPED", "EUNAVAILABLE", "EBUSY", "ETESTS", "ETIMEDOUT"),
+        *("EHOSTMEM", "EBREACH"),
+    )
 )
 """Codes by which the runtime decides; a guest that claims one gets EGUEST."""
 _OUR_CODES = frozenset(("ETIMEDOUT", "ENOMEM", "ESTACK", "ETRAP", "ELIMIT", "EMODULE"))
@@ -151,6 +155,8 @@ class Sandbox:
             return self._obeyed_by_one(program, order, patience, services)
         except Late:
             raise _timed_out(order) from None
+        except Escape:
+            raise ToolError("EBREACH", "the sandbox process asked for what it was not granted, and was ended") from None
         except Breach as breach:
             if isinstance(breach, Unheard) and again:  # it died while it was idle: nothing has run
                 return self._obeyed(program, order, patience, services, again=False)

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from functions.wiring import House
+from sigil.sandbox import child
+from sigil.sandbox.frames import pack_run
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel
 from tests.functions.people import Live, platform
@@ -30,3 +32,9 @@ def live(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> Call
             yield Live(server, bot)
 
     return served
+
+
+@pytest.fixture
+def breached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sandbox processes that reach for more than they were granted, as one would that a guest has got out into."""
+    monkeypatch.setattr(child, "pack_run", lambda run: pack_run(run._replace(grants=run.grants | {"kv"})))

@@ -116,22 +116,22 @@ def test_an_alert_holds_nothing_that_anybody_said(house: Open, model: ScriptedMo
     assert "12345" not in json.dumps(pager.alerts)
 
 
-FULL = Fact("cap_grow", "", "ENOMEM")
+BREACH = Fact("cap_reach", "", "EBREACH")
 
 
 def test_a_fatal_failure_ends_the_turn_and_is_told_once(
-    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager
+    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager, breached: None
 ) -> None:
-    model.then(find("grow"), call(("cap_grow", {})), say("never said"))
+    model.then(find("reach"), call(("cap_reach", {})), say("never said"))
     with live(alerts=pager.url) as agent:
-        deploy(agent, "grow")
-        assert agent.ask("go", GUEST) == reason("fatal", FULL)
+        deploy(agent, "reach")
+        assert agent.ask("go", GUEST) == reason("fatal", BREACH)
         assert agent.state(GUEST) == "ERROR_PAUSED"
-        assert agent.ask("hello", GUEST) == reason("fatal", FULL)
+        assert agent.ask("hello", GUEST) == reason("fatal", BREACH)
         assert len(model.bodies) == 2
         assert agent.ask("hello", STRANGER) == "never said"
     with live(alerts=pager.url) as agent:
-        assert agent.ask("hello", GUEST) == reason("fatal", FULL)
+        assert agent.ask("hello", GUEST) == reason("fatal", BREACH)
 
     (alert,) = pager.alerts
     assert alert | {"at": 0, "text": ""} == {
@@ -142,7 +142,7 @@ def test_a_fatal_failure_ends_the_turn_and_is_told_once(
         "state": "ERROR_PAUSED",
         "reason": "fatal",
         "at": 0,
-        "failure": 'Tool "cap_grow" failed with ENOMEM.',
+        "failure": 'Tool "cap_reach" failed with EBREACH.',
     }
     assert alert["text"] == f"EMERGENCY_HALT: main telegram:{GUEST} is ERROR_PAUSED (fatal)"
 

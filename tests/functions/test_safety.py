@@ -6,15 +6,21 @@ import base64
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from functions.agent.safety.codes import CODES
 from functions.agent.safety.facts import Fact, fingerprint
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.standing import REASONS
+from functions.wiring import House
+from sigil.protocol import Found, Registry
+from tests.fakes.bot_api import BotApi
 from tests.fakes.model import Reply, ScriptedModel, call, results, say
-from tests.functions.people import GUEST, OWNER, Live, reason
+from tests.functions.people import GUEST, OWNER, Live, platform, reason
+from tests.functions.serving import serving
 from tests.sigil.sandbox.modules import guest
 
 Lives = Callable[..., AbstractContextManager[Live]]
@@ -31,8 +37,16 @@ BROKEN: dict[str, dict[str, Any]] = {
         "schema": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}, "path": {"type": "string"}}},
     },
     "grow": {"execute": "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))"},
+    "reach": {"execute": "return await env.KV.get('k')"},
     "fine": {"execute": "return 'fine'"},
 }
+CLAIMS = {
+    "name": "claims",
+    "description": "Claims a failure.",
+    "execute": "throw { code: input.code, message: 'mine' }",
+    "schema": {"type": "object", "properties": {"code": {"type": "string"}}},
+}
+FATAL = [name for name, code in CODES.items() if code.kind == "fatal"]
 CASCADE, FRUSTRATION = (reason(name, owner=True) for name in ("cascade", "frustration"))
 LOW, MEDIUM, CRITICAL = "💧 Low Pain", "⚡ Medium Pain", "🔥🔥🔥 Critical Pain"
 FAILURES = [
@@ -83,11 +97,62 @@ def read(live: Lives, model: ScriptedModel) -> list[str]:
         for chat, (made, _, _) in enumerate(FAILURES, 100):
             name = made[0].removeprefix("cap_")
             model.then(*([find(name)] if name in BROKEN else []), call(made), say("What now?"))
-            if agent.ask("go", chat).startswith(REASONS["fatal"].why):
-                assert agent.server.post("/unlock", json={"session": f"telegram:{chat}"}).status_code == 200
-                assert agent.ask("and now?", chat) == "What now?"
+            assert agent.ask("go", chat) == "What now?"
             found.append(next(result for result in results(model.bodies[-1]) if '"error"' in result))
     return found
+
+
+def test_a_call_that_takes_too_much_memory_halts_nobody_and_the_model_may_mend_it(live: Lives, model: ScriptedModel) -> None:
+    model.then(find("grow"), call(("cap_grow", {})), find("fine"), call(("cap_fine", {})), say("mended"))
+    with live() as agent:
+        deploy(agent, "grow", "fine")
+        assert agent.ask("go", GUEST) == "mended"
+        assert agent.state(GUEST) == "WAITING_FOR_EVENT"
+    assert [json.loads(result.partition("\n")[0]).get("error", {}).get("code") for result in results(model.bodies[-1])[1:2]] == ["ENOMEM"]
+
+
+def test_a_capability_cannot_claim_what_is_fatal(live: Lives, model: ScriptedModel) -> None:
+    model.then(find("claims"), call(*[("cap_claims", {"code": code}) for code in FATAL]), say("What now?"))
+    with live() as agent:
+        assert agent.server.post("/_api/deploy", json=CLAIMS).status_code == 201
+        assert agent.ask("go") == "What now?"
+    read = [json.loads(result.partition("\n")[0])["error"]["code"] for result in results(model.bodies[-1])[1:]]
+    assert read == ["EGUEST"] * len(FATAL)
+
+
+def test_a_breach_of_the_sandbox_halts_the_chat_at_once(live: Lives, model: ScriptedModel, breached: None) -> None:
+    model.then(find("reach"), call(("cap_reach", {})), say("never said"))
+    with live() as agent:
+        deploy(agent, "reach")
+        assert agent.ask("go") == reason("fatal")
+        report = agent.status()
+        assert (report["state"], report["failures"][0]["code"]) == ("ERROR_PAUSED", "EBREACH")
+        assert agent.ask("hello?") == reason("fatal")
+    assert len(model.bodies) == 2
+
+
+class Starved:
+    """A registry on a machine that has no memory left."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._registry, name)
+
+    def query(self, *_: object, **__: object) -> Found:
+        return Found(total=len(bytearray(1 << 62)))
+
+
+def test_a_machine_without_memory_halts_the_chat_at_once(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, **platform(bot))
+    model.then(going(1), say("never said"))
+    with serving(replace(home, app=replace(home.app, registry=Starved(home.app.registry)))) as server:
+        agent = Live(server, bot)
+        assert agent.ask("go") == reason("fatal")
+        report = agent.status()
+    assert (report["state"], report["failures"][0]["code"]) == ("ERROR_PAUSED", "EHOSTMEM")
+    assert len(model.bodies) == 1
 
 
 def test_every_failure_has_one_shape_and_its_pain(read: list[str]) -> None:

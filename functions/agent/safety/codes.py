@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Kind = Literal["execution", "transient", "fatal"]
-"""`execution`: who called can mend it. `transient`: it may go well a moment later. `fatal`: nothing that the model does helps."""
+"""`execution`: who called can mend it. `transient`: it may go well a moment later. `fatal`: nothing that the model does helps.
+
+A limit of a sandbox is never fatal: it held, and the model can ask for less. What a capability itself says is not either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ CODES: Final = {
     "EPENDING": Code("Never Settled", "a promise that nothing settles"),
     "EGUEST": Code("Capability Failed", "the capability says that it failed"),
     "EREMOTE": Code("Remote Failure", "a remote tool says that it failed"),
-    "ENOMEM": Code("Out Of Memory", "it took more memory than it may", kind="fatal"),
+    "ENOMEM": Code("Out Of Memory", "it took more memory than it may"),
     "ENET": Code("Network Failure", "a server was not reached", kind="transient"),
     "ERATE": Code("Rate Limited", "too often; a pause helps", kind="transient"),
     "EBUSY": Code("Busy", "somebody else has it at the moment", kind="transient"),
@@ -58,6 +60,8 @@ CODES: Final = {
     "EDAMAGED": Code("Damaged", "what was kept cannot be read"),
     "EINTERNAL": Code("Internal Error", "the runtime itself failed"),
     "EINTERRUPTED": Code("Interrupted", "a crash cut it off; whether it took effect is unknown", counts=False),
+    "EHOSTMEM": Code("Host Out Of Memory", "the machine itself has no memory left", kind="fatal"),
+    "EBREACH": Code("Sandbox Breach", "a sandbox process did what no capability can make it do", kind="fatal"),
     "ESTOPPED": Code("Stopped", "it was told to stop before it began", counts=False),
 }
 OTHER: Final = Code("Failed", "a code of the capability's own")

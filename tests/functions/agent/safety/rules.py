@@ -11,7 +11,7 @@ from hashlib import sha256
 SAME, ROW, WINDOW, CASCADE, CALLS, OF_A_ROUND = 3, 5, 10, 8, 16, 3
 NO_OPERATION = ("ENOTRESIDENT", "EINTERRUPTED", "ESTOPPED")
 """A page fault, a call that a crash cut off, one that never began."""
-FATAL = ("ENOMEM",)
+FATAL = ("EHOSTMEM",)
 STATES = {
     "": "WAITING_FOR_EVENT",
     "frustration": "PAUSED",

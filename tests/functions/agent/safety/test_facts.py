@@ -62,4 +62,4 @@ def test_calls_to_nothing_and_arguments_that_are_none_count_like_any_failure() -
 
 def test_every_code_has_a_phrase_and_a_meaning() -> None:
     assert all(code.phrase and code.meaning for code in CODES.values())
-    assert {name for name, code in CODES.items() if code.kind == "fatal"} == {"ENOMEM"}
+    assert {name for name, code in CODES.items() if code.kind == "fatal"} == {"EHOSTMEM", "EBREACH"}

@@ -23,7 +23,7 @@ def distinct(number: int, code: str = "EINVAL") -> Fact:
 
 
 NEW = Counters()
-FATAL = "ENOMEM"
+FATAL = "EBREACH"
 
 
 def climbed(*facts: Fact, counters: Counters = NEW) -> tuple[Counters, list[Step]]:

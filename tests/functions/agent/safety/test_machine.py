@@ -27,7 +27,7 @@ CHATS = some.sampled_from(["telegram:7", "telegram:8"])
 PEOPLE = some.sampled_from(["owner", "member", "guest"])
 FAIL = ("EINVAL a", "EINVAL a", "EINVAL b", "EPERM", "EMYOWN", "EUNAVAILABLE", "garbled", "listed", "nobody", "act badly")
 WORK = ("fine a", "fine a", "fine b", "news", "load", "act", "act")
-ODD = ("absent", "moody", "ENOMEM", "load", "act")
+ODD = ("absent", "moody", "ENOMEM", "EHOSTMEM", "load", "act")
 MANY = ("news",) * 14
 """With three calls more, the last one is never begun."""
 HALTING = [("EINVAL a", "EINVAL b", "EPERM"), *[("fine a", "nobody", "EMYOWN", "EPERM")] * 2, ("nobody",)]
@@ -43,7 +43,7 @@ COUNTS: Counter[str] = Counter()
 WANTED = (
     *(f"told of {reason}" for reason in REASONS),
     *("alerts", "notices", "quiet", "answered", "stopped", "given up", "killed", "overtaken", "damaged", "went well"),
-    *(f"failed: {code}" for code in ("EINVAL", "EJSON", "ENOTOOL", "EPERM", "EMYOWN", "EUNAVAILABLE", "ENOMEM", "ETRAP")),
+    *(f"failed: {code}" for code in ("EINVAL", "EJSON", "ENOTOOL", "EPERM", "EMYOWN", "EUNAVAILABLE", "ENOMEM", "EHOSTMEM", "ETRAP")),
     *(f"not counted: {code}" for code in ("EINTERRUPTED", "ELIMIT", "ENOTRESIDENT", "ESTOPPED")),
     *(f"in between: {what}" for what in WHAT),
 )

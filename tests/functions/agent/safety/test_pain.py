@@ -161,9 +161,9 @@ def test_an_owner_opens_it(home: House, model: ScriptedModel, text: str) -> None
     assert tell(home, "hello", sender="telegram:9") == ["hello again"]
 
 
-def test_a_fatal_failure_ends_it_at_once(home: House, model: ScriptedModel) -> None:
-    grow = {"name": "grow", "description": "Grow.", "execute": "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))"}
-    model.then(call(("sigil_deploy", grow)), call(("cap_grow", {})), say("never said"))
+def test_a_fatal_failure_ends_it_at_once(home: House, model: ScriptedModel, breached: None) -> None:
+    reach = {"name": "reach", "description": "Reach.", "execute": "return await env.KV.get('k')"}
+    model.then(call(("sigil_deploy", reach)), call(("cap_reach", {})), say("never said"))
 
     (said,) = tell(home, "go", sender="telegram:1")
     assert said.startswith(f"{REASONS['fatal'].why} The last to fail was `grow`: ")

@@ -28,7 +28,10 @@ FARTHEST = 3 * DAY
 QUERY, DEEP = "sigil_query", {"y": [1, {"b": 2, "a": 1}], "x": "é"}
 OPERATIONS: dict[str, tuple[str, dict[str, Any] | str]] = {
     **{name: (QUERY, {"query": name, "limit": 3}) for name in ("fine a", "fine b", "news", "load", "moody")},
-    **{name: (QUERY, {"query": name, "limit": 3}) for name in ("EINVAL a", "EINVAL b", "EPERM", "EMYOWN", "EUNAVAILABLE", "ENOMEM")},
+    **{
+        name: (QUERY, {"query": name, "limit": 3})
+        for name in ("EINVAL a", "EINVAL b", "EPERM", "EMYOWN", "EUNAVAILABLE", "ENOMEM", "EHOSTMEM")
+    },
     "garbled": (QUERY, '{"query": '),
     "listed": (QUERY, '["query"]'),
     "nobody": ("no_such_tool", {"n": 1, "deep": DEEP}),
