@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import orjson
 
 from sigil.errors import ToolError, one_line
-from sigil.protocol import Deployed, Hit, Json
+from sigil.protocol import Deployed, Found, Hit, Json
 
 QUERY: Final = "sigil_query"
 DEPLOY: Final = "sigil_deploy"
@@ -16,6 +16,7 @@ RUN: Final = "sigil_run"
 SPEC_FIELDS: Final = ("name", "description", "schema", "execute", "tags", "aliases", "examples", "tests", "permissions", "requires")
 _ENCODED: Final = ("schema", "permissions", "tests", "tags", "aliases", "examples", "requires")
 LIMIT, LIMIT_MOST = 3, 10
+UNPAGED: Final = "what has no tool was not paged in: your window is full; search for one alone, with limit 1"
 
 QUERY_TEXT: Final = (
     "Find capabilities by what they do. What is found becomes a callable cap_* tool in the next step. "
@@ -93,6 +94,21 @@ def hit_row(hit: Hit) -> dict[str, Json]:
     """What the model reads of a found capability; its schema arrives as the tool."""
     offer = hit.offer
     return {"capability": offer.name, "tool": offer.tool, "description": offer.description, "version": offer.version, "score": hit.score}
+
+
+def found_row(found: Found) -> dict[str, Json]:
+    """What the model reads of a query."""
+    return {"items": [hit_row(hit) for hit in found.hits], "total": found.total}
+
+
+def without_tools(row: Mapping[str, Json], out: Collection[str]) -> dict[str, Json]:
+    """What the model reads of a query or a deploy of which these tools were not paged in: the names, and why there is no tool."""
+    told = {**row, "items": [_named(item, out) for item in items]} if isinstance(items := row.get("items"), list) else _named(row, out)
+    return {**told, "note": UNPAGED}
+
+
+def _named(row: Json, out: Collection[str]) -> Json:
+    return {name: value for name, value in row.items() if name not in ("tool", "description")} if row.get("tool") in out else row
 
 
 def deployed_row(done: Deployed) -> dict[str, Json]:

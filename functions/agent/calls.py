@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from math import ceil
 
 import orjson
 
+from functions.agent import tokens
 from functions.agent.cleaning import observed
 from functions.agent.messages import ToolCall
 from functions.agent.model import UNNAMED
@@ -24,7 +25,13 @@ from sigil.strict import dumps
 
 MOST = 16
 RESULT_CHARACTERS = 16_000
+RESULT_LEAST = 200
+"""Characters of a result that the model gets however full its window is."""
+PAIN_CHARACTERS = 600
+"""What a guide's words below a failure take, about."""
 HEAD_SHARE = 0.75
+BEST_SHARE, LOADS_SHARE = 0.75, 0.5
+"""Of the room that a round has: what the best of each query, and what all that it pages in may take. The rest is for what is said."""
 GRACE_SECONDS = 0.5
 """What a call gets beyond its time to say itself that it is up."""
 
@@ -33,7 +40,7 @@ GRACE_SECONDS = 0.5
 class Answer:
     """What a call came to: `content` for the model, `loads` what it paged in, `error` and `why` the code and message of its failure.
 
-    `ran`: whether it began at all.
+    `listed`: the result that names what it paged in, a row each, of which `content` is the text. `ran`: whether it began at all.
     """
 
     call: ToolCall
@@ -44,6 +51,7 @@ class Answer:
     cut: int = 0
     why: str = ""
     ran: bool = True
+    listed: Mapping[str, Json] | None = None
 
 
 Serve = Callable[[Offer, ToolCall, dict[str, Json]], Json]
@@ -70,11 +78,63 @@ class Desk:
 
 
 def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[Answer]:
-    """The answers to `calls`, in order. `offers` is this round's snapshot; `room` the characters that all results share."""
-    share = min(RESULT_CHARACTERS, max(room // max(len(calls), 1), 500))
+    """The answers to `calls`, in order. `offers` is this round's snapshot; `room` the characters that all results and page-ins share."""
     over = time.monotonic() + desk.patience.seconds + GRACE_SECONDS
     futures = [desk.pool.submit(copy_context().run, answer, desk, call, offers, position) for position, call in enumerate(calls)]
-    return [fit(_awaited(future, call, desk, over), share) for future, call in zip(futures, calls, strict=True)]
+    answers = [_awaited(future, call, desk, over) for future, call in zip(futures, calls, strict=True)]
+    answers, taken = page_in(answers, offers, room)
+    room -= taken + sum(len(given.content) + PAIN_CHARACTERS for given in answers if given.error)
+    share = min(RESULT_CHARACTERS, max(room // max(sum(not given.error for given in answers), 1), RESULT_LEAST))
+    return [given if given.error else _shorter(given, share) if given.listed else fit(given, share) for given in answers]
+
+
+def page_in(answers: Sequence[Answer], offers: Sequence[Offer], room: int) -> tuple[list[Answer], int]:
+    """The answers with the loads for which there is room, and the characters that these take in the next request.
+
+    The best of each answer goes first. What is not paged in is told in the answer that would have brought it.
+    """
+    sizes = {tool: _size(offer) for tool, offer in by_tool(offers).items()}
+    kept: set[tuple[int, int]] = set()
+    taken = 0
+    ranked = [(rank, number) for number, given in enumerate(answers) for rank in range(len(given.loads))]
+    for rank, number in sorted(ranked):
+        offer = answers[number].loads[rank]
+        more = max(_size(offer) - sizes.get(offer.tool, 0), 0)
+        if not more or taken + more <= room * (LOADS_SHARE if rank else BEST_SHARE):
+            kept.add((number, rank))
+            sizes[offer.tool] = _size(offer)
+            taken += more
+    return [_with_loads(given, [(number, rank) in kept for rank in range(len(given.loads))]) for number, given in enumerate(answers)], taken
+
+
+def _size(offer: Offer) -> int:
+    """The characters that an offer takes as a tool of a request."""
+    return ceil(tokens.of_offer(offer) * tokens.CHARACTERS_A_TOKEN)
+
+
+def _with_loads(given: Answer, kept: Sequence[bool]) -> Answer:
+    """The answer with the loads that are kept, and told what the others are."""
+    if all(kept) or given.listed is None:
+        return given
+    loads = tuple(offer for offer, stays in zip(given.loads, kept, strict=True) if stays)
+    out = {offer.tool for offer, stays in zip(given.loads, kept, strict=True) if not stays}
+    return replace(_listing(given.call, statics.without_tools(given.listed, out), loads), ms=given.ms)
+
+
+def _shorter(given: Answer, share: int) -> Answer:
+    """A listing that is too long, told in fewer words: half a line of JSON says nothing.
+
+    What a tool says of itself goes first, then the names that brought no tool, the last ones first. The names of its tools stay.
+    """
+    if given.listed is None or "items" not in given.listed or len(given.content) <= share:
+        return given
+    items = [{name: item[name] for name in ("capability", "tool") if name in item} for item in given.listed["items"]]
+    while True:
+        given = replace(_listing(given.call, {**given.listed, "items": items}, given.loads), ms=given.ms)
+        unpaged = [number for number, item in enumerate(items) if "tool" not in item]
+        if len(given.content) <= share or not unpaged:
+            return given
+        del items[unpaged[-1]]
 
 
 def _awaited(future: Future[Answer], call: ToolCall, desk: Desk, over: float) -> Answer:
@@ -100,8 +160,7 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
         if desk.stopped():
             return replace(refusal(call, ToolError("ESTOPPED", "the turn was stopped before this call began")), ran=False)
         attempt = partial(_run, desk, call, offers)
-        content, loads = desk.patience.tried(attempt, desk.stopped) if safe_to_repeat(call, offers) else attempt()
-        given = Answer(call, observed(content), loads)
+        given = desk.patience.tried(attempt, desk.stopped) if safe_to_repeat(call, offers) else attempt()
     except SigilError as problem:
         given = refusal(call, problem)
     except MemoryError:
@@ -142,17 +201,18 @@ def safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
     return call.name in (QUERY, DEPLOY) or bool(offer and offer.pure)
 
 
-def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> tuple[str, tuple[Offer, ...]]:
-    handler = _HANDLERS.get(call.name)
-    if handler:
-        return handler(desk, _arguments(call))
+def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> Answer:
+    if call.name == QUERY:
+        return _query(desk, call)
+    if call.name == DEPLOY:
+        return _deploy(desk, call)
     offer = by_tool(offers).get(call.name)
     if offer is None:
         raise _absent(desk, call.name)
     if offer.kind == "host":
-        return dumps({"ok": desk.serve(offer, call, _arguments(call))}, source=offer.name).decode(), ()
+        return Answer(call, observed(dumps({"ok": desk.serve(offer, call, _arguments(call))}, source=offer.name).decode()))
     ran = desk.registry.run(f"{offer.name}@{offer.digest}", _arguments(call), desk.caller)
-    return f'{{"ok":{ran.output.decode()}}}', ()
+    return Answer(call, observed(f'{{"ok":{ran.output.decode()}}}'))
 
 
 def _arguments(call: ToolCall) -> dict[str, Json]:
@@ -186,18 +246,18 @@ def _exists(desk: Desk, name: str) -> bool:
     return True
 
 
-def _query(desk: Desk, arguments: dict[str, Json]) -> tuple[str, tuple[Offer, ...]]:
-    text, limit = statics.read_query(arguments)
+def _query(desk: Desk, call: ToolCall) -> Answer:
+    text, limit = statics.read_query(_arguments(call))
     found = desk.registry.query(text, desk.caller, limit=limit)
-    result = {"items": [statics.hit_row(hit) for hit in found.hits], "total": found.total}
-    return orjson.dumps({"ok": result}).decode(), tuple(hit.offer for hit in found.hits)
+    return _listing(call, statics.found_row(found), tuple(hit.offer for hit in found.hits))
 
 
-def _deploy(desk: Desk, arguments: dict[str, Json]) -> tuple[str, tuple[Offer, ...]]:
+def _deploy(desk: Desk, call: ToolCall) -> Answer:
     if not desk.may_deploy:
         raise Refused("EPERM", "this chat may not create capabilities", suggestion="ask an owner to do it")
-    done = desk.registry.deploy(statics.read_spec(arguments), desk.caller)
-    return orjson.dumps({"ok": statics.deployed_row(done)}).decode(), (done.offer,)
+    done = desk.registry.deploy(statics.read_spec(_arguments(call)), desk.caller)
+    return _listing(call, statics.deployed_row(done), (done.offer,))
 
 
-_HANDLERS: dict[str, Callable[[Desk, dict[str, Any]], tuple[str, tuple[Offer, ...]]]] = {QUERY: _query, DEPLOY: _deploy}
+def _listing(call: ToolCall, listed: Mapping[str, Json], loads: tuple[Offer, ...]) -> Answer:
+    return Answer(call, observed(orjson.dumps({"ok": listed}).decode()), loads, listed=listed)

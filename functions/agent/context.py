@@ -62,6 +62,7 @@ VERIFY = (
     "failed. When neither is possible, say plainly what was not done."
 )
 FINISH = "You have used all steps of this turn. Answer now, without tools, from what you know; say what is missing."
+FULL = "Your window has no room for another step of this turn. Answer now, without tools, from what you know; say what is missing."
 RESERVED_SHARE = 0.2
 RESERVED_MOST = 8_192
 
@@ -148,12 +149,20 @@ def _sendable(arguments: str) -> str:
         return "{}"
 
 
-def last_words() -> Json:
-    """The message that asks for an answer when a turn's rounds are used up."""
-    return {"role": "user", "content": f"{RUNTIME}\n{FINISH}"}
+def last_words(full: bool = False) -> Json:
+    """The message that asks for an answer when a turn's rounds are used up, or the window is `full`."""
+    return {"role": "user", "content": f"{RUNTIME}\n{FULL if full else FINISH}"}
 
 
 def room(window: int, overhead: float, ratio: float) -> float:
     """Estimated tokens that history and tools may use of a window, what the answer needs set aside."""
-    reserved = min(window * RESERVED_SHARE, RESERVED_MOST)
-    return max((window - reserved) / ratio - overhead, 200.0)
+    return max((window - _reserved(window)) / ratio - overhead, 200.0)
+
+
+def is_full(window: int, estimate: float, ratio: float) -> bool:
+    """Whether a request of so many estimated tokens takes half of what is set aside for its answer, and what a step adds is too much."""
+    return estimate * ratio > window - _reserved(window) / 2
+
+
+def _reserved(window: int) -> float:
+    return min(window * RESERVED_SHARE, RESERVED_MOST)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import aside, context, outage, tokens, verification
+from functions.agent import aside, compaction, context, outage, tokens, verification
 from functions.agent.app import App, Step, Watch
 from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.context import Preamble
@@ -104,7 +104,7 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
             return opened, OUT_OF_TIME
         if course.cut_short():
             return opened, None
-        last = _turn(opened).rounds >= ROUNDS
+        last = _turn(opened).rounds >= ROUNDS or _is_full(opened, course)
         offers = () if last else in_scope(opened.document.messages)
         reply, opened = _ask(opened, course, offers, with_tools=not last)
         if reply.finish == "error" and reply.failure and reply.failure.kind == "window":
@@ -118,7 +118,7 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
             return _ended(opened, course) or (opened, STOPPED)
         said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
         whole = reply.finish in ("stop", "length")  # who refuses, or is cut off by a filter, claims nothing
-        if whole and _turn(opened).rounds < ROUNDS and verification.wanted(_turn(opened), reply):
+        if whole and not last and _turn(opened).rounds < ROUNDS and verification.wanted(_turn(opened), reply):
             opened = _verify(opened, course, said)
             continue
         if last or reply.finish == "error" or not reply.calls:
@@ -148,6 +148,13 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
     return (opened, over) if over else None
 
 
+def _is_full(opened: Opened, course: Course) -> bool:
+    """Whether the turn, which is never compacted, has filled the window: without tools there is room for an answer."""
+    document = opened.document
+    estimate = compaction.size(document.messages) + overhead(course.preamble)
+    return _turn(opened).rounds > 0 and context.is_full(course.app.model.window, estimate, document.ratio)
+
+
 def _verify(opened: Opened, course: Course, said: Message) -> Opened:
     """Ask once whether it is true; the text so far is kept, and told to nobody."""
     course.watch(Step("note", "verify", "the last call failed: the answer is verified"))
@@ -175,7 +182,7 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
     document, app = opened.document, course.app
     messages = context.prompt(course.preamble, document.messages)
     if not with_tools:
-        messages.append(context.last_words())
+        messages.append(context.last_words(full=_turn(opened).rounds < ROUNDS))
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(course.preamble)
     started = app.clock.monotonic()
     deadline = min(course.deadline, course.until - SAVE_SECONDS)
@@ -242,7 +249,7 @@ def _answer(opened: Opened, course: Course, calls: Sequence[ToolCall], offers: S
 def _run(course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], document: Document) -> list[Answer]:
     for call in calls:
         course.watch(Step("call", call.name, call.arguments))
-    left = context.room(course.app.model.window, overhead(course.preamble), document.ratio) - tokens.of_messages(document.messages)
+    left = context.room(course.app.model.window, overhead(course.preamble), document.ratio) - compaction.size(document.messages)
     return answer_all(course.desk, calls, offers, int(left * tokens.CHARACTERS_A_TOKEN))
 
 

@@ -42,6 +42,8 @@ WAITS = 6
 """How often a turn is handed on from one worker to the next, or waits for a model that does not answer."""
 WAIT_SECONDS = 15.0
 """The first wait for a model that is away; the next one is four times as long: with the client's own pauses, a minute and a half in all."""
+KEPT_SHARE = 0.75
+"""Of the window's room, what the history before a turn may take: the rest is for the turn, which is never compacted while it runs."""
 GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
 TOO_LONG = "Your message does not fit into the model's window of {window:,} tokens. Please send it in parts, or a shorter one."
 
@@ -173,7 +175,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     room = context.room(app.model.window, overhead(preamble), opened.document.ratio)
     until = min(app.clock.monotonic() + aside.SECONDS, shift.until - SAVE_SECONDS)
     beside = aside.Aside(opened.key, app, opened.document, breakers, until, tries=1)
-    document, before = evict(beside, room, watch), opened.document.usage
+    document, before = evict(beside, room * KEPT_SHARE, watch), opened.document.usage
     turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *beside.trace))
     document = replace(document, usage=before)
     app.allowances.ends(event, role, turn.usage.total, turn.began)

@@ -14,7 +14,6 @@ import pytest
 from functions.agent.safety.codes import CODES
 from functions.agent.safety.facts import Fact, fingerprint
 from functions.agent.safety.guides import ALERT
-from functions.agent.safety.standing import REASONS
 from functions.wiring import House
 from sigil.protocol import Found, Registry
 from tests.fakes.bot_api import BotApi

@@ -1,0 +1,160 @@
+"""What a step pages in fits into the model's window, and what does not is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from functions.agent.context import FULL, RUNTIME
+from functions.wiring import House
+from tests.fakes.model import ScriptedModel, call, offered, results, say
+from tests.functions.agent.talk import tell
+
+Open = Callable[..., House]
+WINDOW = 6_000
+SUBJECTS = (
+    *("encode text in base64", "convert units", "count words", "parse a date", "hash a text", "format json"),
+    *("evaluate an expression", "compare two texts", "make a table", "sort lines", "validate an address", "random numbers"),
+)
+
+
+def find(*subjects: str, limit: int = 10) -> dict[str, Any]:
+    """A step that looks for all of these at once."""
+    return call(*[("sigil_query", {"query": subject, "limit": limit}) for subject in subjects])
+
+
+def follow(model: ScriptedModel, *steps: dict[str, Any]) -> None:
+    """The model takes these steps one after the other, as long as it has tools; then, or without them, it answers."""
+    left = list(steps)
+
+    def step(body: dict[str, Any]) -> dict[str, Any]:
+        return left.pop(0) if left and "sigil_query" in offered(body) else say("ok")
+
+    model._script[:] = [step] * (len(steps) + 3)
+
+
+def sizes(model: ScriptedModel) -> list[int]:
+    """The tokens of each request, as the endpoint counts them."""
+    return [len(request.body) // 4 for request in model.requests]
+
+
+def told(result: str) -> dict[str, Any]:
+    """What a query or a deploy says that went well."""
+    answer = json.loads(result.partition("\n")[0])["ok"]
+    assert isinstance(answer, dict)
+    return answer
+
+
+@pytest.fixture
+def home(house: Open, model: ScriptedModel) -> House:
+    return house(llm_url=model.url, llm_window=WINDOW, library="builtin")
+
+
+@pytest.mark.parametrize("limit", [3, 10])
+def test_twelve_queries_of_one_step_leave_the_next_request_within_the_window(home: House, model: ScriptedModel, limit: int) -> None:
+    follow(model, find(*SUBJECTS, limit=limit))
+
+    assert tell(home, "go") == ["ok"]
+    assert max(sizes(model)) <= WINDOW
+    assert len(offered(model.bodies[1])) > 2
+
+
+@pytest.mark.parametrize("each", [4, 12])
+def test_steps_of_one_turn_leave_each_request_within_the_window(home: House, model: ScriptedModel, each: int) -> None:
+    follow(model, *[find(*(SUBJECTS * 2)[number : number + each], limit=10) for number in range(0, 12, 2)])
+
+    assert tell(home, "go") == ["ok"]
+    assert max(sizes(model)) <= WINDOW
+
+
+def test_a_turn_that_fills_the_window_ends_with_an_answer_without_tools(home: House, model: ScriptedModel) -> None:
+    follow(model, *[find(*SUBJECTS)] * 5)
+
+    assert tell(home, "go") == ["ok"]
+    assert 2 < len(model.bodies) < 6
+    assert max(sizes(model)) <= WINDOW
+    assert "tools" not in model.bodies[-1]
+    assert model.bodies[-1]["messages"][-1]["content"] == f"{RUNTIME}\n{FULL}"
+
+
+def test_large_results_and_failures_of_several_steps_fit_into_the_window(home: House, model: ScriptedModel) -> None:
+    large = {"name": "large", "description": "Large.", "execute": "return 'x y '.repeat(10000)"}
+    step = call(*[("cap_large", {})] * 8, ("no_such_tool", {}), ("sigil_query", {"query": "base64"}))
+    follow(model, call(("sigil_deploy", large)), *[step] * 4)
+
+    assert tell(home, "go") == ["ok"]
+    assert len(model.bodies) > 3
+    assert max(sizes(model)) <= WINDOW
+
+
+def test_what_is_found_again_stays_paged_in_though_the_window_is_full(home: House, model: ScriptedModel) -> None:
+    follow(model, find(*SUBJECTS), find(*SUBJECTS))
+    tell(home, "go")
+
+    resident = offered(model.bodies[1])[2:]
+    rows = [row for result in results(model.bodies[2])[len(SUBJECTS) :] for row in told(result)["items"]]
+    assert {row["tool"] for row in rows if "tool" in row} >= set(resident)
+    assert set(offered(model.bodies[2])) >= set(resident)
+
+
+def test_what_does_not_fit_is_told_as_not_paged_in(home: House, model: ScriptedModel) -> None:
+    follow(model, find(*SUBJECTS[:6]))
+    tell(home, "go")
+
+    tools = set(offered(model.bodies[1]))
+    rows = [row for result in results(model.bodies[1]) for row in told(result)["items"]]
+    assert {row["tool"] for row in rows if "tool" in row} | {"sigil_query", "sigil_deploy"} == tools
+    missing = [row["capability"] for row in rows if "tool" not in row]
+    assert missing
+    for result in results(model.bodies[1]):
+        listed = told(result)
+        assert ("note" in listed) == any("tool" not in row for row in listed["items"])
+        assert "not paged in" in listed.get("note", "not paged in")
+
+
+def test_the_best_of_each_query_comes_before_the_rest_of_the_later_ones(home: House, model: ScriptedModel) -> None:
+    follow(model, find("encode text in base64", limit=10))
+    tell(home, "go")
+
+    rows = told(results(model.bodies[1])[0])["items"]
+    paged = ["tool" in row for row in rows]
+    assert paged[0]
+    assert "cap_encode" in offered(model.bodies[1])
+
+
+def test_what_was_not_paged_in_can_be_searched_for_alone_in_the_next_turn(home: House, model: ScriptedModel) -> None:
+    follow(model, find(*SUBJECTS))
+    tell(home, "go")
+    rows = [row for result in results(model.bodies[1]) for row in told(result)["items"]]
+    missing = next(row["capability"] for row in rows if "tool" not in row)
+
+    follow(model, find(missing, limit=1))
+    tell(home, "again")
+    assert f"cap_{missing.replace('-', '_')}" in offered(model.bodies[-1])
+    assert max(sizes(model)) <= WINDOW
+
+
+def test_a_deploy_that_does_not_fit_is_made_and_told_as_not_paged_in(home: House, model: ScriptedModel) -> None:
+    wide = {f"field_{number}": {"type": "string", "description": "What stands there. " * 6} for number in range(60)}
+    spec = {"name": "wide", "description": "Wide.", "schema": {"type": "object", "properties": wide}, "execute": "return 1"}
+    follow(model, call(("sigil_deploy", spec)))
+    tell(home, "go")
+
+    made = told(results(model.bodies[-1])[0])
+    assert made["capability"] == "wide"
+    assert "tool" not in made
+    assert "not paged in" in made["note"]
+    assert "cap_wide" not in offered(model.bodies[-1])
+
+
+def test_a_large_window_pages_in_all_that_is_found(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, library="builtin")
+    follow(model, find(*SUBJECTS))
+    tell(home, "go")
+
+    rows = [told(result) for result in results(model.bodies[1])]
+    assert not any("note" in row for row in rows)
+    assert all("tool" in item for row in rows for item in row["items"])
