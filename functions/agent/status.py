@@ -18,7 +18,9 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How one session stands. `spent` of `most` tokens are used in the budget's period `period`, of this session `own`; `most` 0: no limit.
+    """How one session stands. `spent` of `most` tokens count in the budget's period `period`; `most` 0: no limit.
+
+    `total`: all that were used in it, also those that an unlock took off; `own`: of this session.
 
     `failures`: the last ones, oldest first, as {line, code, fingerprint, message}. `usage`: the tokens of all its requests, `last` those of
     its last turn; `cached` of a prompt's came from the provider's cache.
@@ -32,6 +34,7 @@ class Report:
     period: str
     spent: int
     most: int
+    total: int
     own: int
     failures: tuple[dict[str, Any], ...]
     usage: Usage = Usage()
@@ -46,6 +49,7 @@ def report(session: str, document: Document, app: App) -> Report:
     reason = standing.reason or ("halted" if breakers.halted() else breakers.spent(standing))
     halted = replace(standing, reason=reason)
     counters = standing.counters
+    tally = breakers.budget.tally(period)
     return Report(
         state=State.EXECUTING if document.turn and not reason else halted.state,
         reason=reason,
@@ -53,8 +57,9 @@ def report(session: str, document: Document, app: App) -> Report:
         failed=counters.failed,
         operations=len(counters.window),
         period=period,
-        spent=breakers.budget.spent(period),
+        spent=tally.counted,
         most=app.limits.tokens,
+        total=tally.total,
         own=standing.spent,
         failures=tuple(
             {"line": fact.line, "code": fact.code, "fingerprint": fact.fingerprint, "message": fact.message} for fact in counters.failures
@@ -71,7 +76,7 @@ def lines(session: str, document: Document, app: App, *, all_told: bool = True) 
     return [
         f"State: {found.state}" + (f" ({found.reason})" if found.reason else ""),
         f"Failures: {found.consecutive} in a row, {found.failed} of the last {found.operations} operations",
-        f"Tokens in {found.period}: {_sum(found)}, {found.own:,} of them here" if all_told else _own(found),
+        f"Tokens in {found.period}: {_total(found)}, {found.own:,} of them here{_since(found)}" if all_told else _own(found),
         *([f"Last turn: {_told(found.last)}"] if found.last.total else []),
         *(["Last failures:"] if failures else []),
         *(guides.brief(app.guide, fact) for fact in failures),
@@ -81,12 +86,22 @@ def lines(session: str, document: Document, app: App, *, all_told: bool = True) 
 def spending(session: str, document: Document, app: App, *, all_told: bool = True) -> list[str]:
     """What was spent, for people: here in all, and in the budget's period, with `all_told` by everybody."""
     found = report(session, document, app)
-    period = f"In {found.period}: {found.own:,} tokens in this chat, {_sum(found)} in all of them"
+    period = f"In {found.period}: {found.own:,} tokens in this chat, {_total(found)} in all of them{_since(found)}"
     return [f"In this chat: {_told(found.usage)}", period if all_told else _own(found)]
 
 
-def _sum(found: Report) -> str:
-    return f"{found.spent:,}{f' of {found.most:,}' if found.most else ''}"
+def _total(found: Report) -> str:
+    """What everybody used; and of how much, as long as all of it counts."""
+    return f"{found.total:,}" + (_of_most(found) if found.total == found.spent else "")
+
+
+def _since(found: Report) -> str:
+    """What of it counts, where an unlock took off the rest."""
+    return "" if found.total == found.spent or not found.most else f"; since an unlock {found.spent:,}{_of_most(found)} count"
+
+
+def _of_most(found: Report) -> str:
+    return f" of {found.most:,}" if found.most else ""
 
 
 def _own(found: Report) -> str:

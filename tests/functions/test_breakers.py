@@ -271,6 +271,24 @@ def test_the_budget_holds_in_every_chat_until_the_next_period_or_an_owner(
         assert agent.ask("hello", STRANGER) == agent.ask("hello", GUEST) == "done"
 
 
+def test_what_was_spent_adds_up_after_an_unlock(live: Lives, model: ScriptedModel) -> None:
+    spent = {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+    model.then(going(1) | DEAR, going(2) | DEAR, say("on we go") | spent, say("here too") | spent)
+    with live() as agent:
+        assert agent.ask("go") == BUDGET
+        assert agent.ask("/unlock") == UNLOCKED
+        assert agent.ask("and now?") == "on we go"
+        usage, status, report = agent.ask("/usage"), agent.ask("/status"), agent.status()
+        assert agent.ask("hello", GUEST) == "here too"
+        elsewhere = agent.ask("/usage")
+
+    day = report["period"]
+    assert f"In {day}: 120,110 tokens in this chat, 120,110 in all of them; since an unlock 110 of 100,000 count" in usage
+    assert f"Tokens in {day}: 120,110, 120,110 of them here; since an unlock 110 of 100,000 count" in status
+    assert f"In {day}: 120,110 tokens in this chat, 120,220 in all of them; since an unlock 220 of 100,000 count" in elsewhere
+    assert (report["own"], report["total"], report["spent"], report["most"]) == (120_110, 120_110, 110, 100_000)
+
+
 def test_a_chats_own_cap_stops_that_chat_alone(live: Lives, model: ScriptedModel) -> None:
     model.then(going(1) | DEAR, say("never said"))
     with live(session_tokens=50_000) as agent:

@@ -31,6 +31,14 @@ class Limits:
     call_seconds: float = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A period's tokens: all that were used, and those of them that count against the budget, since an owner's unlock took off the rest."""
+
+    total: int
+    counted: int
+
+
 def period(now: float, seconds: int) -> str:
     """The name of the period that `now` is in: `2026-11-22`, of shorter ones with the time at which it began. Names sort by time."""
     return _name(int(now // seconds) * seconds, seconds)
@@ -59,9 +67,14 @@ class Budget:
         item = self._kv.get(keys.usage(self._agent, name, session))
         return max(known, _read(item.value, 0) if item else 0)
 
+    def tally(self, name: str) -> Tally:
+        """A period's tokens, of all sessions."""
+        sums = self._sums(name, self.limits.tokens)
+        return Tally(sum(sums.values()) - sums.get(FORGIVEN, 0), _counted(sums))
+
     def spent(self, name: str) -> int:
         """What counts of a period's tokens."""
-        return _counted(self._sums(name, self.limits.tokens))
+        return self.tally(name).counted
 
     def _sums(self, name: str, unreadable: int) -> dict[str, int]:
         """What each session has spent in a period, and what of it all does not count any more; `unreadable` where that cannot be read."""
