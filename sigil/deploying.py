@@ -27,6 +27,7 @@ from sigil.sandbox.program import Program
 from sigil.sandbox.shelf import Rank
 from sigil.services.part import Part
 from sigil.services.rules import CallRule, call_rule
+from sigil.tenants import tenant_of
 
 RACES = 5
 ADMIN = ("", "admin")
@@ -66,7 +67,7 @@ class Deployer:
             program = _program(built, manifest, self._clock())
             part = Part(caller.target, manifest, package.digest, program)
             composition.demand(part, self._facilities, later=caller.author == "library")
-            bench = golden.Bench(self._sandbox, caller.target, self._facilities)
+            bench = golden.Bench(self._sandbox, caller.target, self._facilities, tenant_of(caller))
             passed = 0 if caller.author == "library" else golden.demand(bench, manifest, program)
             return self._activated(package, built, caller, "deploy"), passed
 
@@ -124,7 +125,7 @@ class Deployer:
                 raise Refused("EEXIST", f"{name} belongs to {owner}", source=name, suggestion=hint)
 
     def _built(self, package: Package, caller: Caller) -> Built:
-        built = build(package, self._sandbox)
+        built = build(package, self._sandbox.of(tenant_of(caller)))
         manifest, head = package.manifest, self._catalog.head(caller.target, package.manifest.name)
         claim = Claim(manifest.name, _size(package, built) + (head.standing.size if head else 0), manifest.lifetime == "ephemeral")
         self._room.demand(caller.target, claim)  # before its tests run; whether there still is room is asked when it is stored

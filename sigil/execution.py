@@ -26,6 +26,7 @@ from sigil.services.mcp.servers import MARGIN_SECONDS, Means, Servers
 from sigil.services.part import Begun, Facilities, Part
 from sigil.services.placeholders import Values, parted, parted_text, scrubbed, scrubbed_text
 from sigil.services.rules import CallRule, call_rule, http_rule, secret_rule
+from sigil.tenants import Tenant, tenant_of
 
 DEPTH_MOST, CALLS_MOST = 8, 32
 LINES_MOST = 100
@@ -73,13 +74,24 @@ class _Tree:
 
 
 class Execution:
-    """Runs capabilities in a sandbox, their services answered out of `facilities`, every call written down in `books`."""
+    """Runs capabilities in a sandbox, their services answered out of `facilities`, every call written down in `books`.
 
-    def __init__(self, sandbox: Sandbox, facilities: Facilities, books: Books | None = None, servers: Servers | None = None) -> None:
+    What runs counts for whoever asks, or all of it for `tenant`.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        facilities: Facilities,
+        books: Books | None = None,
+        servers: Servers | None = None,
+        tenant: Tenant | None = None,
+    ) -> None:
         self._sandbox = sandbox
         self._facilities = facilities
         self._books = books or Unwritten()
         self._servers = servers or Servers()
+        self._tenant = tenant
 
     def run(self, part: Part, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
         """Run `part` on `arguments`; every failure carries the capability's name as its source."""
@@ -121,7 +133,8 @@ class Execution:
                 consult = _Consultant(part, self._servers, rights, granted, self._facilities).answer
                 own = self._facilities.store(part, link.home)
                 desk = Listening(Desk(rights, self._facilities.web, own, compose, consult if part.manifest.lang == "mcp" else None), link)
-            return _scrubbed(self._sandbox.run(part.program, given, grants, limits, desk), values.known)
+            outcome = self._sandbox.run(part.program, given, grants, limits, desk, tenant=self._tenant or tenant_of(tree.caller))
+            return _scrubbed(outcome, values.known)
         except SigilError as failure:
             problem = link.judged(failure)
             _sign(problem, part.name, values.known)

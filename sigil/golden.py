@@ -15,10 +15,11 @@ from sigil.manifest import Limits as Bounds
 from sigil.manifest import Manifest, Test
 from sigil.protocol import Caller, Json
 from sigil.rehearsal import Fixtures, Rehearsal
-from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.pool import Sandbox, Share
 from sigil.sandbox.program import Grants, Limits, Outcome, Program
 from sigil.services.part import Facilities, Part
 from sigil.strict import dumps
+from sigil.tenants import NOBODY, Tenant
 
 LOADING_MS = 500
 NO_JSON = b"!"
@@ -47,17 +48,22 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where tests run: a sandbox, the namespace that the tested one will stand in, and the capabilities that it may call."""
+    """Where tests run: a sandbox, the namespace that the tested one will stand in, and the capabilities that it may call.
+
+    `tenant`: whom they count for.
+    """
 
     sandbox: Sandbox
     namespace: str = "tests"
     others: Facilities | None = None
+    tenant: Tenant = NOBODY
 
 
 def rehearsed(bench: Bench, manifest: Manifest, program: Program, given: dict[str, Json], fixtures: Fixtures = NOTHING) -> Outcome:
     """One call as a test makes it: everything declared is granted, the web answers `fixtures`, the store is empty."""
     part = Part(bench.namespace, manifest, "", program)
-    return Execution(bench.sandbox, Rehearsal(fixtures, bench.others)).run(part, given, Caller(bench.namespace.partition("~")[0]))
+    execution = Execution(bench.sandbox, Rehearsal(fixtures, bench.others), tenant=bench.tenant)
+    return execution.run(part, given, Caller(bench.namespace.partition("~")[0]))
 
 
 def verdicts(bench: Bench, manifest: Manifest, program: Program) -> list[Verdict]:
@@ -68,7 +74,7 @@ def verdicts(bench: Bench, manifest: Manifest, program: Program) -> list[Verdict
 
 def demand(bench: Bench, manifest: Manifest, program: Program) -> int:
     """How many tests passed; `Refused` with ETESTS that says which failed and why, with EMODULE when the program does not load."""
-    demand_loads(bench.sandbox, manifest, program)
+    demand_loads(bench.sandbox, manifest, program, bench.tenant)
     failed = [verdict for verdict in verdicts(bench, manifest, program) if verdict.problem]
     if failed:
         shown = "; ".join(f"test {verdict.number}: {verdict.problem}" for verdict in failed[:SHOWN])
@@ -80,18 +86,18 @@ def demand(bench: Bench, manifest: Manifest, program: Program) -> int:
     return len(manifest.tests)
 
 
-def demand_loads(sandbox: Sandbox, manifest: Manifest, program: Program) -> None:
+def demand_loads(sandbox: Sandbox, manifest: Manifest, program: Program, tenant: Tenant = NOBODY) -> None:
     """`Refused` with EMODULE when no call could ever reach the code; of JavaScript with the line, which is quoted."""
     if program.kind == "js":
-        problem = _tried(sandbox, program, NO_JSON)
+        problem = _tried(sandbox.of(tenant), program, NO_JSON)
         if problem and problem.code in UNREADABLE:
             raise _unloadable(UNREADABLE[problem.code] or _placed(problem.message, program), manifest)
-    problem = None if manifest.tests else _tried(sandbox, program, b"{}")
+    problem = None if manifest.tests else _tried(sandbox.of(tenant), program, b"{}")
     if problem and problem.code == "EMODULE":
         raise _unloadable(problem.message, manifest)
 
 
-def _tried(sandbox: Sandbox, program: Program, given: bytes) -> ToolError | None:
+def _tried(sandbox: Share, program: Program, given: bytes) -> ToolError | None:
     try:
         sandbox.run(program, given, Grants(), Limits(timeout_ms=LOADING_MS))
     except ToolError as problem:

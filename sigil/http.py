@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -27,9 +28,14 @@ from sigil.protocol import Caller
 from sigil.route import Right, Route
 from sigil.routes import GUARDED, OPEN
 from sigil.statuses import BUG, status_of
+from sigil.tenants import Admission, Tenant, tenant_of
 from sigil.tokens import ADMIN, Holder
 
 RETRY_SECONDS = 5
+PLACES = 64
+"""So many requests may run or compile something at once; one namespace alone has at most half of them, and one token a quarter."""
+BUSY_SECONDS = 1.0
+_Result = TypeVar("_Result")
 
 Open = Callable[[], Served]
 """Gives the registry; called in a thread that may wait."""
@@ -55,7 +61,7 @@ def router(open: Open, gate: Gate) -> APIRouter:
     routes = APIRouter()
     described = Described(ROUTES)
     makers = {Right.NONE: partial(_public, described), Right.PERHAPS: partial(_half_open, open, gate)}
-    guarded = partial(_guarded, open, gate)
+    guarded = partial(_guarded, open, gate, Workers())
     by_path = sorted(ROUTES, key=lambda route: route.path)
     for path, here in groupby(by_path, key=lambda route: route.path):
         methods = {route.method: makers.get(route.right, guarded)(route) for route in here}
@@ -126,7 +132,30 @@ def _half_open(open: Open, gate: Gate, route: Route) -> Door:
     return door
 
 
-def _guarded(open: Open, gate: Gate, route: Route) -> Door:
+class Workers:
+    """The threads of requests that may take long: their own, so that whoever reads something never waits behind them.
+
+    A place is taken before a thread is: who is beyond his share hears so at once, holds no thread and takes nobody's turn.
+    """
+
+    def __init__(self, places: int = PLACES) -> None:
+        self._places = places
+        self._admission = Admission(places)
+        self._threads: CapacityLimiter | None = None
+
+    async def run(self, tenant: Tenant, action: Callable[[], _Result]) -> _Result:
+        """What `action` returns; `Refused` ERATE when the tenant has as much under way as it may."""
+        if not self._admission.enter(tenant):
+            message = "too many requests of this token, or of its namespace, are at work already"
+            raise Refused("ERATE", message, source="http", suggestion="wait for one of them to end", retry_after=BUSY_SECONDS)
+        self._threads = self._threads or CapacityLimiter(self._places)  # belongs to the loop that serves
+        try:
+            return await to_thread.run_sync(action, limiter=self._threads)
+        finally:
+            self._admission.leave(tenant)
+
+
+def _guarded(open: Open, gate: Gate, workers: Workers, route: Route) -> Door:
     async def door(request: Request) -> Response:
         owner, holder = False, None
         try:
@@ -136,7 +165,11 @@ def _guarded(open: Open, gate: Gate, route: Route) -> Door:
             demand_unconditional(request)
             body = await body_of(request, route.most, zipped=route.takes is shapes.BUNDLE) if route.takes else b""
             asked = partial(_ask, request, who=(holder, caller), body=body, again=partial(gate.admit, *_shown(request)))
-            response = await run_in_threadpool(lambda: route.action(asked(open())))
+
+            def act() -> Response:
+                return route.action(asked(open()))
+
+            response = await (workers.run(tenant_of(caller), act) if route.works else run_in_threadpool(act))
             response = tagged(response, request.headers.get("if-none-match", "")) if route.kept else response
         except SigilError as problem:
             response = failure(problem, logs=owner)

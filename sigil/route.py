@@ -38,7 +38,7 @@ class Route(NamedTuple):
     `gives`: the shape of each good answer by its status, a type of `sigil.shapes` or several. `takes`: the shape of the body. `ref`:
     what may stand for `{ref}` in the path. `query`: the parameters, each with its JSON Schema; one whose name is `*` stands for all
     others. `most`: bytes of the body. `fails`: statuses of failures beyond those that its right and its body bring along. `kept`: the
-    answer has an ETag, and whoever knows it already is told so.
+    answer has an ETag, and whoever knows it already is told so. `works`: it runs or compiles something, so it may take long.
     """
 
     method: str
@@ -52,3 +52,4 @@ class Route(NamedTuple):
     most: int = BODY_BYTES
     fails: tuple[int, ...] = ()
     kept: bool = False
+    works: bool = False

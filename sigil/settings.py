@@ -61,7 +61,11 @@ class Settings:
     registry_url: str = setting("SIGIL_URL", "", "a remote registry (default: in this process)", keeps="SIGIL_TOKEN", rules=True)
     registry_token: str = setting("SIGIL_TOKEN", "", "the bearer token for the remote registry", secret=True)
     profile: str = setting("SIGIL_PROFILE", "", "a profile of `sigil login --profile`, for `sigil` alone (default: the one in use)")
-    runners: int = setting("SIGIL_RUNNERS", 2, "how many child processes run capabilities")
+    runners: int = setting(
+        "SIGIL_RUNNERS",
+        2,
+        "how many child processes run capabilities; with more than one, one more while a namespace has them all and another one comes",
+    )
     ranker: str = setting("SIGIL_RANKER", "words", "how a query finds: words, or dense (by meaning as well; needs uncaged[dense])")
     rate: int = setting("SIGIL_RATE", 600, "requests a minute for each access token but the admin's; each process counts for itself")
     deploy_cooldown: float = setting("SIGIL_DEPLOY_COOLDOWN", 5.0, "seconds between deploys of a token (not the admin's) or a chat's model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -37,6 +38,9 @@ class Checker(Protocol):
     def run(self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...) -> Outcome:
         """The answer of a program, which may itself be a compiler."""
 
+    def compiling(self) -> AbstractContextManager[None]:
+        """While a compiler of another language works on a source: at most so many at once, and one for each namespace."""
+
 
 def build(package: Package, sandbox: Checker) -> Built:
     """The module of a package, checked; foreign modules are compiled once within limits. `Refused` with EMODULE says what is wrong."""
@@ -59,16 +63,20 @@ def build(package: Package, sandbox: Checker) -> Built:
         case "c":
             from sigil.toolchain.c import compiled
 
-            kind, wasm = compiled(_text(package).encode(), package.manifest.name)
+            with sandbox.compiling():
+                kind, wasm = compiled(_text(package).encode(), package.manifest.name)
             return _checked(wasm, sandbox, kind)
         case "assemblyscript":
             from sigil.toolchain import assemblyscript
 
-            return _checked(assemblyscript.compiled(_text(package), package.manifest.name), sandbox)
+            with sandbox.compiling():
+                wasm = assemblyscript.compiled(_text(package), package.manifest.name)
+            return _checked(wasm, sandbox)
         case "rust":
             from sigil.toolchain import rust
 
-            kind, wasm = rust.compiled(_text(package), package.manifest.name)
+            with sandbox.compiling():
+                kind, wasm = rust.compiled(_text(package), package.manifest.name)
             return _checked(wasm, sandbox, kind)
         case "mcp":
             from sigil.compile.mcp import module

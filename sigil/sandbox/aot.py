@@ -18,6 +18,7 @@ from sigil.sandbox.press import Press
 from sigil.sandbox.sealed import Code
 from sigil.sandbox.shipped import shipped
 from sigil.sandbox.vault import Vault
+from sigil.tenants import NOBODY, Tenant
 
 _HELD = 32
 _HELD_BYTES = 64 << 20
@@ -42,17 +43,34 @@ class Codes:
                 self._held.move_to_end(digest)
             return code
 
-    def code(self, wasm: bytes) -> Code:
-        """The code of `wasm`: at hand, kept, or compiled now. `Unfit` when it cannot be compiled within the limits."""
+    def code(self, wasm: bytes, tenant: Tenant = NOBODY) -> Code:
+        """The code of `wasm`: at hand, kept, or compiled now. `Unfit` when it cannot be compiled within the limits.
+
+        A turn at the compilers comes before the module's lock: nobody waits here for somebody else's turn.
+        """
         digest = sha256(wasm).hexdigest()
+        code = self._found(digest)
+        if code:
+            return code
+        with self._press.turn(tenant):
+            return self._made_once(digest, wasm)
+
+    def _made_once(self, digest: str, wasm: bytes) -> Code:
         with self._lock:
             busy = self._busy.setdefault(digest, threading.Lock())
         try:
             with busy:
-                return self.held(digest) or self._hold(digest, self._kept(digest) or self._made(digest, wasm))
+                return self._found(digest) or self._hold(digest, self._made(digest, wasm))
         finally:
             with self._lock:
                 self._busy.pop(digest, None)
+
+    def _found(self, digest: str) -> Code | None:
+        code = self.held(digest)
+        if code:
+            return code
+        kept = self._kept(digest)
+        return self._hold(digest, kept) if kept else None
 
     def close(self) -> None:
         with self._lock:

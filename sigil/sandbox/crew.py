@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,30 +13,36 @@ from sigil.errors import BackendError
 from sigil.sandbox.child import Child, Sealed
 from sigil.sandbox.means import PLAIN, Means, told
 from sigil.sandbox.near import Near
+from sigil.tenants import NOBODY, FairQueue, Tenant
 
 PARKED = 32
-"""How many runners may wait for a service at once, beside those that work."""
+"""How many runners may wait for a service at once, beside those that work; one namespace has at most half of them."""
 
 
 class _Within(threading.local):
-    """How many calls of this thread wait for a service."""
+    """How many calls of this thread wait for calls of theirs."""
 
     depth = 0
 
 
 class Crew:
-    """Hands out runners; whoever comes when all are busy waits for his turn."""
+    """Hands out runners; whoever comes when all are busy waits for his turn.
+
+    A runner works in a slot. One namespace has at most `size` slots. Where that is more than one, there is one slot more, so that no
+    namespace ever has the last: its runner is started when another one comes. A single runner goes round.
+    """
 
     def __init__(self, size: int, wanted: Means = PLAIN, *, strict: bool = False) -> None:
         self._size = size
+        self._slots = FairQueue(size + 1 if size > 1 else size, most=size)
         self._strict = strict
         self.means = wanted
         self._lock = threading.Lock()
-        self._queue: deque[threading.Condition] = deque()
         self._within = _Within()
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._parked: set[Child] = set()
+        self._parked_by: Counter[str] = Counter()
         self._starting = 0
         self._calls = 0
         self._near = Near()
@@ -47,12 +53,25 @@ class Crew:
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="sandbox")
 
     @contextmanager
-    def runner(self, program: str, patience: float, *, code: bool) -> Iterator[Child]:
+    def runner(self, program: str, patience: float, *, code: bool, tenant: Tenant = NOBODY) -> Iterator[Child]:
         """A runner for one call, after at most `patience` seconds; it goes back unless the call ends in an exception.
 
-        Rather one that has `program` already, or, when that is `code`, one that takes code.
+        Rather one that has `program` already, or, when that is `code`, one that takes code. A call within a call works in the slot of
+        the outer one, which waits for it: it stands in no queue, and a whole tree of calls is one turn of its tenant.
         """
-        child = self._take(program, patience, code)
+        outermost = not self._within.depth
+        if outermost and not self._slots.acquire(tenant, patience):
+            raise _closed() if self._closed else _busy()
+        try:
+            with self._lent(program, code) as child:
+                yield child
+        finally:
+            if outermost:
+                self._slots.release(tenant)
+
+    @contextmanager
+    def _lent(self, program: str, code: bool) -> Iterator[Child]:
+        child = self._take(program, code)
         near = self._near.join(child.pid, alone=len(self._busy) + len(self._parked) + self._starting == 1)
         try:
             yield child
@@ -68,23 +87,56 @@ class Crew:
         self._give(child)
 
     @contextmanager
-    def parked(self, child: Child) -> Iterator[None]:
-        """While its call waits for a service, a runner leaves its place to another: calls within calls need one each."""
+    def calling(self, child: Child) -> Iterator[None]:
+        """While its call waits for a call of its own, which works in its slot."""
         with self._lock:
-            if room := len(self._parked) < PARKED:
-                self._busy.discard(child)
-                self._parked.add(child)
-                self._call_next()
+            self._busy.discard(child)
+            self._parked.add(child)
         self._within.depth += 1
         self._near.leave(child.pid)
         try:
             yield
         finally:
             self._within.depth -= 1
+            with self._lock:
+                self._parked.discard(child)
+                self._busy.add(child)
+
+    @contextmanager
+    def parked(self, child: Child, tenant: Tenant, seconds: float) -> Iterator[None]:
+        """While its call waits for a service, at most `seconds`, a runner leaves its slot to another one.
+
+        When the service has answered, the call may have to wait for its own namespace's other calls, so that a hundred of them that
+        go on at the same moment are not a hundred at work. Its time goes on meanwhile, and when it is over the runner ends the call.
+        """
+        end = monotonic() + seconds
+        with self._lock:
+            room = len(self._parked) < PARKED and self._parked_by[tenant.namespace] < PARKED // 2
             if room:
-                with self._lock:
-                    self._parked.discard(child)
-                    self._busy.add(child)
+                self._busy.discard(child)
+                self._parked.add(child)
+                self._parked_by[tenant.namespace] += 1
+        self._near.leave(child.pid)
+        if not room:
+            yield
+            return
+        self._slots.release(tenant)
+        try:
+            yield
+        finally:
+            if not self._slots.acquire(tenant, max(end - monotonic(), 0.0), resumes=True):
+                self._slots.acquire_anyway(tenant)
+            with self._lock:
+                self._parked_by[tenant.namespace] -= 1
+                if not self._parked_by[tenant.namespace]:
+                    del self._parked_by[tenant.namespace]
+                self._parked.discard(child)
+                self._busy.add(child)
+
+    def has(self, program: str) -> bool:
+        """Whether a runner has this program already."""
+        with self._lock:
+            return any(program in child.shelf for child in (*self._idle, *self._busy, *self._parked))
 
     def counts(self) -> dict[str, int]:
         with self._lock:
@@ -92,7 +144,7 @@ class Crew:
             return {
                 "children": len(alive),
                 "busy": len(self._busy) + len(self._parked) + self._starting,
-                "waiting": len(self._queue),
+                "waiting": self._slots.waiting,
                 "started": self._started,
                 "killed": self._past["killed"],
                 "renewed": self._past["renewed"],
@@ -115,16 +167,14 @@ class Crew:
             idle, self._idle = self._idle, []
             for child in self._busy | self._parked:
                 child.interrupt()
-            for turn in self._queue:
-                turn.notify()
+        self._slots.close()
         for child in idle:
             child.kill()
         self._starter.shutdown(wait=False)
 
-    def _take(self, program: str, patience: float, code: bool) -> Child:
-        end = monotonic() + patience
+    def _take(self, program: str, code: bool) -> Child:
         while True:
-            child = self._claim(program, max(end - monotonic(), 0.0), code)
+            child = self._claim(program, code)
             if child is None:
                 return self._start()
             if code and child.strict:
@@ -141,28 +191,19 @@ class Crew:
             self._starting += 1
         return self._start()
 
-    def _claim(self, program: str, patience: float, code: bool) -> Child | None:
+    def _claim(self, program: str, code: bool) -> Child | None:
         """An idle runner, or None and the right to start one."""
         with self._lock:
             self._calls += 1
-            try:
-                free = self._may_pass() or self._waited(patience)
-                if self._closed:
-                    raise _closed()
-                if not free:
-                    raise BackendError("EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment")
-                return self._picked(program, code)
-            finally:
-                self._call_next()
-
-    def _picked(self, program: str, code: bool) -> Child | None:
-        child = self._chosen(program, code)
-        if child is None:
-            self._starting += 1
-        else:
-            self._idle.remove(child)
-            self._busy.add(child)
-        return child
+            if self._closed:
+                raise _closed()
+            child = self._chosen(program, code)
+            if child is None:
+                self._starting += 1
+            else:
+                self._idle.remove(child)
+                self._busy.add(child)
+            return child
 
     def _chosen(self, program: str, code: bool) -> Child | None:
         """The idle runner that is best for `program`; None when a new one is better, or none is idle."""
@@ -171,31 +212,6 @@ class Crew:
             return next((each for each in fit if program in each.shelf), fit[0])
         full = len(self._idle) + len(self._busy) + self._starting >= self._size
         return self._idle[-1] if self._idle and full else None
-
-    def _waited(self, patience: float) -> bool:
-        """Whether the turn came. First come, first served: whoever just gave a runner back would take it again and again.
-
-        A call within a call goes first: until it is done, the outer one goes on with neither its work nor its time.
-        """
-        turn = threading.Condition(self._lock)
-        if self._within.depth:
-            self._queue.appendleft(turn)
-        else:
-            self._queue.append(turn)
-        try:
-            return turn.wait_for(lambda: self._closed or (self._queue[0] is turn and self._has_room()), patience)
-        finally:
-            self._queue.remove(turn)
-
-    def _may_pass(self) -> bool:
-        return self._closed or (self._has_room() and (not self._queue or self._within.depth > 0))
-
-    def _has_room(self) -> bool:
-        return len(self._busy) + self._starting < self._size
-
-    def _call_next(self) -> None:
-        if self._queue and self._has_room():
-            self._queue[0].notify()
 
     def _start(self) -> Child:
         child = None
@@ -207,7 +223,6 @@ class Crew:
                 if child is not None:
                     self._started += 1
                     self._busy.add(child)
-                self._call_next()
         if self._closed:
             self._drop(child)
             raise _closed()
@@ -238,10 +253,9 @@ class Crew:
     def _give(self, child: Child) -> None:
         with self._lock:
             self._busy.discard(child)
-            kept = not self._closed and len(self._idle) + len(self._busy) + self._starting < self._size
+            kept = not self._closed and len(self._idle) + len(self._busy) + self._starting < self._slots.slots
             if kept:
                 self._idle.append(child)
-                self._call_next()
         if not kept:  # closed, or started in the place of one that was parked
             child.kill()
 
@@ -249,7 +263,6 @@ class Crew:
         child.kill()
         with self._lock:
             self._forget(child, why)
-            self._call_next()
 
     def _forget(self, child: Child, why: str) -> None:
         self._past["cold"] += child.cold
@@ -257,6 +270,10 @@ class Crew:
         self._past[why] += 1
         self._near.forget(child.pid)
         self._busy.discard(child)
+
+
+def _busy() -> BackendError:
+    return BackendError("EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment")
 
 
 def _closed() -> BackendError:

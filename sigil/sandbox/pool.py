@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
 import weakref
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
@@ -40,10 +40,13 @@ from sigil.sandbox.press import Press
 from sigil.sandbox.program import DEFAULT_LIMITS, NO_GRANTS, Grants, Limits, Outcome, Program, Services
 from sigil.sandbox.scan import Unfit, scan
 from sigil.sandbox.supplies import Supplies
+from sigil.tenants import NOBODY, FairQueue, Tenant
 
 TEXT_BYTES = 256 << 10
 TIMEOUT_LIMIT_MS = 60_000
 UPLOAD_PATIENCE = 60.0
+UPLOADS = 2
+"""So many foreign modules are made or checked at once, and one of each namespace."""
 _GUEST_CODE = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 _NOT_THE_GUESTS = frozenset(
     (
@@ -59,6 +62,9 @@ _DIGEST = re.compile(r"[A-Za-z0-9:._-]{1,128}", re.ASCII)
 class Sandbox:
     """Runs programs, each call in a fresh instance, each instance in one of at most `children` child processes.
 
+    Whoever shares it says so by a `tenant`: the children, and the compilers, go round among the namespaces that wait, and none has the
+    last one: with more than one child, one more is started when a namespace has them all and another one comes.
+
     Nothing is started before the first call. `engine`: the JavaScript engine's module. `cache`: a folder for compiled code; None,
     or a folder that cannot be written, costs a compilation (about a second) at the first use. `way`: `plain` does without pooled
     memory, a filter of system calls and memory images; `auto` uses what the machine has of them, `fast` fails without. Thread-safe.
@@ -68,7 +74,7 @@ class Sandbox:
         self._way = way
         self._wanted = wanted(way)
         self._press = Press()
-        self._uploads = threading.Lock()  # one at a time, so that a run that needs a compiler finds one
+        self._uploads = FairQueue(UPLOADS, most=1)  # fewer than there are compilers: a run that needs one finds it
         self._codes = Codes(cache, self._press)
         self._supplies = Supplies(engine, self._codes)
         self._crew = Crew(children, self._wanted, strict=way == "fast")
@@ -81,8 +87,12 @@ class Sandbox:
         grants: Grants = NO_GRANTS,
         limits: Limits = DEFAULT_LIMITS,
         services: Services | None = None,
+        *,
+        tenant: Tenant = NOBODY,
     ) -> Outcome:
         """The answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB). `services` answers what `grants` allow of them.
+
+        It counts for `tenant`, and so does what it calls.
 
         `ToolError`: what the guest says (its own code, or EGUEST), or what stopped it: ETIMEDOUT, ENOMEM, ESTACK, ETRAP, EOUTPUT,
         ELIMIT, EMODULE. `BackendError` EUNAVAILABLE: no child process, no engine, or the sandbox is closed.
@@ -90,7 +100,8 @@ class Sandbox:
         if len(input) > INPUT_LIMIT:
             raise ToolError("ELIMIT", f"the input is larger than {INPUT_LIMIT} bytes")
         order = _order(program, input, grants, limits)
-        started, kind, payload, cold = self._obeyed(program, order, limits.patience_ms / 1000, services or Closed())
+        work = _Work(program, order, limits.patience_ms / 1000, services or Closed(), tenant)
+        started, kind, payload, cold = self._obeyed(work)
         if kind is Kind.FAILED:
             raise _failure(payload, order)
         output, logs = _answer(payload, order)
@@ -98,30 +109,38 @@ class Sandbox:
             raise _with(logs, _guests(output))
         return Outcome(_strict(output), logs, (perf_counter() - started) * 1000, cold)
 
-    def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil") -> None:
+    def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil", *, tenant: Tenant = NOBODY) -> None:
         """Whether an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE says why not."""
         try:
-            scan(wasm, ABIS[abi])
-            self._compiled(wasm)
+            with self.compiling(tenant=tenant):
+                scan(wasm, ABIS[abi])
+                self._codes.code(wasm, tenant)
         except Unfit as unfit:
             raise Refused("EMODULE", str(unfit)) from None
 
-    def _compiled(self, wasm: bytes) -> None:
-        if not self._uploads.acquire(timeout=UPLOAD_PATIENCE):
-            raise BackendError("EBUSY", "too many modules are being checked", source="sandbox", suggestion="try again in a minute")
-        try:
-            self._codes.code(wasm)
-        finally:
-            self._uploads.release()
-
-    def assemble(self, text: bytes) -> bytes:
+    def assemble(self, text: bytes, *, tenant: Tenant = NOBODY) -> bytes:
         """The module that a WAT text (UTF-8, at most 256 KiB) describes, not checked yet; `Refused` EMODULE when it is none."""
         if len(text) > TEXT_BYTES:
             raise Refused("EMODULE", f"the text has {len(text)} bytes: at most {TEXT_BYTES}")
         try:
-            return b"".join(self._press.work("assemble", text).chunks())
+            with self.compiling(tenant=tenant), self._press.turn(tenant):
+                return b"".join(self._press.work("assemble", text).chunks())
         except Unfit as unfit:
             raise Refused("EMODULE", str(unfit)) from None
+
+    @contextmanager
+    def compiling(self, *, tenant: Tenant = NOBODY) -> Iterator[None]:
+        """While something foreign is made or checked: one upload of a namespace at a time. `BackendError` EBUSY after a minute's wait."""
+        if not self._uploads.acquire(tenant, UPLOAD_PATIENCE):
+            raise BackendError("EBUSY", "too many modules are being checked", source="sandbox", suggestion="try again in a minute")
+        try:
+            yield
+        finally:
+            self._uploads.release(tenant)
+
+    def of(self, tenant: Tenant) -> Share:
+        """This sandbox as one tenant has it."""
+        return Share(self, tenant)
 
     def stats(self) -> Mapping[str, int]:
         """`children` alive, `busy`, `waiting` callers, `started`, `killed` and `renewed` so far, `calls`.
@@ -148,44 +167,89 @@ class Sandbox:
         self._supplies.clear()
         self._codes.close()
 
-    def _obeyed(
-        self, program: Program, order: Run, patience: float, services: Services, *, again: bool = True
-    ) -> tuple[float, Kind, bytes, bool]:
+    def _obeyed(self, work: _Work, *, again: bool = True) -> tuple[float, Kind, bytes, bool]:
         try:
-            return self._obeyed_by_one(program, order, patience, services)
+            return self._obeyed_by_one(work)
         except Late:
-            raise _timed_out(order) from None
+            raise _timed_out(work.order) from None
         except Escape:
             raise ToolError("EBREACH", "the sandbox process asked for what it was not granted, and was ended") from None
         except Breach as breach:
             if isinstance(breach, Unheard) and again:  # it died while it was idle: nothing has run
-                return self._obeyed(program, order, patience, services, again=False)
+                return self._obeyed(work, again=False)
             if not self._finalizer.alive:
                 raise BackendError("EUNAVAILABLE", "the sandbox was closed", source="sandbox") from None
             raise ToolError("ETRAP", "the sandbox process ended unexpectedly") from None
         except Unfit as unfit:
             raise ToolError("EMODULE", str(unfit)) from None
 
-    def _obeyed_by_one(self, program: Program, order: Run, patience: float, services: Services) -> tuple[float, Kind, bytes, bool]:
+    def _obeyed_by_one(self, work: _Work) -> tuple[float, Kind, bytes, bool]:
         """What turns out to be code, after a runner was chosen that takes none any more, goes to one that does.
 
-        No runner waits for a compiler: who finds that one is needed gives his runner back for so long.
+        No runner waits for a compiler: what needs one is compiled before its turn comes, and who finds that one is needed all the same
+        gives his runner back for so long.
         """
+        program = work.program
         code = program.kind != "js" or not self._wanted.images
+        if not self._crew.has(program.digest) and not self._is_at_hand(program):
+            self._fetch(work, program.digest)
         for takes_code in (code, True, True):
-            with suppress(Sealed), self._crew.runner(program.digest, patience, code=takes_code) as child:
-                if program.digest in child.shelf or self._supplies.at_hand(program, images=self._wanted.images):
+            lent = self._crew.runner(program.digest, work.patience, code=takes_code, tenant=work.tenant)
+            with suppress(Sealed), lent as child:
+                if program.digest in child.shelf or self._is_at_hand(program):
                     started = perf_counter()
-                    return started, *child.obey(order, partial(self._fetch, program), partial(self._serve, child, services))
-            self._fetch(program, program.digest)
+                    return started, *child.obey(work.order, partial(self._fetch, work), partial(self._serve, child, work))
+            self._fetch(work, program.digest)
         raise BackendError("EUNAVAILABLE", "no runner takes this program's code", source="sandbox", suggestion="try again in a moment")
 
-    def _serve(self, child: Child, services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
-        with self._crew.parked(child):
-            return answered(services, operation, argument, seconds)
+    def _serve(self, child: Child, work: _Work, operation: str, argument: bytes, seconds: float) -> bytes:
+        calls = operation == "call"  # what it calls works in its own slot
+        with self._crew.calling(child) if calls else self._crew.parked(child, work.tenant, seconds):
+            return answered(work.services, operation, argument, seconds)
 
-    def _fetch(self, program: Program, name: str) -> Supply:
-        return self._supplies.fetch(program, name, images=self._wanted.images)
+    def _is_at_hand(self, program: Program) -> bool:
+        return self._supplies.at_hand(program, images=self._wanted.images)
+
+    def _fetch(self, work: _Work, name: str) -> Supply:
+        return self._supplies.fetch(work.program, name, images=self._wanted.images, tenant=work.tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A sandbox as one tenant has it: see the verbs of the same names there."""
+
+    sandbox: Sandbox
+    tenant: Tenant
+
+    def run(
+        self,
+        program: Program,
+        input: bytes,
+        grants: Grants = NO_GRANTS,
+        limits: Limits = DEFAULT_LIMITS,
+        services: Services | None = None,
+    ) -> Outcome:
+        return self.sandbox.run(program, input, grants, limits, services, tenant=self.tenant)
+
+    def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil") -> None:
+        self.sandbox.check(wasm, abi, tenant=self.tenant)
+
+    def assemble(self, text: bytes) -> bytes:
+        return self.sandbox.assemble(text, tenant=self.tenant)
+
+    def compiling(self) -> AbstractContextManager[None]:
+        return self.sandbox.compiling(tenant=self.tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One call: what runs, on what, how long it waits for a runner, what answers its requests, and for whom it counts."""
+
+    program: Program
+    order: Run
+    patience: float
+    services: Services
+    tenant: Tenant
 
 
 def _order(program: Program, input: bytes, grants: Grants, limits: Limits) -> Run:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -14,11 +13,12 @@ from sigil.sandbox import spawn
 from sigil.sandbox.fingerprint import target
 from sigil.sandbox.scan import Unfit
 from sigil.sandbox.sealed import Code, Draft
+from sigil.tenants import NOBODY, FairQueue, Tenant
 
 PROCESSOR_SECONDS = 10
 WALL_SECONDS = 20
 PATIENCE_SECONDS = 30.0
-_CHILDREN = 2
+_CHILDREN = 3
 _TOO_LONG = "the module takes too long to compile"
 _TOO_MUCH = "the module takes too much memory to compile"
 _DEATHS = {
@@ -31,18 +31,28 @@ _PLACE = re.compile(r"--> <anon>:(\d+):(\d+)", re.ASCII)
 
 
 class Press:
-    """Compiles modules and assembles their text form, at most two at a time, each in a child of its own.
+    """Compiles modules and assembles their text form, at most three at a time, and two of one namespace, each in a child of its own.
 
     A child has `seconds` of processor time (10), 768 MiB and 20 s of wall time.
     """
 
     def __init__(self, seconds: int = PROCESSOR_SECONDS) -> None:
         self._seconds = seconds
-        self._children = threading.BoundedSemaphore(_CHILDREN)
+        self._children = FairQueue(_CHILDREN, most=_CHILDREN - 1)
+
+    @contextmanager
+    def turn(self, tenant: Tenant = NOBODY) -> Iterator[None]:
+        """The right to `work` once inside; `BackendError` EBUSY after 30 s without."""
+        if not self._children.acquire(tenant, PATIENCE_SECONDS):
+            raise BackendError("EBUSY", "every compiler is busy", source="sandbox", suggestion="try again in a moment")
+        try:
+            yield
+        finally:
+            self._children.release(tenant)
 
     def work(self, task: Literal["compile", "assemble"], data: bytes) -> Code:
-        """What the task made of `data`; `Unfit` says why it did not work. `BackendError` EBUSY after 30 s without a turn."""
-        with _turn(self._children), _draft() as draft:
+        """What the task made of `data`, in a `turn`; `Unfit` says why it did not work."""
+        with _draft() as draft:
             words, ending = self._child(task, data, draft)
             if words == b"ok" and ending == 0:
                 return draft.seal()
@@ -62,16 +72,6 @@ class Press:
         finally:
             ending = spawn.kill(child)
         return words, ending
-
-
-@contextmanager
-def _turn(children: threading.Semaphore) -> Iterator[None]:
-    if not children.acquire(timeout=PATIENCE_SECONDS):
-        raise BackendError("EBUSY", "every compiler is busy", source="sandbox", suggestion="try again in a moment")
-    try:
-        yield
-    finally:
-        children.release()
 
 
 def _draft() -> Draft:

@@ -17,6 +17,7 @@ from sigil.sandbox.program import Program
 from sigil.sandbox.scan import Unfit, measure, scan
 from sigil.sandbox.sealed import Code
 from sigil.sandbox.shelf import Held
+from sigil.tenants import NOBODY, Tenant
 
 INLINE_BYTES = 512
 """Modules with no more than this for a compiler to do are compiled by the runner itself, in a millisecond or a few."""
@@ -38,19 +39,19 @@ class Supplies:
         self._codes = codes
         self._engine_code: Code | None = None
 
-    def fetch(self, program: Program, name: str, *, images: bool) -> Supply:
+    def fetch(self, program: Program, name: str, *, images: bool, tenant: Tenant = NOBODY) -> Supply:
         """What `name` (the program or the engine) is to a runner, which can make `images` or not.
 
         `Unfit` when the module cannot be taken, `BackendError` when there is no engine.
         """
         if name == ENGINE:
-            return Supply(self._the_engine(), Held(0))
+            return Supply(self._the_engine(tenant), Held(0))
         wasm = program.load()
         source = _source(wasm) if images and program.kind == "js" else None
         if source is not None:
             return Supply(source, Held(_CHANGED + _LOADED * len(source), program.rank, program.expires))
         shape = scan(wasm, ABIS[program.kind]) if program.kind in ABIS else measure(wasm)
-        code = self._codes.held(sha256(wasm).hexdigest()) or (None if shape.bulk <= INLINE_BYTES else self._codes.code(wasm))
+        code = self._codes.held(sha256(wasm).hexdigest()) or (None if shape.bulk <= INLINE_BYTES else self._codes.code(wasm, tenant))
         weight = (code.size if code else 0) + min(shape.memory, _IMAGE_BYTES)
         return Supply(code or wasm, Held(max(_LEAST_BYTES, weight), program.rank, program.expires))
 
@@ -64,10 +65,10 @@ class Supplies:
     def clear(self) -> None:
         self._engine_code = None
 
-    def _the_engine(self) -> Code:
+    def _the_engine(self, tenant: Tenant) -> Code:
         if self._engine_code is None:
             try:
-                self._engine_code = self._codes.code(plain.read(self._engine, MODULE_BYTES))
+                self._engine_code = self._codes.code(plain.read(self._engine, MODULE_BYTES), tenant)
             except (OSError, Unfit) as problem:
                 reason = f"no JavaScript engine: {one_line(str(problem))}"
                 raise BackendError("EUNAVAILABLE", reason, source="sandbox", suggestion="run scripts/build-engine") from None

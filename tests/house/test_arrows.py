@@ -75,6 +75,7 @@ SIGIL = (
         "audit",
         "tokens",
         "rates",
+        "tenants",
         "gate",
         "scopes",
         "keeper",

@@ -44,9 +44,9 @@ class Web:
 
 
 @contextmanager
-def web(compiled: Path, *, rate: float = 6_000) -> Iterator[Web]:
+def web(compiled: Path, *, rate: float = 6_000, children: int = 1) -> Iterator[Web]:
     """A live registry with one capability of the library."""
-    sandbox = Sandbox(engine=ENGINE, cache=compiled, children=1)
+    sandbox = Sandbox(engine=ENGINE, cache=compiled, children=children)
     registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, rules=Rules(pause=0))
     registry.deploy({"name": "standard", "description": "Of the library.", "execute": "return 's';"}, Caller(LIBRARY, author="library"))
     gate = Gate(TOKEN, lambda: registry.keys, "main", rate)

@@ -7,18 +7,19 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from sigil.errors import BackendError, Refused, ToolError
+from sigil.errors import BackendError, Refused, SigilError, ToolError
 from sigil.protocol import Json
 from sigil.sandbox.child import Child, Supply
 from sigil.sandbox.frames import ASK_LIMIT, ASKS, Breach, Channel, Kind, Late, Run, pack_answer, pack_ask
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits
 from sigil.sandbox.shelf import Held, Shelf
+from sigil.tenants import NOBODY, Tenant
 from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program, script
 
 ALL = Grants(services=frozenset({"http", "kv", "call"}))
@@ -41,8 +42,16 @@ class Serving:
         return self._answer(operation, argument)
 
 
-def run(sandbox: Sandbox, source: str, services: Any, grants: Grants = ALL, limits: Limits = Limits(), input: Any = None) -> Any:  # noqa: B008
-    return json.loads(sandbox.run(script(source), json.dumps(input or {}).encode(), grants, limits, services).output)
+def run(
+    sandbox: Sandbox,
+    source: str,
+    services: Any,
+    grants: Grants = ALL,
+    limits: Limits = Limits(),  # noqa: B008
+    input: Any = None,
+    tenant: Tenant = NOBODY,
+) -> Any:
+    return json.loads(sandbox.run(script(source), json.dumps(input or {}).encode(), grants, limits, services, tenant=tenant).output)
 
 
 def raising(problem: BaseException) -> Callable[[str, Json], Json]:
@@ -248,22 +257,23 @@ def test_a_call_within_a_call_needs_no_second_place(opened: Callable[..., Sandbo
 def test_a_call_within_a_call_goes_before_those_that_only_come(opened: Callable[..., Sandbox]) -> None:
     sandbox = opened(children=1)
     done: list[str] = []
+    others: list[Future[None]] = []
 
     def work(name: str) -> None:
         run(sandbox, "for (let n = 0; n < 3e6; n++); return 1", None)
         done.append(name)
 
     def answer(operation: str, argument: Json) -> Json:
-        others = [pool.submit(work, "another") for _ in range(3)]
+        others.extend(pool.submit(work, "another") for _ in range(3))
         while not sandbox.stats()["waiting"]:
             time.sleep(0.002)
         work("within")
-        for other in others:
-            other.result()
         return {}
 
     with ThreadPoolExecutor(3) as pool:
         run(sandbox, "return env.call('x', 1)", Serving(answer), limits=Limits(timeout_ms=20_000))
+        for other in others:
+            other.result()
     assert done.index("within") <= 1
 
 
@@ -396,3 +406,56 @@ def test_a_runner_that_claims_more_time_than_it_has_gains_none() -> None:
         with pytest.raises(Late):
             child.obey(Run("x", False, frozenset({"kv"}), 50, 1 << 20, 100, b"1"), lambda _: Supply(b"wasm", Held(0)), serve)
     assert left[0] <= 0.05
+
+
+def test_a_call_within_a_call_works_in_the_slot_of_the_outer_one(opened: Callable[..., Sandbox]) -> None:
+    sandbox, owner, alice = opened(children=1), Tenant("main"), Tenant("alice")
+    done: list[str] = []
+    others: list[Future[None]] = []
+
+    def crowd() -> None:
+        run(sandbox, "for (let n = 0; n < 3e6; n++); return 1", None, tenant=alice)
+        done.append("alice")
+
+    def answer(operation: str, argument: Json) -> Json:
+        if argument["input"] == 3:
+            others.extend(pool.submit(crowd) for _ in range(4))
+            while sandbox.stats()["waiting"] < 4:
+                time.sleep(0.002)
+        depth = argument["input"]
+        return run(sandbox, "return input.n ? env.call('x', input.n - 1) : 'end'", services, input={"n": depth}, tenant=owner)
+
+    services = Serving(answer)
+    with ThreadPoolExecutor(4) as pool:
+        assert run(sandbox, "return env.call('x', 3)", services, limits=Limits(timeout_ms=20_000), tenant=owner) == "end"
+        assert done == []
+        for other in others:
+            other.result()
+
+
+def test_calls_that_go_on_all_at_once_are_not_all_at_work_at_once(opened: Callable[..., Sandbox]) -> None:
+    sandbox, alice = opened(children=2), Tenant("alice")
+    inside, go = threading.Semaphore(0), threading.Event()
+    done: list[str] = []
+
+    def wait(operation: str, argument: Json) -> Json:
+        inside.release()
+        assert go.wait(20)
+        return {"value": 1}
+
+    def crowd() -> None:
+        with pytest.raises(SigilError):
+            run(sandbox, "env.KV.get('k'); for (;;);", Serving(wait), limits=Limits(timeout_ms=20_000), tenant=alice)
+        done.append("alice")
+
+    with ThreadPoolExecutor(12) as pool:
+        for _ in range(12):
+            pool.submit(crowd)
+        for _ in range(12):
+            assert inside.acquire(timeout=20)
+        go.set()
+        while sandbox.stats()["waiting"] < 8:  # twice her share goes on
+            time.sleep(0.002)
+        assert [run(sandbox, "return input", None, input=n, tenant=Tenant("main")) for n in range(1, 5)] == [1, 2, 3, 4]
+        assert done == []
+        sandbox.close()

@@ -1,0 +1,204 @@
+"""Who shares one machine, and how: fair turns for what is scarce, and a bound on what each may have under way.
+
+A tenant is a token within a namespace. A chat has a namespace of its own, so that what one chat does keeps no other one waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sigil.protocol import Caller
+
+REMEMBERED = 4_096
+"""So many namespaces and tokens are remembered with the turn that they had last, to be served in rotation."""
+
+_Key = TypeVar("_Key")
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """On whose account something is done. `token`: the id of the key that it came with, empty in this process."""
+
+    namespace: str = ""
+    token: str = ""
+
+
+NOBODY = Tenant()
+"""Whoever uses a part of the registry by itself, with nobody to share it with."""
+
+
+def tenant_of(caller: Caller) -> Tenant:
+    """The tenant that a request counts for: whoever asks, whosever capability it is."""
+    return Tenant(caller.own if caller.session else caller.namespace, caller.token)
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    tenant: Tenant
+    resumes: bool
+    turn: threading.Condition
+    granted: bool = False
+
+
+class FairQueue:
+    """Hands out `slots`, at most `most` of them to one namespace at a time.
+
+    A free slot goes to the namespace that holds the fewest, of those to the one whose last turn is the longest ago; within it to the
+    token of which the same is true, and to whoever of that token came first. So a namespace that asks a hundred times at once waits
+    behind itself alone, and where `most` is less than `slots` it never has the last one. Thread-safe.
+    """
+
+    def __init__(self, slots: int, most: int) -> None:
+        self._slots = slots
+        self._most = most
+        self._lock = threading.Lock()
+        self._waiting: list[_Waiter] = []
+        self._held: Counter[str] = Counter()
+        self._held_by: Counter[Tenant] = Counter()
+        self._turns = 0
+        self._last_turn: OrderedDict[str | Tenant, int] = OrderedDict()
+        self._closed = False
+
+    @property
+    def slots(self) -> int:
+        """How many there are."""
+        return self._slots
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a slot."""
+        return len(self._waiting)
+
+    def acquire(self, tenant: Tenant, patience: float, *, resumes: bool = False) -> bool:
+        """Take a slot, after at most `patience` seconds: whether one came. False at once when the queue was closed.
+
+        `resumes`: for work that left its slot for a while and whose time goes on. It goes before the rest of its namespace and waits
+        for no other one; where no other one waits, it need not even wait for its own, up to twice of what a namespace may hold.
+        """
+        with self._lock:
+            if self._closed:
+                return False
+            if not self._waiting and self._may_have(tenant.namespace, resumes):
+                self._take(tenant)
+                return True
+            waiter = _Waiter(tenant, resumes, threading.Condition(self._lock))
+            self._waiting.append(waiter)
+            self._hand_out()
+            try:
+                waiter.turn.wait_for(lambda: waiter.granted or self._closed, patience)
+            except BaseException:  # Ctrl-C
+                if waiter.granted:
+                    self._put_back(tenant)
+                raise
+            finally:
+                if not waiter.granted:
+                    self._waiting.remove(waiter)
+                    self._hand_out()
+            return waiter.granted
+
+    def acquire_anyway(self, tenant: Tenant) -> None:
+        """Take a slot whether there is one or not."""
+        with self._lock:
+            self._take(tenant)
+
+    def release(self, tenant: Tenant) -> None:
+        """Give a slot back, to whoever is next."""
+        with self._lock:
+            self._put_back(tenant)
+
+    def close(self) -> None:
+        """Send everybody away who waits, and who comes from now on."""
+        with self._lock:
+            self._closed = True
+            for waiter in self._waiting:
+                waiter.turn.notify()
+
+    def _may_have(self, namespace: str, resumes: bool) -> bool:
+        held = self._held[namespace]
+        if resumes:
+            alone = all(other.tenant.namespace == namespace for other in self._waiting)
+            return held < self._most * (2 if alone else 1)
+        return held < self._most and self._used() < self._slots
+
+    def _used(self) -> int:
+        """The slots in use. What a namespace holds beyond its share, of work that resumed, is taken from nobody else's."""
+        return sum(min(held, self._most) for held in self._held.values())
+
+    def _hand_out(self) -> None:
+        while ready := [each for each in self._waiting if self._may_have(each.tenant.namespace, each.resumes)]:
+            first = min(ready, key=self._order)  # of equals the first in the list, which came first
+            self._waiting.remove(first)
+            self._take(first.tenant)
+            first.granted = True
+            first.turn.notify()
+
+    def _order(self, waiter: _Waiter) -> tuple[int, int, bool, int, int]:
+        tenant = waiter.tenant
+        namespace = tenant.namespace
+        return (
+            self._held[namespace],
+            self._last_turn.get(namespace, 0),
+            not waiter.resumes,
+            self._held_by[tenant],
+            self._last_turn.get(tenant, 0),
+        )
+
+    def _take(self, tenant: Tenant) -> None:
+        self._held[tenant.namespace] += 1
+        self._held_by[tenant] += 1
+        self._turns += 1
+        for who in (tenant.namespace, tenant):
+            self._last_turn[who] = self._turns
+            self._last_turn.move_to_end(who)
+        while len(self._last_turn) > REMEMBERED:
+            self._last_turn.popitem(last=False)
+
+    def _put_back(self, tenant: Tenant) -> None:
+        _decrease(self._held, tenant.namespace)
+        _decrease(self._held_by, tenant)
+        if self._waiting:
+            self._hand_out()
+
+
+class Admission:
+    """Bounds what is under way at once: `places` in all, and never the last ones for one namespace.
+
+    A namespace may have as many as are still free: half of the places when it is alone, a third each when there are two, and so on; a
+    token may have as many as it leaves to the other tokens of its namespace. Who is not let in is told so at once. Thread-safe.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._lock = threading.Lock()
+        self._used = 0
+        self._held: Counter[str] = Counter()
+        self._held_by: Counter[Tenant] = Counter()
+
+    def enter(self, tenant: Tenant) -> bool:
+        """Take a place: whether there was one for this tenant. Then it has to `leave`."""
+        with self._lock:
+            held = self._held[tenant.namespace]
+            room = (self._places - self._used - held + 1) // 2  # so many more may its namespace take
+            if self._held_by[tenant] >= room:
+                return False
+            self._used += 1
+            self._held[tenant.namespace] += 1
+            self._held_by[tenant] += 1
+            return True
+
+    def leave(self, tenant: Tenant) -> None:
+        """Give a place back."""
+        with self._lock:
+            self._used -= 1
+            _decrease(self._held, tenant.namespace)
+            _decrease(self._held_by, tenant)
+
+
+def _decrease(counts: Counter[_Key], key: _Key) -> None:
+    """Count one less, and forget who has none: nobody is remembered for having asked once."""
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
