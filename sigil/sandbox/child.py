@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -73,8 +74,8 @@ class Child:
     evicted = 0
     _strict: bool | None = None  # as long as it has run nothing
 
-    def __init__(self, wanted: Means = PLAIN) -> None:
-        """Start it, without waiting; `BackendError` when that fails."""
+    def __init__(self, wanted: Means = PLAIN, clock: Callable[[], float] = time.time) -> None:
+        """Start it, without waiting; `BackendError` when that fails. `clock`: by which programs that it holds expire."""
         self._images = wanted.images
         try:
             ours, theirs = socket.socketpair()
@@ -90,7 +91,7 @@ class Child:
                 ours.close()
                 raise
         self._channel = Channel(ours)
-        self.shelf = Shelf()
+        self.shelf = Shelf(clock=clock)
         self._poll = select.poll()
         self._poll.register(ours, select.POLLIN)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from time import monotonic
@@ -32,8 +33,9 @@ class Crew:
     namespace ever has the last: its runner is started when another one comes. A single runner goes round.
     """
 
-    def __init__(self, size: int, wanted: Means = PLAIN, *, strict: bool = False) -> None:
+    def __init__(self, size: int, wanted: Means = PLAIN, *, strict: bool = False, clock: Callable[[], float] = time.time) -> None:
         self._size = size
+        self._clock = clock
         self._slots = FairQueue(size + 1 if size > 1 else size, most=size)
         self._strict = strict
         self.means = wanted
@@ -244,7 +246,7 @@ class Crew:
 
     def _spawned(self, means: Means) -> Child:
         try:
-            child = self._starter.submit(Child, means).result()
+            child = self._starter.submit(Child, means, self._clock).result()
         except RuntimeError:  # the executor is shut down
             raise _closed() from None
         child.greet()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -67,17 +68,26 @@ class Sandbox:
 
     Nothing is started before the first call. `engine`: the JavaScript engine's module. `cache`: a folder for compiled code; None,
     or a folder that cannot be written, costs a compilation (about a second) at the first use. `way`: `plain` does without pooled
-    memory, a filter of system calls and memory images; `auto` uses what the machine has of them, `fast` fails without. Thread-safe.
+    memory, a filter of system calls and memory images; `auto` uses what the machine has of them, `fast` fails without. `clock`: the
+    seconds since 1970, by which programs expire. Thread-safe.
     """
 
-    def __init__(self, *, engine: Path, cache: Path | None, children: int = 2, way: str = "auto") -> None:
+    def __init__(
+        self,
+        *,
+        engine: Path,
+        cache: Path | None,
+        children: int = 2,
+        way: str = "auto",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._way = way
         self._wanted = wanted(way)
         self._press = Press()
         self._uploads = FairQueue(UPLOADS, most=1)  # fewer than there are compilers: a run that needs one finds it
         self._codes = Codes(cache, self._press)
         self._supplies = Supplies(engine, self._codes)
-        self._crew = Crew(children, self._wanted, strict=way == "fast")
+        self._crew = Crew(children, self._wanted, strict=way == "fast", clock=clock)
         self._finalizer = weakref.finalize(self, self._crew.close)
 
     def run(
