@@ -201,12 +201,15 @@ class Sandbox:
         """
         program = work.program
         code = program.kind != "js" or not self._wanted.images
-        if not self._crew.has(program.digest) and not self._is_at_hand(program):
-            self._fetch(work, program.digest)
+        ready = False
+        if not self._crew.has(program.digest):
+            if not self._is_at_hand(program):
+                self._fetch(work, program.digest)
+            ready = True
         for takes_code in (code, True, True):
             lent = self._crew.runner(program.digest, work.patience, code=takes_code, tenant=work.tenant)
             with suppress(Sealed), lent as child:
-                if program.digest in child.shelf or self._is_at_hand(program):
+                if ready or program.digest in child.shelf or self._is_at_hand(program):
                     started = perf_counter()
                     return started, *child.obey(work.order, partial(self._fetch, work), partial(self._serve, child, work))
             self._fetch(work, program.digest)
