@@ -14,7 +14,7 @@ from sigil.kv.sqlite import SqliteKV
 from sigil.package import parse_flat
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
-from sigil.sandbox.program import Program
+from sigil.sandbox.program import Outcome, Program
 from sigil.sandbox.shelf import Rank
 from sigil.tokens import Holder
 from tests.sigil.versions.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
@@ -139,7 +139,12 @@ def test_what_was_just_deployed_is_kept_as_long_as_its_lifetime_says(
 ) -> None:
     ran: list[Program] = []
     run = registry._sandbox.run
-    monkeypatch.setattr(registry._sandbox, "run", lambda program, *rest: ran.append(program) or run(program, *rest))  # type: ignore[func-returns-value]
+
+    def watched(program: Program, *rest: Any, **more: Any) -> Outcome:
+        ran.append(program)
+        return run(program, *rest, **more)
+
+    monkeypatch.setattr(registry._sandbox, "run", watched)
     for lifetime, more in (("ephemeral", {"ttl": 60}), ("normal", {}), ("persistent", {})):
         ran.clear()
         test = [{"input": {}, "output": lifetime}]
