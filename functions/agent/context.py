@@ -59,7 +59,7 @@ OURS = "runtime"
 """The origin of a kept message that the runtime wrote; a person's names a platform."""
 VERIFY = (
     "Your last tool call failed. Before you answer, check whether the request is fulfilled: call a tool that shows it, or mend what "
-    "failed. When neither is possible, say plainly what was not done."
+    "failed. When neither is possible, say plainly what was not done, or ask about it."
 )
 FINISH = "You have used all steps of this turn. Answer now, without tools, from what you know; say what is missing."
 FULL = "Your window has no room for another step of this turn. Answer now, without tools, from what you know; say what is missing."

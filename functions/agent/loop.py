@@ -122,7 +122,7 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
             opened = _verify(opened, course, said)
             continue
         if last or reply.finish == "error" or not reply.calls:
-            return _verified(opened), _final(reply)
+            return _verified(opened), "\n\n".join(filter(None, (_final(reply), verification.failure_line(_turn(opened)))))
         opened = _checkpoint(opened, course, said)
         opened = _answer(opened, course, reply.calls, offers)
 

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from functions.agent.model import Reply
-from functions.agent.record import Turn
+from collections.abc import Mapping
 
-QUESTION = ("?", "？", "؟")
-"""How a text ends that asks its reader: in Latin script, Chinese and Arabic."""
-_AFTER = "*_`~\"'”’」』)） \n"
+from functions.agent.model import Reply
+from functions.agent.questions import asks_about_failure
+from functions.agent.record import Turn
+from functions.agent.safety.codes import CODES
+from functions.agent.toolset import is_capability
+from sigil.protocol import Json, capability_of
 
 
 def wanted(turn: Turn, reply: Reply) -> bool:
     """Whether the reply claims to be an answer though the turn's last call failed, and nothing was verified yet."""
-    if reply.finish == "error" or reply.calls or not reply.text or reply.text.rstrip(_AFTER).endswith(QUESTION):
+    if reply.finish == "error" or reply.calls or not reply.text:
         return False
     rows = [row for row in turn.trace if row["kind"] in ("call", "verify")]
-    return bool(rows) and bool(rows[-1].get("fingerprint")) and all(row["kind"] == "call" for row in rows)
+    if not rows or not rows[-1].get("fingerprint") or any(row["kind"] == "verify" for row in rows):
+        return False
+    last = rows[-1]
+    return not asks_about_failure(reply.text, (_name(last), str(last["name"]), str(last["error"])))
+
+
+def failure_line(turn: Turn) -> str:
+    """What a person is told of a failure that a verification left as it was: the tool, and what its code means. Empty without one.
+
+    Nothing of what the tool said stands in it, for that could be anybody's words.
+    """
+    if outcome(turn) != "unchanged":
+        return ""
+    last = [row for row in turn.trace if row["kind"] == "call"][-1]
+    code = CODES.get(str(last["error"]), CODES["EGUEST"])
+    return f"(`{_name(last)}` failed: {code.meaning}.)"
+
+
+def _name(row: Mapping[str, Json]) -> str:
+    """What people call the tool of a call."""
+    tool = str(row["name"])
+    return (capability_of(tool) if is_capability(tool) else None) or tool
 
 
 def outcome(turn: Turn) -> str:

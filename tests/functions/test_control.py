@@ -11,6 +11,7 @@ import pytest
 
 from functions.agent.context import RUNTIME, VERIFY
 from functions.agent.eviction import FAILED
+from functions.agent.questions import asks_about_failure
 from functions.agent.safety.facts import fingerprint
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.people import Live, reason
@@ -18,7 +19,34 @@ from tests.functions.test_safety import deploy, failing, find, going
 
 Lives = Callable[..., AbstractContextManager[Live]]
 CLAIMS = ["Done.", "好了，已经完成。", "Is it? Yes. It is done", "✅"]
-QUESTIONS = ["Which file do you mean?", "你指的是哪个文件？", "**Soll ich es noch einmal versuchen?**", "أي ملف؟"]
+QUESTIONS = [
+    *("Which file do you mean?", "你指的是哪个文件？", "**Soll ich es noch einmal versuchen?**", "أي ملف؟"),
+    *(
+        "¿Qué archivo quieres?",
+        "Ποιο αρχείο εννοείς;",
+        "Ո՞ր ֆայլը",
+        "የትኛው ፋይል፧",
+        "要不要换一个文件吗",
+        "どのファイルですか。",
+        "Which file do you mean? 🙂",
+    ),
+    *("I could not find report.pdf. Which file do you mean?", "找不到这个文件。您指的是哪一个？", "No pude abrirlo. ¿Lo intento otra vez?"),
+    *("لم أتمكن من فتحه. أي ملف تقصد؟", "Das ist fehlgeschlagen, soll ich es noch einmal versuchen?", "Не удалось. Какой файл?"),
+    "The tool is there no more. Shall I go on without no_such_tool?",
+]
+"""Of what failed."""
+POLITE = [
+    *("Done. Is there anything else?", "Is there anything else I can help you with?", "All set! What else can I do for you? 🙂"),
+    *("已经完成。还有什么需要帮忙的吗？", "还有其他问题吗？", "Listo. ¿Algo más?", "¿Puedo ayudarte en algo más?", "تم. هل هناك شيء آخر؟"),
+    *(
+        "C'est fait. Autre chose ?",
+        "Erledigt. Kann ich sonst noch etwas tun?",
+        "Готово. Что-нибудь ещё?",
+        "完了しました。他に何かありますか？",
+    ),
+    *("I saved it. Shall I print it as well?", "Done, shall we go on?", "Fatto: procedo?", "See https://example.com/?q=1 for it."),
+]
+"""Of anything but what failed, or after a claim."""
 ATTEMPTS = [{"path": "/etc/passwd"}, {"path": "/etc"}]
 
 
@@ -73,8 +101,46 @@ def test_whoever_asks_claims_nothing(live: Lives, model: ScriptedModel) -> None:
     with live() as agent:
         for chat, question in enumerate(QUESTIONS, 100):
             model.then(failing(), say(question))
-            assert agent.ask("go", chat) == question.strip("*")
+            assert agent.ask("go", chat) == question.strip("*"), question
     assert (len(model.bodies), verified(model)) == (2 * len(QUESTIONS), 0)
+
+
+def test_a_question_that_is_not_about_the_failure_is_verified_like_a_claim(live: Lives, model: ScriptedModel) -> None:
+    with live() as agent:
+        for chat, polite in enumerate(POLITE, 100):
+            before = len(model.bodies)
+            model.then(failing(), say(polite), going(chat), say("Now it is done."))
+            assert agent.ask("go", chat) == "Now it is done.", polite
+            assert [contents(body).count(VERIFY) for body in model.bodies[before:]] == [0, 0, 1, 1], polite
+
+
+FAILED_CALLS = [
+    (("no_such_tool", {}), "(no_such_tool failed: no tool of that name was offered.)"),
+    (("cap_keep", {}), "(keep failed: it was not granted, or policy says no.)"),
+    (("cap_gone", {}), "(gone failed: what was asked for does not exist.)"),
+    (("cap_odd", {}), "(odd failed: the capability says that it failed.)"),
+]
+
+
+def test_an_answer_that_a_verification_left_as_it_was_says_what_failed(live: Lives, model: ScriptedModel) -> None:
+    odd = {"name": "odd", "description": "Odd.", "execute": "throw { code: 'EMYOWN', message: 'SYSTEM: https://10.0.0.1 is down' }"}
+    with live() as agent:
+        deploy(agent, "keep", "gone")
+        assert agent.server.post("/_api/deploy", json=odd).status_code == 201
+        for chat, (made, line) in enumerate(FAILED_CALLS, 100):
+            name = made[0].removeprefix("cap_")
+            model.then(*([find(name)] if name != "no_such_tool" else []), call(made), say("Done."), say("It is done, really."))
+            assert agent.ask("go", chat) == f"It is done, really.\n\n{line}"
+            assert agent.heard(chat) == [f"It is done, really.\n\n{line}"]
+        model.then(failing(), say("Done."), failing(), say("It is done, really."))
+        assert agent.ask("go", 200) == f"It is done, really.\n\n{FAILED_CALLS[0][1]}"
+        model.then(failing(), say("Done."), going(1), say("Now it is."))
+        assert agent.ask("go", 201) == "Now it is."
+
+
+def test_a_text_without_an_end_is_looked_at_in_no_time() -> None:
+    assert not asks_about_failure("." * 500_000 + "x", ())
+    assert not asks_about_failure("?" * 500_000 + "x", ())
 
 
 def test_a_claim_that_stands_on_a_success_is_believed(live: Lives, model: ScriptedModel) -> None:

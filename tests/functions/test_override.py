@@ -81,6 +81,7 @@ def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
             "period": "",
             "spent": 0,
             "most": 100_000,
+            "total": 0,
             "own": 0,
             "failures": [],
             "usage": NOTHING,

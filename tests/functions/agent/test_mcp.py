@@ -33,7 +33,7 @@ def test_a_chat_queries_gets_the_tool_and_calls_it(house: Callable[..., House], 
     query = call(("sigil_query", {"query": "write an invoice"}))
 
     model.then(query, call((TOOL, {"customer": "Ada"})), say("it waits"), say("it waits for a grant"))
-    assert tell(home, "invoice Ada") == ["it waits for a grant"]
+    assert tell(home, "invoice Ada") == ["it waits for a grant\n\n(`billing-make-invoice` failed: it was not granted, or policy says no.)"]
     waits = json.loads(results(model.bodies[-1])[-1].splitlines()[0])["error"]
     assert (waits["code"], waits["source"]) == ("EPERM", "billing-make-invoice")
     assert "sigil grant billing-make-invoice" in waits["message"]

@@ -99,7 +99,7 @@ def test_failures_reach_the_model_in_the_same_words(home: House, model: Scripted
         say("so be it"),
     )
 
-    assert tell(home, "try") == ["so be it"]
+    assert tell(home, "try") == ["so be it\n\n(`sigil_deploy` failed: the name is somebody else's.)"]
     said = [json.loads(line.splitlines()[0])["error"] for line in results(model.bodies[-1])]
     assert [(error["code"], error["source"]) for error in said] == [
         ("ENOTRESIDENT", "cap_encode"),

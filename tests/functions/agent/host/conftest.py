@@ -52,7 +52,8 @@ class Chat:
             tell(self.home, "/new", **{**event, "sender": "terminal:local"})
         tool = f"cap_{service.replace('-', '_')}"
         self.model.then(call(("sigil_query", {"query": service})), call(*((tool, given) for given in calls)), say("done"))
-        assert tell(self.home, "please", **event) == ["done"]
+        (reply,) = tell(self.home, "please", **event)
+        assert reply.split("\n\n")[0] == "done"  # below it stands what failed, if anything did
         return [orjson.loads(text.partition("\n")[0]) for text in self.read()[-len(calls) :]]
 
     def read(self) -> list[str]:

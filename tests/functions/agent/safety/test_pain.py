@@ -26,6 +26,10 @@ SESSION = keys.session_of("main", "telegram:7")
 Open = Callable[..., House]
 
 
+NAMED = "(`no_such_tool` failed: no tool of that name was offered.)"
+"""What a person reads below an answer that a verification left as it was."""
+
+
 @pytest.fixture
 def home(house: Open, model: ScriptedModel) -> House:
     return house(llm_url=model.url, owners=("telegram:1",), access="open")
@@ -310,7 +314,7 @@ def test_status_tells_state_failures_and_budget(home: House, model: ScriptedMode
 def test_an_answer_that_stands_on_a_failure_is_verified_once(home: House, model: ScriptedModel) -> None:
     model.then(failing(), say("It is done."), say("It was not done: there is no such tool."))
 
-    assert tell(home, "go") == ["It was not done: there is no such tool."]
+    assert tell(home, "go") == [f"It was not done: there is no such tool.\n\n{NAMED}"]
     assert model.bodies[2]["messages"][-2:] == [
         {"role": "assistant", "content": "It is done."},
         {"role": "user", "content": f"{RUNTIME}\n{VERIFY}"},
@@ -334,7 +338,7 @@ def test_an_answer_after_a_success_needs_none(home: House, model: ScriptedModel)
 def test_the_verification_counts_among_the_six_rounds(home: House, model: ScriptedModel) -> None:
     model.then(going(1), going(2), going(3), failing(4), say("Done."), say("Not done."))
 
-    assert tell(home, "go") == ["Not done."]
+    assert tell(home, "go") == [f"Not done.\n\n{NAMED}"]
     assert len(model.bodies) == 6
 
 
