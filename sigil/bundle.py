@@ -31,7 +31,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A capability with the code that its digest covers."""
+    """A capability with its code."""
 
     record: Record
     code: bytes
@@ -44,7 +44,7 @@ def pack(entries: Sequence[Entry]) -> bytes:
         raise UsageError("EINVAL", "a bundle holds one version of each name", source="bundle")
     if not 0 < len(rows) <= MOST:
         raise UsageError("EINVAL", f"a bundle holds 1 to {MOST} capabilities", source="bundle")
-    files = {INDEX: canonical({"format": FORMAT, "capabilities": [_told(entry.record) for entry in rows]})}
+    files = {INDEX: canonical({"format": FORMAT, "capabilities": [_told(entry) for entry in rows]})}
     for entry in rows:
         files[f"{entry.record.name}/{INDEX}"] = canonical(entry.record.manifest.model_dump(mode="json", exclude_unset=True))
         files[f"{entry.record.name}/code"] = entry.code
@@ -69,8 +69,10 @@ def unpack(body: bytes) -> list[Package]:
     return packages
 
 
-def _told(record: Record) -> dict[str, Json]:
-    return {"name": record.name, "version": record.version, "digest": record.digest, "author": record.author, "at": record.at}
+def _told(entry: Entry) -> dict[str, Json]:
+    """A row of the list. Its digest is that of manifest and code alone: what is called is recorded where the bundle is imported."""
+    record, digest = entry.record, Package(entry.record.manifest, entry.code).digest
+    return {"name": record.name, "version": record.version, "digest": digest, "author": record.author, "at": record.at}
 
 
 def _zip(files: dict[str, bytes]) -> bytes:

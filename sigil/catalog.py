@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sigil import changes, heads, marks
+from sigil.deployments import Dependent, Deployment, Deployments
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.heads import Standing, Step
 from sigil.kv import ABSENT, KV, Expect, Item, keys
-from sigil.protocol import Caller, Ref
+from sigil.protocol import Caller, Ref, viewed
 from sigil.public import Publics, alive, at, head_at
 from sigil.records import Head, Record, absent, decode, encode
 from sigil.stored import damaged
 
 PAGE = 500
 VERSIONS_KEPT = 100
-"""Of one name; older ones go when a new one comes, but for the one that runs."""
+"""Of one name; older ones go when a new one comes, but for the one that runs and those that something deployed here calls."""
+OUTDATED_PAGE = 20
 GRACE_SECONDS = 7 * 86_400.0
 """How long the head of what has expired is kept for the sweeper, which tells the audit."""
 
@@ -31,6 +33,7 @@ class Catalog:
         self._kv = kv
         self._clock = clock
         self._publics = Publics(kv, clock)
+        self.deployments = Deployments(kv)
 
     def head(self, namespace: str, name: str) -> Head | None:
         """The head of a name as it stands at this moment, None when there never was one; a removed one says so."""
@@ -102,10 +105,17 @@ class Catalog:
         """Write a new version and make it the active one; `Conflict` when the head changed or the number is taken."""
         before = head.standing if head else Standing(latest=0)
         self._put(record, expect=ABSENT)
-        old = self._outdated(record)
-        self.stand(record, replace(before.active(step), size=self._size(head) + record.size - (old.size if old else 0)), head)
-        if old:
+        outdated = self._outdated(record)
+        freed = sum(old.size for old in outdated if old.version >= before.floor)
+        self.stand(record, replace(before.active(step), size=self._size(head) + record.size - freed), head)
+        for old in outdated:
             self._forget(old.namespace, old.name, old.version, old.digest)
+
+    def note_deployment(self, record: Record, deployment: Deployment) -> Deployment:
+        """Record what a version calls, before it stands; what stands recorded when something does. It goes with the version."""
+        ttl = self._ttl(record)
+        version = Dependent(record.namespace, record.name, record.digest)
+        return self.deployments.write(version, deployment, None if ttl is None else ttl + GRACE_SECONDS)
 
     def stand(self, record: Record, standing: Standing, head: Head | None) -> None:
         """Write a name's head over `head`; `Conflict` when that changed. Readers learn of it."""
@@ -163,6 +173,14 @@ class Catalog:
         heads = (self.read(item) for _, item in self.items(namespace, after))
         return (head for head in heads if not head.removed)
 
+    def every_version(self, namespace: str) -> Iterator[Record]:
+        """Every version of a namespace that is stored and can be read."""
+        partition, after = keys.version(namespace, "", 0).partition, ""
+        while page := self._kv.scan(partition, after=after, limit=PAGE):
+            found = (_readable(item.value) for _, item in page)
+            yield from (record for record in found if record)
+            after = page[-1][0]
+
     def log(self, namespace: str) -> Item | None:
         """The log of the namespace's changes: its version is another one whenever the namespace's capabilities are."""
         return self._kv.get(keys.generation(namespace))
@@ -210,7 +228,12 @@ class Catalog:
 
     def _in(self, namespace: str, ref: Ref) -> Record | None:
         head = self.head(namespace, ref.name)
-        if head is None or head.removed:
+        return self.within(head, ref) if head else None
+
+    def within(self, head: Head, ref: Ref) -> Record | None:
+        """What `ref` means among the versions of a name that has this head; one that is withdrawn too when `ref` says which."""
+        namespace = head.record.namespace
+        if head.removed:
             return None
         if ref.version is None and ref.digest is None:
             return head.record if self.runs(head) else None
@@ -236,10 +259,28 @@ class Catalog:
             after = page[-1][0]
         return rows
 
-    def _outdated(self, newest: Record) -> Record | None:
-        number = newest.version - VERSIONS_KEPT
-        item = self._kv.get(keys.version(newest.namespace, newest.name, number)) if number > 0 else None
-        return decode(item.value) if item else None
+    def _outdated(self, newest: Record) -> list[Record]:
+        """The versions that are too old to be kept, without those that something which sees them was deployed with."""
+        last, after = newest.version - VERSIONS_KEPT, ""
+        outdated: list[Record] = []
+        partition = keys.version(newest.namespace, newest.name, 0).partition
+        while last > 0 and (page := self._kv.scan(partition, f"{newest.name}#", after=after, limit=OUTDATED_PAGE)):
+            for after, item in page:
+                if int(after.rpartition("#")[2]) > last:
+                    return outdated
+                record = _readable(item.value)
+                if record and not self._is_called(record):
+                    outdated.append(record)
+        return outdated
+
+    def _is_called(self, record: Record) -> bool:
+        """Whether a version that stands calls this one, in a namespace that has it by plain name: a stranger keeps nothing here."""
+        for caller in self.deployments.dependents(record.digest):
+            if self.known(*caller) is None:
+                self.deployments.release(record.digest, caller)
+            elif record.namespace in viewed(caller.namespace).sees:
+                return True
+        return False
 
     def _size(self, head: Head | None) -> int:
         if head is None or head.record.expires_at is None:
@@ -260,6 +301,7 @@ class Catalog:
         item = self._kv.get(place)
         if item and item.value == b"%d" % number:  # a later version may have the same digest
             self._kv.delete(place)
+            self.deployments.forget(namespace, name, digest)
 
     def _ttl(self, record: Record) -> float | None:
         return None if record.expires_at is None else max(record.expires_at - self._clock(), 1.0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sigil import composition, golden, permissions, public
@@ -13,14 +13,15 @@ from sigil.audit import Audit
 from sigil.catalog import Head, Record
 from sigil.compile import Built, build
 from sigil.cooldown import Cooldown
-from sigil.errors import Conflict, Refused, SigilError
+from sigil.deployments import Deployment, Pins, pinned_digest
+from sigil.errors import Conflict, Refused, SigilError, UsageError
 from sigil.facilities import Standing
 from sigil.heads import Step
 from sigil.kv import KV
 from sigil.langs import HOST
 from sigil.manifest import Manifest
 from sigil.package import Package
-from sigil.protocol import Caller
+from sigil.protocol import LIBRARY, Caller
 from sigil.quotas import Claim, Room, claim_of
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
@@ -35,6 +36,24 @@ ADMIN = ("", "admin")
 MODEL_AT_ONCE = 5
 """Deploys that a model may make one after the other in a chat; then each waits for its pause, whatever token the agent has."""
 Action = Literal["deploy", "import"]
+_NOTHING: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A package with the versions that its calls mean where it is about to stand."""
+
+    package: Package
+    pins: Pins
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.package.manifest
+
+    @property
+    def digest(self) -> str:
+        """What it is deployed under: it covers manifest, code and everything that is called."""
+        return pinned_digest(self.package.digest, self.pins)
 
 
 class Deployer:
@@ -52,34 +71,67 @@ class Deployer:
         self._audit = Audit(kv, clock)
         self._cooldown = Cooldown(kv, clock, pause)
 
-    def standing(self, package: Package, caller: Caller) -> Record | None:
+    def link(self, package: Package, caller: Caller, planned: Mapping[str, str] = _NOTHING) -> Linked:
+        """The package with what its calls mean now. `planned`: the digests of what is about to stand beside it, by name."""
+        permissions.demand(package.manifest)
+        return Linked(package, composition.resolve(package.manifest, caller.target, self._facilities, planned))
+
+    def standing(self, linked: Linked, caller: Caller) -> Record | None:
         """The record that runs under this very digest already."""
         namespaces = caller.sees if caller.author == "model" else (caller.target,)
-        found = (self._catalog.active(namespace, package.manifest.name) for namespace in namespaces)
-        return next((record for record in found if record and record.digest == package.digest), None)
+        found = (self._catalog.active(namespace, linked.manifest.name) for namespace in namespaces)
+        return next((record for record in found if record and self._is(record, linked)), None)
 
-    def deploy(self, package: Package, caller: Caller) -> tuple[Record, int]:
+    def deploy(self, linked: Linked, caller: Caller) -> tuple[Record, int]:
         """Check, test and activate; the record and how many of its tests passed. Nothing is stored unless all of it holds."""
-        manifest = package.manifest
-        self._demand(package, caller)
+        manifest = linked.manifest
+        self._demand(linked.package, caller)
         with self._turn(manifest.name, caller), _named(manifest.name):
-            built = self._built(package, caller)
+            built = self._built(linked.package, caller)
             program = _program(built, manifest, self._clock())
-            part = Part(caller.target, manifest, package.digest, program)
+            part = Part(caller.target, manifest, linked.digest, program, pins=linked.pins)
             composition.demand(part, self._facilities, later=caller.author == "library")
-            bench = golden.Bench(self._sandbox, caller.target, self._facilities, tenant_of(caller))
+            bench = golden.Bench(self._sandbox, caller.target, self._facilities, tenant_of(caller), linked.pins)
             passed = 0 if caller.author == "library" else golden.demand(bench, manifest, program)
-            return self._activated(package, built, caller, "deploy"), passed
+            return self._activated(linked, built, caller), passed
 
-    def admit(self, package: Package, caller: Caller) -> Record:
+    def admit(self, linked: Linked, caller: Caller) -> Record:
         """Check and activate what somebody else made and tested: nothing of it runs, and no grant is carried over to it."""
-        self._demand(package, caller)
-        with self._turn(package.manifest.name, caller), _named(package.manifest.name):
-            return self._activate(package, self._built(package, caller), caller, "import")
+        self._demand(linked.package, caller)
+        with self._turn(linked.manifest.name, caller), _named(linked.manifest.name):
+            built = self._built(linked.package, caller)
+            program = _program(built, linked.manifest, self._clock())
+            part = Part(caller.target, linked.manifest, linked.digest, program, pins=linked.pins)
+            composition.demand(part, self._facilities, later=True)
+            return self._activate(linked, built, caller, "import")
+
+    def bring_calls(self, record: Record, moved: Record) -> None:
+        """Record for `moved`, the same version in another namespace, what it calls; `Refused` EREQUIRES unless all of it is seen there."""
+        part, there = self._facilities.part(record), self._facilities.part(moved)
+        pins = self._facilities.pins(part)
+        for call in pins:
+            if self._calls(part, call) and not self._calls(replace(there, pins=pins), call):
+                message = f"it calls {call}, and the version that it was deployed with stands in the chat alone"
+                raise Refused("EREQUIRES", message, source=record.name, suggestion=f"publish {call_rule(call).name} first")
+        if pins:
+            self._catalog.note_deployment(moved, Deployment(pins))
+
+    def _calls(self, part: Part, call: str) -> bool:
+        try:
+            self._facilities.callee(part, call)
+        except UsageError:
+            return False
+        return True
+
+    def _is(self, record: Record, linked: Linked) -> bool:
+        """Whether it is this very version. One of a release before 0.2.0 has a digest that does not cover what it calls."""
+        if record.digest == linked.digest:
+            return True
+        older = bool(linked.pins) and record.digest == linked.package.digest
+        return older and self._facilities.pins(self._facilities.part(record)) == linked.pins
 
     def _demand(self, package: Package, caller: Caller) -> None:
         name = package.manifest.name
-        permissions.demand(package.manifest)
         if package.manifest.lang == HOST and caller.author != "library":
             message = "what runs inside an agent is a part of the program, and nobody deploys it"
             raise Refused("EPERM", message, source=name, suggestion="write it in a language that the sandbox runs, such as js")
@@ -131,37 +183,54 @@ class Deployer:
         self._room.demand(caller.target, claim)  # before its tests run; whether there still is room is asked when it is stored
         return built
 
-    def _activated(self, package: Package, built: Built, caller: Caller, action: Action) -> Record:
-        before = self._catalog.active(caller.target, package.manifest.name)
-        record = self._activate(package, built, caller, action)
-        self._facilities.grantbook.carry(before, record, caller)
+    def _activated(self, linked: Linked, built: Built, caller: Caller) -> Record:
+        before = self._catalog.active(caller.target, linked.manifest.name)
+        record = self._activate(linked, built, caller, "deploy")
+        if before and _is_owner(caller) and self._is_own_doing(before, record):
+            self._facilities.grantbook.carry(before, record, caller)
         return record
 
-    def _activate(self, package: Package, built: Built, caller: Caller, action: Action) -> Record:
-        wasm, source = self._artifacts.put(built.wasm), self._artifacts.put(package.code)
-        number, name = 0, package.manifest.name
+    def _is_own_doing(self, before: Record, record: Record) -> bool:
+        """Whether all that is called now was called by `before` too, came with the program, or was deployed by an owner here.
+
+        Else the new version may be what a model or a stranger made of it, and what an owner granted was not meant for that.
+        """
+        if not permissions.calls(record.manifest):
+            return True
+        old, new = (composition.reached(self._facilities.part(each), self._facilities) for each in (before, record))
+        return all(digest in old or self._is_owners(part, record.namespace) for digest, part in new.items())
+
+    def _is_owners(self, part: Part, namespace: str) -> bool:
+        deployment = self._catalog.deployments.read(part.namespace, part.name, part.digest)
+        return part.namespace == LIBRARY or (part.namespace == namespace and deployment is not None and deployment.owner)
+
+    def _activate(self, linked: Linked, built: Built, caller: Caller, action: Action) -> Record:
+        wasm, source = self._artifacts.put(built.wasm), self._artifacts.put(linked.package.code)
+        number, name = 0, linked.manifest.name
         for _ in range(RACES):
             self.may_name(name, caller)  # again: somebody may have taken the name while the tests ran
             head = self._catalog.head(caller.target, name)
-            again = self._again(head, package, caller)
+            again = self._again(head, linked, caller)
             number = max(number, head.latest if head else 0) + 1
-            record = again or replace(self._record(package, caller, number, built, (wasm, source)), store=self._store(head))
+            record = again or replace(self._record(linked, caller, number, built, (wasm, source)), store=self._store(head))
             step = Step(record.version, self._clock(), caller.author, action)
             try:
                 if head and again:
                     self._stand_again(again, head, step)
                 else:
-                    self._save(record, head, step)
+                    self._save(record, head, step, Deployment(linked.pins, _is_owner(caller)))
             except Conflict:
                 continue
             self._audit.note(caller.target, action, caller=caller, name=name, version=record.version, digest=record.digest)
             return record
         raise Conflict(f"{name} is being deployed by somebody else at this moment")
 
-    def _save(self, record: Record, head: Head | None, step: Step) -> None:
+    def _save(self, record: Record, head: Head | None, step: Step, deployment: Deployment) -> None:
         if self._catalog.known(record.namespace, record.name, record.digest) is None:
             self._facilities.grantbook.forget(record.namespace, record.name, record.digest)
         with self._room.taken(record.namespace, claim_of(record, head)):
+            if deployment.pins or deployment.owner:  # before the version is there, so that none is ever seen without
+                self._catalog.note_deployment(record, deployment)
             self._catalog.save(record, head, step)
 
     def _stand_again(self, record: Record, head: Head, step: Step) -> None:
@@ -169,9 +238,11 @@ class Deployer:
         with self._room.taken(record.namespace, claim):
             self._catalog.stand(record, head.standing.active(step).again(record.version), head)
 
-    def _again(self, head: Head | None, package: Package, caller: Caller) -> Record | None:
+    def _again(self, head: Head | None, linked: Linked, caller: Caller) -> Record | None:
         """The older version that has this very digest: it becomes active again, and no other number is given."""
-        known = self._catalog.known(caller.target, package.manifest.name, package.digest) if head else None
+        digests = dict.fromkeys((linked.digest, linked.package.digest)) if head else ()
+        found = (self._catalog.known(caller.target, linked.manifest.name, digest) for digest in digests)
+        known = next((record for record in found if record and self._is(record, linked)), None)
         if known and head and known.version in head.standing.yanked and caller.author == "model":
             message = "a person withdrew this very version"
             raise Refused("EEXIST", message, source=known.name, suggestion="change what was wrong with it, or choose another name")
@@ -181,14 +252,14 @@ class Deployer:
         """Where the capability's own store is: the next version goes on with what the one before it kept."""
         return head.record.store if head and not head.removed and self._catalog.alive(head.record) else ""
 
-    def _record(self, package: Package, caller: Caller, number: int, built: Built, artifacts: tuple[str, str]) -> Record:
-        manifest, now = package.manifest, self._clock()
+    def _record(self, linked: Linked, caller: Caller, number: int, built: Built, artifacts: tuple[str, str]) -> Record:
+        manifest, now = linked.manifest, self._clock()
         alive = manifest.seconds_to_live
         return Record(
             namespace=caller.target,
             name=manifest.name,
             version=number,
-            digest=package.digest,
+            digest=linked.digest,
             kind=built.kind,
             wasm=artifacts[0],
             source=artifacts[1],
@@ -197,8 +268,13 @@ class Deployer:
             session=caller.session,
             at=now,
             expires_at=now + alive if alive else None,
-            size=_size(package, built),
+            size=_size(linked.package, built),
         )
+
+
+def _is_owner(caller: Caller) -> bool:
+    """Whether an owner deploys, with their own hands."""
+    return caller.owner and caller.author == "person"
 
 
 def _size(package: Package, built: Built) -> int:

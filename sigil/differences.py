@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import orjson
 
+from sigil.deployments import Pins
 from sigil.langs import BINARY
 from sigil.protocol import Json
 from sigil.records import Record
@@ -16,8 +17,10 @@ _APART = ("input", "name")
 """Fields that are no row of their own: the schema is a text, the name is the same."""
 
 
-def differences(older: Record, newer: Record, sources: tuple[bytes, bytes]) -> dict[str, Json]:
-    """`manifest`: rows of `field`, `old`, `new`. `schema`, `source`: unified differences, empty when there are none."""
+def differences(older: Record, newer: Record, sources: tuple[bytes, bytes], pins: tuple[Pins, Pins]) -> dict[str, Json]:
+    """`manifest`: rows of `field`, `old`, `new`; `pins` among them, when they call other versions. `schema`, `source`: unified
+    differences, empty when there are none.
+    """
     names = (f"{older.name}@{older.version}", f"{newer.name}@{newer.version}")
     schemas = (_pretty(older.manifest.input), _pretty(newer.manifest.input))
     return {
@@ -25,7 +28,7 @@ def differences(older: Record, newer: Record, sources: tuple[bytes, bytes]) -> d
         "from": older.version,
         "to": newer.version,
         "same": older.digest == newer.digest,
-        "manifest": list(_fields(older, newer)),
+        "manifest": [*_fields(older, newer), *_called(pins)],
         "schema": _unified(schemas, names),
         "source": _code((older, newer), sources, names),
     }
@@ -36,6 +39,12 @@ def _fields(older: Record, newer: Record) -> Iterator[dict[str, Json]]:
     for name in old:
         if name not in _APART and old[name] != new[name]:
             yield {"field": name, "old": old[name], "new": new[name]}
+
+
+def _called(pins: tuple[Pins, Pins]) -> Iterator[dict[str, Json]]:
+    old, new = (dict(each) for each in pins)
+    if old != new:
+        yield {"field": "pins", "old": old, "new": new}
 
 
 def _code(records: tuple[Record, Record], sources: tuple[bytes, bytes], names: tuple[str, str]) -> str:

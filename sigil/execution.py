@@ -10,7 +10,7 @@ from typing import Protocol
 
 from sigil import schema, strict
 from sigil.blame import Link, Listening, Passed, on_behalf_of
-from sigil.composition import circle, inside
+from sigil.composition import DEPTH_MOST, circle, inside
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.grants import home_of, way
 from sigil.langs import HOST
@@ -25,10 +25,10 @@ from sigil.services.mcp import document
 from sigil.services.mcp.servers import MARGIN_SECONDS, Means, Servers
 from sigil.services.part import Begun, Facilities, Part
 from sigil.services.placeholders import Values, parted, parted_text, scrubbed, scrubbed_text
-from sigil.services.rules import CallRule, call_rule, http_rule, secret_rule
+from sigil.services.rules import call_rule, http_rule, secret_rule
 from sigil.tenants import Tenant, tenant_of
 
-DEPTH_MOST, CALLS_MOST = 8, 32
+CALLS_MOST = 32
 LINES_MOST = 100
 PATIENCE_MS = 30_000
 
@@ -146,12 +146,13 @@ class Execution:
         found = {name: self._facilities.secret(home.partition("~")[0], name) for name in sorted(names)}
         return {name: value for name, value in found.items() if value is not None}
 
-    def within(self, rule: CallRule, given: Json, seconds: float, tree: _Tree, path: tuple[Link, ...]) -> Json:
-        """The output of another capability, called by the last one of `path` within its time; with the other's grants."""
-        caller = path[-1]
-        callee = self._facilities.find(rule, caller.part.namespace)
-        if callee is None:
-            raise UsageError("ENOENT", f"there is no {rule.shown} to call")
+    def within(self, call: str, given: Json, seconds: float, tree: _Tree, path: tuple[Link, ...]) -> Json:
+        """The output of another capability, called by the last one of `path` within its time; with the other's grants.
+
+        `call`: as it is declared. The version that runs is the one that was recorded when the caller was deployed.
+        """
+        caller, rule = path[-1], call_rule(call)
+        callee = self._facilities.callee(caller.part, call)
         if callee.identity in {link.part.identity for link in path}:
             raise Refused("ECYCLE", circle([*(link.part.name for link in path), callee.name]))
         tree.calls += 1
@@ -188,7 +189,7 @@ class _Composer:
             if rule.shown == name and rule.namespace and f"{CALL}{text}" not in self.granted:
                 raise Refused("EPERM", f"a call of {name} waits for an owner's grant: {way(part.namespace, part.name)}")
             if rule.shown == name:
-                return self.execution.within(rule, given, seconds, self.tree, self.path)
+                return self.execution.within(text, given, seconds, self.tree, self.path)
         raise Refused("EPERM", f"a call of {one_line(name, 80)} is not declared: add permissions.call to the manifest")
 
 

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from sigil import composition, permissions
 from sigil.artifacts import Artifacts
 from sigil.catalog import Catalog, Record
+from sigil.deployments import Deployment
+from sigil.errors import UsageError
 from sigil.grants import Grantbook
-from sigil.kv import KV
-from sigil.protocol import Caller, Ref
+from sigil.kv import KV, keys
+from sigil.protocol import Caller, Json, Ref, viewed
 from sigil.public import Publics
 from sigil.sandbox.program import Program
 from sigil.sandbox.shelf import Rank
 from sigil.secretbook import Secretbook
 from sigil.services.hop import Web
 from sigil.services.part import Part
-from sigil.services.rules import CallRule
+from sigil.services.rules import CallRule, call_rule
 from sigil.services.store import Store
 
-__all__ = ["Standing", "Way", "Web", "to_the_web", "viewed"]
+__all__ = ["Standing", "Way", "Web", "to_the_web"]
+
+DIGEST_SHOWN = 19
+"""Characters of a digest that tell one version from another in a message."""
 
 
 class Way:
@@ -87,6 +93,71 @@ class Standing:
                 break
         return self.part(record) if record else None
 
+    def pins(self, part: Part) -> Mapping[str, str]:
+        if part.pins is not None:
+            return part.pins
+        if not permissions.calls(part.manifest):
+            return {}
+        recorded = self.catalog.deployments.read(part.namespace, part.name, part.digest)
+        return recorded.pins if recorded else self._pinned(part)
+
+    def _pinned(self, part: Part) -> Mapping[str, str]:
+        """What a version of a release before 0.2.0 calls, recorded as it stands now: whoever records it first does it for all."""
+        pins = composition.resolve(part.manifest, part.namespace, self)
+        record = self.catalog.known(part.namespace, part.name, part.digest)
+        return self.catalog.note_deployment(record, Deployment(pins)).pins if record else pins
+
+    def pin_older_callers(self) -> None:
+        """Record, once for a store, what every version calls that a release before 0.2.0 stored.
+
+        It comes before the first change to what a name means, so that nothing which was granted then calls what comes now.
+        """
+        if self.kv.get(keys.callers_pinned()):
+            return
+        for namespace in self.catalog.namespaces():
+            for record in self.catalog.every_version(namespace):
+                self.pins(self.part(record))
+        self.kv.put(keys.callers_pinned(), b"1")
+
+    def callee(self, part: Part, call: str) -> Part:
+        rule, digest = call_rule(call), self.pins(part).get(call, "")
+        if not digest:
+            what = f"it was not there when {part.name} was deployed"
+            raise UsageError("ENOENT", f"there is no {rule.shown} for {part.name} to call: {what}. Deploy {part.name} again")
+        record, withdrawn = self._recorded(rule, digest, part.namespace)
+        if record and not withdrawn:
+            return self.part(record)
+        version, how = f"{rule.shown}@{digest[:DIGEST_SHOWN]}…", f"which {part.name} was deployed with"
+        if withdrawn:
+            raise UsageError("ENOENT", f"{version}, {how}, was withdrawn: deploy {part.name} again, or take that back")
+        raise UsageError("ENOENT", f"there is no {version} any more, {how}: deploy {part.name} again")
+
+    def pin_rows(self, record: Record) -> list[dict[str, Json]]:
+        """What a version calls, and how each of them stands: `ok`, `yanked`, `gone`, or `absent` from the beginning."""
+        rows: list[dict[str, Json]] = []
+        for call, digest in self.pins(self.part(record)).items():
+            found, withdrawn = self._recorded(call_rule(call), digest, record.namespace) if digest else (None, False)
+            state = "yanked" if withdrawn else "ok" if found else "gone" if digest else "absent"
+            known = {"namespace": found.namespace, "version": found.version} if found else {"namespace": None, "version": None}
+            rows.append({"call": call, **known, "digest": digest or None, "state": state})
+        return rows
+
+    def _recorded(self, rule: CallRule, digest: str, view: str) -> tuple[Record | None, bool]:
+        """The version with this digest that a capability of `view` may call, and whether it was withdrawn."""
+        withdrawn: Record | None = None
+        places = viewed(view).sees
+        if rule.namespace:  # another namespace's name must be public itself, not only an old version of it
+            places = (rule.namespace,) if Publics(self.kv, self.clock).head(rule.namespace, rule.name) else ()
+        for namespace in places:
+            head = self.catalog.head(namespace, rule.name)
+            record = self.catalog.within(head, Ref(rule.name, digest=digest)) if head else None
+            if head is None or record is None or (rule.namespace and not record.manifest.public):
+                continue
+            if record.version not in head.standing.yanked:
+                return record, False
+            withdrawn = withdrawn or record
+        return withdrawn, withdrawn is not None
+
     def part(self, record: Record) -> Part:
         """The record as a part of a run."""
         rank = Rank[record.manifest.lifetime.upper()]
@@ -111,9 +182,3 @@ def to_the_web(*, loopback: bool = False) -> Web:
     from sigil.services.line import open_line
 
     return open_line(loopback=loopback)
-
-
-def viewed(namespace: str) -> Caller:
-    """Somebody who sees what a capability of `namespace` sees, and whom it would not let see more."""
-    agent, _, session = namespace.partition("~")
-    return Caller(agent, session)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -50,18 +51,19 @@ class Verdict:
 class Bench:
     """Where tests run: a sandbox, the namespace that the tested one will stand in, and the capabilities that it may call.
 
-    `tenant`: whom they count for.
+    `tenant`: whom they count for. `pins`: which versions of the others; None when that is decided by a later deploy.
     """
 
     sandbox: Sandbox
     namespace: str = "tests"
     others: Facilities | None = None
     tenant: Tenant = NOBODY
+    pins: Mapping[str, str] | None = None
 
 
 def rehearsed(bench: Bench, manifest: Manifest, program: Program, given: dict[str, Json], fixtures: Fixtures = NOTHING) -> Outcome:
     """One call as a test makes it: everything declared is granted, the web answers `fixtures`, the store is empty."""
-    part = Part(bench.namespace, manifest, "", program)
+    part = Part(bench.namespace, manifest, "", program, pins=bench.pins)
     execution = Execution(bench.sandbox, Rehearsal(fixtures, bench.others), tenant=bench.tenant)
     return execution.run(part, given, Caller(bench.namespace.partition("~")[0]))
 

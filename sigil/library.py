@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from sigil.composition import callees_first
 from sigil.kv import KV, keys
 from sigil.package import Package, read_folder
 from sigil.protocol import LIBRARY, Caller
@@ -27,11 +28,12 @@ def stock(registry: LocalRegistry, folder: Path | None, caller: Caller, progress
     """Deploy what is new or changed in `folder`, remove what is no longer there; whether there was anything to do."""
     if folder is None:
         return False
-    shelf = packages(folder)
-    new = [package.manifest.name for package in shelf if registry.deploy_package(package, caller).created]
+    shelf = {package.manifest.name: package for package in packages(folder)}
+    order = callees_first({name: package.manifest for name, package in shelf.items()})
+    new = [name for name in order if registry.deploy_package(shelf[name], caller).created]
     if new:
         progress(f"library: {', '.join(new) if len(new) <= NAMED else f'{len(new)} capabilities'}")
-    gone = registry.keep({package.manifest.name for package in shelf}, caller)
+    gone = registry.keep(set(shelf), caller)
     for name in gone:
         progress(f"library: {name} is gone")
     return bool(new or gone)

@@ -11,7 +11,8 @@ from sigil.artifacts import Artifacts
 from sigil.audit import Audit
 from sigil.bundle import Entry
 from sigil.catalog import Catalog
-from sigil.deploying import RACES, Deployer
+from sigil.composition import callees_first
+from sigil.deploying import RACES, Deployer, Linked
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.grants import Grantbook
 from sigil.heads import Step
@@ -68,14 +69,23 @@ class Mover:
         what another capability of its name has stored.
         """
         demand_owner(caller, "imports")
-        done = []
-        packages = [package if public else _private(package) for package in bundle.unpack(body)]
-        for package in () if replace else packages:
-            self._demand_no_store(package, caller)
-        for package in packages:
-            standing = self._deployer.standing(package, caller)
-            done.append((standing, False) if standing else (self._deployer.admit(package, caller), True))
-        return done
+        packages = self._linked([package if public else _private(package) for package in bundle.unpack(body)], caller)
+        for linked in () if replace else packages:
+            self._demand_no_store(linked, caller)
+        done = {}
+        for linked in packages:
+            standing = self._deployer.standing(linked, caller)
+            done[linked.manifest.name] = (standing, False) if standing else (self._deployer.admit(linked, caller), True)
+        return [done[name] for name in sorted(done)]
+
+    def _linked(self, packages: Sequence[Package], caller: Caller) -> list[Linked]:
+        """What a bundle holds, with what it calls: the bundle's own before what stands here. In an order in which they can come."""
+        named = {package.manifest.name: package for package in packages}
+        linked: dict[str, Linked] = {}
+        for name in callees_first({name: package.manifest for name, package in named.items()}):
+            planned = {other: each.digest for other, each in linked.items()}
+            linked[name] = self._deployer.link(named[name], caller, planned)
+        return [*linked.values()]
 
     def _exported(self, ref: Ref, caller: Caller) -> Record:
         """What `ref` means to the caller; `Refused` EPERM for another namespace's, whose source is not shown."""
@@ -84,7 +94,7 @@ class Mover:
             raise Refused("EPERM", f"it is {record.namespace}'s, whose owners export it", source=record.name)
         return record
 
-    def _demand_no_store(self, package: Package, caller: Caller) -> None:
+    def _demand_no_store(self, package: Linked, caller: Caller) -> None:
         """`Refused` EEXIST when what is imported would go on with the store of another capability of its name."""
         head = self._catalog.head(caller.target, package.manifest.name)
         if not package.manifest.permissions.kv or head is None or head.removed:
@@ -121,6 +131,7 @@ class Mover:
             moved = dataclasses.replace(record, namespace=caller.namespace, version=number, store=store)
             if self._catalog.known(moved.namespace, moved.name, moved.digest) is None:
                 self._grantbook.forget(moved.namespace, moved.name, moved.digest)
+            self._deployer.bring_calls(record, moved)
             try:
                 with self._room.taken(caller.namespace, claim_of(moved, head)):
                     self._catalog.save(moved, head, Step(moved.version, self._clock(), caller.author, "publish"))

@@ -114,6 +114,12 @@ class Caller:
         return self.own if self.author == "model" and self.session and not self.owner else self.namespace
 
 
+def viewed(namespace: str) -> Caller:
+    """Somebody who sees what a capability of `namespace` sees, and whom it would not let see more."""
+    agent, _, session = namespace.partition("~")
+    return Caller(agent, session)
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A capability as a caller may use it: what becomes a tool. `pure`: it may run twice (no permission, or idempotent).

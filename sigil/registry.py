@@ -94,6 +94,7 @@ class LocalRegistry:
         room = Room(kv, self._catalog, rules.room, clock)
         self._deployer = Deployer(kv, sandbox, self._facilities, clock, room=room, pause=rules.pause)
         self._mover = Mover(kv, artifacts, self._deployer, clock, room=room)
+        self._pinned = False
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
@@ -109,7 +110,7 @@ class LocalRegistry:
         use = self._statistics.of(record.namespace, record.name)
         head = self._catalog.head(record.namespace, record.name)
         stands = report.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
-        own = {"pending": [*self._pending(record, caller)], "source": self._source(record)}
+        own: Row = {"pending": [*self._pending(record, caller)], "pins": self._facilities.pin_rows(record), "source": self._source(record)}
         everything = {**report.row(record), **stands, **report.use(use), **report.detail(record), **own}
         if record.namespace in caller.sees:
             return everything
@@ -122,16 +123,18 @@ class LocalRegistry:
 
     def deploy_package(self, package: Package, caller: Caller) -> Deployed:
         """Check, test and activate a package; nothing is stored unless all of it holds."""
-        standing = self._deployer.standing(package, caller)
+        linked = self._deployer.link(package, caller)
+        standing = self._deployer.standing(linked, caller)
         if standing:
             standing = self._catalog.again(standing, caller)
             return self._deployed(standing, caller, created=False, passed=len(standing.manifest.tests))
-        record, passed = self._deployer.deploy(package, caller)
+        self._pin_older_callers()
+        record, passed = self._deployer.deploy(linked, caller)
         return self._deployed(record, caller, created=True, passed=passed)
 
     def stands(self, spec: Mapping[str, Json], caller: Caller) -> bool:
         """Whether this very digest runs already."""
-        return self._deployer.standing(_read(spec), caller) is not None
+        return self._deployer.standing(self._deployer.link(_read(spec), caller), caller) is not None
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its own."""
@@ -177,6 +180,7 @@ class LocalRegistry:
                     "EPERM", "the standard library cannot be removed", source=name, suggestion="deploy your own under this name instead"
                 )
             raise UsageError("ENOENT", "no such capability", source=name, suggestion="`sigil list` shows what there is")
+        self._pin_older_callers()
         stores = self._catalog.stores(head)
         self._catalog.remove(head)
         self._grantbook.revoke(caller.target, name)
@@ -211,14 +215,17 @@ class LocalRegistry:
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
         """See `Versions.rollback`."""
+        self._pin_older_callers()
         return self._versions.rollback(name, caller, version)
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
         """See `Versions.yank`."""
+        self._pin_older_callers()
         return self._versions.yank(ref, caller, undo=undo)
 
     def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> Deployed:
         """See `Mover.publish`."""
+        self._pin_older_callers()
         record, created = self._mover.publish(name, caller, session=session, replace=replace)
         return self._deployed(record, caller, created=created, passed=0)
 
@@ -228,6 +235,7 @@ class LocalRegistry:
 
     def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> Sequence[Deployed]:
         """See `Mover.import_bundle`."""
+        self._pin_older_callers()
         done = self._mover.import_bundle(body, caller, public=public, replace=replace)
         return [self._deployed(record, caller, created=created, passed=0) for record, created in done]
 
@@ -238,6 +246,12 @@ class LocalRegistry:
         self._facilities.way.close()
         self._servers.close()
         self._sandbox.close()
+
+    def _pin_older_callers(self) -> None:
+        """See `Standing.pin_older_callers`: before a name means something else, and once in a process."""
+        if not self._pinned:
+            self._facilities.pin_older_callers()
+            self._pinned = True
 
     def _works(self, namespace: str) -> Row:
         """How the sandbox and the store of this process do."""

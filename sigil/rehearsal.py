@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import orjson
 
-from sigil.errors import Refused, SigilError
+from sigil import composition
+from sigil.errors import Refused, SigilError, UsageError
 from sigil.kv import KV
 from sigil.kv.memory import MemoryKV
 from sigil.permissions import asked
@@ -16,7 +17,7 @@ from sigil.protocol import Json
 from sigil.services.headers import Headers
 from sigil.services.hop import Answer, Hop
 from sigil.services.part import Facilities, Part
-from sigil.services.rules import CallRule
+from sigil.services.rules import CallRule, call_rule
 from sigil.services.store import Store
 from sigil.services.urls import Target
 
@@ -78,6 +79,25 @@ class Rehearsal:
 
     def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
         return self.others.find(rule, view, over) if self.others else None
+
+    def pins(self, part: Part) -> Mapping[str, str]:
+        if self.others and _is_decided(part):
+            return self.others.pins(part)
+        return composition.resolve(part.manifest, part.namespace, self) if part.pins is None else part.pins
+
+    def callee(self, part: Part, call: str) -> Part:
+        if self.others and _is_decided(part):
+            return self.others.callee(part, call)
+        rule = call_rule(call)
+        found = self.find(rule, part.namespace)
+        if found is None:
+            raise UsageError("ENOENT", f"there is no {rule.shown} to call")
+        return found
+
+
+def _is_decided(part: Part) -> bool:
+    """Whether it is settled which versions it calls: it is deployed, or about to be."""
+    return part.pins is not None or part.version > 0
 
 
 def _url(text: str) -> str:

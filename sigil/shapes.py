@@ -159,11 +159,22 @@ class Interface(Plain):
     limits: dict[str, Any]
 
 
+class Pin(TypedDict):
+    """A version that another one was deployed with. `digest` is null for what did not exist then, `version` for what is gone."""
+
+    call: str
+    namespace: str | None
+    version: Number | None
+    digest: Digest | None
+    state: Literal["ok", "yanked", "gone", "absent"]
+
+
 class Detail(Interface, Uses):
-    """Everything about a capability. `source` is null for a module, `wasm` the digest of what runs."""
+    """Everything about a capability. `source` is null for a module, `wasm` the digest of what runs, `pins` what it calls."""
 
     active: bool
     pending: list[str]
+    pins: list[Pin]
     lang: str
     tests: list[dict[str, Any]]
     on_degraded: Literal["wait", "rollback"]

@@ -29,8 +29,9 @@ export default { async fetch(request, env) { const input = await request.json();
 The engine has the web's names: crypto.subtle.digest, crypto.randomUUID, TextEncoder, TextDecoder, URL, URLSearchParams, atob, btoa,
 structuredClone, console, BigInt. It has no files, no process, no require, no import, no Intl, no setTimeout; fetch, Date.now() and
 Math.random() throw unless the permission is declared. Given at once: clock, random, log, kv (await env.KV.get(key), put(key, text),
-list(), delete(key); it lasts from call to call) and call (await env.call(name, input) of what call or requires lists). http, secrets and
-other namespaces' capabilities wait until an owner grants them to this version: fetch throws EPERM till then, so tell the user what waits.
+list(), delete(key); it lasts from call to call) and call (await env.call(name, input) of what call or requires lists, pinned at this
+deploy). http, secrets and other namespaces' capabilities wait until an owner grants them to this version: fetch throws EPERM till then,
+so tell the user what waits.
 A test reaches no network: its http says what fetch answers, [{"url": "https://…", "body": {}}].
 For bad input throw Object.assign(new Error("what is wrong"), {code: "EINVAL"}). Give tests: a capability whose tests fail is not activated.
 Outputs are compared exactly: round fractions.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from sigil.artifacts import Artifacts
 from sigil.audit import Audit
 from sigil.catalog import Catalog
+from sigil.deployments import Pins
 from sigil.differences import differences
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.heads import Standing, Step
@@ -50,7 +51,8 @@ class Versions:
         if older is None and before is None:
             raise UsageError("ENOENT", f"there is nothing before version {last.version}", source=name, suggestion="give two versions")
         first = self._one(records, older if older is not None else before, name)
-        return differences(first, last, (self._artifacts.get(first.source), self._artifacts.get(last.source)))
+        sources = (self._artifacts.get(first.source), self._artifacts.get(last.source))
+        return differences(first, last, sources, (self._pins(first), self._pins(last)))
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
         """Let an older version run again: the one given, or the one before. The same once more changes nothing."""
@@ -83,6 +85,10 @@ class Versions:
             self._audit.note(record.namespace, "rollback", name=record.name, version=good.version, digest=good.digest, why="degraded")
             return good
         return None
+
+    def _pins(self, record: Record) -> Pins:
+        recorded = self._catalog.deployments.read(record.namespace, record.name, record.digest)
+        return recorded.pins if recorded else {}
 
     def _changed(self, name: str, caller: Caller, change: Change, action: str) -> dict[str, Json]:
         for _ in range(RACES):

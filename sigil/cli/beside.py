@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from sigil import permissions
 from sigil.compile import build
-from sigil.facilities import Standing, Way, to_the_web, viewed
+from sigil.facilities import Standing, Way, to_the_web
 from sigil.package import read_folder
-from sigil.protocol import LIBRARY
+from sigil.protocol import LIBRARY, viewed
 from sigil.rehearsal import Fixtures, Rehearsal
 from sigil.sandbox.program import Program
 from sigil.services.part import Part

@@ -109,18 +109,10 @@ def _inner(folder: Path) -> list[Path]:
 
 def _ordered(places: list[Path]) -> Iterator[tuple[Package, Path]]:
     """Every package is read before the first is deployed; those that others call come first."""
-    from graphlib import CycleError, TopologicalSorter
-
-    from sigil import permissions
+    from sigil.composition import callees_first
 
     packages = {package.manifest.name: (package, place) for place in places for package in (read(place),)}
-    before = {
-        name: [other for other in permissions.calls(package.manifest) if other in packages] for name, (package, _) in packages.items()
-    }
-    try:
-        order = [*TopologicalSorter(before).static_order()]
-    except CycleError:
-        order = [*packages]  # the registry says what is wrong with it
+    order = callees_first({name: package.manifest for name, (package, _) in packages.items()})
     return (packages[name] for name in order)
 
 

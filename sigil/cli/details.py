@@ -34,12 +34,24 @@ def _shown(field: str, value: Json, row: Mapping[str, Json]) -> Iterator[str]:
         yield from _permissions(value, row.get("pending") or ())
     elif field == "tests" and isinstance(value, list):
         yield from map(test_line, value)
+    elif field == "pins" and isinstance(value, list):
+        yield from map(_pin, value)
     elif field in _MOMENTS:
         yield from () if value is None else (moment(value),)
     elif field == "limits" and isinstance(value, dict):
         yield from (f"{name} {_text(limit)}" for name, limit in value.items())
     elif value not in ("", None, []):
         yield _text(value)
+
+
+def _pin(pin: Mapping[str, Json]) -> str:
+    """A version that it calls: `hash: library/hash@2 sha256:…`, and what is wrong with it."""
+    if pin.get("digest") is None:
+        return f"{pin.get('call')}: was not there when this was deployed"
+    name = str(pin.get("call")).partition("@")[0].rpartition("/")[2]
+    stands = f"{pin.get('namespace')}/{name}@{pin.get('version')} " if pin.get("version") else ""
+    wrong = {"yanked": " was withdrawn", "gone": " is gone"}.get(str(pin.get("state")), "")
+    return f"{pin.get('call')}: {stands}{pin.get('digest')}{wrong}"
 
 
 def _permissions(asked: Mapping[str, Json], pending: Json) -> Iterator[str]:

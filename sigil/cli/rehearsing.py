@@ -30,11 +30,12 @@ def rehearse(shell: Shell, package: Package, place: Path | None) -> dict[str, Js
         verdicts = verdicts_of(shell, package, place or Path(manifest.name))
     _demand(manifest, verdicts)
     stands = _standing(shell, manifest.name)
+    digest = deployed_digest(shell, package)
     return {
         "capability": manifest.name,
-        "digest": package.digest,
+        "digest": digest,
         "stands": {"version": stands["version"], "digest": stands["digest"], "namespace": stands["namespace"]} if stands else None,
-        "same": stands is not None and stands["digest"] == package.digest,
+        "same": stands is not None and stands["digest"] == digest,
         "changes": _changes(stands, manifest) if stands else [],
         "tests": {"passed": len(verdicts), "failed": 0},
         "asks": list(permissions.asked(manifest)),
@@ -67,6 +68,19 @@ def _would(row: dict[str, Json]) -> str:
     if stands["namespace"] == "library":
         return f"it would stand before the library's own {there}"
     return f"{there} is the very same" if row["same"] else f"it would take the place of {there}"
+
+
+def deployed_digest(shell: Shell, package: Package) -> str:
+    """What it would be deployed under, as far as what it calls is there by now."""
+    from sigil import permissions
+    from sigil.deployments import pinned_digest
+    from sigil.services.rules import call_rule
+
+    pins: dict[str, str] = {}
+    for call in permissions.calls(package.manifest):
+        stands = None if call_rule(call).digest else _standing(shell, call)
+        pins[call] = call_rule(call).digest or (str(stands["digest"]) if stands else "")
+    return pinned_digest(package.digest, pins)
 
 
 def _demand(manifest: Manifest, verdicts: list[Verdict]) -> None:

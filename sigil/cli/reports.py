@@ -59,11 +59,12 @@ def came(opened: Opened, deployed: Deployed) -> str:
 
 def whether(shell: Shell, spec: dict[str, Json]) -> str:
     """What became of a deploy that Ctrl-C interrupted."""
+    from sigil.cli.rehearsing import deployed_digest
     from sigil.package import parse_flat
 
     try:
         package = parse_flat(spec)
-        ref = f"{package.manifest.name}@{package.digest}"
+        ref = f"{package.manifest.name}@{deployed_digest(shell, package)}"
         with shell.registry() as opened:
             row = opened.registry.inspect(ref, opened.caller)
     except (SigilError, KeyboardInterrupt) as problem:

@@ -216,6 +216,21 @@ def digest(namespace: str, name: str, digest: str) -> Key:
     return Key(f"digest#{escape(namespace)}", f"{name}#{digest}")
 
 
+def deployment(namespace: str, name: str, digest: str) -> Key:
+    """Which versions a version calls, and whether an owner deployed it; never overwritten."""
+    return Key(f"deployment#{escape(namespace)}", f"{name}#{digest}")
+
+
+def dependent(digest: str, namespace: str, name: str, caller: str) -> Key:
+    """That the version `caller` of NAMESPACE/NAME calls the one with this digest."""
+    return Key(f"dependent#{digest}", f"{escape(namespace)}#{name}#{caller}")
+
+
+def callers_pinned() -> Key:
+    """That every version which calls others has a record of which; releases before 0.2.0 wrote none."""
+    return Key("callers-pinned", "all")
+
+
 def generation(namespace: str) -> Key:
     """The log of a namespace's last changes: its version is another one with every change to the namespace's capabilities."""
     return Key("generation", escape(namespace))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +17,8 @@ from sigil.services.store import Store
 class Part:
     """A version of a capability that is about to run. `expires_at`: seconds since the epoch, None for never.
 
-    `version`: its number, 0 before it is deployed. `store`: the namespace in which its own store began, empty for its own.
+    `version`: its number, 0 before it is deployed. `store`: the namespace in which its own store began, empty for its own. `pins`: the
+    digests of what it calls, see `sigil.deployments`; None while they are in the store alone, or not decided yet.
     """
 
     namespace: str
@@ -26,6 +28,7 @@ class Part:
     expires_at: float | None = None
     version: int = 0
     store: str = ""
+    pins: Mapping[str, str] | None = None
 
     @property
     def name(self) -> str:
@@ -67,3 +70,9 @@ class Facilities(Protocol):
 
     def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
         """What `rule` means in the namespace `view`, where `over` is thought to stand already."""
+
+    def pins(self, part: Part) -> Mapping[str, str]:
+        """Which versions the calls of `part` mean: what was recorded when it was deployed, and before that what stands now."""
+
+    def callee(self, part: Part, call: str) -> Part:
+        """The version that a declared call of `part` means; `UsageError` ENOENT says why there is none, and what to do."""

@@ -58,6 +58,7 @@ SIGIL = (
     ("compile", "toolchain", "sandbox", "search", "permissions", "secretbook", "grants", "services"),
     (
         "catalog",
+        "deployments",
         "records",
         "schema",
         "legible",

@@ -287,3 +287,24 @@ def test_commands_are_answered_without_the_model_and_leave_no_trace(home: House,
     assert offered(model.bodies[-1]) == ["sigil_query", "sigil_deploy"]
     assert [message.role for message in opened.document.messages] == ["user", "assistant"]
     assert len(model.bodies) == 3
+
+
+def test_what_was_offered_calls_what_it_was_offered_with_though_the_model_redeploys_that(home: House, model: ScriptedModel) -> None:
+    """A person's capability, granted by an owner, says what the model's own part gives it: to another agent, as to another address."""
+    other = Caller("bob", owner=True)
+    home.app.registry.deploy({"name": "say", "description": "Say a word.", "execute": "return input.what", "public": True}, other)
+    part = {"name": "part", "description": "Give a part.", "schema": {"type": "object"}}
+    model.then(call(("sigil_deploy", {**part, "execute": "return 'first'"})), say("made"))
+    tell(home, "make a part", sender="telegram:5")
+    execute = "return await env.call('bob/say', {what: await env.call('part', {})})"
+    whole = {"name": "whole", "description": "Say the whole part.", "execute": execute, "requires": ["part"]}
+    home.app.registry.deploy({**whole, "permissions": {"call": ["bob/say"]}}, OWNER)
+    home.app.registry.granting.grant("whole", OWNER)  # type: ignore[attr-defined]
+
+    model.then(call(("sigil_query", {"query": "say the whole part"})), call(("cap_whole", {})), say("one"))
+    tell(home, "say it", sender="telegram:5")
+    model.then(call(("sigil_deploy", {**part, "execute": "return 'another'"})), call(("cap_part", {}), ("cap_whole", {})), say("two"))
+    tell(home, "say it again", sender="telegram:5")
+
+    answers = results(model.bodies[-1])
+    assert answers[-2:] == ['{"ok":"another"}', '{"ok":"first"}']

@@ -97,6 +97,24 @@ def test_a_folder_of_folders_is_deployed_what_others_call_first(run_sigil: Sigil
     assert again.out.splitlines()[0].startswith("second@1 ")
 
 
+def test_a_callers_digest_covers_what_it_calls_and_inspect_shows_that(run_sigil: Sigil, place: Path) -> None:
+    folder(place, "first", requires="second")
+    folder(place, "second")
+    first, second = (row["digest"] for row in reversed(run_sigil("deploy", "all", "--json").document["items"]))
+    assert run_sigil("deploy", "all/first", "--dry-run", "--json").document["same"] is True
+    shown = run_sigil("inspect", "first").out
+    assert f"second: main/second@1 {second}" in " ".join(shown.split())
+
+    (place / "all" / "second" / "main.js").write_text("return 2")
+    changed = run_sigil("deploy", "all", "--json").document["items"]
+    assert changed[1]["created"] is True
+    assert changed[1]["digest"] != first
+    assert f'pins.second: "{second}" → "{changed[0]["digest"]}"' in run_sigil("diff", "first").out
+    run_sigil("remove", "second", "--yes")
+    shown = run_sigil("inspect", "first").out
+    assert f"second: {changed[0]['digest']} is gone" in " ".join(shown.split())
+
+
 def test_the_first_that_fails_ends_it_and_says_what_stands(run_sigil: Sigil, place: Path) -> None:
     folder(place, "a")
     folder(place, "b", code="return )")

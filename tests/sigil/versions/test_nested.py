@@ -253,11 +253,14 @@ def test_golden_tests_count_for_nobody(tree: LocalRegistry) -> None:
     assert (state(tree, "leaf"), tree.inspect("leaf", PERSON)["calls"]) == ("ok", 0)
 
 
-def test_it_falls_back_when_it_fails_within(registry: LocalRegistry) -> None:
+def test_it_falls_back_when_it_fails_within_and_its_caller_stays_with_what_it_was_deployed_with(registry: LocalRegistry) -> None:
     for execute in ("return 'first'", WAYS):
         registry.deploy(spec("leaf", execute, on_degraded="rollback"), PERSON)
     registry.deploy(spec("outer", THROUGH, requires=["leaf"]), PERSON)
     fails(registry, way="throw", times=FAILURES)
+    assert text(registry, "leaf") == "first"
+    assert fails(registry).code == "EDEGRADED"
+    registry.deploy(spec("outer", THROUGH, requires=["leaf"]), PERSON)
     assert text(registry, "outer") == "first"
 
 

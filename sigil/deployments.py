@@ -1,0 +1,122 @@
+"""What is recorded of a deploy beside the version itself: which versions it calls, and whether an owner made it.
+
+A version's own digest covers the digests of what it calls, and theirs cover what they call, so whoever grants or is offered a digest
+knows everything that runs. The record is written before the version is and never changed; what a release before 0.2.0 stored has
+none until it is pinned, and keeps the digest that it has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import orjson
+
+from sigil.errors import Conflict
+from sigil.kv import ABSENT, KV, keys
+from sigil.stored import damaged
+from sigil.strict import canonical
+
+CACHED: Final = 1_024
+"""So many records are kept in memory; they never change."""
+PAGE: Final = 100
+
+Pins = Mapping[str, str]
+"""A call as the manifest declares it → the digest of the version that it means; empty for what did not exist."""
+
+
+def pinned_digest(package: str, pins: Pins) -> str:
+    """The digest of a version: that of its manifest and code (`package`), and of what it calls when it calls something."""
+    if not pins:
+        return package
+    return "sha256:" + hashlib.sha256(package.encode() + b"\0" + canonical(dict(pins))).hexdigest()
+
+
+class Dependent(NamedTuple):
+    """A version that calls another one."""
+
+    namespace: str
+    name: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What was recorded. `owner`: whether an owner deployed it, speaking for no model."""
+
+    pins: Pins = field(default_factory=dict)
+    owner: bool = False
+
+
+class Deployments:
+    """The records of a store. Thread-safe."""
+
+    def __init__(self, kv: KV) -> None:
+        self._kv = kv
+        self._cached: dict[Dependent, Deployment] = {}
+
+    def read(self, namespace: str, name: str, digest: str) -> Deployment | None:
+        """What was recorded of a version; None when nothing was."""
+        place = Dependent(namespace, name, digest)
+        known = self._cached.get(place)
+        if known is None:
+            item = self._kv.get(keys.deployment(*place))
+            known = _decode(item.value) if item else None
+            if known:
+                self._keep(place, known)
+        return known
+
+    def write(self, version: Dependent, deployment: Deployment, ttl: float | None = None) -> Deployment:
+        """Record it unless something is recorded already; what stands. `ttl`: for a version that has an end itself."""
+        for digest in filter(None, deployment.pins.values()):
+            self._kv.put(keys.dependent(digest, *version), b"", ttl=ttl)
+        body = orjson.dumps({"pins": dict(deployment.pins), "owner": deployment.owner})
+        try:
+            self._kv.put(keys.deployment(*version), body, expect=ABSENT, ttl=ttl)
+        except Conflict:
+            return self.read(*version) or deployment
+        self._keep(version, deployment)
+        return deployment
+
+    def forget(self, namespace: str, name: str, digest: str) -> None:
+        """Forget what was recorded of a version that is gone."""
+        version = Dependent(namespace, name, digest)
+        recorded = self.read(*version)
+        self._cached.pop(version, None)
+        for callee in filter(None, recorded.pins.values() if recorded else ()):
+            self._kv.delete(keys.dependent(callee, *version))
+        if recorded:
+            self._kv.delete(keys.deployment(*version))
+
+    def dependents(self, digest: str) -> Iterator[Dependent]:
+        """The versions that were recorded to call this one; some of them may be gone by now."""
+        partition, after = keys.dependent(digest, "", "", "").partition, ""
+        while page := self._kv.scan(partition, after=after, limit=PAGE):
+            for after, _ in page:
+                namespace, name, caller = after.split("#", 2)
+                yield Dependent(keys.unescape(namespace), name, caller)
+
+    def release(self, digest: str, dependent: Dependent) -> None:
+        """Forget that a version which is gone called this one."""
+        self._kv.delete(keys.dependent(digest, *dependent))
+
+    def _keep(self, place: Dependent, deployment: Deployment) -> None:
+        while len(self._cached) >= CACHED:
+            with suppress(KeyError, StopIteration, RuntimeError):  # another thread drops one at this moment
+                self._cached.pop(next(iter(self._cached)))
+        self._cached[place] = deployment
+
+
+def _decode(data: bytes) -> Deployment:
+    """The record that `write` wrote; fields that a later release added are left alone."""
+    try:
+        fields = orjson.loads(data)
+        pins, owner = fields["pins"], fields["owner"]
+    except (ValueError, TypeError, KeyError):
+        raise damaged() from None
+    if not isinstance(pins, dict) or not all(isinstance(digest, str) for digest in pins.values()) or not isinstance(owner, bool):
+        raise damaged()
+    return Deployment(pins, owner)
