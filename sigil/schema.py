@@ -33,7 +33,8 @@ _REFUSED = ("unevaluatedProperties", "unevaluatedItems")
 _COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
 """What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a whole chat."""
 _NOTES = ("$defs", "$schema", "definitions", "default", "examples", "example")
-_PROPERTY = regex.compile(r"[A-Za-z0-9_.-]{1,64}", regex.ASCII)
+_PROPERTY = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
+"""Of any script: `sigil.parameters` tells models other names where they have to be ASCII."""
 _FOREIGN = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
 UNSUPPORTED = frozenset((*_FOREIGN, *_REFUSED))
 """Keywords with which a schema is refused."""

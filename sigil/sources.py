@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Protocol
 
 from sigil.catalog import Catalog
 from sigil.kv import Item
+from sigil.protocol import Json
 from sigil.public import EVERYWHERE, Publics, full_name
 from sigil.records import Record
 from sigil.search import Document
 from sigil.search.sealed import hashed
+
+NODES_MOST: Final = 1_000
+"""So many parts of a schema are read; those that lie deepest are left out."""
+TEXTS_MOST: Final = 300
+VALUES_MOST: Final = 40
+"""Of one enumeration."""
+VALUE_CHARACTERS: Final = 60
+"""What is longer is no word that anybody would ask for."""
+_LISTED: Final = ("oneOf", "anyOf", "allOf", "prefixItems")
+_HELD: Final = ("items", "additionalProperties", "then", "else", "contains", "propertyNames")
 
 Found = tuple[int, Record]
 """A record that a search shows, and the stamp of what it was read from."""
@@ -94,6 +106,7 @@ def _document(ref: str, group: str, found: Found, *aliases: str) -> Document:
     manifest = record.manifest
     properties = manifest.input.get("properties", {})
     parameters = {name: str(part.get("description", "")) if isinstance(part, dict) else "" for name, part in properties.items()}
+    inner = inner_texts(manifest.input)
     return Document(
         ref=ref,
         group=group,
@@ -103,6 +116,59 @@ def _document(ref: str, group: str, found: Found, *aliases: str) -> Document:
         aliases=(*manifest.aliases, *aliases),
         examples=manifest.examples,
         parameters=parameters,
+        inner=inner,
         stamp=stamp,
         until=record.expires_at or 0.0,
     )
+
+
+def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
+    """What a schema says within its properties: the names and descriptions of their own, in lists and branches too, and their values.
+
+    The properties at its top are parameters, whose names and descriptions are fields of their own. What lies nearest comes first.
+    """
+    definitions = schema.get("$defs")
+    waiting: deque[Json] = deque(_mapped(schema, "properties"))
+    texts: dict[str, None] = {}
+    entered: set[str] = set()
+    for _ in range(NODES_MOST):
+        if not waiting or len(texts) >= TEXTS_MOST:
+            break
+        node = waiting.popleft()
+        if not isinstance(node, dict):
+            continue
+        texts.update(dict.fromkeys(_values(node)))
+        for name, part in _named(node):
+            about = part.get("description") if isinstance(part, dict) else None
+            texts[f"{name} {about}" if isinstance(about, str) else name] = None
+            waiting.append(part)
+        for branch in _branches(node):
+            if isinstance(branch, dict):
+                texts.update(dict.fromkeys(text for key in ("title", "description") if isinstance(text := branch.get(key), str)))
+            waiting.append(branch)
+        name = str(node.get("$ref", "")).removeprefix("#/$defs/")
+        if isinstance(definitions, dict) and name in definitions and name not in entered:
+            entered.add(name)
+            waiting.append(definitions[name])
+    return tuple(filter(str.strip, texts))[:TEXTS_MOST]
+
+
+def _values(node: Mapping[str, Json]) -> list[str]:
+    listed = node.get("enum")
+    values = [*(listed[:VALUES_MOST] if isinstance(listed, list) else ()), node.get("const")]
+    return [value for value in values if isinstance(value, str) and len(value) <= VALUE_CHARACTERS]
+
+
+def _mapped(node: Mapping[str, Json], key: str) -> list[Json]:
+    part = node.get(key)
+    return list(part.values()) if isinstance(part, dict) else []
+
+
+def _named(node: Mapping[str, Json]) -> list[tuple[str, Json]]:
+    part = node.get("properties")
+    return list(part.items()) if isinstance(part, dict) else []
+
+
+def _branches(node: Mapping[str, Json]) -> list[Json]:
+    listed = [part for key in _LISTED if isinstance(parts := node.get(key), list) for part in parts]
+    return [*listed, *(node[key] for key in _HELD if key in node), *_mapped(node, "patternProperties"), *_mapped(node, "dependentSchemas")]

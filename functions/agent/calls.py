@@ -20,6 +20,7 @@ from functions.agent.patience import NONE, Patience
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import statics
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
+from sigil.parameters import own_arguments
 from sigil.protocol import Caller, Json, Offer, Registry, capability_of
 from sigil.strict import dumps
 
@@ -209,9 +210,10 @@ def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> Answer:
     offer = by_tool(offers).get(call.name)
     if offer is None:
         raise _absent(desk, call.name)
+    arguments = own_arguments(offer.schema, _arguments(call))
     if offer.kind == "host":
-        return Answer(call, observed(dumps({"ok": desk.serve(offer, call, _arguments(call))}, source=offer.name).decode()))
-    ran = desk.registry.run(f"{offer.name}@{offer.digest}", _arguments(call), desk.caller)
+        return Answer(call, observed(dumps({"ok": desk.serve(offer, call, arguments)}, source=offer.name).decode()))
+    ran = desk.registry.run(f"{offer.name}@{offer.digest}", arguments, desk.caller)
     return Answer(call, observed(f'{{"ok":{ran.output.decode()}}}'))
 
 

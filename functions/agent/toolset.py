@@ -8,6 +8,7 @@ from functools import lru_cache
 from functions.agent.cleaning import inert
 from functions.agent.messages import Message
 from sigil import statics
+from sigil.parameters import told_schema
 from sigil.protocol import TOOL_PREFIX, Json, Offer
 
 QUERY, DEPLOY = statics.QUERY, statics.DEPLOY
@@ -42,7 +43,7 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
 @lru_cache(maxsize=1024)
 def definition(offer: Offer) -> dict[str, Json]:
     """An offer as the model reads it."""
-    return _function(offer.tool, inert(offer.description), offer.schema)
+    return _function(offer.tool, inert(offer.description), told_schema(offer.schema))
 
 
 def definitions(offers: Sequence[Offer]) -> list[dict[str, Json]]:

@@ -9,6 +9,7 @@ from sigil import statics
 from sigil.errors import SigilError, ToolError, UsageError, one_line
 from sigil.jsonrpc import PARAMS, RpcError
 from sigil.mcp.resident import Resident
+from sigil.parameters import own_arguments, told_schema
 from sigil.protocol import TOOL_PREFIX, Caller, Hit, Json, Offer, Ref, Registry, capability_of
 from sigil.strict import dumps, loads
 
@@ -52,7 +53,7 @@ class Toolbox:
     def listed(self) -> list[Json]:
         """Every tool, as `tools/list` tells it."""
         deploys = [_tool(statics.DEPLOY, statics.DEPLOY_TEXT, statics.DEPLOY_SCHEMA)] if self.demand else []
-        own = [_tool(offer.tool, offer.description, offer.schema) for offer in self._offers()]
+        own = [_tool(offer.tool, offer.description, told_schema(offer.schema)) for offer in self._offers()]
         return [
             {**_tool(statics.QUERY, QUERY_TEXT, statics.QUERY_SCHEMA), "annotations": _READS},
             *deploys,
@@ -87,7 +88,7 @@ class Toolbox:
         offer = self.resident.get(name) if self.resident else None
         if offer is None:
             raise self._absent(name)
-        return self._ran(f"{offer.name}@{offer.digest}", arguments)
+        return self._ran(f"{offer.name}@{offer.digest}", own_arguments(offer.schema, arguments))
 
     def _query(self, arguments: Mapping[str, Json]) -> str:
         text, limit = statics.read_query(arguments)

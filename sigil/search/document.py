@@ -22,7 +22,8 @@ STRONGEST: Final = SATURATION + 1
 class Document:
     """A capability as people look for it.
 
-    `ref` is the caller's own key for it, `parameters` maps name to description; a search can be kept to some groups, and
+    `ref` is the caller's own key for it, `parameters` maps name to description, `inner` is what stands within the parameters: names and
+    descriptions of their own parts, and the values that they take; a search can be kept to some groups, and
     `ref` is unique in its own. `stamp` (64 bits) is the caller's too, to know later which state of the document this was; `until`: when
     it ends, in the caller's seconds, 0 for never."""
 
@@ -33,6 +34,7 @@ class Document:
     aliases: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
+    inner: tuple[str, ...] = ()
     group: str = ""
     stamp: int = 0
     until: float = 0.0
@@ -65,6 +67,8 @@ DESCRIPTION: Final = Field(1.0, 0.5, 20)
 EXAMPLES: Final = Field(0.5, 0.5, 20)
 PARAMETER_NAMES: Final = Field(0.4, 0.75, 4)
 PARAMETER_DESCRIPTIONS: Final = Field(0.5, 0.6, 30)
+INNER: Final = Field(0.4, 0.6, 30)
+"""A field of its own, so that a large schema dilutes nothing that stands at its top."""
 
 
 def strengths(document: Document, terms: Callable[[str], Iterable[str]]) -> dict[str, float]:
@@ -95,5 +99,6 @@ def _fields(document: Document) -> tuple[tuple[Field, str], ...]:
         (EXAMPLES, document.examples),
         (PARAMETER_NAMES, document.parameters),
         (PARAMETER_DESCRIPTIONS, document.parameters.values()),
+        (INNER, document.inner),
     )
     return tuple((field_, text[:FIELD_LIMIT]) for field_, texts in parts if (text := "\n".join(texts)))

@@ -89,6 +89,7 @@ SIGIL = (
     ),
     (
         "protocol",
+        "parameters",
         "kv",
         "artifacts",
         "secrets",
@@ -132,6 +133,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*DOORS, "wiring")),
     **dict.fromkeys((*ROOMS, "events", "letters", "transport"), ("protocol", "kv", "errors", "strict", "statics", "stored")),
+    "agent": ("protocol", "kv", "errors", "strict", "statics", "stored", "parameters"),
     "queues": ("protocol", "kv", "errors", "strict", "aws", "stored"),
     "alarm": ("kv", "errors"),
     "alerts": ("errors", "aws"),

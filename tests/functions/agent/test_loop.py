@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -308,3 +309,46 @@ def test_what_was_offered_calls_what_it_was_offered_with_though_the_model_redepl
 
     answers = results(model.bodies[-1])
     assert answers[-2:] == ['{"ok":"another"}', '{"ok":"first"}']
+
+
+WEATHER = {
+    "name": "weather-of",
+    "description": "Tell the weather of a city.",
+    "schema": {
+        "type": "object",
+        "properties": {
+            "城市": {"type": "string", "description": "which one"},
+            "größe": {"enum": ["klein", "groß"]},
+            "days": {"type": "integer"},
+        },
+        "required": ["城市", "days"],
+    },
+    "execute": "return [input['城市'], input['größe'] ?? null, input.days]",
+}
+
+
+def test_a_parameter_of_another_script_is_told_under_a_name_that_endpoints_take_and_comes_back_as_its_own(
+    home: House, model: ScriptedModel
+) -> None:
+    home.app.registry.deploy(WEATHER, OWNER)
+
+    def calls(body: dict[str, Any]) -> dict[str, Any]:
+        parameters = body["tools"][2]["function"]["parameters"]
+        city, size, days = parameters["properties"]
+        assert parameters["required"] == [city, "days"]
+        assert all(re.fullmatch("[a-zA-Z0-9_.-]{1,64}", name) for name in (city, size, days))
+        assert [part.get("description") for part in parameters["properties"].values()] == ["城市: which one", "größe", None]
+        return call(
+            ("cap_weather_of", {city: "北京", size: "groß", days: 3}),
+            ("cap_weather_of", {"城市": "上海", "days": 1}),
+            ("cap_weather_of", {}),
+        )
+
+    model.then(call(("sigil_query", {"query": "weather of a city"})), calls, call(("sigil_query", {"query": "weather-of"})), say("cold"))
+    assert tell(home, "how is the weather?") == ["cold"]
+
+    answers = results(model.bodies[2])
+    assert answers[1:3] == ['{"ok":["北京","groß",3]}', '{"ok":["上海",null,1]}']
+    assert error_of(answers[3])["code"] == "EINVAL"
+    tools = [body["tools"][2] for body in model.bodies[1:4]]
+    assert tools[0] == tools[1] == tools[2]

@@ -53,6 +53,12 @@ def test_a_servers_tools_are_added_granted_found_and_run(sigil: Sigil, fake: Fak
     assert [(row["name"], row["where"], len(row["tools"]), row["waiting"]) for row in listed] == [("billing", fake.address, 2, [])]
 
 
+def test_a_tool_with_a_parameter_of_another_script_is_brought_in_and_called_with_it(sigil: Sigil, fake: FakeMcp) -> None:
+    fake.tools = [tool("weather", "Tell the weather.", "城市")]
+    assert states(sigil, "add", fake.address, "--name", "sky", "--grant") == {"weather": "granted"}
+    assert sigil("run", "sky-weather", "--arg", "城市=北京").out == f"called with {json.dumps({'城市': '北京'})}\n"
+
+
 def test_adding_again_changes_nothing(sigil: Sigil, fake: FakeMcp) -> None:
     again = ("add", fake.address, "--name", "tracker", "--grant")
 

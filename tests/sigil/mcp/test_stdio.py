@@ -128,6 +128,22 @@ def test_a_tool_runs_the_digest_that_was_offered(pipe: Any, ground: Ground, surr
     assert toolbox.call("cap_shout", {"text": "hi"})["content"][0]["text"] == "something else"
 
 
+def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_models_take(ground: Ground) -> None:
+    from sigil.mcp.resident import Resident
+    from sigil.mcp.toolbox import Toolbox
+
+    toolbox = Toolbox(ground.registry, OWNER, Resident(), lambda name: None)
+    schema = {"type": "object", "required": ["城市"], "properties": {"城市": {"type": "string"}}}
+    toolbox.call("sigil_deploy", {**SHOUT, "schema": schema, "execute": "return input['城市']"})
+    told = toolbox.listed()[-1]["inputSchema"]
+    (name,) = told["properties"]
+
+    assert name.isascii()
+    assert (told["required"], told["properties"][name]["description"]) == ([name], "城市")
+    for given in (name, "城市"):
+        assert toolbox.call("cap_shout", {given: "北京"})["content"][0]["text"] == "北京"
+
+
 def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> None:
     from sigil.mcp.resident import Resident
     from sigil.mcp.toolbox import Toolbox

@@ -51,3 +51,64 @@ def test_what_leaves_the_librarys_folder_leaves_the_store(registry: LocalRegistr
 
     assert sorted(row["capability"] for row in registry.list(PERSON)) == ["one", "three"]
     assert said == ["library: one, two", "library: two is gone"]
+
+
+ORDER = {
+    "type": "object",
+    "$defs": {"parcel": {"type": "object", "properties": {"wingspan": {"type": "number", "description": "How wide the glider is"}}}},
+    "properties": {
+        "customer": {
+            "type": "object",
+            "properties": {
+                "loyalty_card": {"type": "string"},
+                "address": {"type": "object", "properties": {"postcode": {"type": "string"}}},
+            },
+        },
+        "lines": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"barcode": {"type": "string", "description": "The EAN printed on it"}}},
+        },
+        "payment": {
+            "oneOf": [
+                {"type": "object", "properties": {"iban": {"type": "string"}}},
+                {"type": "object", "title": "Voucher", "properties": {"coupon": {"const": "springtime"}}},
+            ]
+        },
+        "delivery": {"anyOf": [{"enum": ["courier", "bicycle"]}, {"$ref": "#/$defs/parcel"}]},
+        "colour": {"enum": ["turquoise", "vermilion"]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "loyalty card",
+        "postcode",
+        "barcode",
+        "EAN printed",
+        "iban",
+        "voucher",
+        "springtime coupon",
+        "bicycle courier",
+        "turquoise",
+        "glider wingspan",
+    ],
+)
+def test_a_query_finds_what_stands_deep_in_a_schema(registry: LocalRegistry, asked: str) -> None:
+    registry.deploy(spec("place-order", schema=ORDER), PERSON)
+    for number in range(5):
+        registry.deploy(spec(f"other-{number}"), PERSON)
+    assert [hit.offer.name for hit in registry.query(asked, PERSON).hits] == ["place-order"]
+
+
+def test_a_huge_schema_is_read_in_part_and_hides_nothing_of_what_the_capability_says(registry: LocalRegistry) -> None:
+    many = {f"field{number}": {"type": "object", "properties": {f"inner{number}": {"type": "string"}}} for number in range(150)}
+    schema = {"type": "object", "properties": {"kind": {"enum": [f"value{number}" for number in range(400)]}, **many}}
+    registry.deploy(spec("vast", schema=schema), PERSON)
+    registry.deploy(spec("plain", description="Shout about herring."), PERSON)
+
+    assert [hit.offer.name for hit in registry.query("vast", PERSON).hits] == ["vast"]
+    assert [hit.offer.name for hit in registry.query("value7", PERSON).hits] == ["vast"]
+    assert registry.query("value399", PERSON).hits == ()
+    assert [hit.offer.name for hit in registry.query("herring", PERSON).hits] == ["plain"]
