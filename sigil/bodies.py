@@ -44,6 +44,13 @@ class Yank(_Body):
     undo: bool = False
 
 
+class Remove(_Body):
+    """Either of them, unless the address says it: older clients send `capability`."""
+
+    name: Name | None = None
+    capability: Name | None = None
+
+
 class Publish(_Body):
     name: Name
     session: Annotated[str, Field(max_length=500)] = ""

@@ -67,8 +67,10 @@ class Finder:
         hits = self._index.search(text, WIDE, within=caller.sees, among=_reached(caller))
         ours = [(hit.ref, hit.score) for hit in hits if self._nearest(hit.ref, caller.sees)]
         theirs = self._theirs(text, caller)
-        mine = tuple(Hit(record.offer, score) for record, score in self._records(ours, limit))
-        others = tuple(Hit(foreign(record), score) for record, score in self._public(theirs, limit - len(mine)))
+        mine = tuple(Hit(record.offer, score, record.manifest.description) for record, score in self._records(ours, limit))
+        others = tuple(
+            Hit(foreign(record), score, record.manifest.description) for record, score in self._public(theirs, limit - len(mine))
+        )
         return Found((*mine, *others), len(ours) + len(theirs))
 
     def _explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:

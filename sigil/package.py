@@ -159,4 +159,7 @@ def _sized(code: bytes, lang: str) -> bytes:
     most = WASM_BYTES if lang in BINARY else SOURCE_BYTES
     if len(code) > most:
         raise UsageError("ETOOBIG", f"the code has {len(code):,} bytes, at most {most:,} are allowed")
+    if lang != HOST and not (code if lang in BINARY else code.removeprefix(b"\xef\xbb\xbf").strip()):
+        hint = "give the module's bytes" if lang in BINARY else "write what it does, such as `return input.text`"
+        raise UsageError("EMANIFEST", "the code is empty", suggestion=hint)
     return code

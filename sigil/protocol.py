@@ -147,10 +147,11 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An offer that a query found; `score` in 0…1."""
+    """An offer that a query found; `score` in 0…1. `summary`: its description without the examples, which its tool has."""
 
     offer: Offer
     score: float
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

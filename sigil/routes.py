@@ -46,7 +46,7 @@ _INSPECT: Mapping[str, Schema] = {
 }
 _LIST = _pages(LIST_PLACE)
 _LIST["after"] = {**_LIST["after"], "maxLength": 2 + NAME_LIMIT}
-_REMOVE: Mapping[str, Schema] = {"name": {**NAME, "required": True}}
+_REMOVE: Mapping[str, Schema] = {"name": {**NAME, "description": "the capability's name, unless the body has it"}}
 _DIFF: Mapping[str, Schema] = {
     "from": _number(1, 10**8, None, "the older version; the one before `to` unless it is given"),
     "to": _number(1, 10**8, None, "the newer version; the active one unless it is given"),
@@ -77,7 +77,7 @@ OPEN: tuple[Route, ...] = (
 )
 GUARDED: tuple[Route, ...] = (
     Route("POST", "/_api/deploy", verbs.deploy, Right.WORK, _DEPLOYED, shapes.SPEC, most=DEPLOY_BYTES, fails=(409, 422), works=True),
-    Route("DELETE", "/_api/remove", verbs.remove, Right.KEEP, {200: shapes.Removed}, query=_REMOVE, fails=(404,)),
+    Route("DELETE", "/_api/remove", verbs.remove, Right.KEEP, {200: shapes.Removed}, bodies.Remove, query=_REMOVE, fails=(404, 409)),
     Route("GET", "/_api/query", verbs.query, Right.USE, {200: (shapes.Found, shapes.Explored)}, query=_FIND, kept=True),
     Route("GET", "/_api/inspect/{ref:path}", verbs.inspect, Right.USE, _INSPECTED, query=_INSPECT, kept=True),
     Route("GET", "/_api/list", verbs.everything, Right.USE, {200: shapes.Listed}, query=_LIST, kept=True),

@@ -77,7 +77,9 @@ class Removed(TypedDict):
 
 
 class Hit(Offer):
-    """What a query found, ready to call."""
+    """What a query found, ready to call. `summary`: the description without the examples."""
+
+    summary: str
 
     score: Annotated[float, Field(ge=0, le=1)]
     tags: list[str]

@@ -92,9 +92,9 @@ def read_spec(arguments: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def hit_row(hit: Hit) -> dict[str, Json]:
-    """What the model reads of a found capability; its schema arrives as the tool."""
-    offer = hit.offer
-    return {"capability": offer.name, "tool": offer.tool, "description": offer.description, "version": offer.version, "score": hit.score}
+    """What the model reads of a found capability; its schema and its examples arrive as the tool."""
+    offer, about = hit.offer, hit.summary or hit.offer.description
+    return {"capability": offer.name, "tool": offer.tool, "description": about, "version": offer.version, "score": hit.score}
 
 
 def found_row(found: Found) -> dict[str, Json]:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 import orjson
 from fastapi import Response
 
-from sigil import pages, wire
+from sigil import bodies, pages, wire
 from sigil.asks import SEALED, Ask, answer
+from sigil.errors import Conflict, UsageError
 from sigil.places import nowhere
 from sigil.protocol import Json, is_name
 from sigil.strict import loads
@@ -29,8 +30,14 @@ def deploy(ask: Ask) -> Response:
 
 
 def remove(ask: Ask) -> Response:
-    """Take a capability of the namespace's own away, with every version of it."""
-    name = ask.last("name")
+    """Take a capability of the namespace's own away, with every version of it: the one that the address names, or the body."""
+    given = bodies.read(bodies.Remove, ask.body) if ask.body else bodies.Remove()
+    names = set(filter(None, (ask.last("name"), given.name, given.capability)))
+    if not names:
+        raise UsageError("ENOENT", "no capability is named", source="http", suggestion="say which one, in the query or in the body: name")
+    if len(names) > 1:
+        raise Conflict("the request names several capabilities")
+    name = names.pop()
     ask.registry.remove(name, ask.caller)
     return answer({"removed": name})
 

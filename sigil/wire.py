@@ -71,7 +71,8 @@ def found_row(hit: Hit, registry: Registry, caller: Caller) -> dict[str, Json]:
         detail = registry.inspect(f"{hit.offer.name}@{hit.offer.digest}", caller)
     except UsageError:
         detail = {}  # it was removed a moment ago
-    return {**offer_row(hit.offer), "tags": detail.get("tags", []), "examples": detail.get("examples", []), "score": hit.score}
+    about = {"tags": detail.get("tags", []), "examples": detail.get("examples", [])}
+    return {**offer_row(hit.offer), "summary": hit.summary, **about, "score": hit.score}
 
 
 def glimpse_row(glimpse: Glimpse) -> dict[str, Json]:
@@ -134,6 +135,7 @@ class _Offer(_Row):
 
 class _Hit(_Offer):
     score: float = Field(ge=0, le=1)
+    summary: str = ""
 
 
 class _Found(_Row):
@@ -206,7 +208,7 @@ def _children(node: Json) -> Iterable[Json]:
 def read_found(body: bytes) -> Found:
     """The answer to a query; `BackendError` when it is not one."""
     answer = _read(_Found, body)
-    return Found(tuple(Hit(_offer(item), item.score) for item in answer.items), answer.total)
+    return Found(tuple(_hit(item) for item in answer.items), answer.total)
 
 
 def read_glimpses(body: bytes) -> tuple[Glimpse, ...]:
@@ -254,6 +256,10 @@ def _read(model: type[Model], body: bytes) -> Model:
         return model.model_validate(loads(body))
     except (ValidationError, UsageError):
         raise strange() from None
+
+
+def _hit(row: _Hit) -> Hit:
+    return Hit(_offer(row), row.score, one_line(row.summary, DESCRIPTION_LIMIT))
 
 
 def _deployed(row: _Deployed, *, created: bool) -> Deployed:

@@ -145,8 +145,8 @@ class Toolbox:
 
 
 def _hit_row(hit: Hit) -> dict[str, Json]:
-    """A client that does not ask for the tools again has to know the schema from here."""
-    return {**statics.hit_row(hit), "schema": hit.offer.schema}
+    """A client that does not ask for the tools again has to know the schema and the examples from here."""
+    return {**statics.hit_row(hit), "description": hit.offer.description, "schema": hit.offer.schema}
 
 
 def _tool(name: str, description: str, schema: Mapping[str, Json]) -> dict[str, Json]:

@@ -6,7 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from sigil import shapes
+from sigil import bodies, shapes
 from sigil.openapi import words
 from sigil.openapi.examples import Example, of_route
 from sigil.openapi.schemas import collected, media
@@ -110,7 +110,7 @@ def _body(route: Route, refs: dict[Json, Json], examples: Sequence[Example]) -> 
     shown = {example.name: {"summary": example.title, "value": example.body} for example in examples if example.body is not None}
     if shown:
         content["application/json"]["examples"] = shown
-    return {"required": route.takes is not shapes.ARGUMENTS, "content": content}
+    return {"required": route.takes not in (shapes.ARGUMENTS, bodies.Remove), "content": content}
 
 
 def _responses(route: Route, refs: dict[Json, Json], examples: Sequence[Example]) -> Iterator[tuple[str, Json]]:

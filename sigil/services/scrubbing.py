@@ -37,7 +37,7 @@ _CORE = 6
 
 
 class _Needles(NamedTuple):
-    """What is looked for: `plain` as it is, `wrapped` where blanks are left out, `folded` there in lower case."""
+    """What is looked for: `plain` in lower case, `wrapped` where blanks are left out, `folded` there in lower case."""
 
     plain: tuple[bytes, ...]
     wrapped: tuple[bytes, ...]
@@ -62,7 +62,8 @@ def scrubbed(body: bytes, values: Values) -> bytes:
     """`body` with `{{NAME}}` for each of `values`.
 
     Found are the value itself, in UTF-8, UTF-16 and Latin-1, in hexadecimal and in base64 at any offset, in lines or not, each of them
-    with any of its characters escaped as in JSON, JavaScript, a URL, a form or HTML, up to `LAYERS` times over.
+    with any of its characters escaped as in JSON, JavaScript, a URL, a form or HTML, up to `LAYERS` times over; and in other letters than
+    its own, all capitals or all small. Base64 of such a one is not found.
     """
     if not values or len(body) < _CORE:
         return body
@@ -157,10 +158,10 @@ def _meaning(token: bytes) -> bytes:
 def _found(text: bytes, wanted: Sequence[tuple[str, _Needles]]) -> Iterator[_Span]:
     """Where values stand in one layer."""
     dense = text.translate(None, _BLANK)
-    folded = dense.lower()
+    lower, folded = text.lower(), dense.lower()  # bytes: as long as they were
     lines: list[_Span] = []
     for name, needles in wanted:
-        yield from _hits(text, needles.plain, name)
+        yield from _hits(lower, needles.plain, name)
         lines += (*_hits(dense, needles.wrapped, name), *_hits(folded, needles.folded, name))
     yield from _below(_read(text, _BLANKS, _Nothing()), lines) if lines else ()
 
@@ -194,10 +195,10 @@ def _below(layer: _Layer, spans: list[_Span]) -> list[_Span]:
 def _needles(value: str) -> _Needles:
     plain = value.encode()
     means = {layer.text for part in _cores(plain) for layer in _layers(part)}
-    found = {plain, *(text for text in means if len(text) >= _CORE)}
+    found = {plain, value.upper().encode(), value.lower().encode(), *(text for text in means if len(text) >= _CORE)}
     found |= {text.replace(b" ", b"+") for text in found} | {value.encode("utf-16-le"), value.encode("utf-16-be")}
     found |= {value.encode("latin-1", "ignore")} if all(character <= "\xff" for character in value) else set()
-    return _Needles(tuple(sorted(found)), tuple(sorted(_in_base64(plain))), (plain.hex().encode(),))
+    return _Needles(tuple(sorted({text.lower() for text in found})), tuple(sorted(_in_base64(plain))), (plain.hex().encode(),))
 
 
 def _cores(plain: bytes) -> set[bytes]:

@@ -191,10 +191,41 @@ def test_every_kind_of_failure_has_its_status(sigil_api: httpx.Client) -> None:
     assert not {"far", "large", "syntax", "module", "wrong", "long"} & set(names)
 
 
+@pytest.mark.parametrize(
+    "code", [{"execute": ""}, {"execute": " \n\t"}, {"code": "\ufeff \n", "lang": "ts"}, {"wasm": ""}, {"wasm": "", "lang": "wasi"}]
+)
+def test_an_empty_source_is_refused_and_says_so(sigil_api: httpx.Client, code: dict[str, str]) -> None:
+    answer = sigil_api.post("/_api/deploy", json={"name": "empty", **code})
+    assert error(answer) == "400 EMANIFEST"
+    told = answer.json()["error"]
+    assert (told["source"], told["message"]) == ("empty", "the code is empty")
+    assert told["suggestion"]
+    assert error(sigil_api.get("/run/empty")) == "404 ENOENT"
+
+
 def test_what_is_removed_is_gone(sigil_api: httpx.Client) -> None:
     sigil_api.post("/_api/deploy", json={"name": "goes", "execute": "return 1;"})
     assert sigil_api.delete("/_api/remove?name=goes").json() == {"removed": "goes"}
     assert error(sigil_api.get("/run/goes")) == "404 ENOENT"
+
+
+@pytest.mark.parametrize("body", [{"name": "goes"}, {"capability": "goes"}, {"name": "goes", "capability": "goes"}])
+def test_what_shall_go_may_be_named_in_the_body(sigil_api: httpx.Client, body: dict[str, str]) -> None:
+    sigil_api.post("/_api/deploy", json={"name": "goes", "execute": "return 1;"})
+    assert sigil_api.request("DELETE", "/_api/remove", json=body).json() == {"removed": "goes"}
+    assert error(sigil_api.get("/run/goes")) == "404 ENOENT"
+
+
+def test_a_removal_that_names_nothing_or_several_removes_nothing(sigil_api: httpx.Client) -> None:
+    def refused(path: str = "/_api/remove", **given: Any) -> str:
+        return error(sigil_api.request("DELETE", path, **given))
+
+    assert refused("/_api/remove?name=shout", json={"name": "add"}) == "409 ECONFLICT"
+    assert refused(json={"name": "shout", "capability": "add"}) == "409 ECONFLICT"
+    assert refused(json={"names": ["shout"]}) == "400 EINVAL"
+    assert refused(json=["shout"]) == "400 EJSON"
+    assert [refused(), refused(json={})] == ["404 ENOENT", "404 ENOENT"]
+    assert {"shout", "add"} <= {row["capability"] for row in sigil_api.get("/_api/list").json()["items"]}
 
 
 def test_find_gives_what_can_be_called_and_explore_what_there_is(sigil_api: httpx.Client) -> None:

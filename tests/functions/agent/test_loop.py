@@ -311,6 +311,19 @@ def test_what_was_offered_calls_what_it_was_offered_with_though_the_model_redepl
     assert answers[-2:] == ['{"ok":"another"}', '{"ok":"first"}']
 
 
+def test_an_example_stands_in_the_tool_and_not_in_the_querys_result_too(home: House, model: ScriptedModel) -> None:
+    home.app.registry.deploy({**ECHO, "name": "parrot", "examples": ["say cheese to the parrot"]}, OWNER)
+    model.then(call(("sigil_query", {"query": "parrot"})), say("found"))
+
+    tell(home, "find a parrot")
+
+    (result,) = results(model.bodies[1])
+    assert json.loads(result)["ok"]["items"][0]["description"] == "Give a text back."
+    assert "cheese" not in result
+    tool = next(tool["function"] for tool in model.bodies[1]["tools"] if tool["function"]["name"] == "cap_parrot")
+    assert tool["description"] == "Give a text back. Example: say cheese to the parrot."
+
+
 WEATHER = {
     "name": "weather-of",
     "description": "Tell the weather of a city.",

@@ -97,6 +97,14 @@ def test_a_folder_of_folders_is_deployed_what_others_call_first(run_sigil: Sigil
     assert again.out.splitlines()[0].startswith("second@1 ")
 
 
+def test_a_folder_with_an_empty_source_is_refused(run_sigil: Sigil, place: Path) -> None:
+    folder(place, "hollow", code=" \n")
+    ended = run_sigil("deploy", "all/hollow")
+    assert ended.code != 0
+    assert "the code is empty" in ended.err
+    assert run_sigil("list", "--json").document["items"] == []
+
+
 def test_a_callers_digest_covers_what_it_calls_and_inspect_shows_that(run_sigil: Sigil, place: Path) -> None:
     folder(place, "first", requires="second")
     folder(place, "second")

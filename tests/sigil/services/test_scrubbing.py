@@ -64,6 +64,21 @@ def test_a_value_is_found_however_it_is_escaped(writer: str, value: str) -> None
     assert b"{{KEY}}" in scrubbed(b"<" + written + b">", {"KEY": value})
 
 
+@pytest.mark.parametrize("change", [str.upper, str.lower, str.swapcase, str.title])
+@pytest.mark.parametrize("writer", ["plain", "json", "url", "html"])
+def test_a_value_is_found_in_capitals_and_in_small_letters(change: Callable[[str], str], writer: str) -> None:
+    said = change("Ab/cd+Ef&secret")
+    wrote = {"plain": said, "json": json.dumps(f'"{said}"'), "url": quote(said, safe=""), "html": html.escape(said)}[writer]
+    shown = scrubbed_text(f"<you sent {wrote}>", {"KEY": "Ab/cd+Ef&secret"})
+    assert "{{KEY}}" in shown
+    assert "secret" not in shown.lower()
+
+
+@pytest.mark.parametrize("said", ["PÄSSWÖRD-STRASSE", "pässwörd-straße"])
+def test_a_value_of_other_letters_is_found_in_capitals_too(said: str) -> None:
+    assert scrubbed_text(f"<{said}>", {"KEY": "Pässwörd-Straße"}) == "<{{KEY}}>"
+
+
 def test_what_stands_around_a_value_stays() -> None:
     assert scrubbed_text("<%3C Ab%2fcd+Ef &gt;>", {"KEY": "Ab/cd+Ef"}) == "<%3C {{KEY}} &gt;>"
     assert scrubbed_text('{"a": "x\\u0026\\u0041b\\/cd\\u002BEf\\""}', {"KEY": "Ab/cd+Ef"}) == '{"a": "x\\u0026{{KEY}}\\""}'
