@@ -24,6 +24,7 @@ from sigil import http as sigil_http
 from sigil import strict
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.gate import Gate, demand_admin
+from sigil.incoming import read_body
 from sigil.kv import keys
 from sigil.protocol import Json
 from sigil.registry import LocalRegistry
@@ -141,11 +142,9 @@ def chat_routes(house: House, gate: Gate) -> APIRouter:
     async def chat(request: Request) -> Response:
         try:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
-            event = _event(strict.loads(await webhook.read(request, webhook.BODY_BYTES)), house.settings.agent)
+            event = _event(strict.loads(await read_body(request, webhook.BODY_BYTES)), house.settings.agent)
         except (Refused, UsageError, BackendError) as problem:
             return sigil_http.failure(problem)
-        except webhook.TooLarge:
-            return webhook.refusal(413, UsageError("ETOOBIG", f"the body is over {webhook.BODY_BYTES:,} bytes", source="chat"))
         return await run_in_threadpool(_ask, house, event)
 
     @routes.get("/chat/{session}/{event}")

@@ -18,6 +18,7 @@ from sigil import strict
 from sigil.asks import answer
 from sigil.errors import SigilError, UsageError
 from sigil.gate import Gate, demand_admin
+from sigil.incoming import read_body
 from sigil.kv import keys
 from sigil.stored import row
 
@@ -46,10 +47,7 @@ def router(house: House, gate: Gate) -> APIRouter:
 
 
 async def _asked(request: Request) -> Any:
-    try:
-        text = await webhook.read(request, webhook.BODY_BYTES)
-    except webhook.TooLarge:
-        raise UsageError("ETOOBIG", "the body is too large", source="http") from None
+    text = await read_body(request, webhook.BODY_BYTES)
     body = strict.loads(text) if text.strip() else {}
     return body.get("session", "") if isinstance(body, dict) and set(body) <= {"session"} else None
 

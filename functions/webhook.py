@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -17,6 +17,8 @@ from functions.channels.base import Request as Incoming
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.incoming import read_body
+from sigil.statuses import status_of
 
 BODY_BYTES = 1 << 20
 
@@ -29,10 +31,6 @@ class Entrance:
     queue: Queue
 
 
-class TooLarge(Exception):
-    """The body is over the limit."""
-
-
 def router(entrance: Callable[[], Entrance]) -> APIRouter:
     """The webhook's routes; `entrance` is asked at the first request."""
     routes = APIRouter()
@@ -40,11 +38,18 @@ def router(entrance: Callable[[], Entrance]) -> APIRouter:
     async def webhook(request: Request) -> Response:
         platform = request.path_params["platform"]
         try:
-            body = await read(request, BODY_BYTES)
-        except TooLarge:
-            return refusal(413, UsageError("ETOOBIG", f"the body is over {BODY_BYTES:,} bytes", source=platform))
-        incoming = Incoming(_headers(request), body, dict(request.query_params))
-        return await run_in_threadpool(_enqueue, entrance, platform, incoming)
+            here = entrance()
+            channel = here.channels.get(platform)
+            if channel is None:
+                raise UsageError("ENOENT", "no such platform here", source=platform, suggestion="set its token first")
+            incoming = Incoming(_headers(request), b"", dict(request.query_params))
+            channel.verify_head(incoming)  # before the body: a stranger's costs neither memory nor time
+            incoming = replace(incoming, body=await read_body(request, BODY_BYTES))
+            return await run_in_threadpool(_enqueue, channel, here.queue, incoming)
+        except BackendError as problem:
+            return away(problem)
+        except (Refused, UsageError) as problem:
+            return refusal(status_of(problem), problem)
 
     # plain routes: FastAPI's own read the annotations and load all of pydantic's first version for it, 20 ms of a cold start
     routes.add_route("/health", health, methods=["GET"])
@@ -55,17 +60,6 @@ def router(entrance: Callable[[], Entrance]) -> APIRouter:
 async def health(request: Request) -> Response:
     """That the door is open; asks for no token."""
     return JSONResponse({"ok": True})
-
-
-async def read(request: Request, most: int) -> bytes:
-    """The body, counted while it comes in."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise TooLarge
-        parts.append(part)
-    return b"".join(parts)
 
 
 def refusal(status: int, problem: SigilError) -> JSONResponse:
@@ -79,25 +73,16 @@ def away(problem: BackendError) -> JSONResponse:
 
 
 def _headers(request: Request) -> dict[str, str]:
-    return {name.lower(): value for name, value in request.headers.items()}
+    """The headers by name. A repeated one is all of its values, as RFC 9110 joins them, so that no secret is found in one of two."""
+    return {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
 
 
-def _enqueue(entrance: Callable[[], Entrance], platform: str, incoming: Incoming) -> Response:
+def _enqueue(channel: Channel, queue: Queue, incoming: Incoming) -> Response:
     """200 only once every event is durable; the platform sends again what we could not keep."""
-    try:
-        channel = entrance().channels.get(platform)
-        if channel is None:
-            return refusal(404, UsageError("ENOENT", "no such platform here", source=platform, suggestion="set its token first"))
-        channel.verify(incoming)
-        for event in channel.parse(incoming.body):
-            entrance().queue.put(event)
-            log.step("enqueued", event)
-    except Refused as problem:
-        return refusal(401, problem)
-    except UsageError as problem:
-        return refusal(400, problem)
-    except BackendError as problem:
-        return away(problem)
+    channel.verify(incoming)
+    for event in channel.parse(incoming.body):
+        queue.put(event)
+        log.step("enqueued", event)
     return JSONResponse({"ok": True})
 
 

@@ -187,8 +187,8 @@ async def admit(request: Request, gate: Gate) -> Holder:
 
 
 def _shown(request: Request) -> tuple[str, str]:
-    """What a client shows at the gate, and its address."""
-    return request.headers.get("authorization", ""), request.client.host if request.client else ""
+    """What a client shows at the gate, and its address. Two tokens are none: they are joined as RFC 9110 does it."""
+    return ", ".join(request.headers.getlist("authorization")), request.client.host if request.client else ""
 
 
 def _rate(gate: Gate, holder: Holder | None) -> dict[str, str]:

@@ -37,13 +37,14 @@ async def body_of(request: Request, most: int, *, zipped: bool = False) -> bytes
     claimed = request.headers.get("content-length", "")
     if claimed.isascii() and claimed.isdigit() and int(claimed[:20]) > most:
         raise _too_big(most)
-    body = await _read(request, most)
+    body = await read_body(request, most)
     if body:
         _demand_kind(request, ZIP_KINDS if zipped else JSON_KINDS)
     return body
 
 
-async def _read(request: Request, most: int) -> bytes:
+async def read_body(request: Request, most: int) -> bytes:
+    """The body, counted while it comes in; `UsageError` ETOOBIG, or EBODY when its sender left before its end."""
     chunks, size = [], 0
     try:
         async for chunk in request.stream():

@@ -28,7 +28,10 @@ class Busy(BackendError):
 
 
 class Channel(Protocol):
-    """A chat platform. The webhook uses `verify` and `parse`, which never wait for the network; the worker uses the rest."""
+    """A chat platform. The webhook uses `verify_head`, `verify` and `parse`, which never wait for the network; the worker uses the rest."""
+
+    def verify_head(self, request: Request) -> None:
+        """Refuse with EAUTH what its headers alone show not to be the platform's. The body is not read yet, and empty here."""
 
     def verify(self, request: Request) -> None:
         """Return when the platform itself sent the request; else `Refused` with EAUTH."""

@@ -116,6 +116,9 @@ class _Platform(_Part):
         super().__init__(inner, switch)
         self.inner = inner
 
+    def verify_head(self, request: Request) -> None:
+        self.inner.verify_head(request)
+
     def verify(self, request: Request) -> None:
         self.inner.verify(request)
 

@@ -75,6 +75,8 @@ class Platform:
         self._stage, self._promises = stage, promises
         self.moods: dict[str, list[str]] = {}
 
+    def verify_head(self, request: Incoming) -> None: ...
+
     def verify(self, request: Incoming) -> None: ...
 
     def parse(self, body: bytes) -> list[Event]:
