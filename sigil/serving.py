@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from sigil.connections import Bounds, Connections, Seldom, accept_failed
 from sigil.errors import BackendError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+BACKLOG = 512
+"""Connections that wait to be accepted: asyncio tries as many at once."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -52,13 +55,29 @@ def unsaid() -> None:
     """Nobody waits to hear that it is served."""
 
 
-def serve(app: ASGIApp, door: socket.socket, grace: int, greet: Callable[[], None] = unsaid) -> int:
+def serve(app: ASGIApp, door: socket.socket, bounds: Bounds, grace: int, greet: Callable[[], None] = unsaid) -> int:
     """Serve until SIGTERM or Ctrl-C, then let the requests at work end, for `grace` seconds at most; the number of the first signal.
 
-    `greet` is called once a signal ends it in this way, and before anything is answered.
+    `bounds`: what clients may cost. `greet` is called once a signal ends it in this way, and before anything is answered.
     """
+    for name in ("uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(Seldom())
     logging.getLogger("uvicorn.error").addFilter(_no_cut)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace))
+    connections = Connections(bounds)
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http=connections.protocol,  # type: ignore[arg-type]
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            backlog=BACKLOG,
+            proxy_headers=bool(bounds.proxies),
+            forwarded_allow_ips=list(bounds.proxies),
+            timeout_graceful_shutdown=grace,
+        ),
+        connections,
+    )
     told: list[int] = []
 
     def tell(number: int, _: object) -> None:
@@ -70,6 +89,18 @@ def serve(app: ASGIApp, door: socket.socket, grace: int, greet: Callable[[], Non
     greet()
     server.run(sockets=[door])
     return told[0] if told else 0
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which says seldom that it cannot accept a connection."""
+
+    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+        super().__init__(config)
+        self._connections = connections
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(accept_failed(self._connections))
+        await super().startup(sockets)
 
 
 def _no_cut(record: logging.LogRecord) -> bool:

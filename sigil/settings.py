@@ -86,6 +86,18 @@ class Settings:
         "whether an MCP server may be a program of this machine, once it is granted; never in a function, nor unsaid in a store of a file",
         outside=True,
     )
+    proxies: tuple[str, ...] = setting(
+        "UNCAGED_PROXIES",
+        (),
+        "addresses or networks of the proxies in front of a server: X-Forwarded-For and X-Forwarded-Proto count from them alone",
+        rules=True,
+    )
+    connections: int = setting(
+        "UNCAGED_CONNECTIONS", 512, "connections that a server keeps; beyond them it answers its health, and 503 to the rest"
+    )
+    request_seconds: float = setting(
+        "UNCAGED_REQUEST_SECONDS", 10.0, "how long a client may take for a request's head, and for a body but for a second each 16 KiB"
+    )
     loopback: bool = setting("SIGIL_LOOPBACK", False, "for tests: capabilities may be granted this machine, without TLS", outside=True)
 
     @classmethod

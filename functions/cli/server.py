@@ -9,6 +9,7 @@ import sys
 from functions import local, log
 from functions.settings import Settings
 from functions.wiring import House, open_house
+from sigil.connections import Bounds
 from sigil.errors import BackendError
 from sigil.exits import INTERRUPTED
 from sigil.requestlog import Told
@@ -22,10 +23,12 @@ def run(host: str, port: int) -> int:
     """Serve until told to stop; the exit code."""
     log.start()
     settings = Settings.read()
+    bounds = Bounds.of(settings)
     door = listen(host, port)
     house = open_house(settings, _say)
     token = admin_token(settings)
-    ended = serve(Told(local.app(house, token, lambda: _greet(house, door, token)), log.note), door, GRACE_SECONDS)
+    app = Told(local.app(house, token, lambda: _greet(house, door, token)), log.note)
+    ended = serve(app, door, bounds, GRACE_SECONDS)
     house.close()
     _say("stopped")
     return INTERRUPTED if ended == signal.SIGINT else 0

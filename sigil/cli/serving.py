@@ -19,6 +19,7 @@ from sigil.exits import INTERRUPTED
 if TYPE_CHECKING:
     import socket
 
+    from sigil.connections import Bounds
     from sigil.kv import KV
     from sigil.settings import Settings
 
@@ -39,6 +40,7 @@ def serve(
     Every request needs the admin token or an access token. Ctrl-C or SIGTERM ends it, once the requests at work are answered. On stderr:
     a line for each request that runs or changes something, or is turned away; with --json a line of JSON.
     """
+    from sigil.connections import Bounds
     from sigil.serving import listen
     from sigil.settings import Settings
 
@@ -46,9 +48,10 @@ def serve(
     if shell.asked.url or shell.asked.profile or shell.seconds:
         raise UsageError("EUSAGE", "serve takes no --url, --profile or --timeout", suggestion="it serves the registry here, until Ctrl-C")
     settings = replace(Settings.read(), registry_url="", registry_token="")
+    bounds = Bounds.of(settings)
     door = listen(host, port)
     try:
-        ended = _served(shell, settings, door)
+        ended = _served(shell, settings, door, bounds)
     finally:
         door.close()
     shell.printer.note("stopped")
@@ -56,7 +59,7 @@ def serve(
         raise typer.Exit(INTERRUPTED)
 
 
-def _served(shell: Shell, settings: Settings, door: socket.socket) -> int:
+def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bounds) -> int:
     from sigil.gate import Gate
     from sigil.http import app_of
     from sigil.requestlog import Told
@@ -71,7 +74,7 @@ def _served(shell: Shell, settings: Settings, door: socket.socket) -> int:
     try:
         app = app_of(lambda: registry, Gate(token, lambda: registry.keys, settings.agent, settings.rate))
         greet = partial(_greet, shell, settings, door, token)
-        return serve_app(Told(app, shell.printer.event), door, GRACE_SECONDS, greet)
+        return serve_app(Told(app, shell.printer.event), door, bounds, GRACE_SECONDS, greet)
     finally:
         over.set()
         registry.close()

@@ -57,7 +57,7 @@ def failures(route: Route) -> list[int]:
     """The statuses of its failures."""
     found = {Right.NONE: set[int](), Right.PERHAPS: {400, 503}}.get(route.right, {400, 401, 403, 429, 503})
     found |= {*route.fails} | ({404} if "{ref" in route.path else set())
-    found |= ({413, 415} if route.takes else set()) | ({412} if route.method != "GET" else set())
+    found |= ({408, 413, 415} if route.takes else set()) | ({412} if route.method != "GET" else set())
     return sorted(found)
 
 

@@ -56,6 +56,7 @@ STATUSES: Final = {
     401: "the token is missing or wrong",
     403: "policy says no, or the token is not for this",
     404: "there is no such thing",
+    408: "the body did not arrive in time",
     409: "the name is somebody else's, or somebody else wrote first",
     412: "the request has a condition, which no change takes",
     413: "too large",

@@ -22,6 +22,7 @@ SIGIL = (
         "asks",
         "bodies",
         "serving",
+        "connections",
         "requestlog",
         "checkup",
         "incoming",
