@@ -80,7 +80,10 @@ class Bounds:
 
 
 class Connections:
-    """The open connections of one server. The longest idle one makes room for a new one; when none is idle, the new one is over the bound."""
+    """The open connections of one server.
+
+    The longest idle one makes room for a new one; when none is idle, the new one is over the bound.
+    """
 
     def __init__(self, bounds: Bounds) -> None:
         self.seconds = bounds.seconds
@@ -128,8 +131,8 @@ class Connection(H11Protocol):
         self._all = connections
         self._is_within = True
         self._is_refused = False
-        self._served: ASGIApp = self.app  # type: ignore[assignment]
-        self.app = self._serve  # type: ignore[assignment]
+        self._served: ASGIApp = self.app
+        self.app = self._serve
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
 
@@ -164,7 +167,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.transport.get_write_buffer_size() and self._write_timer is None:  # type: ignore[attr-defined]
+        if self.transport.get_write_buffer_size() and self._write_timer is None:
             self._expect_reader()
 
     def pause_writing(self) -> None:
@@ -191,7 +194,7 @@ class Connection(H11Protocol):
 
     def _drop_unread(self) -> None:
         self._write_timer = None
-        if self.transport.get_write_buffer_size():  # type: ignore[attr-defined]
+        if self.transport.get_write_buffer_size():
             # with a reset: the kernel would keep what is not read for minutes
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
             self.drop()
