@@ -75,6 +75,8 @@ class Crew:
                 scheduler.tick(self._house.stores.kv)
             except SigilError as problem:
                 log.note("unswept", code=problem.code)
+            except Exception:  # noqa: BLE001  a door: what nobody expected must not end the clock
+                log.failure("unswept")
 
     def _renew(self) -> None:
         """Keep the chats that this process works on, until its last turn has ended."""

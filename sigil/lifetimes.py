@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,14 @@ import orjson
 
 from sigil import changes, heads, marks, remains, statistics
 from sigil.audit import Audit
-from sigil.errors import Conflict
+from sigil.errors import BackendError, Conflict
 from sigil.heads import Standing
 from sigil.kv import ABSENT, KV, Item, keys
 
 IDLE_SECONDS = 30 * 86_400.0
 DAY_SECONDS = 86_400.0
+AGAIN_SECONDS = 300.0
+"""When the daily work is begun anew after a process that died in it; longer than a tick may take."""
 AT_ONCE = 500
 """At most so many expiries a tick; the next one goes on."""
 PAGE = 500
@@ -41,7 +43,7 @@ class _Head:
 
 
 class Lifetimes:
-    """The sweeper over a store. Several may run: each step is a conditional write, and the daily one is begun by one of them."""
+    """The sweeper over a store. Several may run: each step is a conditional write, and the daily work is begun by one of them."""
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
@@ -49,8 +51,13 @@ class Lifetimes:
         self._audit = Audit(kv, clock)
 
     def sweep(self) -> Swept:
-        """Remove what has expired; once a day, mark what is unused and sum up the statistics."""
-        return Swept(self.expire(), self.idle() if self._is_first_today() else 0)
+        """Remove what has expired; once a day, mark what is unused and sum up the statistics.
+
+        Daily work that fails is told by its exception, and done by the next sweep.
+        """
+        expired = self.expire()
+        with self._daily() as is_first:
+            return Swept(expired, self.idle() if is_first else 0)
 
     def expire(self) -> int:
         """Remove the capabilities whose time has run out; how many those were."""
@@ -67,11 +74,26 @@ class Lifetimes:
     def idle(self) -> int:
         """Mark the normal capabilities that nobody called for 30 days, and sum up the statistics; how many were marked.
 
-        What a process that died in between left undone is done here: public marks follow their heads.
+        What a process that died in between left undone is done here: public marks follow their heads. A damaged record keeps nobody
+        else's from being looked at; it is told at the end.
         """
-        marked = sum(self._idle_in(namespace) for namespace in self._namespaces())
+        marked, damage = 0, None
+        for namespace in self._namespaces():
+            try:
+                marked += self._idle_in(namespace)
+            except BackendError as problem:
+                if problem.code != "EDAMAGED":
+                    raise
+                damage = problem
         for namespace, name, _ in list(marks.all_of(self._kv)):
-            marks.follow(self._kv, namespace, name, self._clock())
+            try:
+                marks.follow(self._kv, namespace, name, self._clock())
+            except BackendError as problem:
+                if problem.code != "EDAMAGED":
+                    raise
+                damage = problem
+        if damage:
+            raise damage
         return marked
 
     def _expire(self, namespace: str, name: str) -> int:
@@ -150,15 +172,41 @@ class Lifetimes:
             yield from page
             after = page[-1][0]
 
-    def _is_first_today(self) -> bool:
+    @contextmanager
+    def _daily(self) -> Iterator[bool]:
+        """Whether this sweep is the one that does the daily work. It is done for today only when the block ends well.
+
+        What stands meanwhile is a time a day ago but for `AGAIN_SECONDS`, so that the work of a process that died is begun anew.
+        """
         key, now = keys.daily("lifetimes"), self._clock()
         item = self._kv.get(key)
-        with suppress(ValueError):  # damaged: it is done today, and noted anew
-            if item and 0 <= now - float(item.value) < DAY_SECONDS:
-                return False
-        with suppress(Conflict):  # somebody else begins at this moment
-            self._kv.put(key, b"%.3f" % now, expect=item.version if item else ABSENT)
-            return True
+        if item and _is_recent(item, now):
+            yield False
+            return
+        try:
+            begun = self._kv.put(key, _moment(now - DAY_SECONDS + AGAIN_SECONDS), expect=item.version if item else ABSENT)
+        except Conflict:  # somebody else begins at this moment
+            yield False
+            return
+        try:
+            yield True
+        except BaseException:
+            with suppress(Conflict, BackendError):
+                self._kv.delete(key, expect=begun)
+            raise
+        with suppress(Conflict):
+            self._kv.put(key, _moment(now), expect=begun)
+
+
+def _moment(at: float) -> bytes:
+    return b"%.3f" % at
+
+
+def _is_recent(item: Item, now: float) -> bool:
+    """Whether the daily work was done, or begun, within a day; a damaged time says no."""
+    try:
+        return 0 <= now - float(item.value) < DAY_SECONDS
+    except ValueError:
         return False
 
 

@@ -21,6 +21,8 @@ USED = {
 """Of these services, which offer hundreds, the operations that are asked for, by us or by whoever sets things up with the same package."""
 
 _EVERY = ("botocore", "orjson", "platformdirs")
+_RECORDS = ("pydantic",)
+"""What reads the records of a store that has been used."""
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
 _TALK = ("httpx", "markdown-it-py")
@@ -28,7 +30,9 @@ _TALK = ("httpx", "markdown-it-py")
 _NEVER = (
     "functions/cli",
     "functions/local.py",
+    "functions/override.py",
     "sigil/cli",
+    *(f"sigil/{name}.py" for name in ("connections", "requestlog", "serving")),
     *(f"sigil/engine/{name}.py" for name in ("build", "layout", "snapshot", "sources", "unstarted")),
     "sigil/engine/prelude",
     "sigil/toolchain/prebuild.py",
@@ -60,6 +64,6 @@ class Stage:
 STAGES = (
     Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
     Stage("worker", (*_EVERY, *_SANDBOX, *_TALK), spare=("anyio",), runs=True),
-    Stage("scheduler", _EVERY, without=("functions/agent",)),
+    Stage("scheduler", (*_EVERY, *_RECORDS), without=("functions/agent",)),
     Stage("registry", (*_EVERY, *_HTTP, *_SANDBOX), without=("functions/agent", "functions/channels", "functions/queues"), runs=True),
 )

@@ -89,6 +89,9 @@ def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
         except SigilError as problem:
             shell.printer.event("not swept", code=problem.code)
             continue
+        except Exception as problem:  # noqa: BLE001  what nobody expected must not end the sweeper
+            shell.printer.event("not swept", code="EBUG", kind=type(problem).__name__)
+            continue
         if gone:
             shell.printer.event("swept", **gone)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,10 @@ import pytest
 
 from functions.letters import letters
 from tests.deploy.requests import batch, elsewhere, failures, happened, registry, request, update, webhook
-from tests.deploy.runtime import Deployment, cloud, stages
+from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
 from tests.fakes.server import Answer
 from tests.servers.lambda_runtime import LambdaFunction, children
-from tests.servers.ministack import Ministack
 
 ENCODE = "encode hello world in base64"
 ENCODED = "aGVsbG8gd29ybGQ="
@@ -29,16 +26,6 @@ DOUBLE = {
     "execute": "return 2 * input.n",
     "tests": [{"input": {"n": 2}, "output": 4}],
 }
-
-
-@pytest.fixture
-def deployed(tmp_path: Path, aws_here: Ministack) -> Iterator[Deployment]:
-    """Functions over a table, a queue and a bucket of their own, with nothing in their folder."""
-    with ExitStack() as stack:
-        made = Deployment(tmp_path, cloud(aws_here), stages(), stack)
-        stack.enter_context(made.platform)
-        stack.enter_context(made.model)
-        yield made
 
 
 # ---- the emulator itself

@@ -81,7 +81,7 @@ def test_a_stage_is_small(name: str, staged: Path) -> None:
     ("name", "strange"),
     [
         ("webhook", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "regex", "markdown_it", "boto3"}),
-        ("scheduler", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "fastapi", "pydantic", "boto3"}),
+        ("scheduler", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "fastapi", "boto3"}),
         ("registry", {"httpx", "redis", "markdown_it", "boto3", "uvicorn", "typer"}),
         ("worker", {"fastapi", "starlette", "mangum", "redis", "boto3", "uvicorn", "typer", "rich"}),
     ],

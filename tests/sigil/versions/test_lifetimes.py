@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from functions import scheduler
+from sigil import statistics
 from sigil.audit import Audit
-from sigil.errors import UsageError
+from sigil.errors import BackendError, UsageError
 from sigil.kv import KV, keys
 from sigil.kv.redis import RedisKV
 from sigil.kv.sqlite import SqliteKV
-from sigil.lifetimes import IDLE_SECONDS, Lifetimes
+from sigil.lifetimes import AGAIN_SECONDS, IDLE_SECONDS, Lifetimes
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 from tests.servers.valkey import shared
@@ -271,3 +272,46 @@ def test_a_namespace_of_many_is_swept_whole(registry: LocalRegistry, kv: SqliteK
     clock.now += 66
     assert Lifetimes(kv, clock).expire() == 6
     assert list(registry.list(PERSON)) == []
+
+
+def test_daily_work_that_failed_is_told_and_done_by_the_next_sweep(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.deploy(spec(), PERSON)
+    clock.now += IDLE_SECONDS + 1
+    with monkeypatch.context() as patch:
+        patch.setattr(statistics, "fold", lambda *_: 1 / 0)
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                Lifetimes(kv, clock).sweep()
+
+    assert Lifetimes(kv, clock).sweep().inactive == 1
+
+
+def test_daily_work_in_which_a_process_died_is_begun_anew_minutes_later(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.deploy(spec(), PERSON)
+    clock.now += IDLE_SECONDS + 1
+    with monkeypatch.context() as patch:
+        patch.setattr(kv, "delete", lambda *_, **__: None)  # a process that is killed takes nothing back
+        patch.setattr(statistics, "fold", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            Lifetimes(kv, clock).sweep()
+
+    clock.now += AGAIN_SECONDS - 1
+    assert Lifetimes(kv, clock).sweep().inactive == 0
+    clock.now += 1
+    assert Lifetimes(kv, clock).sweep().inactive == 1
+
+
+def test_a_damaged_record_keeps_nobody_elses_from_being_looked_at(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+    for namespace in ("aaa", "main", "zzz"):
+        registry.deploy(spec(), dataclasses.replace(PERSON, namespace=namespace))
+    kv.put(keys.capability("main", "shout"), b"damaged")
+    clock.now += IDLE_SECONDS + 1
+
+    with pytest.raises(BackendError, match="EDAMAGED"):
+        Lifetimes(kv, clock).sweep()
+    for namespace in ("aaa", "zzz"):
+        assert registry.inspect("shout", dataclasses.replace(PERSON, namespace=namespace))["state"] == "inactive"

@@ -1,0 +1,148 @@
+"""The packages of the functions, run through everything they do on a table that has been used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from functions.settings import Settings
+from sigil import wiring
+from sigil.http import ROUTES
+from sigil.kv import keys
+from sigil.lifetimes import IDLE_SECONDS
+from sigil.protocol import Caller
+from sigil.registry import LocalRegistry
+from sigil.statistics import ALL
+from tests.deploy.requests import batch, failures, happened, registry, request, update, webhook
+from tests.deploy.runtime import Deployment
+from tests.fakes.model import call, say
+
+OWNER = Caller("main", owner=True)
+LONG_AGO = IDLE_SECONDS + 86_400
+TRACES = ("Traceback", "No module named")
+"""What a function writes that lacks a part of itself."""
+
+
+@contextmanager
+def registry_of(deployed: Deployment, ago: float) -> Iterator[LocalRegistry]:
+    """A registry on the deployed table, whose clock is `ago` seconds late."""
+    settings = Settings.read({**deployed.settings, "UNCAGED_LIBRARY": "none"}, deployed.folder)
+    stores, sandbox = wiring.open_stores(settings), wiring.open_sandbox(settings)
+    made = LocalRegistry(stores.kv, stores.artifacts, sandbox, lambda: time.time() - ago)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def use(deployed: Deployment) -> None:
+    """Use the table 31 days ago: capabilities that were called, one of them public, one that has expired since."""
+    with registry_of(deployed, LONG_AGO) as then:
+        for name, more in (("unused", {}), ("shared", {"public": True}), ("lasting", {"type": "persistent"})):
+            then.deploy({"name": name, "description": "Answers.", "execute": "return 1", **more}, OWNER)
+            then.run(name, {}, OWNER)
+        brief = {"name": "brief", "description": "Answers.", "execute": "return 1", "type": "ephemeral", "ttl": 60}
+        then.deploy(brief, OWNER)
+    with registry_of(deployed, 0) as now:
+        now.deploy({"name": "fresh", "description": "Answers.", "execute": "return 1", "public": True}, OWNER)
+
+
+def test_the_scheduler_does_its_whole_day_on_a_used_table(deployed: Deployment) -> None:
+    use(deployed)
+    kv = deployed.house().stores.kv
+    kv.delete(keys.public("main", "fresh"))  # as a process left it that died in between
+
+    first = deployed.function("scheduler").invoke(request("scheduler"))
+    second = deployed.function("scheduler").invoke(request("scheduler"))
+
+    assert (first.failed, first.payload) == ("", {"swept": 1})
+    assert (second.failed, second.payload) == ("", {"swept": 0})
+    assert kv.get(keys.use("main", "lasting", ALL)) is not None
+    assert kv.get(keys.public("main", "fresh")) is not None
+    assert kv.get(keys.public("main", "shared")) is None
+    with registry_of(deployed, 0) as now:
+        states = {str(row["capability"]): row["state"] for row in now.list(OWNER)}
+    assert states == {"unused": "inactive", "shared": "inactive", "lasting": "ok", "fresh": "ok"}
+
+
+def test_a_failure_of_the_daily_work_is_told_until_it_is_mended(deployed: Deployment) -> None:
+    use(deployed)
+    kv = deployed.house().stores.kv
+    key = keys.capability("main", "lasting")
+    whole = kv.get(key)
+    assert whole is not None
+    kv.put(key, b"damaged")
+
+    told = [deployed.function("scheduler").invoke(request("scheduler")).failed for _ in range(2)]
+    kv.put(key, whole.value)
+    mended = deployed.function("scheduler").invoke(request("scheduler"))
+
+    assert told == ["BackendError", "BackendError"]
+    assert (mended.failed, mended.payload) == ("", {"swept": 0})
+    assert kv.get(keys.use("main", "lasting", ALL)) is not None
+
+
+def test_the_worker_does_what_chats_ask_for_on_a_used_table(deployed: Deployment) -> None:
+    """Capabilities of every kind, one that the model makes, memory, documents, what is too long for a message, commands."""
+    use(deployed)
+    owner = "telegram:77001"
+    settings = {**deployed.with_model(), "UNCAGED_LIBRARY": "builtin", "UNCAGED_OWNERS": owner}
+    worker = deployed.function("worker", timeout=60, **settings)
+    made = {"name": "long", "description": "Answers at length.", "execute": "return 'x'.repeat(200_000)", "schema": {"type": "object"}}
+    deployed.model.then(
+        call(("sigil_query", {"query": "statistics of a list of numbers"}), ("sigil_query", {"query": "remember something"})),
+        call(("cap_statistics", {"x": [1, 2, 3]}), ("cap_remember", {"key": "a", "value": "b", "source": "user"})),
+        call(("sigil_deploy", made)),
+        call(("cap_long", {})),
+        say("**it is done** " + "and more " * 900),
+        say("# Soul\n\n## Personality\nDry."),
+        say("{}"),
+    )
+    texts = ("work", "/soul be dry", "/mem", "/recall", "/forget a", "/status", "/usage", "/tools", "/help", "/whoami", "/new")
+    answers = [worker.invoke(batch(happened(number, text))) for number, text in enumerate(texts, 1)]
+
+    assert [failures(answer.payload) for answer in answers] == [[]] * len(texts)
+    assert len(deployed.texts()) >= len(texts)
+    assert not [trace for trace in TRACES if trace in worker.said()]
+
+
+def test_the_webhook_takes_every_kind_of_update(deployed: Deployment) -> None:
+    function = deployed.function("webhook")
+    odd = [{"update_id": 5, "callback_query": {}}, {"update_id": 6, "message": {"photo": []}}, update(7, "/stop"), update(8, "hello")]
+    answers = [function.invoke(webhook(each)) for each in odd]
+
+    assert [answer.status for answer in answers] == [200] * len(odd)
+    assert not [trace for trace in TRACES if trace in function.said()]
+
+
+def test_every_route_of_the_registry_answers_on_a_used_table(deployed: Deployment) -> None:
+    use(deployed)
+    function = deployed.function("registry", timeout=60)
+    secret, text = {"value": "v"}, {"text": "hello"}
+    made = {"name": "made", "description": "Answers.", "execute": "return input.text", "permissions": {"http": ["GET a.example/"]}}
+    asked: tuple[tuple[str, str, object], ...] = (
+        ("POST", "/_api/deploy", made),
+        ("POST", "/_api/deploy", {**made, "execute": "return input.text + 1"}),
+        ("POST", "/run/fresh", text),
+        ("POST", "/run/library/statistics", {"x": [1, 2, 3]}),
+        ("POST", "/run/library/calculate", {"expression": "1 + 1"}),
+        ("POST", "/_api/rollback", {"name": "made"}),
+        ("POST", "/_api/yank", {"name": "made", "version": 2}),
+        ("POST", "/_api/publish", {"name": "made"}),
+        ("POST", "/_api/export", {"names": ["fresh"]}),
+        ("POST", "/_api/grant", {"name": "made", "permissions": ["http:GET a.example/"]}),
+        ("POST", "/_api/revoke", {"name": "made"}),
+        ("POST", "/_api/mcp/tools", {"server": "https://127.0.0.1:9/mcp"}),
+        ("PUT", "/_api/secrets/A_SECRET", secret),
+        ("DELETE", "/_api/secrets/A_SECRET", None),
+        ("POST", "/_api/keys", {"kind": "deploy", "name": "laptop", "namespace": "ada"}),
+        ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+        *(("GET", route.path.replace("{ref:path}", "fresh").replace("{ref}", "fresh"), None) for route in ROUTES if route.method == "GET"),
+        ("DELETE", "/_api/remove", None),
+    )
+    answers = [function.invoke(registry(method, path, body)) for method, path, body in asked]
+
+    assert not [(each[:2], one.payload) for each, one in zip(asked, answers, strict=True) if one.failed or one.status >= 500]
+    assert [answer.status for answer in answers[:5]] == [201, 201, 200, 200, 200]
+    assert not [trace for trace in TRACES if trace in function.said()]
