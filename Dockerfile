@@ -13,6 +13,8 @@ COPY pyproject.toml uv.lock ./
 RUN /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --no-install-project --compile-bytecode
 COPY . .
 RUN /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --no-editable --compile-bytecode
+# native code of the engine, so that no container compiles it when it starts
+RUN /opt/uncaged/bin/python -m sigil.toolchain.native
 
 
 FROM python:3.11-slim-bookworm

@@ -42,6 +42,14 @@ class Closes(Protocol):
         """Let go of it."""
 
 
+@runtime_checkable
+class Warms(Protocol):
+    """A registry of this process, which runs capabilities with an engine that has to be compiled once."""
+
+    def warm(self, progress: Callable[[str], None]) -> None:
+        """Compile it now, unless it is; `progress` hears of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class House:
     """Everything that the worker's door needs."""
@@ -233,10 +241,10 @@ def _limits(settings: Settings) -> Limits:
 
 
 def open_house(settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False) -> House:
-    """All of it, for a process that works on events. `later`: see `open_app`."""
+    """All of it, for a process that works on events. `later`: see `open_app`; otherwise the engine is ready when it returns."""
     stores = open_stores(settings)
     queue, control = open_queue(settings, stores)
-    return House(
+    house = House(
         settings=settings,
         stores=stores,
         queue=queue,
@@ -246,3 +254,6 @@ def open_house(settings: Settings, progress: Callable[[str], None] = unheard, *,
         app=open_app(settings, stores, progress, later=later),
         bell=open_bell(settings),
     )
+    if isinstance(house.app.registry, Warms):
+        house.app.registry.warm(progress)
+    return house

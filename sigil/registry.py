@@ -239,6 +239,10 @@ class LocalRegistry:
         done = self._mover.import_bundle(body, caller, public=public, replace=replace)
         return [self._deployed(record, caller, created=created, passed=0) for record, created in done]
 
+    def warm(self, progress: Callable[[str], None]) -> None:
+        """See `Sandbox.warm`."""
+        self._sandbox.warm(progress)
+
     def close(self) -> None:
         """Write the statistics and end the sandbox's children."""
         self._statistics.flush()

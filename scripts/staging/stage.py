@@ -19,11 +19,8 @@ _SUFFIXES = (".py", ".wasm", ".json", ".js", ".css")
 _SHIP = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from sigil.engine import ENGINE
-from sigil.sandbox.shipped import ship
-from sigil.toolchain.c import BUILT
-for path in (ENGINE, *sorted(BUILT.glob("*.wasm"))):
-    ship(path.read_bytes())
+from sigil.toolchain.native import compile_package
+compile_package()
 """
 _CHANGED = 315_619_200  # 1980-01-02: an archive's first year, the same time for every file
 

@@ -69,6 +69,7 @@ def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bound
     token, stores = admin_token(settings), open_stores(settings)
     with shell.printer.working("opening the registry"):
         registry = local_registry(settings, stores, shell.printer.note)
+        registry.warm(shell.printer.note)
     over = threading.Event()
     threading.Thread(target=_sweep, args=(shell, stores.kv, over), name="sweeper", daemon=True).start()
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,6 +22,10 @@ from sigil.tenants import NOBODY, Tenant
 
 _HELD = 32
 _HELD_BYTES = 64 << 20
+
+
+def untold() -> None:
+    """Nobody waits to hear that something is compiled."""
 
 
 class Codes:
@@ -43,24 +47,25 @@ class Codes:
                 self._held.move_to_end(digest)
             return code
 
-    def code(self, wasm: bytes, tenant: Tenant = NOBODY) -> Code:
+    def code(self, wasm: bytes, tenant: Tenant = NOBODY, compiling: Callable[[], None] = untold) -> Code:
         """The code of `wasm`: at hand, kept, or compiled now. `Unfit` when it cannot be compiled within the limits.
 
-        A turn at the compilers comes before the module's lock: nobody waits here for somebody else's turn.
+        A turn at the compilers comes before the module's lock: nobody waits here for somebody else's turn. `compiling` is called before
+        it is compiled, which takes a while.
         """
         digest = sha256(wasm).hexdigest()
         code = self._found(digest)
         if code:
             return code
         with self._press.turn(tenant):
-            return self._made_once(digest, wasm)
+            return self._made_once(digest, wasm, compiling)
 
-    def _made_once(self, digest: str, wasm: bytes) -> Code:
+    def _made_once(self, digest: str, wasm: bytes, compiling: Callable[[], None]) -> Code:
         with self._lock:
             busy = self._busy.setdefault(digest, threading.Lock())
         try:
             with busy:
-                return self._found(digest) or self._hold(digest, self._made(digest, wasm))
+                return self._found(digest) or self._hold(digest, self._made(digest, wasm, compiling))
         finally:
             with self._lock:
                 self._busy.pop(digest, None)
@@ -94,7 +99,8 @@ class Codes:
         if ours:
             yield ours
 
-    def _made(self, digest: str, wasm: bytes) -> Code:
+    def _made(self, digest: str, wasm: bytes, compiling: Callable[[], None]) -> Code:
+        compiling()
         code = self._press.work("compile", wasm)
         vault = self._open()
         if vault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from sigil.compile.javascript import plugin, source_of
 from sigil.engine import MODULE_BYTES
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.sandbox.abi import ABIS
-from sigil.sandbox.aot import Codes
+from sigil.sandbox.aot import Codes, untold
 from sigil.sandbox.child import Supply
 from sigil.sandbox.frames import ENGINE
 from sigil.sandbox.program import Program
@@ -65,10 +66,14 @@ class Supplies:
     def clear(self) -> None:
         self._engine_code = None
 
-    def _the_engine(self, tenant: Tenant) -> Code:
+    def warm(self, compiling: Callable[[], None]) -> None:
+        """Have the engine at hand; `compiling` is called before it is compiled. `BackendError` when there is none."""
+        self._the_engine(NOBODY, compiling)
+
+    def _the_engine(self, tenant: Tenant, compiling: Callable[[], None] = untold) -> Code:
         if self._engine_code is None:
             try:
-                self._engine_code = self._codes.code(plain.read(self._engine, MODULE_BYTES), tenant)
+                self._engine_code = self._codes.code(plain.read(self._engine, MODULE_BYTES), tenant, compiling)
             except (OSError, Unfit) as problem:
                 reason = f"no JavaScript engine: {one_line(str(problem))}"
                 raise BackendError("EUNAVAILABLE", reason, source="sandbox", suggestion="run scripts/build-engine") from None

@@ -404,3 +404,42 @@ def test_serve_logs_runs_deploys_and_refusals_without_their_content(environment:
     assert lines[5]["capability"] == "fine"
     assert (lines[6]["code"], lines[6]["address"]) == ("EAUTH", "127.0.0.1")
     assert "hush" not in rest
+
+
+ENCODE = "encode hello world in base64"
+
+
+def test_the_first_chat_after_an_installation_compiles_nothing(environment: dict[str, str], tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    said = uncaged({**environment, "UNCAGED_CACHE": str(cache)}, "chat", ENCODE)
+
+    assert said.stdout.startswith("aGVsbG8gd29ybGQ=")
+    assert "compiling" not in said.stderr
+    assert list(cache.glob("*.code")) == []
+
+
+def test_an_engine_that_was_not_compiled_yet_is_compiled_before_anybody_waits_for_an_answer(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    from sigil.engine import ENGINE
+
+    another = tmp_path / "engine.wasm"
+    another.write_bytes(ENGINE.read_bytes() + b"\0\2\1x")  # with a section that says nothing
+    chat = [
+        uncaged({**environment, "SIGIL_ENGINE": str(another), "UNCAGED_CACHE": str(tmp_path / "cache")}, "chat", ENCODE) for _ in range(2)
+    ]
+
+    first, again = (each.stderr.splitlines() for each in chat)
+    assert first.index("compiling the JavaScript engine, once") < first.index('  → sigil_query {"query":"encode hello world in base64"}')
+    assert not [line for line in again if "compiling" in line]
+    assert all(each.stdout.startswith("aGVsbG8gd29ybGQ=") for each in chat)
+
+
+def test_a_server_has_compiled_its_engine_before_it_answers(environment: dict[str, str], tmp_path: Path) -> None:
+    from sigil.engine import ENGINE
+
+    another = tmp_path / "engine.wasm"
+    another.write_bytes(ENGINE.read_bytes() + b"\0\2\1y")
+    cache = tmp_path / "cache"
+    with served(environment, SIGIL_ENGINE=str(another), UNCAGED_LIBRARY="none", UNCAGED_CACHE=str(cache)):
+        assert len(list(cache.glob("*.code"))) == 1

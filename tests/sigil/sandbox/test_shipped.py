@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from sigil.engine import ENGINE
 from sigil.sandbox import aot, features
 from sigil.sandbox.aot import Codes
 from sigil.sandbox.press import Press
 from sigil.sandbox.sealed import Code
 from sigil.sandbox.shipped import ship, shipped
 from sigil.sandbox.vault import Vault
+from sigil.toolchain.c import BUILT
+from sigil.toolchain.native import compile_package
 from tests.sigil.sandbox.modules import guest
 
 MODULE = guest(more="(func (result i32) (i32.const 1))" * 600)
@@ -90,7 +93,24 @@ def test_a_cache_does_not_believe_what_a_package_would(package: Path, tmp_path: 
 
 def test_a_package_without_code_has_none(tmp_path: Path) -> None:
     assert shipped(tmp_path / "nothing") is None
-    assert shipped() is None, "a checkout ships nothing"
+
+
+def test_an_installation_has_the_code_of_its_engine_and_of_the_librarys_modules() -> None:
+    vault = shipped()
+    modules = [sha256(path.read_bytes()).hexdigest() for path in (ENGINE, *BUILT.glob("*.wasm"))]
+
+    assert len(modules) > 5
+    assert vault is not None, "scripts/install compiles it"
+    assert [module for module in modules if vault.read(module) is None] == []
+
+
+def test_what_is_compiled_into_a_package_is_readable_for_all_and_nothing_older_stays(tmp_path: Path) -> None:
+    (tmp_path / f"{sha256(b'older').hexdigest()}.code").write_bytes(b"older")
+    compile_package(tmp_path)
+
+    found = list(tmp_path.iterdir())
+    assert len(found) == 1 + len(list(BUILT.glob("*.wasm")))
+    assert {path.stat().st_mode & 0o777 for path in found} == {0o644}
 
 
 def test_a_vault_with_a_given_key_makes_none(tmp_path: Path) -> None:

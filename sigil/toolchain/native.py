@@ -1,0 +1,29 @@
+"""Compiles the engine and the library's modules of C to native code beside the package, so that no first start has to.
+
+`python -m sigil.toolchain.native`, for whoever installs or packages.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from sigil.engine import ENGINE
+from sigil.sandbox.shipped import FOLDER, ship
+from sigil.toolchain.c import BUILT
+
+
+def compile_package(folder: Path = FOLDER) -> None:
+    """Compile what this package brings along into `folder`, and remove what an earlier version of it left there."""
+    modules = {sha256(path.read_bytes()).hexdigest(): path for path in (ENGINE, *sorted(BUILT.glob("*.wasm")))}
+    for path in folder.glob("*.code"):
+        if path.stem not in modules:
+            path.unlink()
+    for module in modules.values():
+        ship(module.read_bytes(), folder)
+    for path in folder.glob("*.code"):
+        path.chmod(0o644)  # whoever installed it, others may run it
+
+
+if __name__ == "__main__":
+    compile_package()
