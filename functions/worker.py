@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from functions import events, log
+from functions import events, log, stack
 from functions.agent import control, inquiries
 from functions.agent.app import Step
 from functions.agent.record import Outgoing
@@ -407,7 +407,13 @@ def _house() -> House:
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda's invocation with records of the FIFO queue, each body one event. Those that did not end are reported and come again."""
+    """Lambda's invocation with records of the FIFO queue, each body one event. Those that did not end are reported and come again.
+
+    CloudFormation asks here as well, because stocking the library needs what the worker has: the sandbox, its rights and its time.
+    """
+    if stack.is_asked(event):
+        log.start()
+        return stack.answer(event, stack.stock_library)
     house = _house()
     until = house.app.clock.monotonic() + context.get_remaining_time_in_millis() / 1000
     batch = open_batch(house.queue, event)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+DEFAULT = Bounds()
 BACKLOG = 512
 """Connections that wait to be accepted: asyncio tries as many at once."""
 
@@ -55,7 +56,7 @@ def unsaid() -> None:
     """Nobody waits to hear that it is served."""
 
 
-def serve(app: ASGIApp, door: socket.socket, bounds: Bounds, grace: int, greet: Callable[[], None] = unsaid) -> int:
+def serve(app: ASGIApp, door: socket.socket, grace: int, greet: Callable[[], None] = unsaid, *, bounds: Bounds = DEFAULT) -> int:
     """Serve until SIGTERM or Ctrl-C, then let the requests at work end, for `grace` seconds at most; the number of the first signal.
 
     `bounds`: what clients may cost. `greet` is called once a signal ends it in this way, and before anything is answered.

@@ -28,7 +28,7 @@ def run(host: str, port: int) -> int:
     house = open_house(settings, _say)
     token = admin_token(settings)
     app = Told(local.app(house, token, lambda: _greet(house, door, token)), log.note)
-    ended = serve(app, door, bounds, GRACE_SECONDS)
+    ended = serve(app, door, GRACE_SECONDS, bounds=bounds)
     house.close()
     _say("stopped")
     return INTERRUPTED if ended == signal.SIGINT else 0

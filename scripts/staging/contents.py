@@ -20,7 +20,7 @@ USED = {
 }
 """Of these services, which offer hundreds, the operations that are asked for, by us or by whoever sets things up with the same package."""
 
-_EVERY = ("botocore", "orjson", "platformdirs")
+_EVERY = ("botocore", "msgspec", "orjson", "platformdirs")
 _RECORDS = ("pydantic",)
 """What reads the records of a store that has been used."""
 _HTTP = ("fastapi", "mangum")

@@ -75,7 +75,7 @@ def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bound
     try:
         app = app_of(lambda: registry, Gate(token, lambda: registry.keys, settings.agent, settings.rate))
         greet = partial(_greet, shell, settings, door, token)
-        return serve_app(Told(app, shell.printer.event), door, bounds, GRACE_SECONDS, greet)
+        return serve_app(Told(app, shell.printer.event), door, GRACE_SECONDS, greet, bounds=bounds)
     finally:
         over.set()
         registry.close()
@@ -90,7 +90,7 @@ def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
         except SigilError as problem:
             shell.printer.event("not swept", code=problem.code)
             continue
-        except Exception as problem:  # noqa: BLE001  what nobody expected must not end the sweeper
+        except Exception as problem:  # noqa: BLE001  a door: what nobody expected must not end the sweeper
             shell.printer.event("not swept", code="EBUG", kind=type(problem).__name__)
             continue
         if gone:

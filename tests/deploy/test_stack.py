@@ -13,6 +13,9 @@ import httpx
 import pytest
 
 from sigil import aws
+from sigil.kv import keys
+from sigil.kv.dynamodb import DynamoKV
+from sigil.protocol import LIBRARY
 from tests.deploy.requests import BOT, SECRET, TOKEN, update
 from tests.deploy.stack import Stack, deploy
 from tests.e2e.stage import until
@@ -40,7 +43,7 @@ def stack(platform: BotApi, model: ScriptedModel, tmp_path: Path, monkeypatch: p
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         topic = aws.client("sns").create_topic(Name="alerts")["TopicArn"]
-        given = {"TelegramApi": platform.url, "LlmUrl": model.url, "Owners": OWNER, "Library": "none", "Alerts": f"sns:{topic}"}
+        given = {"TelegramApi": platform.url, "LlmUrl": model.url, "Owners": OWNER, "Alerts": f"sns:{topic}"}
         yield deploy(server, tmp_path, **given)
 
 
@@ -53,6 +56,7 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
     from an OpenAPI body (`stack._routed` makes them), runs functions as processes of its own Python without Lambda's file system, knows
     no TLS here and not every function of a condition (`stack._built`).
     """
+    assert library(stack) > 50  # it stands before anybody asked for anything
     shout = ("--name", "shout", "--description", "Writes in capital letters.", "--execute", "return input.text.toUpperCase() + '!'")
     schema = '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
     sigil(stack, "deploy", *shout, "--schema", schema)
@@ -91,6 +95,12 @@ def alert_of(stack: Stack, model: ScriptedModel) -> tuple[str, str, str]:
     (heard,) = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
     alert = json.loads(json.loads(heard["Body"])["Message"])
     return alert["event"], alert["session"], alert["reason"]
+
+
+def library(stack: Stack) -> int:
+    """How many capabilities of the library stand in the table."""
+    rows = DynamoKV(stack.outputs["TableName"]).scan(keys.capability(LIBRARY, "").partition)
+    return len([sort for sort, _ in rows if "#" not in sort])
 
 
 def knock(stack: Stack, happened: dict[str, object], secret: str = SECRET) -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from functions.settings import Settings
 from scripts.staging.contents import PYTHON, STAGES
+from sigil.version import version
 from tests.deploy.template import PATH, accepts, allowed, environment, functions, resources, routes, run, template
 
 NOT_DONE = {
@@ -67,6 +68,15 @@ def test_every_function_is_a_door_with_a_stage() -> None:
         module, _, attribute = made["Handler"].rpartition(".")
         assert module == f"functions.{name.lower()}"
         assert callable(getattr(import_module(module), attribute))
+
+
+def test_the_library_is_stocked_whenever_it_or_the_program_is_another() -> None:
+    (asked,) = resources("Custom::Library").values()
+
+    assert asked["ServiceToken"] == {"Fn::GetAtt": ["Worker", "Arn"]}
+    assert asked["Library"] == {"Ref": "Library"}
+    assert asked["Version"] == version()
+    assert asked["ServiceTimeout"] > functions()["Worker"]["Timeout"]
 
 
 def test_the_runtime_is_the_one_that_stages_are_compiled_for() -> None:

@@ -6,17 +6,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from functions.settings import Settings
 from sigil import wiring
 from sigil.http import ROUTES
 from sigil.kv import keys
 from sigil.lifetimes import IDLE_SECONDS
-from sigil.protocol import Caller
+from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.statistics import ALL
 from tests.deploy.requests import batch, failures, happened, registry, request, update, webhook
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
+from tests.fakes.server import RecordingServer
 
 OWNER = Caller("main", owner=True)
 LONG_AGO = IDLE_SECONDS + 86_400
@@ -146,3 +149,36 @@ def test_every_route_of_the_registry_answers_on_a_used_table(deployed: Deploymen
     assert not [(each[:2], one.payload) for each, one in zip(asked, answers, strict=True) if one.failed or one.status >= 500]
     assert [answer.status for answer in answers[:5]] == [201, 201, 200, 200, 200]
     assert not [trace for trace in TRACES if trace in function.said()]
+
+
+@pytest.mark.parametrize("kind", ["Create", "Update"])
+def test_the_worker_stocks_the_library_when_cloudformation_asks(deployed: Deployment, kind: str) -> None:
+    with RecordingServer() as cloud:
+        answer = deployed.function("worker", timeout=60).invoke(asked_by(cloud, kind))
+        told = [request.json() for request in cloud.requests]
+
+    assert answer.payload == {"status": "SUCCESS"}
+    assert [(each["Status"], each["PhysicalResourceId"], each["RequestId"]) for each in told] == [("SUCCESS", "library", "r")]
+    kv = deployed.house().stores.kv
+    assert len([row for row, _ in kv.scan(keys.capability(LIBRARY, "").partition) if "#" not in row]) > 50
+    noted = kv.get(keys.stocked())
+    assert noted is not None
+    deployed.function("worker").invoke(request("worker"))  # a person's first message finds it as it is
+    assert kv.get(keys.stocked()) == noted
+    assert not [trace for trace in TRACES if trace in deployed.function("worker").said()]
+
+
+def test_a_stack_that_goes_is_let_go_and_a_library_that_cannot_be_is_told(deployed: Deployment) -> None:
+    with RecordingServer() as cloud:
+        function = deployed.function("worker", timeout=60, UNCAGED_LIBRARY="/nowhere")
+        answers = [function.invoke(asked_by(cloud, kind)).payload for kind in ("Delete", "Create")]
+        told = [request.json() for request in cloud.requests]
+
+    assert answers == [{"status": "SUCCESS"}, {"status": "FAILED"}]
+    assert "UNCAGED_LIBRARY" in told[1]["Reason"]
+
+
+def asked_by(cloud: RecordingServer, kind: str) -> dict[str, object]:
+    """What CloudFormation asks of a custom resource."""
+    known = {"StackId": "s", "RequestId": "r", "LogicalResourceId": "LibraryStocked", "ResourceType": "Custom::Library"}
+    return {"RequestType": kind, "ResponseURL": f"{cloud.url}/answer?signed=1", "ResourceProperties": {"Version": "1"}, **known}

@@ -114,7 +114,7 @@ SIGIL = (
 )
 """Sigil's rooms in layers: a room may import its own layer and those below, without a cycle."""
 
-DOORS = ("webhook", "worker", "scheduler", "registry", "local", "override", "cli")
+DOORS = ("webhook", "worker", "stack", "scheduler", "registry", "local", "override", "cli")
 ROOMS = ("channels", "agent", "queues")
 COMMON = ("events", "settings", "clock", "log", "letters", "transport", "connection")
 """`alerts` is for the doors and the wiring alone: a turn is done when they ring."""
