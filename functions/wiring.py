@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -16,7 +16,7 @@ from functions.turnlock import TurnLock
 from sigil.errors import UsageError
 from sigil.kv import keys
 from sigil.later import LaterRegistry
-from sigil.secrets import reveal
+from sigil.secrets import known, reveal
 from sigil.wiring import Stores, local_registry, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from sigil.search.words import Words
 
 
+SECRET_CHARACTERS = 8
+"""A shorter secret could not be told from other text."""
 HOLD_SECONDS = 120.0
 """How long beyond a turn's time a worker may keep a chat: time to finish a turn that another left, and to send."""
 
@@ -192,6 +194,7 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
         strategy=strategy_of(settings.context),
         limits=_limits(settings),
         aids=_aids(),
+        redact=_redact(settings),
     )
 
 
@@ -216,6 +219,19 @@ def _aids() -> Aids:
         return schemas.accept(schema, arguments)
 
     return Aids(accept, terms)
+
+
+def _redact(settings: Settings) -> Callable[[str], str]:
+    """Return what takes the secrets of the settings out of a text, in whatever form they stand there."""
+    named = {part.metadata["name"]: getattr(settings, part.name) for part in fields(settings) if part.metadata["secret"]}
+
+    def redact(text: str) -> str:
+        from sigil.services.scrubbing import scrubbed_text
+
+        values = {name: known(value) for name, value in named.items()}
+        return scrubbed_text(text, {name: value for name, value in values.items() if len(value) >= SECRET_CHARACTERS})
+
+    return redact
 
 
 def _rules(settings: Settings) -> Rules:

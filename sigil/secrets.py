@@ -24,6 +24,11 @@ def reveal(value: str) -> str:
     return _shared().reveal(value)
 
 
+def known(value: str) -> str:
+    """What a setting's value stands for, as far as this process knows already: nothing is asked, and empty is not known."""
+    return _shared().known(value)
+
+
 class Secrets:
     """Remembers what it has read for `KEEP_SECONDS` of `clock`, which gives seconds from anywhere."""
 
@@ -46,6 +51,14 @@ class Secrets:
                 found = reader(name)
                 self._known[value] = found, self._clock() + KEEP_SECONDS
             return found
+
+    def known(self, value: str) -> str:
+        """As the function `known`."""
+        kind, colon, _ = value.partition(":")
+        if not colon or kind not in _READERS:
+            return value
+        with self._lock:
+            return self._known.get(value, ("", 0.0))[0]
 
 
 def _parameter(name: str) -> str:

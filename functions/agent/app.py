@@ -48,6 +48,11 @@ def unwatched(step: Step) -> None:
     """Nobody watches."""
 
 
+def unchanged(text: str) -> str:
+    """Return the text: there is no secret to take out of it."""
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """One agent. Stamps are of `clock.now`, deadlines of `clock.monotonic`.
@@ -67,6 +72,8 @@ class App:
     limits: Limits = Limits()
     strategy: Strategy = field(default_factory=lambda: strategy_of("window"))
     aids: Aids = field(default_factory=Aids)
+    redact: Callable[[str], str] = unchanged
+    """Takes the secrets of the settings out of a text that leaves."""
     failures: deque[tuple[str, Failure]] = field(default_factory=lambda: deque(maxlen=FAILURES_MOST))
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call"))
 

@@ -18,6 +18,7 @@ INTERRUPTED = '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the
 def close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True) -> Opened:
     """The session after a turn that ends with this text. `said`: the text is part of the conversation."""
     document = opened.document
+    text = app.redact(text)
     if said:
         now = app.clock.now()
         open_calls = [Message("tool", INTERRUPTED, at=now, call_id=call.id) for call in unanswered(document.messages)]

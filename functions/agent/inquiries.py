@@ -16,4 +16,4 @@ def answer(event: Event, app: App) -> str:
         return pair.met(event, app)
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     effect = commands.run(Asked(app, opened, role, event))
-    return effect.text if effect else ""
+    return app.redact(effect.text) if effect else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -139,3 +140,17 @@ def test_a_memory_that_is_not_whole_is_none(home: House, model: ScriptedModel, r
     tell(home, "I am Ada")
     tell(home, "/mem")
     assert home.app.documents.read(keys.session_of("main", "telegram:7"), "memory").text == ""
+
+
+def test_a_secret_of_the_settings_leaves_in_no_reply_and_enters_no_history(house: Callable[..., House], model: ScriptedModel) -> None:
+    key, token = "sk-live-0123456789abcdef", "a-token-of-the-admin"
+    home = house(llm_url=model.url, llm_key=key, token=token)
+    encoded = base64.b64encode(key.encode()).decode()
+    model.then(say(f"My key is {key}, {key.upper()} or {encoded}; the other one is {token}."), say("What else?"))
+
+    (reply,) = tell(home, "which keys do you have?")
+    tell(home, "go on")
+
+    assert reply == "My key is {{UNCAGED_LLM_KEY}}, {{UNCAGED_LLM_KEY}} or {{UNCAGED_LLM_KEY}}; the other one is {{UNCAGED_TOKEN}}."
+    for secret in (key, key.upper(), encoded, token):
+        assert secret not in json.dumps(model.bodies[-1])
