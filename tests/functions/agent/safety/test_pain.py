@@ -239,7 +239,8 @@ def test_a_chat_may_have_a_cap_of_its_own(house: Open, model: ScriptedModel) -> 
     assert tell(home, "go", session="telegram:8") == ["elsewhere"]
 
 
-def test_fifty_requests_for_one_task_are_a_loop(home: House, model: ScriptedModel) -> None:
+def test_fifty_requests_for_one_task_are_a_loop(house: Open, model: ScriptedModel) -> None:
+    home = house(llm_url=model.url, owners=("telegram:1",), access="open", tokens_per_day=0)
     model.then(*[going(number) for number in range(60)])
     first = event("begin")
     for number in range(20):
