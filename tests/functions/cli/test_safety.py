@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from functions.agent.safety.standing import REASONS
 from functions.cli.commands import cli
 from functions.wiring import House
 from tests.fakes.model import ScriptedModel, call
 from tests.functions.agent.talk import tell
+from tests.functions.people import sentence
 from tests.functions.serving import serving
 
 Open = Callable[..., House]
-HALTED = REASONS["halted"].text
+HALTED = sentence("halted")
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_the_shell_gives_a_budget_back_though_it_knows_of_no_model(
 ) -> None:
     home = house(llm_url=model.url, tokens_per_day=10)
     tell(home, "hello")
-    assert tell(home, "hello") == [REASONS["budget"].text]
+    assert tell(home, "hello") == [sentence("budget")]
 
     run("unlock", *arguments)
     assert tell(home, "hello") == ["done"]
