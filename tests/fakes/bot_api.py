@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from email import message_from_bytes
+from email.message import Message
 from typing import Any
 
 from tests.fakes.bot_api_rules import message_problem, webhook_problem
@@ -26,7 +28,8 @@ class Failure:
 
 
 class BotApi(RecordingServer):
-    """`messages` holds the `sendMessage` requests that were accepted, in order; `webhook` what setWebhook was given.
+    """`messages` holds the `sendMessage` requests that were accepted, in order, `documents` those of `sendDocument`; `webhook` what
+    setWebhook was given.
 
     `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
     """
@@ -36,6 +39,7 @@ class BotApi(RecordingServer):
         self.token = token
         self.username = username
         self.messages: list[dict[str, Any]] = []
+        self.documents: list[dict[str, Any]] = []
         self.webhook: dict[str, Any] = {}
         self.delivery: dict[str, Any] = {}
         self.updates: list[dict[str, Any]] = []
@@ -62,7 +66,7 @@ class BotApi(RecordingServer):
 
     def calls(self, method: str) -> list[dict[str, Any]]:
         """The parameters of every request of `method`, refused ones too."""
-        return [request.json() if request.body else {} for request in self.requests if request.path.endswith(f"/{method}")]
+        return [_fields(request) for request in self.requests if request.path.endswith(f"/{method}")]
 
     def deliver(self, update: dict[str, Any]) -> None:
         """Put `update` where getUpdates finds it."""
@@ -81,12 +85,13 @@ class BotApi(RecordingServer):
             if failure:
                 failure.times -= 1
                 return failure.answer
-        return self._method(method, request.json() if request.body else {})
+        return self._method(method, _fields(request))
 
     def _method(self, method: str, params: dict[str, Any]) -> Answer:
         methods: dict[str, Callable[[dict[str, Any]], Answer]] = {
             "getMe": self._get_me,
             "sendMessage": self._send_message,
+            "sendDocument": self._send_document,
             "sendChatAction": self._send_chat_action,
             "setWebhook": self._set_webhook,
             "deleteWebhook": self._delete_webhook,
@@ -109,6 +114,18 @@ class BotApi(RecordingServer):
             number = len(self.messages)
             self.changed.notify_all()
         return _ok({"message_id": number, "chat": {"id": params["chat_id"]}, "date": 0, "text": params["text"]})
+
+    def _send_document(self, params: dict[str, Any]) -> Answer:
+        """https://core.telegram.org/bots/api#senddocument, the file uploaded with the request."""
+        file = params.get("document")
+        problem = _chat_problem(params) or ("" if isinstance(file, dict) and file["content"] else "there is no document in the request")
+        problem = problem or ("message caption is too long" if len(params.get("caption", "")) > 1024 else "")
+        if problem:
+            return _refusal(400, f"Bad Request: {problem}")
+        with self.changed:
+            self.documents.append(params)
+            self.changed.notify_all()
+        return _ok({"message_id": len(self.messages), "chat": {"id": params["chat_id"]}, "date": 0})
 
     def _send_chat_action(self, params: dict[str, Any]) -> Answer:
         problem = _chat_problem(params) or ("" if params.get("action") == "typing" else "wrong parameter action in request")
@@ -151,6 +168,25 @@ class BotApi(RecordingServer):
             self.updates = [update for update in self.updates if update["update_id"] >= offset]
             self.changed.wait_for(lambda: self.updates or self.closing.is_set(), min(params.get("timeout", 0), LONGEST_POLL))
             return _ok(self.updates[: params.get("limit", 100)])
+
+
+def _fields(request: Recorded) -> dict[str, Any]:
+    """A request's parameters, from JSON or from a form with a file: {"name", "content"}."""
+    kind = request.headers.get("content-type", "")
+    if not kind.startswith("multipart/form-data"):
+        return dict(request.json()) if request.body else {}
+    form = message_from_bytes(f"content-type: {kind}\r\n\r\n".encode() + request.body)
+    fields: dict[str, Any] = {}
+    for part in form.get_payload():
+        assert isinstance(part, Message)
+        name, content = part.get_param("name", header="content-disposition"), part.get_payload(decode=True)
+        assert isinstance(name, str)
+        assert isinstance(content, bytes)
+        if part.get_filename():
+            fields[name] = {"name": part.get_filename(), "content": content.decode()}
+        else:
+            fields[name] = int(content) if name in ("chat_id", "message_thread_id") else content.decode()
+    return fields
 
 
 def _chat_problem(params: dict[str, Any]) -> str:

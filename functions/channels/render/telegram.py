@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from functions.channels.render.markdown import read
 from functions.channels.render.rich import Kind, Rich, Span
@@ -55,9 +55,9 @@ class Part:
     entities: tuple[Entity, ...] = ()
 
 
-def parts(markdown: str) -> list[Part]:
-    """`markdown` as messages; none when there is nothing to see."""
-    return [Part(part.text, _entities(part)) for part in split(_allowed(read(markdown)), LIMIT, _fits)]
+def parts(markdown: str, most: int | None = None) -> list[Part]:
+    """`markdown` as messages; none when there is nothing to see. `most`: no more are made than that."""
+    return [Part(part.text, _entities(part)) for part in islice(split(_allowed(read(markdown)), LIMIT, _fits), most)]
 
 
 def units(text: str) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -15,26 +17,42 @@ from functions.transport import open_transport
 from sigil.errors import BackendError, Refused, UsageError, one_line
 
 TIMEOUT = 20.0
+UPLOAD_TIMEOUT = 60.0
 MOST_BYTES = 8 * 1024 * 1024
 """Of an answer; a hundred updates stay far below."""
 _SOURCE = "telegram"
+_JSON = "application/json"
 
 Transport = Callable[[], httpx.BaseTransport]
 
 
 class Rejected(Refused):
-    """Telegram will never take this request as it is. `moved_to`: the chat lives on under this id, 0: it does not."""
+    """Telegram will never take this request as it is. `moved_to`: the chat lives on under this id, 0: it does not.
 
-    def __init__(self, description: str, moved_to: int = 0) -> None:
+    `status`: 400 may be about what the request says, 403 is about the chat. `description`: Telegram's own words.
+    """
+
+    def __init__(self, description: str, moved_to: int = 0, status: int = 400) -> None:
         super().__init__("EBLOCKED", one_line(f"Telegram refused: {description}"), source=_SOURCE)
+        self.description = description
         self.moved_to = moved_to
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to upload: its name is plain ASCII without quotes."""
+
+    name: str
+    kind: str
+    content: bytes
 
 
 class Api:
     """One bot's Bot API at `base`. Safe to share between threads; connections are kept until `close`."""
 
     def __init__(self, base: str, token: str, transport: Transport | None = None) -> None:
-        headers = {"accept-encoding": "identity", "content-type": "application/json"}
+        headers = {"accept-encoding": "identity"}
         try:
             inner = transport() if transport else open_transport(base)
             self._client = httpx.Client(base_url=base, headers=headers, transport=_Signed(inner, f"/bot{token}"))
@@ -46,8 +64,16 @@ class Api:
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests; `Rejected`: never.
         """
+        return self._called(method, orjson.dumps(params), _JSON, timeout)
+
+    def upload(self, method: str, params: Mapping[str, object], field: str, file: File, *, timeout: float = UPLOAD_TIMEOUT) -> Any:
+        """The same for a method that takes a file, in `field`, as multipart/form-data."""
+        boundary = uuid.uuid4().hex
+        return self._called(method, _multipart(boundary, params, field, file), f"multipart/form-data; boundary={boundary}", timeout)
+
+    def _called(self, method: str, content: bytes, kind: str, timeout: float) -> Any:
         try:
-            status, body = self._post(method, orjson.dumps(params), timeout)
+            status, body = self._post(method, content, kind, timeout)
         except httpx.HTTPError as problem:
             # its text may name the address
             raise BackendError("EUNAVAILABLE", f"Telegram did not answer ({type(problem).__name__})", source=_SOURCE) from None
@@ -57,12 +83,12 @@ class Api:
         """Give the connections back."""
         self._client.close()
 
-    def _post(self, method: str, content: bytes, timeout: float) -> tuple[int, bytes]:
+    def _post(self, method: str, content: bytes, kind: str, timeout: float) -> tuple[int, bytes]:
         """Status and body. httpx bounds each wait, not their sum: a body that drips in is cut off here."""
         deadline = time.monotonic() + timeout
         waits = httpx.Timeout(timeout * 0.2, read=timeout * 0.5, pool=timeout * 0.1)
         body = bytearray()
-        with self._client.stream("POST", f"/{method}", content=content, timeout=waits) as response:
+        with self._client.stream("POST", f"/{method}", content=content, headers={"content-type": kind}, timeout=waits) as response:
             for chunk in response.iter_raw():
                 body += chunk
                 if len(body) > MOST_BYTES or time.monotonic() > deadline:
@@ -89,6 +115,15 @@ class _Signed(httpx.BaseTransport):
         self._inner.close()
 
 
+def _multipart(boundary: str, params: Mapping[str, object], field: str, file: File) -> bytes:
+    """The fields and the file as https://www.rfc-editor.org/rfc/rfc7578 has them; a field that is no text travels as JSON."""
+    head = f"--{boundary}\r\ncontent-disposition: form-data; name="
+    texts = {name: value if isinstance(value, str) else orjson.dumps(value).decode() for name, value in params.items()}
+    fields = "".join(f'{head}"{name}"\r\n\r\n{text}\r\n' for name, text in texts.items())
+    begin = f'{head}"{field}"; filename="{file.name}"\r\ncontent-type: {file.kind}\r\n\r\n'
+    return b"".join([fields.encode(), begin.encode(), file.content, f"\r\n--{boundary}--\r\n".encode()])
+
+
 def _result(status: int, body: bytes) -> Any:
     try:
         answer = mapping(orjson.loads(body))
@@ -102,6 +137,7 @@ def _result(status: int, body: bytes) -> Any:
         wait = integer(parameters.get("retry_after"), 0)
         raise Busy("Telegram asks to slow down", source=_SOURCE, retry_after=None if wait is None else float(wait))
     if status in (400, 403, 413):
-        raise Rejected(description or f"status {status}", integer(parameters.get("migrate_to_chat_id"), -(2**63)) or 0)
+        moved_to = integer(parameters.get("migrate_to_chat_id"), -(2**63)) or 0
+        raise Rejected(description or f"status {status}", moved_to, status)
     hint = "check the bot token" if status in (401, 404) else ""
     raise BackendError("EUNAVAILABLE", f"Telegram answered with status {status}", source=_SOURCE, suggestion=hint)

@@ -107,16 +107,24 @@ class Telegram:
         return not event.addressed or self._name() in event.addressed
 
     def send(self, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
-        """One `sendMessage` a part. `reply_to`: a message id; only a group's first part points at it."""
-        from functions.channels.render.telegram import parts
-        from functions.channels.telegram.outgoing import Chat, Outgoing, deliver
+        """One `sendMessage` a part. `reply_to`: a message id; only a group's first part points at it.
 
-        chat, made = Chat.of(session), parts(text)
+        What would be more than ten messages is nine, and the whole of it as a file.
+        """
+        from functions.channels.render.telegram import parts
+        from functions.channels.telegram.outgoing import MESSAGES_MOST, Chat, Outgoing, deliver, deliver_file
+
+        chat, made = Chat.of(session), parts(text, MESSAGES_MOST + 1)
+        filed = len(made) > MESSAGES_MOST
+        if filed:
+            made = made[: MESSAGES_MOST - 1]
         for number, part in enumerate(made):
             if number >= start:
                 chat = deliver(self.api, Outgoing(chat, part, reply_to if number == 0 else ""))
-                if number + 1 < len(made):
+                if number + 1 < len(made) or filed:
                     sent(number + 1)
+        if filed:
+            deliver_file(self.api, chat, text, len(text) - sum(len(part.text) for part in made))
 
     def typing(self, session: str) -> None:
         """`sendChatAction`: shown for five seconds or until a message comes."""

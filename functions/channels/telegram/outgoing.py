@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from functions.channels.render.telegram import Part
-from functions.channels.telegram.api import Rejected
+from functions.channels.telegram.api import File, Rejected
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 _SESSION = re.compile(r"telegram:(-?[0-9]{1,19})(?::([0-9]{1,19}))?")
 _MESSAGE_ID = re.compile(r"[0-9]{1,18}")
 _ABOUT_ENTITIES = re.compile(r"entit|parse|url", re.IGNORECASE)
+_ABOUT_CHAT = re.compile(
+    r"chat|peer|user|\bbot\b|right|forbidden|thread|topic|group|member|block|kick|channel|allowed|restrict|upgraded",
+    re.IGNORECASE,
+)
+"""Of a 400: what it says when the place is wrong, and nothing that is said there helps."""
+NOT_TAKEN = Part("(Telegram did not take this part of my answer. Ask me to say it in another way.)")
+MESSAGES_MOST = 10
+"""Of one reply; the last of them is a file when there would be more."""
+FILE_NAME = "answer.md"
+NO_FILE = "(The answer goes on for {rest:,} more characters, and this chat takes no files from me. Ask me for the rest of it, in parts.)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +66,34 @@ class Outgoing:
         return params
 
     def mended(self, problem: Rejected) -> Outgoing | None:
-        """What to try instead: the chat's new id, or plain text when its styles are refused; None: nothing helps."""
+        """What to try instead: the chat's new id; plain text when its styles are refused; a word about it when what it says is refused.
+
+        None: nothing helps.
+        """
         if problem.moved_to not in (0, self.chat.id):
             # message ids are counted anew in a supergroup
             return Outgoing(Chat(problem.moved_to), self.part)
         if self.part.entities and _ABOUT_ENTITIES.search(problem.message):
             return replace(self, part=Part(self.part.text))
+        if problem.status == 400 and not _ABOUT_CHAT.search(problem.description) and self.part != NOT_TAKEN:
+            return replace(self, part=NOT_TAKEN)
         return None
 
 
-def deliver(api: Api, message: Outgoing, tries: int = 3) -> Chat:
-    """Send `message`, mended at most twice; the chat that took it. Errors as `Api.call`."""
+def deliver_file(api: Api, chat: Chat, text: str, rest: int, *, follow: bool = True) -> None:
+    """Send the whole of a reply as a file; where the chat takes none, a word that there is more. `rest`: its characters not yet seen."""
+    caption = f"The whole answer: {len(text):,} characters."
+    try:
+        api.upload("sendDocument", {**chat.params(), "caption": caption}, "document", File(FILE_NAME, "text/markdown", text.encode()))
+    except Rejected as problem:
+        if problem.moved_to not in (0, chat.id) and follow:
+            deliver_file(api, Chat(problem.moved_to), text, rest, follow=False)
+            return
+        deliver(api, Outgoing(chat, Part(NO_FILE.format(rest=rest))))
+
+
+def deliver(api: Api, message: Outgoing, tries: int = 4) -> Chat:
+    """Send `message`, mended at most three times; the chat that took it. Errors as `Api.call`."""
     try:
         api.call("sendMessage", message.params())
     except Rejected as problem:

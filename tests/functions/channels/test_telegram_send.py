@@ -9,6 +9,7 @@ import pytest
 
 from functions.channels.base import Busy
 from functions.channels.telegram import Telegram
+from functions.channels.telegram.outgoing import NOT_TAKEN
 from functions.events import Event, Sender
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.bot_api import BotApi
@@ -102,11 +103,62 @@ def test_refused_entities_leave_as_plain_text(telegram: Telegram, bot_api: BotAp
     assert [("entities" in call, call["text"]) for call in bot_api.calls("sendMessage")] == [(True, "it is 4"), (False, "it is 4")]
 
 
-def test_plain_text_that_is_refused_is_not_tried_again(telegram: Telegram, bot_api: BotApi) -> None:
+def test_what_is_refused_as_plain_text_too_is_told_and_not_tried_for_ever(telegram: Telegram, bot_api: BotApi) -> None:
+    bot_api.fail(400, "Bad Request: can't parse entities", times=2)
+    assert send(telegram, "it is **4**") == []
+    assert [message["text"] for message in bot_api.messages] == [NOT_TAKEN.text]
     bot_api.fail(400, "Bad Request: can't parse entities", times=9)
     with pytest.raises(Refused):
         send(telegram, "it is **4**")
-    assert len(bot_api.requests) == 2
+    assert len(bot_api.requests) == 6
+
+
+@pytest.mark.parametrize("description", ["message is too long", "text must be encoded in UTF-8", "MESSAGE_TEXT_INVALID", ""])
+def test_a_part_that_is_refused_for_what_it_says_is_told_and_the_others_leave(
+    telegram: Telegram, bot_api: BotApi, description: str
+) -> None:
+    bot_api.fail(400, f"Bad Request: {description}")
+    assert send(telegram, "\n\n".join(f"{n} " + "leaf " * 600 for n in range(2))) == [1]
+    first, second = (message["text"] for message in bot_api.messages)
+    assert first == NOT_TAKEN.text
+    assert second.startswith("1 leaf")
+
+
+CHAPTERS = "\n\n".join(f"{number} " + "leaf " * 700 for number in range(40))
+
+
+def test_a_reply_ends_at_ten_messages_and_the_last_is_a_file_with_all_of_it(telegram: Telegram, bot_api: BotApi) -> None:
+    assert send(telegram, CHAPTERS, "telegram:-100200300400:31") == [*range(1, 10)]
+    assert len(bot_api.messages) == 9
+    (file,) = bot_api.documents
+    assert file == {
+        "chat_id": -100200300400,
+        "message_thread_id": 31,
+        "caption": f"The whole answer: {len(CHAPTERS):,} characters.",
+        "document": {"name": "answer.md", "content": CHAPTERS},
+    }
+    assert send(telegram, CHAPTERS, start=9) == []
+    assert (len(bot_api.messages), len(bot_api.documents)) == (9, 2)
+
+
+def test_a_reply_of_just_ten_messages_is_ten_messages(telegram: Telegram, bot_api: BotApi) -> None:
+    assert send(telegram, "\n\n".join("leaf " * 700 for _ in range(10))) == [*range(1, 10)]
+    assert (len(bot_api.messages), bot_api.documents) == (10, [])
+
+
+def test_a_chat_that_takes_no_files_is_told_that_there_is_more(telegram: Telegram, bot_api: BotApi) -> None:
+    bot_api.fail(400, "Bad Request: not enough rights to send documents to the chat", method="sendDocument")
+    send(telegram, CHAPTERS)
+    assert len(bot_api.messages) == 10
+    assert "takes no files" in bot_api.messages[-1]["text"]
+
+
+def test_a_file_that_cannot_be_sent_now_is_sent_later(telegram: Telegram, bot_api: BotApi) -> None:
+    bot_api.fail(502, "Bad Gateway", method="sendDocument")
+    with pytest.raises(BackendError):
+        send(telegram, CHAPTERS)
+    assert send(telegram, CHAPTERS, start=9) == []
+    assert (len(bot_api.messages), len(bot_api.documents)) == (9, 1)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +186,7 @@ def test_a_group_that_moves_in_circles_ends(telegram: Telegram, bot_api: BotApi)
         bot_api.fail(400, "upgraded", parameters={"migrate_to_chat_id": target})
     with pytest.raises(Refused):
         send(telegram, "hi", "telegram:-2")
-    assert len(bot_api.requests) == 3
+    assert len(bot_api.requests) == 4
 
 
 @pytest.mark.parametrize(
