@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from math import log
 from typing import Final
 
@@ -22,6 +23,10 @@ CHANGED: Final = 0.3
 """The part that a line has of what it says anew."""
 PLACE_CHARACTERS: Final = 300
 """A line that is longer is more than one place: a list of all words is no memory."""
+ABOVE_MOST, ABOVE_CHARACTERS = 2, 120
+"""So many headings and points above a line are read with it, and of each so much: what holds all words makes no memory of what is below."""
+PLACES_MOST: Final = 1_000
+"""So many places of the new text are looked at: no memory within its cap has as many."""
 GONE_PART, CHANGED_PART = 10, 3
 """A rewrite may drop a tenth of the statements, and drop or change a third of them."""
 GONE_FEW, CHANGED_FEW = 1, 3
@@ -96,7 +101,7 @@ def compare(before: str, after: str, terms: Terms) -> Comparison:
     counts = Counter(term for statement in old for term in statement.terms)
     weights = {term: log(1 + len(old) / count) for term, count in counts.items()}
     verbatim = {_bare(line) for line in after.split("\n")}
-    places = tuple(_places(after, terms))
+    places = tuple(islice(_places(after, terms), PLACES_MOST))
     index: dict[str, list[int]] = defaultdict(list)
     for number, place in enumerate(places):
         for term in place.terms & weights.keys():
@@ -150,20 +155,21 @@ def _places(text: str, terms: Terms) -> Iterator[_Place]:
         heading = _HEADING.match(line)
         if heading:
             level = len(heading[1])
-            headings = {above: said for above, said in headings.items() if above < level}
-            headings[level] = frozenset(terms(_plain(line)))
+            headings = {upper: said for upper, said in headings.items() if upper < level}
+            headings[level] = frozenset(terms(_plain(line[:ABOVE_CHARACTERS])))
             points = []
             continue
         depth = len(line) - len(line.lstrip())
-        points = [(above, said) for above, said in points if above < depth]
-        around = frozenset().union(*headings.values(), *(said for _, said in points))
+        points = [(upper, said) for upper, said in points if upper < depth]
+        above = [*list(headings.values())[-ABOVE_MOST:], *(said for _, said in points[-ABOVE_MOST:])]
+        around: frozenset[str] = frozenset().union(*above)
         step = PLACE_CHARACTERS // 2
         for start in range(0, max(len(line) - step, 1), step):
             said = frozenset(terms(_plain(line[start : start + PLACE_CHARACTERS])))
             if said:
                 yield _Place(number, said | around)
         if line.strip() and len(line) <= PLACE_CHARACTERS:
-            points.append((depth, frozenset(terms(_plain(line)))))
+            points.append((depth, frozenset(terms(_plain(line[:ABOVE_CHARACTERS])))))
 
 
 def _shares(statement: Statement, weights: Mapping[str, float], index: Mapping[str, list[int]]) -> dict[int, float]:

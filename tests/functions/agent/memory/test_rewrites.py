@@ -75,9 +75,10 @@ def test_a_lazy_answer_wipes_nothing_and_the_chat_is_told(home: House, model: Sc
     assert entries(home)[0].text == "[2026-11-22 01:30] They met."
 
 
-def test_all_words_in_a_heap_are_no_memory(home: House, model: ScriptedModel) -> None:
+@pytest.mark.parametrize("form", ["{}", "# {}\n- x y", "- {}\n  - x y"], ids=["a line", "a heading", "a point above"])
+def test_all_words_in_a_heap_are_no_memory(home: House, model: ScriptedModel, form: str) -> None:
     remembered(home, MEMORY)
-    heap = " ".join(sorted({word for each in FACTS for word in each.split()}))
+    heap = form.format(" ".join(sorted({word for each in FACTS for word in each.split()})))
     script(model, saves(memory=heap), saves(memory=heap))
 
     assert "I kept what I remember" in tell(home, "/mem hello")[0]
