@@ -348,7 +348,8 @@ def test_more_deploys_in_a_chat_than_its_pause_allows_end_in_a_sentence_and_go_o
 
     assert [half.right for half in halves] == [True] * 5 + [False] * 2
     assert "ERATE" in halves[-1].refused
-    assert halves[-1].reply == "I have to wait a little before I can write another one. Please ask me again."
+    waits = "I have to wait a little before I can write another one. Please ask me again."
+    assert halves[-1].reply == f"{waits}\n\n(`sigil_deploy` failed: too often; a pause helps.)"
     assert later.right
 
 

@@ -92,7 +92,8 @@ class Account:
         if text == GAVE_UP:
             self._seen["given up"] += 1
         elif self.said is not None and not self.chat.closed:
-            self._demand(text == self.said, f"{text!r} is said, and the model said {self.said!r}")
+            named = self.chat.row > 0 and text.startswith(f"{self.said}\n\n(`")
+            self._demand(text == self.said or named, f"{text!r} is said, and the model said {self.said!r}")
             self._seen["answered"] += 1
         elif reason:
             self._close(text, reason)
