@@ -133,10 +133,13 @@ def test_one_that_came_after_its_caller_is_not_called_either(compiled: Path, she
     made = LocalRegistry(MemoryKV(), MemoryArtifacts(), Sandbox(engine=ENGINE, cache=compiled, children=1))
     try:
         spec = {"name": "caller", "description": "Calls.", "permissions": {"call": ["recall"]}}
-        made.deploy({**spec, "execute": "return await env.call('recall', {})"}, OWNER)
+        caller = {**spec, "execute": "return await env.call('recall', {})"}
+        made.deploy(caller, OWNER)
         stock(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
-        with pytest.raises(SigilError, match="inside an agent alone"):
+        with pytest.raises(SigilError, match="there is no recall for caller to call"):
             made.run("caller", {}, OWNER)
+        with pytest.raises(Refused, match="inside an agent alone"):
+            made.deploy(caller, OWNER)
     finally:
         made.close()
 
