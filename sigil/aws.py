@@ -1,4 +1,4 @@
-"""Clients of AWS, made when first used, and what their failures mean to a person."""
+"""Clients of AWS by boto3, made when first used, and what their failures mean to a person."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sigil.errors import BackendError, one_line
 
@@ -67,7 +67,7 @@ _MISSING_HELP = "check its name, the account and the region, or make it"
 
 
 def client(service: str, *, endpoint: str = "", read_seconds: float = 0.0) -> Any:
-    """The process's botocore client of a service (`dynamodb`, `sqs`, …), safe for threads, made at the first use.
+    """The process's client of a service (`dynamodb`, `sqs`, …), safe for threads, made at the first use.
 
     `endpoint` replaces AWS's own (default: the environment's AWS_ENDPOINT_URL, or AWS). `read_seconds` bounds the wait for an answer
     (default: `READ_SECONDS`): a long poll needs more. `BackendError` when region or credentials are missing; the search for credentials
@@ -128,12 +128,28 @@ def _accident(kind: type[Exception]) -> tuple[str, str]:
     return found or (f"the client failed ({kind.__name__})", "check the AWS configuration of this process")
 
 
+class _Session(NamedTuple):
+    """Where region and credentials are found, and what makes clients of them."""
+
+    core: Any
+    make: Callable[..., Any]
+
+
 @cache
-def _session(process: int) -> Any:
-    """One a process: connections do not survive a fork."""
+def _session(process: int) -> _Session:
+    """The session of a process: connections do not survive a fork.
+
+    Clients are boto3's. A package that comes without boto3 has them of botocore, which boto3 stands on: that of the webhook, which
+    sends to one queue and has a cold start to keep short (docs/decisions/0004-boto3-but-for-the-webhook.md).
+    """
     import botocore.session  # type: ignore[import-untyped]
 
-    return botocore.session.Session()
+    core = botocore.session.Session()
+    try:
+        from boto3.session import Session  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        return _Session(core, core.create_client)
+    return _Session(core, Session(botocore_session=core).client)
 
 
 @cache
@@ -142,9 +158,9 @@ def _client(service: str, endpoint: str, read_seconds: float, process: int) -> A
     from botocore.exceptions import NoCredentialsError, NoRegionError
 
     session = _session(process)
-    if not session.get_config_variable("region"):
+    if not session.core.get_config_variable("region"):
         raise NoRegionError
-    if session.get_credentials() is None:  # not kept: the next call looks again
+    if session.core.get_credentials() is None:  # not kept: the next call looks again
         raise NoCredentialsError
     config = Config(
         connect_timeout=CONNECT_SECONDS,
@@ -154,7 +170,7 @@ def _client(service: str, endpoint: str, read_seconds: float, process: int) -> A
         tcp_keepalive=True,
     )
     try:
-        made = session.create_client(service, endpoint_url=endpoint or None, config=config)
+        made = session.make(service, endpoint_url=endpoint or None, config=config)
     except ValueError:
         raise _unusable(service, *_ADDRESS) from None
     made.meta.events.register_last("before-call", _expect_nothing)

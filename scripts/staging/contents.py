@@ -23,6 +23,8 @@ USED = {
 _EVERY = ("botocore", "msgspec", "orjson", "platformdirs")
 _RECORDS = ("pydantic",)
 """What reads the records of a store that has been used."""
+_AWS = ("boto3",)
+"""For all but the webhook, which makes do with what boto3 stands on: docs/decisions/0004-boto3-but-for-the-webhook.md."""
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
 _TALK = ("httpx", "markdown-it-py")
@@ -40,7 +42,7 @@ _NEVER = (
 _RUNS_NOTHING = ("sigil/compile", "sigil/engine", "sigil/sandbox", "sigil/search", "sigil/toolchain")
 
 
-SOURCELESS = ("botocore", "fastapi", "pydantic")
+SOURCELESS = ("anyio", "boto3", "botocore", "dateutil", "fastapi", "pydantic", "s3transfer", "starlette", "urllib3")
 """Large packages that come as byte code alone: a traceback names their lines without showing them."""
 
 
@@ -63,7 +65,9 @@ class Stage:
 
 STAGES = (
     Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
-    Stage("worker", (*_EVERY, *_SANDBOX, *_TALK), spare=("anyio",), runs=True),
-    Stage("scheduler", (*_EVERY, *_RECORDS), without=("functions/agent",)),
-    Stage("registry", (*_EVERY, *_HTTP, *_SANDBOX), without=("functions/agent", "functions/channels", "functions/queues"), runs=True),
+    Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK), spare=("anyio",), runs=True),
+    Stage("scheduler", (*_EVERY, *_AWS, *_RECORDS), without=("functions/agent",)),
+    Stage(
+        "registry", (*_EVERY, *_AWS, *_HTTP, *_SANDBOX), without=("functions/agent", "functions/channels", "functions/queues"), runs=True
+    ),
 )

@@ -18,7 +18,14 @@ from scripts.staging.trouble import StagingError
 _UV = ".venv/uv/bin/uv"
 _LEFT_OUT = (
     *("**/tests", "**/*.pyi", "**/py.typed", "bin", ".lock", "fastapi/.agents", "jsonschema/benchmarks"),
-    *("anyio/_backends/_trio.py", "dateutil/zoneinfo/*.gz", "pydantic/mypy.py", "urllib3/contrib/emscripten"),
+    *(
+        "anyio/_backends/_trio.py",
+        "boto3/data",
+        "boto3/examples",
+        "dateutil/zoneinfo/*.gz",
+        "pydantic/mypy.py",
+        "urllib3/contrib/emscripten",
+    ),
     "pydantic/v1",  # FastAPI asks for it and does without: 20 ms of a cold start
 )
 _ONLY = {

@@ -81,9 +81,9 @@ def test_a_stage_is_small(name: str, staged: Path) -> None:
     ("name", "strange"),
     [
         ("webhook", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "regex", "markdown_it", "boto3"}),
-        ("scheduler", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "fastapi", "boto3"}),
-        ("registry", {"httpx", "redis", "markdown_it", "boto3", "uvicorn", "typer"}),
-        ("worker", {"fastapi", "starlette", "mangum", "redis", "boto3", "uvicorn", "typer", "rich"}),
+        ("scheduler", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "fastapi"}),
+        ("registry", {"httpx", "redis", "markdown_it", "uvicorn", "typer"}),
+        ("worker", {"fastapi", "starlette", "mangum", "redis", "uvicorn", "typer", "rich"}),
     ],
 )
 def test_a_stage_holds_no_package_that_the_function_does_not_use(name: str, strange: set[str], staged: Path) -> None:
@@ -91,6 +91,14 @@ def test_a_stage_holds_no_package_that_the_function_does_not_use(name: str, stra
 
     assert not there & {*strange, "pytest", "hypothesis", "ziglang", "tests", "bin", "pip"}
     assert {"functions", "sigil", "botocore", "orjson"} <= there
+
+
+@pytest.mark.parametrize(("name", "client"), [("webhook", "Botocore"), ("worker", "Boto3"), ("scheduler", "Boto3"), ("registry", "Boto3")])
+def test_a_stage_speaks_to_aws_with_boto3_but_for_the_webhooks(name: str, client: str, staged: Path) -> None:
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
+    said = alone(staged / name, "from sigil import aws; print(aws.client('sqs').meta.config.user_agent)", keys)
+
+    assert said.startswith(f"{client}/")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -191,6 +191,13 @@ def test_an_answer_that_breaks_off_is_no_empty_answer(head: str, end: str, keys:
         thread.join()
 
 
+def test_requests_to_aws_are_boto3s(fresh: None, keys: None) -> None:
+    with RecordingServer() as server:
+        told(server.url)
+        agents = {request.headers["user-agent"].partition("/")[0] for request in server.requests}
+    assert agents == {"Boto3"}
+
+
 def test_threads_share_one_client(fresh: None, keys: None) -> None:
     clients = in_parallel(8, lambda _: aws.client("dynamodb"))
     assert len(set(map(id, clients))) == 1
