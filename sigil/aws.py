@@ -140,7 +140,7 @@ def _session(process: int) -> _Session:
     """The session of a process: connections do not survive a fork.
 
     Clients are boto3's. A package that comes without boto3 has them of botocore, which boto3 stands on: that of the webhook, which
-    sends to one queue and has a cold start to keep short (docs/decisions/0004-boto3-but-for-the-webhook.md).
+    sends to one queue and has a cold start to keep short (docs/decisions/0005-boto3-but-for-the-webhook.md).
     """
     import botocore.session  # type: ignore[import-untyped]
 

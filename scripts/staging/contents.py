@@ -24,7 +24,7 @@ _EVERY = ("botocore", "msgspec", "orjson", "platformdirs")
 _RECORDS = ("pydantic",)
 """What reads the records of a store that has been used."""
 _AWS = ("boto3",)
-"""For all but the webhook, which makes do with what boto3 stands on: docs/decisions/0004-boto3-but-for-the-webhook.md."""
+"""For all but the webhook, which makes do with what boto3 stands on: docs/decisions/0005-boto3-but-for-the-webhook.md."""
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
 _TALK = ("httpx", "markdown-it-py")
