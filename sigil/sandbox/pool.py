@@ -120,8 +120,12 @@ class Sandbox:
         return Outcome(_strict(output), logs, (perf_counter() - started) * 1000, cold)
 
     def warm(self, progress: Callable[[str], None]) -> None:
-        """Have the engine's native code at hand before somebody waits for an answer; that it has to be compiled is told first."""
-        self._supplies.warm(lambda: progress("compiling the JavaScript engine, once"))
+        """Have the engine's native code at hand before somebody waits for an answer; that it has to be compiled is told first.
+
+        That it cannot be had is told by the call that needs it: others may go on without.
+        """
+        with suppress(BackendError):
+            self._supplies.warm(lambda: progress("compiling the JavaScript engine, once"))
 
     def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil", *, tenant: Tenant = NOBODY) -> None:
         """Whether an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE says why not."""

@@ -443,3 +443,10 @@ def test_a_server_has_compiled_its_engine_before_it_answers(environment: dict[st
     cache = tmp_path / "cache"
     with served(environment, SIGIL_ENGINE=str(another), UNCAGED_LIBRARY="none", UNCAGED_CACHE=str(cache)):
         assert len(list(cache.glob("*.code"))) == 1
+
+
+def test_a_server_without_a_sound_engine_starts_all_the_same(environment: dict[str, str], tmp_path: Path) -> None:
+    broken = tmp_path / "engine.wasm"
+    broken.write_bytes(b"no engine")
+    with served(environment, SIGIL_ENGINE=str(broken), UNCAGED_LIBRARY="none") as (_, address):
+        assert httpx.get(f"{address}/health").json()["ok"] is True
