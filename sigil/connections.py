@@ -33,6 +33,8 @@ SPARE = 32
 """How many connections beyond the bound are kept for a moment: long enough to ask for the health, or to be told 503."""
 BYTES_A_SECOND = 16_384
 """A body that arrives faster than this is never too slow."""
+READ_BYTES = 16_384
+"""What is read of a connection at once; asyncio would take 256 KiB of a body before anybody could refuse it."""
 LINGER_SECONDS = 2.0
 """How long the rest of a refused body is thrown away: a client that is still sending would not read the refusal otherwise."""
 RETRY_SECONDS = 5
@@ -148,6 +150,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if hasattr(transport, "max_size"):
+            transport.max_size = READ_BYTES
         self._is_within = self._all.enter(self)
         self._expect_head()
 

@@ -186,7 +186,7 @@ def test_a_flood_of_forged_posts_costs_no_memory_is_closed_and_writes_no_traceba
         assert httpx.get(f"{server.url}/health", timeout=PATIENCE).status_code == 200
         assert all(ended(opened) for opened in flood)
 
-    assert grown < 40 * MEGABYTE
+    assert grown < 20 * MEGABYTE
     assert "Traceback" not in server.said
 
 
