@@ -42,7 +42,10 @@ _NEVER = (
 _RUNS_NOTHING = ("sigil/compile", "sigil/engine", "sigil/sandbox", "sigil/search", "sigil/toolchain")
 
 
-SOURCELESS = ("anyio", "boto3", "botocore", "dateutil", "fastapi", "pydantic", "s3transfer", "starlette", "urllib3")
+SOURCELESS = (
+    *("anyio", "boto3", "botocore", "dateutil", "fastapi", "httpcore", "httpx", "idna", "markdown_it"),
+    *("pydantic", "s3transfer", "starlette", "urllib3"),
+)
 """Large packages that come as byte code alone: a traceback names their lines without showing them."""
 
 
