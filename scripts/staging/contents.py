@@ -21,8 +21,6 @@ USED = {
 """Of these services, which offer hundreds, the operations that are asked for, by us or by whoever sets things up with the same package."""
 
 _EVERY = ("botocore", "msgspec", "orjson", "platformdirs")
-_RECORDS = ("pydantic",)
-"""What reads the records of a store that has been used."""
 _AWS = ("boto3",)
 """For all but the webhook, which makes do with what boto3 stands on: docs/decisions/0005-boto3-but-for-the-webhook.md."""
 _HTTP = ("fastapi", "mangum")
@@ -69,7 +67,7 @@ class Stage:
 STAGES = (
     Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
     Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK), spare=("anyio",), runs=True),
-    Stage("scheduler", (*_EVERY, *_AWS, *_RECORDS), without=("functions/agent",)),
+    Stage("scheduler", (*_EVERY, *_AWS), without=("functions/agent",)),
     Stage(
         "registry", (*_EVERY, *_AWS, *_HTTP, *_SANDBOX), without=("functions/agent", "functions/channels", "functions/queues"), runs=True
     ),
