@@ -153,8 +153,9 @@ def work(
     channel = house.channels.get(event.platform)
     if channel and not channel.for_us(event):
         return
-    if event.inquiry:
-        _answer_inquiry(event, house)
+    if event.inquiry and not spent:
+        with _incomplete_told():
+            _answer_inquiry(event, house)
         return
     if event.control:
         told = control.act(event, house.app)
@@ -163,15 +164,11 @@ def work(
             raised(halted(house.app.name, event.session if told == control.HALTED_HERE else "", house.app.clock.now()), house.bell)
         return
     with _typing(channel if _heard(event, house) else None, event.session):
-        try:
-            between = partial(deliver, house=house)
-            # whoever waits for an answer over HTTP waits for one to each message
-            shift = Shift(until, patient=True, shared=shared, behind=behind if channel else ())
+        between = partial(deliver, house=house)
+        # whoever waits for an answer over HTTP waits for one to each message
+        shift = Shift(until, patient=True, shared=shared, behind=behind if channel else ())
+        with _incomplete_told():
             opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), shift, between)
-        except BackendError as problem:
-            if problem.code == "EDAMAGED":
-                raise _Incomplete(problem.code, problem.message) from None
-            raise
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait, continuation = opened.wait, opened.next
     opened = deliver(opened, house)
@@ -179,6 +176,17 @@ def work(
         raise _Silent(wait)
     if continuation:
         _hand_on(opened, continuation, event, house)
+
+
+@contextmanager
+def _incomplete_told() -> Iterator[None]:
+    """A document of which a body is lost is `_Incomplete`, and no trouble that passes."""
+    try:
+        yield
+    except BackendError as problem:
+        if problem.code == "EDAMAGED":
+            raise _Incomplete(problem.code, problem.message) from None
+        raise
 
 
 def _heard(event: events.Event, house: House) -> bool:

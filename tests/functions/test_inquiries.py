@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from functions.agent.messages import Message
+from functions.agent.record import Document
+from functions.agent.session import Sessions
+from functions.agent.turn import GAVE_UP
 from functions.channels.base import Busy
 from functions.queues.base import Delivery
 from functions.wiring import House
-from functions.worker import process
+from functions.worker import LOST, TRIES_MOST, process
+from sigil.artifacts import MemoryArtifacts
 from sigil.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -158,3 +165,20 @@ def test_stop_waits_for_no_answer_that_cannot_be_sent(home: House, bot: BotApi) 
     bot.fail(502, "Bad Gateway", times=1)
     first, second = taken(home), taken(home)
     assert {first.event.text, second.event.text} == {"/help", "/stop"}
+
+
+def test_an_inquiry_about_a_chat_that_is_incomplete_is_told_and_not_tried_for_ever(home: House, bot: BotApi) -> None:
+    sessions = Sessions(home.stores.kv, MemoryArtifacts())
+    session = keys.session_of("main", f"telegram:{OWNER}")
+    sessions.save(sessions.open(session), Document().add(*[Message("user", os.urandom(20_000).hex()) for _ in range(30)]))
+    home.queue.put(event("/status", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
+    process(taken(home), home)
+    assert [message["text"] for message in bot.messages] == [LOST]
+    assert home.control.take(0.0) is None
+
+
+def test_an_inquiry_that_crashes_the_process_again_and_again_is_given_up(home: House, bot: BotApi) -> None:
+    home.queue.put(event("/status", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
+    process(replace(taken(home), tries=TRIES_MOST), home)
+    assert [message["text"] for message in bot.messages] == [GAVE_UP]
+    assert home.control.take(0.0) is None

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from functions.channels.clean import clean
 from functions.channels.render.telegram import Part
 from functions.channels.telegram.api import File, Rejected
 from sigil.errors import UsageError
@@ -82,6 +83,7 @@ class Outgoing:
 
 def deliver_file(api: Api, chat: Chat, text: str, rest: int, *, follow: bool = True) -> None:
     """Send the whole of a reply as a file; where the chat takes none, a word that there is more. `rest`: its characters not yet seen."""
+    text = clean(text)
     caption = f"The whole answer: {len(text):,} characters."
     try:
         api.upload("sendDocument", {**chat.params(), "caption": caption}, "document", File(FILE_NAME, "text/markdown", text.encode()))
