@@ -6,6 +6,7 @@ is also where a model quotes what somebody else wrote, so that only what can har
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -31,8 +32,10 @@ WRITTEN_ID: Final = "written_"
 """How the ids of written calls begin, so that a history tells them from native ones."""
 _CALL_FIELDS: Final = frozenset({"name", "arguments", "parameters", "id", "type"})
 _WRAPPED = re.compile(r"```\w*\s*(?P<fenced>\{.*\})\s*```|<tool_call>\s*(?P<tagged>\{.*\})\s*</tool_call>", re.DOTALL | re.ASCII)
-_LAYOUT = re.compile(r"\\[nrt]|[\s\\]")
-"""White space, and what JSON makes of it and of quotes inside a string."""
+_LAYOUT = re.compile(r"\\[bfnrt]")
+"""What JSON makes of white space inside a string."""
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _ODD = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -139,7 +142,7 @@ def written_calls(reply: Reply, messages: Iterable[Json], *, in_prose: bool) -> 
     """The reply with the calls that its model wrote into the text instead of making them; the reply itself when there are none.
 
     A call counts when it is the whole text, alone or in one fence or tag; with `in_prose`, anywhere in it. It never counts when it repeats
-    what stands in one of the `messages` that a person or a tool gave: that is a quote. It never deploys.
+    what stands in the `messages`: that is a quote. It never deploys.
     """
     text = reply.text
     if reply.calls or reply.finish != "stop" or len(text) > WRITTEN_CHARACTERS:
@@ -151,8 +154,7 @@ def written_calls(reply: Reply, messages: Iterable[Json], *, in_prose: bool) -> 
         parts = _calls_in_prose(text) if in_prose else {}
     if not parts or len(parts) > WRITTEN_MOST:
         return reply
-    given = [_bare(str(message.get("content"))) for message in messages if message.get("role") in ("user", "tool")]
-    if any(_bare(_unwrapped(part)) in said for part in parts for said in given):
+    if _is_quoted([_unwrapped(part) for part in parts], messages):
         return reply
     for part in parts:
         text = text.replace(part, "")
@@ -182,9 +184,26 @@ def _unwrapped(part: str) -> str:
     return (wrapped["fenced"] or wrapped["tagged"]) if wrapped else part
 
 
-def _bare(text: str) -> str:
-    """A text without its layout: a page that a tool gave stands in its result as a JSON string."""
-    return _LAYOUT.sub("", text)
+def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
+    """Whether one of the parts stands in what the model was given or has said, in whatever layout, quotes or escapes.
+
+    The tags of a thought are no part of it, wherever they stand.
+    """
+    given = "\n".join(_text(message.get("content")) for message in messages)
+    said = (_letters(given), _letters(_THINKING.sub("", given)), _letters(_TAG.sub("", given)))
+    for part in parts:
+        letters = _letters(part)
+        spellings = {letters, letters.replace("arguments", "parameters"), letters.replace("parameters", "arguments")}
+        if any(spelling in text for spelling in spellings for text in said):
+            return True
+    return False
+
+
+def _letters(text: str) -> str:
+    """The letters and digits of a text, its escapes of HTML and JSON undone."""
+    text = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 16)), html.unescape(text))
+    text = _LAYOUT.sub("", text)
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _between(text: str, opening: str, closing: str) -> list[str]:
