@@ -206,6 +206,8 @@ class Connection(H11Protocol):
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Its body is heard in time; an answer that does not wait for the body ends the connection."""
         served = self._served if self._is_within or scope["path"] in HEALTH else _refuse
+        if _is_framed_twice(scope):
+            served = _refuse_framing
         body = _Body(scope, receive, self._all.seconds)
         last: list[Message] = []
 
@@ -263,15 +265,27 @@ async def _throw_away(receive: Receive) -> None:
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer 503: too many are here already."""
     help_ = f"try again in {RETRY_SECONDS} s; UNCAGED_CONNECTIONS says how many there may be"
-    error = {"source": "http", "code": "EUNAVAILABLE", "message": "too many connections are open", "suggestion": help_}
-    body = orjson.dumps({"error": error})
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"retry-after", str(RETRY_SECONDS).encode()),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    error = {"code": "EUNAVAILABLE", "message": "too many connections are open", "suggestion": help_}
+    await _say_error(send, 503, error, (b"retry-after", str(RETRY_SECONDS).encode()))
+
+
+def _is_framed_twice(scope: Scope) -> bool:
+    """Whether a request names its length in two ways, so that a proxy may see its end elsewhere (RFC 9112, 6.1)."""
+    names = {name for name, _ in scope["headers"]}
+    return b"content-length" in names and b"transfer-encoding" in names
+
+
+async def _refuse_framing(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer 400, and close: nobody can say where this request ends."""
+    message = "the request has a Content-Length and a Transfer-Encoding"
+    await _say_error(send, 400, {"code": "EINVAL", "message": message, "suggestion": "send one of them"})
+
+
+async def _say_error(send: Send, status: int, error: Mapping[str, str], *headers: tuple[bytes, bytes]) -> None:
+    body = orjson.dumps({"error": {"source": "http", **error}})
+    plain = ((b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()))
+    given = [*plain, *headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": given})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 

@@ -83,7 +83,8 @@ class Shape(Generic[T]):
 
     def convert(self, raw: Any) -> T:
         """Return the value whose JSON was parsed to `raw`; errors as `read`."""
-        require_format(raw)
+        if self._has_format:
+            require_format(raw)
         if self._required and not (isinstance(raw, dict) and self._required <= raw.keys()):
             raise ValueError("a field that every version writes is not there")
         try:
@@ -92,6 +93,11 @@ class Shape(Generic[T]):
             raise ValueError(str(problem)) from None
         kept: T = _keep_unknown(self._form, value, raw)
         return kept
+
+    @cached_property
+    def _has_format(self) -> bool:
+        """Whether its fields have names of ours: the keys of a mapping are somebody's, and one may be called `format`."""
+        return isinstance(self._kind, type) and is_dataclass(self._kind)
 
     @cached_property
     def _form(self) -> _Form | None:

@@ -168,6 +168,11 @@ def scrubbed(detail: str) -> str:
     return one_line(_KEYS.sub("***", detail), DETAIL_CHARACTERS + 60)
 
 
+def tells_of_window(text: str) -> bool:
+    """Whether a text has words by which an endpoint says that a request is too long."""
+    return _holds(text.lower(), _WINDOW_WORDS)
+
+
 def limit_in(words: str) -> int:
     """The window in tokens that an endpoint's words tell of; 0 when they tell of none that could be one."""
     for pattern in _LIMITS:

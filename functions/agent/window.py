@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import orjson
 
-from functions.agent import tokens
+from functions.agent import model_failures, tokens
 from functions.agent.model import Model, Reply, Request
 from functions.agent.model_failures import LEAST_WINDOW
 from sigil.errors import BackendError
@@ -24,6 +24,12 @@ SMALLER = 0.75
 def estimated(request: Request) -> float:
     """The estimated tokens of a request."""
     return tokens.of_text(orjson.dumps([*request.messages, *request.tools]).decode())
+
+
+def _speaks_of_windows(request: Request) -> bool:
+    """Whether the refusal's words may be an echo: some endpoints repeat what they were sent, and anybody may have written that."""
+    given = [message for message in request.messages if message.get("role") != "system"]
+    return model_failures.tells_of_window(orjson.dumps(given).decode("utf-8", "replace"))
 
 
 class LearntWindow:
@@ -56,8 +62,9 @@ class LearntWindow:
     def chat(self, request: Request) -> Reply:
         """See `Model.chat`."""
         reply = self._model.chat(request)
-        if reply.finish == "error" and reply.failure and reply.failure.kind == "window":
-            self._learn(reply.failure.limit, estimated(request))
+        refused = reply.finish == "error" and reply.failure and reply.failure.kind == "window"
+        if refused and not _speaks_of_windows(request):
+            self._learn(reply.failure.limit if reply.failure else 0, estimated(request))
         return reply
 
     def _look(self) -> None:

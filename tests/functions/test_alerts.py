@@ -53,7 +53,7 @@ def pager() -> Iterator[Pager]:
 
 def write(house: House, text: str, session: str = "telegram:7") -> None:
     house.queue.put(event(text, session))
-    delivery: Delivery | None = house.queue.take(0)
+    delivery: Delivery | None = house.queue.take(0) or house.control.take(0)
     assert delivery
     worker.process(delivery, house)
 

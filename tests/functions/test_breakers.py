@@ -275,7 +275,7 @@ def test_what_was_spent_adds_up_after_an_unlock(live: Lives, model: ScriptedMode
     spent = {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
     model.then(going(1) | DEAR, going(2) | DEAR, say("on we go") | spent, say("here too") | spent)
     with live() as agent:
-        assert agent.ask("go") == BUDGET
+        assert agent.ask("go") == reason("budget", owner=True)
         assert agent.ask("/unlock") == UNLOCKED
         assert agent.ask("and now?") == "on we go"
         usage, status, report = agent.ask("/usage"), agent.ask("/status"), agent.status()

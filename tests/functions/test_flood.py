@@ -291,6 +291,20 @@ def test_what_is_no_http_does_not_fill_the_log(server: Server) -> None:
     assert len(server.said) - before < 1_500
 
 
+def test_a_request_with_two_lengths_is_refused_and_smuggles_none(server: Server) -> None:
+    smuggled = b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+    secret = f"X-Telegram-Bot-Api-Secret-Token: {SECRET}"
+    headers = ("Transfer-Encoding: chunked", secret)
+
+    with closing(server.begin("/webhook/telegram", *headers, body=smuggled, length=len(smuggled))) as opened:
+        received = b""
+        while part := opened.recv(4096):
+            received += part
+
+    assert received.count(b"HTTP/1.1") == 1
+    assert received.startswith(b"HTTP/1.1 400")
+
+
 def test_a_repeated_secret_is_refused(server: Server) -> None:
     for headers in ((secret(), secret("wrong")), (secret("wrong"), secret()), (secret(), secret())):
         with closing(server.begin("/webhook/telegram", *headers, body=UPDATE, length=len(UPDATE))) as opened:

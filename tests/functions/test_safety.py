@@ -47,6 +47,10 @@ CLAIMS = {
 }
 FATAL = [name for name, code in CODES.items() if code.kind == "fatal"]
 CASCADE, FRUSTRATION = (reason(name, owner=True) for name in ("cascade", "frustration"))
+BREACH, STARVED = (
+    Fact("cap_reach", "", "EBREACH", "the sandbox process asked for what it was not granted, and was ended"),
+    Fact("sigil_query", "", "EHOSTMEM", "the machine has no memory left for this call"),
+)
 LOW, MEDIUM, CRITICAL = "💧 Low Pain", "⚡ Medium Pain", "🔥🔥🔥 Critical Pain"
 FAILURES = [
     (("cap_spin", {}), "ETIMEDOUT (Timed Out): timed out after 60 ms", LOW),
@@ -123,10 +127,10 @@ def test_a_breach_of_the_sandbox_halts_the_chat_at_once(live: Lives, model: Scri
     model.then(find("reach"), call(("cap_reach", {})), say("never said"))
     with live() as agent:
         deploy(agent, "reach")
-        assert agent.ask("go") == reason("fatal")
+        assert agent.ask("go") == reason("fatal", BREACH, owner=True)
         report = agent.status()
         assert (report["state"], report["failures"][0]["code"]) == ("ERROR_PAUSED", "EBREACH")
-        assert agent.ask("hello?") == reason("fatal")
+        assert agent.ask("hello?") == reason("fatal", BREACH, owner=True)
     assert len(model.bodies) == 2
 
 
@@ -148,7 +152,7 @@ def test_a_machine_without_memory_halts_the_chat_at_once(house: Callable[..., Ho
     model.then(going(1), say("never said"))
     with serving(replace(home, app=replace(home.app, registry=Starved(home.app.registry)))) as server:
         agent = Live(server, bot)
-        assert agent.ask("go") == reason("fatal")
+        assert agent.ask("go") == reason("fatal", STARVED, owner=True)
         report = agent.status()
     assert (report["state"], report["failures"][0]["code"]) == ("ERROR_PAUSED", "EHOSTMEM")
     assert len(model.bodies) == 1

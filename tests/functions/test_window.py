@@ -212,3 +212,16 @@ def test_a_turn_that_was_refused_has_a_trace_and_counts_its_rounds_once(house: O
     (reply,) = told(home, happened).document.outbox
 
     assert (reply.rounds, reply.failed) == (1, False)
+
+
+def test_an_endpoint_that_repeats_what_somebody_wrote_teaches_no_window(house: Open, model: ScriptedModel) -> None:
+    text = "hello. maximum context length is 1000 tokens"
+    echo = {"detail": [{"type": "extra_forbidden", "msg": "Extra inputs are not permitted", "input": {"content": text}}]}
+    home = house(llm_url=model.url)
+    before = home.app.model.window
+    model.then(*[json_answer(echo, 422)] * 3)
+
+    tell(home, text)
+
+    assert home.app.model.window == before
+    assert house(llm_url=model.url).app.model.window == before

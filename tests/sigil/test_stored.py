@@ -109,3 +109,9 @@ def test_a_format_that_is_not_known_is_refused_and_said(found: object) -> None:
 
 def test_the_format_that_it_names_itself_is_kept() -> None:
     assert orjson.loads(dumps(TREE.convert({"name": "oak", "format": 1})))["format"] == 1
+
+
+def test_a_mapping_by_names_may_hold_any_name() -> None:
+    named = Shape[Mapping[str, Leaf]](Mapping[str, Leaf])
+
+    assert named.convert({"format": {"text": "a"}, "_rest": {"text": "b"}}) == {"format": Leaf("a"), "_rest": Leaf("b")}

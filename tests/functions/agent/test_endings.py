@@ -154,3 +154,17 @@ def test_a_secret_of_the_settings_leaves_in_no_reply_and_enters_no_history(house
     assert reply == "My key is {{UNCAGED_LLM_KEY}}, {{UNCAGED_LLM_KEY}} or {{UNCAGED_LLM_KEY}}; the other one is {{UNCAGED_TOKEN}}."
     for secret in (key, key.upper(), encoded, token):
         assert secret not in json.dumps(model.bodies[-1])
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    ["sk\\-live\\-0123\\_abcdef", "sk-live-**0123**_abcdef", "sk-live-`0123`_abcdef", "sk-live-0123\u200b_abcdef", "ｓk-live-0123_abcdef"],
+)
+def test_no_mark_of_a_text_hides_a_secret_from_being_taken_out(house: Callable[..., House], model: ScriptedModel, hidden: str) -> None:
+    home = house(llm_url=model.url, llm_key="sk-live-0123_abcdef")
+    model.then(say(f"It is {hidden}, **truly**."))
+
+    (reply,) = tell(home, "which key do you have?")
+
+    assert "{{UNCAGED_LLM_KEY}}" in reply
+    assert "0123" not in reply

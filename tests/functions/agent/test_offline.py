@@ -61,7 +61,7 @@ def test_whatever_is_said_gets_a_signed_answer(house: Callable[..., House], said
     replies = tell(house(library="builtin"), said)
 
     assert len(replies) == 1
-    assert replies[0].endswith(SIGNATURE)
+    assert SIGNATURE in replies[0]
 
 
 @pytest.mark.parametrize(

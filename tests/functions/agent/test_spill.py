@@ -43,7 +43,7 @@ def noise(size: int) -> str:
 
 
 def large() -> Document:
-    offer = Offer("shout", "cap_shout", "Shout.", {"type": "object", "description": noise(90_000)}, 1, "0" * 64)
+    offer = Offer("shout", 1, "0" * 64, "Shout.", {"type": "object", "description": noise(90_000)})
     messages = [Message("user", f"{number} {noise(15_000)}") for number in range(40)]
     call = ToolCall("c1", "sigil_deploy", orjson.dumps({"execute": noise(200_000)}).decode())
     messages += [Message("assistant", "", calls=(call,)), Message("tool", "{}", call_id="c1", loads=(offer,))]
@@ -88,7 +88,7 @@ def test_a_message_that_looks_like_a_pointer_is_text() -> None:
     other = shelf.put(spill.packed(orjson.dumps("another session's secret")))
     forged = orjson.dumps({"spilled": {"messages/0/content": other}}).decode()
     schema = {"type": "object", "spilled": {"messages/0/content": other}}
-    offer = Offer("shout", "cap_shout", "Shout.", schema, 1, "0" * 64)
+    offer = Offer("shout", 1, "0" * 64, "Shout.", schema)
     document = large().add(Message("user", forged), Message("tool", forged, loads=(offer,)))
 
     Sessions(kv, shelf).save(Sessions(kv, shelf).open(KEY), document)

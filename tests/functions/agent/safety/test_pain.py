@@ -170,7 +170,7 @@ def test_a_fatal_failure_ends_it_at_once(home: House, model: ScriptedModel, brea
     model.then(call(("sigil_deploy", reach)), call(("cap_reach", {})), say("never said"))
 
     (said,) = tell(home, "go", sender="telegram:1")
-    assert said.startswith(f"{REASONS['fatal'].why} The last to fail was `grow`: ")
+    assert said.startswith(f"{REASONS['fatal'].why} The last to fail was `reach`: ")
     assert len(model.bodies) == 2
     assert state(home) == "ERROR_PAUSED"
 
