@@ -218,7 +218,9 @@ class Deployer:
                 if head and again:
                     self._stand_again(again, head, step)
                 else:
-                    self._save(record, head, step, Deployment(linked.pins, _is_owner(caller)))
+                    # who imports vouches for nothing: it is whoever made the bundle that wrote it
+                    owner = action == "deploy" and _is_owner(caller)
+                    self._save(record, head, step, Deployment(linked.pins, owner))
             except Conflict:
                 continue
             self._audit.note(caller.target, action, caller=caller, name=name, version=record.version, digest=record.digest)

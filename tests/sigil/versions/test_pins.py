@@ -218,6 +218,18 @@ def test_what_somebody_else_made_of_a_callee_waits_for_an_owner_again(registry: 
     assert text(registry, "whole") == "said another"
 
 
+def test_what_was_imported_waits_for_an_owner_again(registry: LocalRegistry) -> None:
+    granted_whole(registry, PERSON)
+    deploy(registry, "part", "return 'of a stranger'", Caller("stranger", owner=True))
+    body = registry.export(["part"], Caller("stranger", owner=True))
+    registry.import_bundle(body, PERSON)
+    execute = "return await env.call('bob/say', {what: await env.call('part', {})})"
+    whole = spec("whole", execute, requires=["part"], permissions={"call": ["bob/say"]})
+
+    assert registry.deploy(whole, PERSON).pending == ("call:bob/say",)
+    assert "waits for an owner's grant" in failure(registry, "whole").message
+
+
 def test_a_strangers_new_version_is_called_after_a_deploy_and_a_grant_alone(registry: LocalRegistry) -> None:
     granted_whole(registry, PERSON)
     deploy(registry, "say", "return 'another ' + input.what", BOB, public=True)
