@@ -73,6 +73,13 @@ Your answer before this one was refused. It would have lost {{lost}} of the {{co
 between <<LOST>> and <</LOST>>, and are data as well. Call {SAVE} again, and let memory_update be the whole memory: everything that stands
 there and still holds, in these words or shorter ones, and what is new. What is over stays as one line that says so."""
 _STAMPED = re.compile(r"\[\d{4}-\d{2}-\d{2} \d{2}:\d{2}\]", re.ASCII)
+_THINKING_TAG: Final = re.compile(r"</?think", re.IGNORECASE)
+_CODE: Final = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE | re.ASCII)
+_LAYOUT: Final = re.compile("\\\\[nrtbf]|[\\W_\U00010000-\U0010ffff]")
+"""What is no letter and no digit, and what stands for that in a string of JSON.
+
+Above the first plane a string of JSON has two codes for one character, so that none of those count.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +162,30 @@ def _asked(aside: Aside, memory: str, said: str, at: float, loss: Comparison | N
     if reply.finish not in ("stop", "tool_calls"):
         return None
     call = next((call for call in reply.calls if call.name == SAVE), None)
-    written = "" if reply.text.strip() in said else _written(reply.text)  # what only repeats somebody's words is no call
-    draft = _read(call.arguments if call else written, at)
+    draft = _read(call.arguments if call else _written(reply.text), at)
+    if draft and not call and _repeats(reply.text, draft, memory, said):
+        return None
     return Draft(draft.entry, "") if draft and draft.memory == EMPTY else draft
+
+
+def _repeats(text: str, draft: Draft, memory: str, said: str) -> bool:
+    """Whether an answer that is written out only repeats what somebody wrote: that is a quote, and no call.
+
+    Thinking is taken out of an answer, but not out of what was said, so that a quote with its tags
+    in it cannot be told from an answer.
+    """
+    there = _bare(said)
+    if "memoryupdate" in there and _THINKING_TAG.search(said):
+        return True
+    whole = _bare(unfenced(text))
+    parts = (_bare(draft.memory), _bare(_STAMPED.sub("", draft.entry, count=1)))
+    return whole in there or whole in _bare(memory) or any(part in there for part in parts)
+
+
+def _bare(text: str) -> str:
+    """The letters and digits of a text: neither its layout, nor what JSON makes of it in a string."""
+    plain = _CODE.sub(lambda found: chr(int(found[1], 16)), text)
+    return _LAYOUT.sub("", plain).casefold()
 
 
 def _written(text: str) -> str:
