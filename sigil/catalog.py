@@ -173,10 +173,11 @@ class Catalog:
         heads = (self.read(item) for _, item in self.items(namespace, after))
         return (head for head in heads if not head.removed)
 
-    def every_version(self, namespace: str) -> Iterator[Record]:
-        """Every version of a namespace that is stored and can be read."""
+    def every_version(self, namespace: str, name: str = "") -> Iterator[Record]:
+        """Every version of a namespace, or of one of its names, that is stored and can be read."""
         partition, after = keys.version(namespace, "", 0).partition, ""
-        while page := self._kv.scan(partition, after=after, limit=PAGE):
+        prefix = f"{name}#" if name else ""
+        while page := self._kv.scan(partition, prefix, after=after, limit=PAGE):
             found = (_readable(item.value) for _, item in page)
             yield from (record for record in found if record)
             after = page[-1][0]
@@ -201,11 +202,14 @@ class Catalog:
 
     def namespaces(self, prefix: str = "") -> Iterator[str]:
         """The namespaces that ever had a capability."""
+        return (namespace for namespace, _ in self.logs(prefix))
+
+    def logs(self, prefix: str = "") -> Iterator[tuple[str, Item]]:
+        """The namespaces that ever had a capability, each with the log of its changes."""
         after = ""
         while page := self._kv.scan(keys.generation("").partition, keys.escape(prefix), after=after, limit=PAGE):
-            for sort, _ in page:
-                yield keys.unescape(sort)
-                after = sort
+            for after, item in page:
+                yield keys.unescape(after), item
 
     def generation(self, namespace: str) -> str:
         """A token that changes whenever the namespace's capabilities do."""

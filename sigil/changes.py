@@ -46,7 +46,16 @@ class Log(Stored):
         return self.number - len(self.recent) + 1
 
 
+@dataclass(frozen=True, slots=True)
+class Position(Stored):
+    """How far somebody followed a log."""
+
+    epoch: str
+    number: int
+
+
 _LOG: Final = Shape[Log](Log, required=("epoch", "number", "recent", "open"))
+_POSITION: Final = Shape[Position](Position, required=("epoch", "number"))
 
 
 def log_of(item: Item | None) -> Log | None:
@@ -65,6 +74,14 @@ def since(kv: KV, namespace: str, log: Log, number: int) -> set[str] | None:
     recent = log.recent[max(number + 1 - log.first, 0) :]
     older = _paged(kv, namespace, log, number + 1) if number + 1 < log.first else []
     return None if older is None else {*older, *recent, *log.open}
+
+
+def position_of(item: Item | None) -> Position | None:
+    """The position that is stored so, None when there is none or its bytes are none."""
+    try:
+        return _POSITION.read(item.value) if item else None
+    except ValueError:
+        return None
 
 
 @contextmanager

@@ -114,5 +114,5 @@ def _longest(part: Part, facilities: Facilities, known: dict[str, tuple[Part, ..
 def _callee(part: Part, text: str, facilities: Facilities) -> Part | None:
     try:
         return facilities.callee(part, text)
-    except UsageError:
+    except (UsageError, Refused):
         return None

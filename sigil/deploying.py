@@ -119,7 +119,7 @@ class Deployer:
     def _calls(self, part: Part, call: str) -> bool:
         try:
             self._facilities.callee(part, call)
-        except UsageError:
+        except (UsageError, Refused):
             return False
         return True
 

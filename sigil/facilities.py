@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from sigil import composition, permissions
+from sigil import changes, composition, permissions
 from sigil.artifacts import Artifacts
 from sigil.catalog import Catalog, Record
 from sigil.deployments import Deployment
-from sigil.errors import UsageError
+from sigil.errors import Refused, UsageError
 from sigil.grants import Grantbook
-from sigil.kv import KV, keys
-from sigil.protocol import Caller, Json, Ref, viewed
+from sigil.kv import KV, Item, keys
+from sigil.places import chat_of
+from sigil.protocol import LIBRARY, Caller, Json, Ref, viewed
 from sigil.public import Publics
 from sigil.sandbox.program import Program
 from sigil.sandbox.shelf import Rank
@@ -23,9 +25,11 @@ from sigil.services.hop import Web
 from sigil.services.part import Part
 from sigil.services.rules import CallRule, call_rule
 from sigil.services.store import Store
+from sigil.stored import dumps
 
 __all__ = ["Standing", "Way", "Web", "to_the_web"]
 
+PAGE = 500
 DIGEST_SHOWN = 19
 """Characters of a digest that tell one version from another in a message."""
 
@@ -99,28 +103,104 @@ class Standing:
         if not permissions.calls(part.manifest):
             return {}
         recorded = self.catalog.deployments.read(part.namespace, part.name, part.digest)
-        return recorded.pins if recorded else self._pinned(part)
+        return recorded.pins if recorded else self._pin_older(part)
 
-    def _pinned(self, part: Part) -> Mapping[str, str]:
-        """What a version of a release before 0.2.0 calls, recorded as it stands now: whoever records it first does it for all."""
-        pins = composition.resolve(part.manifest, part.namespace, self)
-        record = self.catalog.known(part.namespace, part.name, part.digest)
-        return self.catalog.note_deployment(record, Deployment(pins)).pins if record else pins
+    def _pin_older(self, part: Part) -> Mapping[str, str]:
+        """What a version of a release before 0.2.0 calls, recorded as it stands now: whoever records it first does it for all.
 
-    def pin_older_callers(self) -> None:
-        """Record, once for a store, what every version calls that a release before 0.2.0 stored.
-
-        It comes before the first change to what a name means, so that nothing which was granted then calls what comes now.
+        What began to stand after the version was granted something is left out, and then nothing is recorded: the owner did not
+        see it. A grant or a deploy that comes after it ends that.
         """
-        if self.kv.get(keys.callers_pinned()):
+        pins = composition.resolve(part.manifest, part.namespace, self)
+        granted = self.grantbook.granted_at(part)
+        if granted is not None:
+            seen = {call: digest for call, digest in pins.items() if self._stood(replace(part, pins=pins), call, granted)}
+            if seen != pins:
+                return seen
+        record = self.catalog.known(part.namespace, part.name, part.digest)
+        if record is None:
+            return pins
+        recorded = self.catalog.note_deployment(record, Deployment(pins)).pins
+        for callee in self._called(replace(part, pins=recorded), recorded):
+            self.pins(callee)  # what it calls in its turn is a part of what was granted
+        return recorded
+
+    def _stood(self, part: Part, call: str, granted: float) -> bool:
+        """Whether all that runs for this call stood at the time `granted`. The library is a part of the program."""
+        waiting, seen = [*self._called(part, (call,))], {part.digest}
+        while waiting:
+            callee = waiting.pop()
+            if callee.digest in seen or callee.namespace == LIBRARY:
+                continue
+            seen.add(callee.digest)
+            if self._began(callee) > granted:
+                return False
+            recorded = self.catalog.deployments.read(callee.namespace, callee.name, callee.digest)
+            calls = composition.resolve(callee.manifest, callee.namespace, self) if recorded is None else recorded.pins
+            waiting += self._called(replace(callee, pins=calls), calls)
+        return True
+
+    def _called(self, part: Part, calls: Iterable[str]) -> Iterator[Part]:
+        """Those of the callees that are there."""
+        for call in calls:
+            with suppress(UsageError, Refused):
+                yield self.callee(part, call)
+
+    def _began(self, part: Part) -> float:
+        """When a version began to stand: it was deployed, or its name came back to it."""
+        head = self.catalog.head(part.namespace, part.name)
+        record = self.catalog.known(part.namespace, part.name, part.digest)
+        steps = head.standing.history if head else ()
+        begun = (step.at for step in reversed(steps) if step.version == part.version)
+        return max(record.at if record else 0.0, next(begun, 0.0))
+
+    def pin_older_callers(self, namespace: str) -> None:
+        """Record what every version calls that a release before 0.2.0 stored, before a name of `namespace` means something else.
+
+        So nothing which was granted before calls what comes now. Such a release may write at any time, beside this one or after
+        an upgrade was taken back, so this follows the log of changes of everybody who may call what is there: of a chat's
+        capabilities the chat alone.
+        """
+        if chat_of(namespace):
+            log, position = self.catalog.log(namespace), self.kv.get(keys.callers_pinned(namespace))
+            self._follow(namespace, log, changes.position_of(position))
             return
-        for namespace in self.catalog.namespaces():
-            for record in self.catalog.every_version(namespace):
-                self.pins(self.part(record))
-        self.kv.put(keys.callers_pinned(), b"1")
+        positions = dict(self._positions())
+        for each, item in self.catalog.logs():
+            self._follow(each, item, positions.get(each))
+
+    def _follow(self, namespace: str, item: Item | None, position: changes.Position | None) -> None:
+        """Record what those versions call that changed after `position`, all of them when that is not known."""
+        log, names = changes.log_of(item), None
+        if log and position and position.epoch == log.epoch:
+            names = changes.since(self.kv, namespace, log, position.number)
+        if names is None:
+            self._pin_all(self.catalog.every_version(namespace))
+        for name in names or ():
+            self._pin_all(self.catalog.every_version(namespace, name))
+        reached = changes.Position(log.epoch, log.number) if log else None
+        if reached and reached != position:
+            self.kv.put(keys.callers_pinned(namespace), dumps(reached))
+
+    def _positions(self) -> Iterator[tuple[str, changes.Position]]:
+        """Up to which change all is recorded, by namespace."""
+        after = ""
+        while page := self.kv.scan(keys.callers_pinned("").partition, after=after, limit=PAGE):
+            for after, item in page:
+                position = changes.position_of(item)
+                if position:
+                    yield keys.unescape(after), position
+
+    def _pin_all(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self.pins_of(record)
 
     def callee(self, part: Part, call: str) -> Part:
-        rule, digest = call_rule(call), self.pins(part).get(call, "")
+        rule, digest = call_rule(call), self.pins(part).get(call)
+        if digest is None:
+            what = f"{rule.shown}, or what it calls, is newer than what {part.name} was granted"
+            hint = f"deploy {part.name} again, or `sigil grant {part.name}`"
+            raise Refused("EPERM", f"{what}, so it waits for an owner: {hint}", source=part.name, suggestion=hint)
         if not digest:
             what = f"it was not there when {part.name} was deployed"
             raise UsageError("ENOENT", f"there is no {rule.shown} for {part.name} to call: {what}. Deploy {part.name} again")
@@ -132,12 +212,21 @@ class Standing:
             raise UsageError("ENOENT", f"{version}, {how}, was withdrawn: deploy {part.name} again, or take that back")
         raise UsageError("ENOENT", f"there is no {version} any more, {how}: deploy {part.name} again")
 
+    def pins_of(self, record: Record) -> Mapping[str, str]:
+        """What a version calls, see `pins`; recorded from now on."""
+        return self.pins(self.part(record))
+
     def pin_rows(self, record: Record) -> list[dict[str, Json]]:
-        """What a version calls, and how each of them stands: `ok`, `yanked`, `gone`, or `absent` from the beginning."""
+        """What a version calls, and how each of them stands: `ok`, `yanked`, `gone`, `absent` from the beginning, or `waiting`
+        for an owner, who granted it something before that came.
+        """
         rows: list[dict[str, Json]] = []
-        for call, digest in self.pins(self.part(record)).items():
+        pins = self.pins_of(record)
+        for call in permissions.calls(record.manifest):
+            digest = pins.get(call)
             found, withdrawn = self._recorded(call_rule(call), digest, record.namespace) if digest else (None, False)
-            state = "yanked" if withdrawn else "ok" if found else "gone" if digest else "absent"
+            unpinned = "waiting" if digest is None else "absent"
+            state = "yanked" if withdrawn else "ok" if found else "gone" if digest else unpinned
             known = {"namespace": found.namespace, "version": found.version} if found else {"namespace": None, "version": None}
             rows.append({"call": call, **known, "digest": digest or None, "state": state})
         return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import chain, groupby
 
@@ -16,14 +16,26 @@ from sigil.secretbook import Note, Secretbook, by, demand_owner, unnoted
 from sigil.services.rules import secret_rule
 
 
+def unrecorded(_: Record) -> None:
+    """For nobody."""
+
+
 class Granting:
     """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`; every one of them is an owner's."""
 
-    def __init__(self, catalog: Catalog, grantbook: Grantbook, secretbook: Secretbook, note: Note = unnoted) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        grantbook: Grantbook,
+        secretbook: Secretbook,
+        note: Note = unnoted,
+        record_calls: Callable[[Record], object] = unrecorded,
+    ) -> None:
         self._catalog = catalog
         self._book = grantbook
         self._secrets = secretbook
         self._note = note
+        self._record_calls = record_calls
 
     def asked(self, ref: str, caller: Caller) -> dict[str, Json]:
         """What a version asks for, beside what stands and what the version granted last had.
@@ -46,6 +58,7 @@ class Granting:
         self._book.grant(record, frozenset(wanted), by(caller), home_of(record.namespace, caller))
         facts = {"name": record.name, "digest": record.digest, "permissions": list(wanted)}
         self._note(caller.namespace, "grant", caller=caller, **facts)
+        self._record_calls(record)  # of what an older release stored: as it stands while the owner grants
         return self._row(record, caller)
 
     def revoke(self, name: str, caller: Caller, permission: str = "") -> dict[str, Json]:

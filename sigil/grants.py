@@ -78,6 +78,12 @@ class Grantbook:
         """Every grant of a capability, newest first."""
         return read_grants(self._kv.get(keys.grants(namespace, home or namespace, name)), name)
 
+    def granted_at(self, version: Version) -> float | None:
+        """When the owners of its namespace granted something to this digest; None when nothing stands, or nothing readable."""
+        grants, _ = self._standing(self._kv.get(keys.grants(version.namespace, version.namespace, version.name)))
+        found = (grant.at for grant in grants if grant.digest == version.digest and grant.permissions)
+        return next(found, None)
+
     def grant(self, record: Record, permissions: frozenset[str], who: str, home: str = "") -> Grant:
         """Let this digest have exactly `permissions`, of those that it asks for."""
         given = Grant(record.digest, tuple(text for text in asked(record.manifest) if text in permissions), self._clock(), who)

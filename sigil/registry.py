@@ -86,15 +86,14 @@ class LocalRegistry:
         self._servers = servers or Servers()
         self._grantbook = Grantbook(kv, clock, self._servers.revoked)
         self.secrets = Secretbook(kv, clock, self._audit.note)
-        self.granting = Granting(self._catalog, self._grantbook, self.secrets, self._audit.note)
         self._facilities = Standing(kv, self._catalog, artifacts, self._grantbook, self.secrets, Way(web), clock)
+        self.granting = Granting(self._catalog, self._grantbook, self.secrets, self._audit.note, self._facilities.pins_of)
         books = Books(self._breaker, self._statistics, self._catalog, self._versions, self._audit)
         self.importing = Importing(self._servers, self.secrets, self._facilities.way)
         self._execution = Execution(sandbox, self._facilities, books, self._servers)
         room = Room(kv, self._catalog, rules.room, clock)
         self._deployer = Deployer(kv, sandbox, self._facilities, clock, room=room, pause=rules.pause)
         self._mover = Mover(kv, artifacts, self._deployer, clock, room=room)
-        self._pinned = False
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
@@ -128,7 +127,7 @@ class LocalRegistry:
         if standing:
             standing = self._catalog.again(standing, caller)
             return self._deployed(standing, caller, created=False, passed=len(standing.manifest.tests))
-        self._pin_older_callers()
+        self._facilities.pin_older_callers(caller.target)
         record, passed = self._deployer.deploy(linked, caller)
         return self._deployed(record, caller, created=True, passed=passed)
 
@@ -180,7 +179,7 @@ class LocalRegistry:
                     "EPERM", "the standard library cannot be removed", source=name, suggestion="deploy your own under this name instead"
                 )
             raise UsageError("ENOENT", "no such capability", source=name, suggestion="`sigil list` shows what there is")
-        self._pin_older_callers()
+        self._facilities.pin_older_callers(caller.target)
         stores = self._catalog.stores(head)
         self._catalog.remove(head)
         self._grantbook.revoke(caller.target, name)
@@ -215,17 +214,17 @@ class LocalRegistry:
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
         """See `Versions.rollback`."""
-        self._pin_older_callers()
+        self._facilities.pin_older_callers(caller.target)
         return self._versions.rollback(name, caller, version)
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
         """See `Versions.yank`."""
-        self._pin_older_callers()
+        self._facilities.pin_older_callers(caller.target)
         return self._versions.yank(ref, caller, undo=undo)
 
     def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> Deployed:
         """See `Mover.publish`."""
-        self._pin_older_callers()
+        self._facilities.pin_older_callers(caller.namespace)
         record, created = self._mover.publish(name, caller, session=session, replace=replace)
         return self._deployed(record, caller, created=created, passed=0)
 
@@ -235,7 +234,7 @@ class LocalRegistry:
 
     def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> Sequence[Deployed]:
         """See `Mover.import_bundle`."""
-        self._pin_older_callers()
+        self._facilities.pin_older_callers(caller.target)
         done = self._mover.import_bundle(body, caller, public=public, replace=replace)
         return [self._deployed(record, caller, created=created, passed=0) for record, created in done]
 
@@ -250,12 +249,6 @@ class LocalRegistry:
         self._facilities.way.close()
         self._servers.close()
         self._sandbox.close()
-
-    def _pin_older_callers(self) -> None:
-        """See `Standing.pin_older_callers`: before a name means something else, and once in a process."""
-        if not self._pinned:
-            self._facilities.pin_older_callers()
-            self._pinned = True
 
     def _works(self, namespace: str) -> Row:
         """How the sandbox and the store of this process do."""

@@ -168,7 +168,7 @@ class Pin(TypedDict):
     namespace: str | None
     version: Number | None
     digest: Digest | None
-    state: Literal["ok", "yanked", "gone", "absent"]
+    state: Literal["ok", "yanked", "gone", "absent", "waiting"]
 
 
 class Detail(Interface, Uses):

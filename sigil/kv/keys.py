@@ -226,9 +226,12 @@ def dependent(digest: str, namespace: str, name: str, caller: str) -> Key:
     return Key(f"dependent#{digest}", f"{escape(namespace)}#{name}#{caller}")
 
 
-def callers_pinned() -> Key:
-    """That every version which calls others has a record of which; releases before 0.2.0 wrote none."""
-    return Key("callers-pinned", "all")
+def callers_pinned(namespace: str) -> Key:
+    """Up to which change of a namespace each of its versions has a record of what it calls.
+
+    A release before 0.2.0 writes none, and may go on to work on the store.
+    """
+    return Key("callers-pinned", escape(namespace))
 
 
 def generation(namespace: str) -> Key:

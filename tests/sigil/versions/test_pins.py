@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sigil import changes
 from sigil import http as sigil_http
+from sigil.catalog import Catalog, Record
 from sigil.errors import Refused, SigilError
-from sigil.kv import Key
+from sigil.kv import Key, keys
 from sigil.kv.sqlite import SqliteKV
 from sigil.lifetimes import Lifetimes
 from sigil.protocol import LIBRARY, Caller
@@ -350,17 +353,126 @@ def test_a_granted_digest_requests_the_same_address_over_http_after_its_callee_w
     assert (before, after.text, after.headers["x-sigil-digest"]) == ("said first", "said first", digest)
 
 
+Write = Callable[[str], None]
+
+
 @pytest.fixture
-def older(tmp_path: Path, kv: SqliteKV, clock: Clock) -> dict[str, str]:
-    """What 0.1.0 itself wrote stands in the store; the digests of some of it."""
+def write_older(tmp_path: Path, kv: SqliteKV, clock: Clock) -> Write:
+    """Writes what 0.1.0 itself wrote: of a name, or of all of them."""
     told: dict[str, Any] = json.loads(OLDER.read_text())
-    for partition, sort, value in told["items"]:
-        kv.put(Key(partition, sort), base64.b64decode(value))
-    for path, body in told["artifacts"].items():
-        (tmp_path / "artifacts" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "artifacts" / path).write_bytes(base64.b64decode(body))
-    clock.now = told["at"] + 60
-    return dict(told["digests"])
+
+    def write(name: str) -> None:
+        for partition, sort, value in told["items"]:
+            if name == "" or sort.lstrip("#").partition("#")[0] == name:
+                kv.put(Key(partition, sort), base64.b64decode(value))
+        for path, body in told["artifacts"].items():
+            (tmp_path / "artifacts" / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "artifacts" / path).write_bytes(base64.b64decode(body))
+        clock.now = told["at"] + 60
+
+    return write
+
+
+@pytest.fixture
+def older(write_older: Write) -> dict[str, str]:
+    """What 0.1.0 itself wrote stands in the store; the digests of some of it."""
+    write_older("")
+    return dict(json.loads(OLDER.read_text())["digests"])
+
+
+def grant_earlier(kv: SqliteKV, at: float) -> None:
+    """Have `whole` of the older store granted at another time."""
+    key = keys.grants("main", "main", "whole")
+    item = kv.get(key)
+    assert item
+    kv.put(key, json.dumps([{**grant, "at": at} for grant in json.loads(item.value)]).encode())
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_an_older_release_stores_after_this_one_changed_something_keeps_what_it_calls(
+    registry: LocalRegistry, write_older: Write, opened: Open, anew: bool
+) -> None:
+    deploy(registry, "first-ever", "return 1")
+    write_older("")
+    registry = opened(pause=0) if anew else registry
+    deploy(registry, "base", "return 'another base'", KEY)
+    deploy(registry, "leaf", "return 'another leaf'", BOB, public=True)
+    assert json.loads(registry.run("whole", {}, PERSON).output) == ["first base", "of bob"]
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_an_older_release_adds_beside_this_one_keeps_what_it_calls(
+    registry: LocalRegistry, write_older: Write, opened: Open, kv: SqliteKV, clock: Clock, anew: bool
+) -> None:
+    for name in ("base", "part", "leaf"):
+        write_older(name)
+        changes.made(kv, "bob" if name == "leaf" else "main", name, clock())
+    deploy(registry, "first-ever", "return 1")
+    write_older("whole")
+    changes.made(kv, "main", "whole", clock())
+
+    registry = opened(pause=0) if anew else registry
+    deploy(registry, "part", "return 'another'", MODEL)
+    deploy(registry, "base", "return 'another base'", KEY)
+    assert json.loads(registry.run("whole", {}, PERSON).output) == ["first base", "of bob"]
+
+
+def test_a_change_reads_again_only_what_changed_since_the_last_one(
+    older: dict[str, str], registry: LocalRegistry, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[str, str]] = []
+    every = Catalog.every_version
+
+    def noted(self: Catalog, namespace: str, name: str = "") -> Iterator[Record]:
+        read.append((namespace, name))
+        return every(self, namespace, name)
+
+    monkeypatch.setattr(Catalog, "every_version", noted)
+    deploy(registry, "one", "return 1")
+    assert ("main", "") in read
+    read.clear()
+    deploy(opened(pause=0), "two", "return 2")
+    assert read == [("main", "one")]
+
+
+@pytest.mark.parametrize("change", [False, True])
+def test_a_callee_that_is_newer_than_an_older_release_s_grant_waits_for_an_owner(
+    older: dict[str, str], registry: LocalRegistry, kv: SqliteKV, opened: Open, change: bool
+) -> None:
+    grant_earlier(kv, 1.0)
+    if change:
+        deploy(registry, "first-ever", "return 1")
+    told = failure(registry, "whole")
+    assert told.code == "EPERM"
+    assert "is newer than what whole was granted, so it waits for an owner: deploy whole again, or `sigil grant whole`" in told.message
+    assert pins(registry, "whole") == {"part": (None, "waiting"), "bob/leaf": (None, "waiting")}
+
+    registry.granting.grant("whole", PERSON)
+    deploy(opened(pause=0), "base", "return 'another base'", KEY)
+    assert json.loads(registry.run("whole", {}, PERSON).output) == ["first base", "of bob"]
+
+
+def test_a_callee_of_a_callee_that_is_newer_than_an_older_release_s_grant_waits_too(
+    older: dict[str, str], registry: LocalRegistry, kv: SqliteKV
+) -> None:
+    key = keys.capability("main", "base")
+    item = kv.get(key)
+    assert item
+    head = json.loads(item.value)
+    head["history"][-1][1] = 4_000_000_041.0  # it began to stand again after the grant
+    kv.put(key, json.dumps(head).encode())
+    told = failure(registry, "whole")
+    assert (told.code, "part, or what it calls, is newer" in told.message) == ("EPERM", True)
+    assert pins(registry, "whole") == {"part": (None, "waiting"), "bob/leaf": (1, "ok")}
+
+
+def test_a_deploy_ends_the_wait_for_an_owner(older: dict[str, str], registry: LocalRegistry, kv: SqliteKV) -> None:
+    grant_earlier(kv, 1.0)
+    execute = "return [await env.call('part', {}), await env.call('bob/leaf', {})]"
+    done = registry.deploy(spec("whole", execute, requires=["part"], permissions={"call": ["bob/leaf"]}), PERSON)
+    assert (done.created, done.pending) == (True, ("call:bob/leaf",))
+    registry.granting.grant("whole", PERSON)
+    assert json.loads(registry.run("whole", {}, PERSON).output) == ["first base", "of bob"]
 
 
 def test_what_an_older_release_stored_keeps_its_digest_and_its_grant_and_calls_what_it_called_then(
