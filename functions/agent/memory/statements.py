@@ -35,7 +35,8 @@ MEANS: Final = 2
 """Terms below which a sentence is a part of the one before, and a new line worth nothing after a refusal."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _HEADING: Final = re.compile(r"(#{1,6})\s")
-_BULLET: Final = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s+")
+_BULLET: Final = re.compile(r"\s*+[-*+•]\s++")
+_POSITION: Final = re.compile(r"(\s*+)([0-9]{1,3})[.)](?=\s)")
 _THOUSANDS: Final = re.compile(r"(?<=\d)[,'_’](?=\d{3}(?!\d))")
 
 
@@ -97,6 +98,7 @@ def statements(text: str, terms: Terms) -> tuple[Statement, ...]:
 
 def compare(before: str, after: str, terms: Terms) -> Comparison:
     """What became of the statements of `before` in `after`."""
+    before, after = _unnumbered(before), _unnumbered(after)
     old = statements(before, terms)
     counts = Counter(term for statement in old for term in statement.terms)
     weights = {term: log(1 + len(old) / count) for term, count in counts.items()}
@@ -120,10 +122,10 @@ def compare(before: str, after: str, terms: Terms) -> Comparison:
 
 def news(memory: str, draft: str, terms: Terms) -> list[str]:
     """The lines of a draft that say something which the memory does not, each once."""
-    known = {_bare(line) for line in memory.split("\n")}
+    known = {_bare(line) for line in _unnumbered(memory).split("\n")}
     lines: dict[str, str] = {}
-    for line in draft.split("\n"):
-        bare = _bare(line)
+    for line, unnumbered in zip(draft.split("\n"), _unnumbered(draft).split("\n"), strict=True):
+        bare = _bare(unnumbered)
         if not _HEADING.match(line) and bare not in known and len(terms(_plain(line))) >= MEANS:
             lines.setdefault(bare, line.rstrip())
     fresh = compare("\n".join(lines.values()), memory, terms)
@@ -209,6 +211,25 @@ def _plain(text: str) -> str:
     return _THOUSANDS.sub("", text)
 
 
+def _unnumbered(text: str) -> str:
+    """The text whose numbered lists are lists of points: a position in one says nothing.
+
+    A position is 1, or one more than the position before it. Every other number at the start of a
+    line says something, as a date does.
+    """
+    lines: list[str] = []
+    position = 0
+    for line in text.split("\n"):
+        found = _POSITION.match(line)
+        if found and int(found[2]) in (1, position + 1):
+            position = int(found[2])
+            lines.append(f"{found[1]}-{line[found.end() :]}")
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
 def _bare(line: str) -> str:
-    """A line as it is compared with others: without its bullet, in lower case, with single spaces."""
-    return " ".join(_BULLET.sub("", line, count=1).casefold().split())
+    """A line as it is compared with others: without bullet, in lower case, with single spaces."""
+    bullet = _BULLET.match(line)
+    return " ".join(line[bullet.end() if bullet else 0 :].casefold().split())

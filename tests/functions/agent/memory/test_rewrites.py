@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from functions.agent.commands import NOT_HERE
 from functions.agent.documents import CAPS
 from functions.agent.memory.mem import TRIGGERED
+from functions.agent.memory.statements import compare, news
 from functions.agent.messages import Message
 from functions.wiring import House
 from tests.fakes.model import ScriptedModel, offered, say
@@ -92,6 +94,50 @@ def test_other_numbers_are_other_facts(home: House, model: ScriptedModel) -> Non
 
     assert "I kept what I remember" in tell(home, "/mem hello")[0]
     assert not [each for each in FACTS if each not in memory(home).text]
+
+
+DATED = {
+    "in the middle": "{who} pays the rent on the {number}. March",
+    "with a bracket": "{who} owes {number}) euros of rent",
+    "at the start": "{number}. March: {who} pays the rent",
+}
+
+
+def dated(form: str, more: int) -> str:
+    return "\n".join(form.format(who=who, number=11 + 3 * at + more) for at, who in enumerate(PEOPLE))
+
+
+@pytest.mark.parametrize("form", DATED.values(), ids=DATED.keys())
+def test_a_number_with_a_point_is_a_fact_like_any_other(home: House, model: ScriptedModel, form: str) -> None:
+    right, wrong = dated(form, 0), dated(form, 400)
+    remembered(home, right)
+    script(model, saves(memory=wrong), saves(memory=wrong))
+
+    assert "I kept what I remember" in tell(home, "/mem hello")[0]
+    assert memory(home).text.startswith(right)
+    corrected = wrong.split("\n")[0]
+    assert corrected in memory(home).text, "what is said of it anew is no repetition"
+
+
+def test_positions_in_a_list_say_nothing(home: House, model: ScriptedModel) -> None:
+    remembered(home, "\n".join(f"{at}. {each}" for at, each in enumerate(FACTS, 1)))
+    turned = "\n".join(f"{at}. {each}" for at, each in enumerate(reversed(FACTS), 1))
+    script(model, saves(memory=turned))
+
+    assert tell(home, "/mem hello") == [TRIGGERED]
+    assert memory(home).text == turned
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a" + " " * 40_000 + "b", "a" + "1" * 40_000 + "b", " " * 40_000 + "1" * 4_000, "1." * 20_000],
+    ids=["spaces", "digits", "spaces and digits", "positions"],
+)
+def test_a_line_without_end_costs_no_more_than_its_length(line: str) -> None:
+    began = time.process_time()
+    compare(f"Ada likes tea.\n{line}", f"Ada likes tea.\n{line}!", lambda text: text.split())
+    assert news("Ada likes tea.", f"{line}", lambda text: text.split()) is not None
+    assert time.process_time() - began < 2.0
 
 
 def test_the_model_is_told_what_it_would_lose_and_may_mend_it(home: House, model: ScriptedModel) -> None:
