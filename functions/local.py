@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 import threading
@@ -147,7 +148,11 @@ def chat_routes(house: House, gate: Gate) -> APIRouter:
             event = _event(strict.loads(await read_body(request, webhook.BODY_BYTES)), house.settings.agent)
         except (Refused, UsageError, BackendError) as problem:
             return sigil_http.failure(problem)
-        return await run_in_threadpool(_ask, house, event)
+        try:
+            return await run_in_threadpool(_ask, house, event)
+        except asyncio.CancelledError:
+            # the server ends before the answer is there: the event is kept, and answered at the next start
+            return _answer({"waiting": True}, *_names(event))
 
     @routes.get("/chat/{session}/{event}")
     async def poll(session: str, event: str, request: Request) -> Response:
@@ -189,7 +194,12 @@ def _ask(house: House, event: Event) -> JSONResponse:
         reply = house.replies.wait(_key(house, event.session), event.id, WAIT_SECONDS)
     except BackendError:  # it is kept all the same, and will be answered
         reply = {"waiting": True}
-    return _answer(reply, event.session.rpartition(":")[2], event.id.partition(":")[2])
+    return _answer(reply, *_names(event))
+
+
+def _names(event: Event) -> tuple[str, str]:
+    """The session and the event, as the poll's address has them."""
+    return event.session.rpartition(":")[2], event.id.partition(":")[2]
 
 
 def _answer(reply: dict[str, Any] | None, session: str, event: str) -> JSONResponse:
