@@ -13,7 +13,7 @@ from functions.agent.compaction import MOST
 from functions.agent.documents import CAPS, OF_CHATS, Doc
 from functions.agent.host.remember import HEARD, SURE
 from functions.agent.host.services import SERVICES
-from functions.agent.memory.consolidation import AIM, ENTRY_CHARACTERS, SHORTER
+from functions.agent.memory.consolidation import AIM, ENTRY_CHARACTERS, FULL, SHORTER
 from functions.agent.memory.hearing import ENOUGH, TRIES
 from functions.agent.memory.things import CHARACTERS_MOST, THINGS_MOST
 from functions.agent.soul import LEAST
@@ -125,6 +125,7 @@ def cut_of(made: context.Preamble) -> set[str]:
         f"when there are more than {MOST},",
         f"{THINGS_MOST:,} things with {CHARACTERS_MOST:,} characters",
         f"should have at most {AIM:,} characters; over {CAPS['memory']:,} the model is asked to shorten it to {SHORTER:,}",
+        f"Only a memory that had more than {FULL:,} before may lose up to three fourths",
         f"An entry has at most {ENTRY_CHARACTERS:,} characters",
         f"confidence is {SURE:g} for what a person said and {HEARD:g} otherwise",
     ],

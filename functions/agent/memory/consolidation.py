@@ -24,8 +24,10 @@ LEAST: Final = MOST // 20
 """Characters below which what was too long is not shortened but lost."""
 LARGEST: Final = 4
 """So many times as long as its cap an answer is read at all."""
+FULL: Final = MOST * 3 // 4
+"""Characters from which a memory has to give when it passes `MOST`; before, there is room for what is new."""
 KEPT_PART: Final = 4
-"""A shorter memory keeps a fourth of the statements that stood, or it is none of this memory."""
+"""A full memory, written shorter, keeps a fourth of the statements that stood as they were, or it is none of this memory."""
 ENTRY_CHARACTERS: Final = 4_000
 LOST_CHARACTERS: Final = 2_000
 """Of what a refused answer leaves out, so many are shown to the model."""
@@ -86,12 +88,14 @@ Above the first plane a string of JSON has two codes for one character, so that 
 class Draft:
     """What the model makes of messages: an entry of HISTORY, and the memory after them.
 
-    `refused`: what its own memory would have lost, where that was too much and what stood was kept instead.
+    `refused`: what its own memory would have lost, where that was too much and what stood was kept instead. `given`: what a full
+    memory lost when it was written shorter, where that is more than any other rewrite may lose.
     """
 
     entry: str
     memory: str
     refused: Comparison | None = None
+    given: Comparison | None = None
 
 
 def drafted(aside: Aside, memory: str, said: str, at: float) -> Draft | None:
@@ -110,31 +114,35 @@ def drafted(aside: Aside, memory: str, said: str, at: float) -> Draft | None:
         if again and again.memory:
             draft = again
             loss = compare(memory, draft.memory, terms)
-    if not loss.loses_too_much:
-        return Draft(draft.entry, shortened(aside, memory, draft.memory))
-    added = "\n".join([memory, *news(memory, draft.memory, terms)])
-    return Draft(draft.entry, shortened(aside, memory, added), loss)
+    refused = loss if loss.loses_too_much else None
+    new = "\n".join([memory, *news(memory, draft.memory, terms)]) if refused else draft.memory
+    text, given = shortened(aside, memory, new)
+    return Draft(draft.entry, text, refused, given)
 
 
-def shortened(aside: Aside, before: str, memory: str) -> str:
+def shortened(aside: Aside, before: str, memory: str) -> tuple[str, Comparison | None]:
     """A memory within its cap that was made of the one `before`: the model writes a shorter one.
 
-    When it does not, or writes something else, the memory loses its last lines; those of them that are new, where it would otherwise
-    lose too much of what stood.
+    It may drop what is new, and of what stood no more than any other rewrite; only where what stood was `FULL` it may drop more, and
+    what it lost then is given as well. When it writes nothing of use, the memory loses its last lines; those of them that are new,
+    where it would otherwise lose too much of what stood.
     """
     if len(memory) <= MOST:
-        return memory
+        return memory, None
     terms = aside.app.aids.terms
     reply = aside.ask(SHORTEN, fenced("MEMORY", memory))
     shorter = steady(reply.text)
     if reply.finish == "stop" and LEAST <= len(shorter) < len(memory):
+        shorter = cut(shorter, MOST)
         loss = compare(before, shorter, terms)
-        if (len(loss.kept) + len(loss.changed)) * KEPT_PART >= loss.count:
-            memory = shorter
+        if not loss.loses_too_much:
+            return shorter, None
+        if len(before) > FULL and len(loss.kept) * KEPT_PART >= loss.count:
+            return shorter, loss
     kept = cut(memory, MOST)
-    if memory is not shorter and compare(before, kept, terms).loses_too_much:
-        return cut("\n".join([before, *news(before, memory, terms)]), MOST)
-    return kept
+    if compare(before, kept, terms).loses_too_much:
+        kept = cut("\n".join([before, *news(before, memory, terms)]), MOST)
+    return kept, None
 
 
 def cut(memory: str, most: int) -> str:

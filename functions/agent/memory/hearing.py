@@ -16,10 +16,10 @@ from functions.agent import context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.aside import Aside
 from functions.agent.memory import transcript
-from functions.agent.memory.consolidation import PROMPT, drafted
+from functions.agent.memory.consolidation import PROMPT, Draft, drafted
 from functions.agent.memory.history import Entry, History
 from functions.agent.memory.left import Left, LeftStatements
-from functions.agent.memory.statements import Comparison, compare
+from functions.agent.memory.statements import compare
 from functions.agent.messages import Message
 from functions.agent.record import Document, Outgoing
 from sigil.errors import BackendError, Conflict, UsageError
@@ -37,6 +37,11 @@ REFUSED = (
     "so I only added what is new. `/mem history` shows how the memory changed, `/mem rollback N` takes a version back."
 )
 """What the people of a chat are told when a rewrite of their memory was refused."""
+GIVEN = (
+    "What I remember of this chat was full, so the model wrote it shorter: {lost:,} of the {count:,} things in it are gone or "
+    "changed. `/recall WORDS` finds them, `/mem history` shows how the memory changed, `/mem rollback N` takes a version back."
+)
+"""What they are told when a full memory lost more than another rewrite may lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ def remember(aside: Aside, known: Backlog, upto: float = inf, tries: int = 1) ->
     history, heard, raw = History(aside.app.kv, aside.session), Heard(), False
     while news := [message for message in known.messages if aside.document.consolidated < message.seq <= upto]:
         found = history.get(news[0].seq)
-        made, refused = (None, None) if found else _made(aside, news, tries, raw)
+        made, notice = (None, "") if found else _made(aside, news, tries, raw)
         entry = found or (history.add(made) if made else None)
         if entry is None:
             break
@@ -82,8 +87,8 @@ def remember(aside: Aside, known: Backlog, upto: float = inf, tries: int = 1) ->
         unheard = tuple(first for first in aside.document.unheard if known.ends[first] > last)
         aside.document = replace(aside.document, consolidated=last, unheard=unheard, failures=0)
         heard = replace(heard, entries=heard.entries + 1)
-        if refused and (followed or entry.memory is None):
-            heard = replace(heard, notice=REFUSED.format(lost=len(refused.lost), count=refused.count))
+        if notice and (followed or entry.memory is None):
+            heard = replace(heard, notice=notice)
     return heard
 
 
@@ -138,8 +143,8 @@ def _archived(aside: Aside, first: int) -> tuple[Message, ...]:
         return ()
 
 
-def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple[Entry | None, Comparison | None]:
-    """The entry for the first of the messages, as many as fit into a request, and what a refused answer would have lost.
+def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple[Entry | None, str]:
+    """The entry for the first of the messages, as many as fit into a request, and what the chat is to be told of the memory.
 
     None when there is no entry this time.
     """
@@ -150,20 +155,26 @@ def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple
     first, last = news[0].seq, news[count - 1]
     for _ in range(0 if raw else tries):
         if not aside.may_ask():
-            return None, None
+            return None, ""
         draft = drafted(aside, memory.text, said, last.at)
         if draft:
             update = draft.memory if draft.memory != memory.text else None
             entry = Entry(first, last.seq, app.clock.now(), draft.entry, memory=update, base=memory.version)
-            return entry, draft.refused
+            return entry, _notice(draft)
         if not aside.may_ask():
-            return None, None
+            return None, ""
         aside.document = replace(aside.document, failures=aside.document.failures + 1)
         if aside.document.failures >= TRIES:
             raw = True
             break
     head = f"[{transcript.stamp(app.clock.now())}] [RAW] {count} messages"
-    return (Entry(first, last.seq, app.clock.now(), f"{head}\n{said}", raw=True) if raw else None), None
+    return (Entry(first, last.seq, app.clock.now(), f"{head}\n{said}", raw=True) if raw else None), ""
+
+
+def _notice(draft: Draft) -> str:
+    """What the people of the chat are told of a memory that was not written as usual."""
+    told = ((REFUSED, draft.refused), (GIVEN, draft.given))
+    return "\n\n".join(text.format(lost=len(loss.lost), count=loss.count) for text, loss in told if loss)
 
 
 def _follow(aside: Aside, history: History, entry: Entry) -> bool:
