@@ -106,15 +106,17 @@ class Standing:
         return recorded.pins if recorded else self._pin_older(part)
 
     def _pin_older(self, part: Part) -> Mapping[str, str]:
-        """What a version of a release before 0.2.0 calls, recorded as it stands now: whoever records it first does it for all.
+        """What a version of a release before 0.2.0 calls, recorded as it stands now.
 
-        What began to stand after the version was granted something is left out, and then nothing is recorded: the owner did not
-        see it. A grant or a deploy that comes after it ends that.
+        Whoever records it first does it for all. What began to stand after the version was granted
+        something is left out, and then nothing is recorded: the owner did not see it. A grant or a
+        deploy that comes after it ends that.
         """
         pins = composition.resolve(part.manifest, part.namespace, self)
         granted = self.grantbook.granted_at(part)
         if granted is not None:
-            seen = {call: digest for call, digest in pins.items() if self._stood(replace(part, pins=pins), call, granted)}
+            now = replace(part, pins=pins)
+            seen = {call: pins[call] for call in pins if self._stood(now, call, granted)}
             if seen != pins:
                 return seen
         record = self.catalog.known(part.namespace, part.name, part.digest)
@@ -126,7 +128,10 @@ class Standing:
         return recorded
 
     def _stood(self, part: Part, call: str, granted: float) -> bool:
-        """Whether all that runs for this call stood at the time `granted`. The library is a part of the program."""
+        """Whether all that runs for this call stood at the time `granted`.
+
+        The library is a part of the program, and counts as if it always did.
+        """
         waiting, seen = [*self._called(part, (call,))], {part.digest}
         while waiting:
             callee = waiting.pop()
@@ -136,7 +141,9 @@ class Standing:
             if self._began(callee) > granted:
                 return False
             recorded = self.catalog.deployments.read(callee.namespace, callee.name, callee.digest)
-            calls = composition.resolve(callee.manifest, callee.namespace, self) if recorded is None else recorded.pins
+            calls: Mapping[str, str] = recorded.pins if recorded else {}
+            if recorded is None:
+                calls = composition.resolve(callee.manifest, callee.namespace, self)
             waiting += self._called(replace(callee, pins=calls), calls)
         return True
 
@@ -155,11 +162,12 @@ class Standing:
         return max(record.at if record else 0.0, next(begun, 0.0))
 
     def pin_older_callers(self, namespace: str) -> None:
-        """Record what every version calls that a release before 0.2.0 stored, before a name of `namespace` means something else.
+        """Record what every version calls that a release before 0.2.0 stored.
 
-        So nothing which was granted before calls what comes now. Such a release may write at any time, beside this one or after
-        an upgrade was taken back, so this follows the log of changes of everybody who may call what is there: of a chat's
-        capabilities the chat alone.
+        It comes before a name of `namespace` means something else, so nothing which was granted
+        before calls what comes now. Such a release may write at any time, beside this one or after
+        an upgrade was taken back, so this follows the log of changes of everybody who may call what
+        is there: of a chat's capabilities the chat alone.
         """
         if chat_of(namespace):
             log, position = self.catalog.log(namespace), self.kv.get(keys.callers_pinned(namespace))
@@ -170,7 +178,10 @@ class Standing:
             self._follow(each, item, positions.get(each))
 
     def _follow(self, namespace: str, item: Item | None, position: changes.Position | None) -> None:
-        """Record what those versions call that changed after `position`, all of them when that is not known."""
+        """Record what those versions call that changed after `position`.
+
+        It is all of them when that is not known.
+        """
         log, names = changes.log_of(item), None
         if log and position and position.epoch == log.epoch:
             names = changes.since(self.kv, namespace, log, position.number)
@@ -200,7 +211,8 @@ class Standing:
         if digest is None:
             what = f"{rule.shown}, or what it calls, is newer than what {part.name} was granted"
             hint = f"deploy {part.name} again, or `sigil grant {part.name}`"
-            raise Refused("EPERM", f"{what}, so it waits for an owner: {hint}", source=part.name, suggestion=hint)
+            message = f"{what}, so it waits for an owner: {hint}"
+            raise Refused("EPERM", message, source=part.name, suggestion=hint)
         if not digest:
             what = f"it was not there when {part.name} was deployed"
             raise UsageError("ENOENT", f"there is no {rule.shown} for {part.name} to call: {what}. Deploy {part.name} again")
@@ -217,8 +229,10 @@ class Standing:
         return self.pins(self.part(record))
 
     def pin_rows(self, record: Record) -> list[dict[str, Json]]:
-        """What a version calls, and how each of them stands: `ok`, `yanked`, `gone`, `absent` from the beginning, or `waiting`
-        for an owner, who granted it something before that came.
+        """What a version calls, and how each of them stands.
+
+        It is `ok`, `yanked`, `gone`, `absent` from the beginning, or `waiting` for an owner, who
+        granted the version something before that came.
         """
         rows: list[dict[str, Json]] = []
         pins = self.pins_of(record)

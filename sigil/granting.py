@@ -58,7 +58,7 @@ class Granting:
         self._book.grant(record, frozenset(wanted), by(caller), home_of(record.namespace, caller))
         facts = {"name": record.name, "digest": record.digest, "permissions": list(wanted)}
         self._note(caller.namespace, "grant", caller=caller, **facts)
-        self._record_calls(record)  # of what an older release stored: as it stands while the owner grants
+        self._record_calls(record)  # what an older release stored calls what stands at its grant
         return self._row(record, caller)
 
     def revoke(self, name: str, caller: Caller, permission: str = "") -> dict[str, Json]:

@@ -79,9 +79,14 @@ class Grantbook:
         return read_grants(self._kv.get(keys.grants(namespace, home or namespace, name)), name)
 
     def granted_at(self, version: Version) -> float | None:
-        """When the owners of its namespace granted something to this digest; None when nothing stands, or nothing readable."""
-        grants, _ = self._standing(self._kv.get(keys.grants(version.namespace, version.namespace, version.name)))
-        found = (grant.at for grant in grants if grant.digest == version.digest and grant.permissions)
+        """When the owners of its namespace granted something to this digest.
+
+        It is None when nothing stands, or nothing that can be read.
+        """
+        key = keys.grants(version.namespace, version.namespace, version.name)
+        grants, _ = self._standing(self._kv.get(key))
+        theirs = (grant for grant in grants if grant.digest == version.digest)
+        found = (grant.at for grant in theirs if grant.permissions)
         return next(found, None)
 
     def grant(self, record: Record, permissions: frozenset[str], who: str, home: str = "") -> Grant:

@@ -87,7 +87,8 @@ class LocalRegistry:
         self._grantbook = Grantbook(kv, clock, self._servers.revoked)
         self.secrets = Secretbook(kv, clock, self._audit.note)
         self._facilities = Standing(kv, self._catalog, artifacts, self._grantbook, self.secrets, Way(web), clock)
-        self.granting = Granting(self._catalog, self._grantbook, self.secrets, self._audit.note, self._facilities.pins_of)
+        pins_of = self._facilities.pins_of
+        self.granting = Granting(self._catalog, self._grantbook, self.secrets, self._audit.note, pins_of)
         books = Books(self._breaker, self._statistics, self._catalog, self._versions, self._audit)
         self.importing = Importing(self._servers, self.secrets, self._facilities.way)
         self._execution = Execution(sandbox, self._facilities, books, self._servers)

@@ -47,7 +47,8 @@ def _shown(field: str, value: Json, row: Mapping[str, Json]) -> Iterator[str]:
 def _pin(pin: Mapping[str, Json]) -> str:
     """A version that it calls: `hash: library/hash@2 sha256:…`, and what is wrong with it."""
     if pin.get("state") == "waiting":
-        return f"{pin.get('call')}: is newer than what was granted, and waits for a deploy or a grant"
+        waits = "is newer than what was granted, and waits for a deploy or a grant"
+        return f"{pin.get('call')}: {waits}"
     if pin.get("digest") is None:
         return f"{pin.get('call')}: was not there when this was deployed"
     name = str(pin.get("call")).partition("@")[0].rpartition("/")[2]
