@@ -78,9 +78,8 @@ class Message(Stored):
     tokens: Number = 0.0
 
 
-MESSAGE: Final = Shape[Message](Message)
 MESSAGES: Final = Shape[tuple[Message, ...]](tuple[Message, ...])
-"""Read stored messages: one, and a stretch of an archive."""
+"""Reads the messages of an archive."""
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:

@@ -65,10 +65,10 @@ def test_compaction_leaves_no_orphan_and_loses_nothing(history: list[Message], r
 @given(histories())
 def test_the_same_history_gives_the_same_tools(history: list[Message]) -> None:
     stored = orjson.loads(orjson.dumps(history))
-    from functions.agent.messages import MESSAGE
+    from functions.agent.messages import MESSAGES
 
     tools = definitions(in_scope(history))
-    again = definitions(in_scope([MESSAGE.convert(fields) for fields in stored]))
+    again = definitions(in_scope(MESSAGES.convert(stored)))
 
     assert orjson.dumps(tools) == orjson.dumps(again)
     names = [tool["function"]["name"] for tool in tools]
