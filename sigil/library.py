@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 from sigil.composition import callees_first
 from sigil.kv import KV, keys
 from sigil.package import Package, read_folder
-from sigil.protocol import LIBRARY, Caller
-from sigil.registry import LocalRegistry
+from sigil.protocol import LIBRARY, Caller, Deployed
 from sigil.version import version
 
 NAMED = 5
 """So many new ones are told by name."""
+
+
+class Stocked(Protocol):
+    """The registry that a library is deployed to."""
+
+    def deploy_package(self, package: Package, caller: Caller) -> Deployed:
+        """Check, test and activate a package; `created` says whether it is new."""
+
+    def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
+        """Remove what stands in the caller's namespace under other names; the names that went."""
 
 
 def packages(folder: Path) -> list[Package]:
@@ -24,7 +34,7 @@ def packages(folder: Path) -> list[Package]:
     return [read_folder(path.parent) for path in sorted(folder.glob("*/sigil.toml"))]
 
 
-def stock(registry: LocalRegistry, folder: Path | None, caller: Caller, progress: Callable[[str], None]) -> bool:
+def stock(registry: Stocked, folder: Path | None, caller: Caller, progress: Callable[[str], None]) -> bool:
     """Deploy what is new or changed in `folder`, remove what is no longer there; whether there was anything to do."""
     if folder is None:
         return False
@@ -46,7 +56,7 @@ class Shelf:
     kv: KV
     folder: Path
 
-    def stock(self, registry: LocalRegistry, progress: Callable[[str], None]) -> None:
+    def stock(self, registry: Stocked, progress: Callable[[str], None]) -> None:
         """See `stock`. Where folder, program and the library's namespace are as a start left them that had nothing to do, they are
         not gone through again.
         """

@@ -15,9 +15,9 @@ from sigil.kv import KV, Item, keys
 from sigil.places import nowhere
 from sigil.protocol import Caller, Json
 from sigil.secrets import reveal
-from sigil.services.placeholders import SHORTEST
 from sigil.stored import Shape, damaged
 
+SHORTEST = 8
 LONGEST = 8_192
 PAGE = 200
 ELSEWHERE = ("ssm:", "secretsmanager:")

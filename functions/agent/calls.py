@@ -14,7 +14,7 @@ import orjson
 
 from functions.agent import tokens
 from functions.agent.cleaning import observed
-from functions.agent.messages import ToolCall
+from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model import UNNAMED
 from functions.agent.patience import NONE, Patience
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
@@ -35,24 +35,6 @@ BEST_SHARE, LOADS_SHARE = 0.75, 0.5
 """Of the room that a round has: what the best of each query, and what all that it pages in may take. The rest is for what is said."""
 GRACE_SECONDS = 0.5
 """What a call gets beyond its time to say itself that it is up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a call came to: `content` for the model, `loads` what it paged in, `error` and `why` the code and message of its failure.
-
-    `listed`: the result that names what it paged in, a row each, of which `content` is the text. `ran`: whether it began at all.
-    """
-
-    call: ToolCall
-    content: str
-    loads: tuple[Offer, ...] = ()
-    error: str = ""
-    ms: float = 0.0
-    cut: int = 0
-    why: str = ""
-    ran: bool = True
-    listed: Mapping[str, Json] | None = None
 
 
 Serve = Callable[[Offer, ToolCall, dict[str, Json]], Json]
@@ -78,7 +60,7 @@ class Desk:
     serve: Serve = nowhere
 
 
-def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[Answer]:
+def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int) -> list[CallResult]:
     """The answers to `calls`, in order. `offers` is this round's snapshot; `room` the characters that all results and page-ins share."""
     over = time.monotonic() + desk.patience.seconds + GRACE_SECONDS
     futures = [desk.pool.submit(copy_context().run, answer, desk, call, offers, position) for position, call in enumerate(calls)]
@@ -89,7 +71,7 @@ def answer_all(desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], r
     return [given if given.error else _shorter(given, share) if given.listed else fit(given, share) for given in answers]
 
 
-def page_in(answers: Sequence[Answer], offers: Sequence[Offer], room: int) -> tuple[list[Answer], int]:
+def page_in(answers: Sequence[CallResult], offers: Sequence[Offer], room: int) -> tuple[list[CallResult], int]:
     """The answers with the loads for which there is room, and the characters that these take in the next request.
 
     The best of each answer goes first. What is not paged in is told in the answer that would have brought it.
@@ -113,7 +95,7 @@ def _size(offer: Offer) -> int:
     return ceil(tokens.of_offer(offer) * tokens.CHARACTERS_A_TOKEN)
 
 
-def _with_loads(given: Answer, kept: Sequence[bool]) -> Answer:
+def _with_loads(given: CallResult, kept: Sequence[bool]) -> CallResult:
     """The answer with the loads that are kept, and told what the others are."""
     if all(kept) or given.listed is None:
         return given
@@ -122,7 +104,7 @@ def _with_loads(given: Answer, kept: Sequence[bool]) -> Answer:
     return replace(_listing(given.call, statics.without_tools(given.listed, out), loads), ms=given.ms)
 
 
-def _shorter(given: Answer, share: int) -> Answer:
+def _shorter(given: CallResult, share: int) -> CallResult:
     """A listing that is too long, told in fewer words: half a line of JSON says nothing.
 
     What a tool says of itself goes first, then the names that brought no tool, the last ones first. The names of its tools stay.
@@ -138,7 +120,7 @@ def _shorter(given: Answer, share: int) -> Answer:
         del items[unpaged[-1]]
 
 
-def _awaited(future: Future[Answer], call: ToolCall, desk: Desk, over: float) -> Answer:
+def _awaited(future: Future[CallResult], call: ToolCall, desk: Desk, over: float) -> CallResult:
     """The answer that a call gives in its time. One that does not is left alone: no thread can be ended from outside."""
     try:
         return future.result(max(over - time.monotonic(), 0.0))
@@ -151,7 +133,7 @@ def _awaited(future: Future[Answer], call: ToolCall, desk: Desk, over: float) ->
     return refusal(call, ToolError("ETIMEDOUT", f"{late}; whether it took effect is unknown", suggestion="give it less to do"))
 
 
-def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 0) -> Answer:
+def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 0) -> CallResult:
     """The answer to one call."""
     started = time.monotonic()
     try:
@@ -171,19 +153,19 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
     return replace(given, ms=(time.monotonic() - started) * 1000)
 
 
-def refusal(call: ToolCall, problem: SigilError) -> Answer:
+def refusal(call: ToolCall, problem: SigilError) -> CallResult:
     """A failure as the model reads it: one line of JSON."""
     fields = {**problem.as_dict(), "source": one_line(problem.source or call.name, 64)}
-    return Answer(call, observed(orjson.dumps({"error": fields}).decode()), error=problem.code, why=fields["message"])
+    return CallResult(call, observed(orjson.dumps({"error": fields}).decode()), error=problem.code, why=fields["message"])
 
 
-def interrupted(call: ToolCall) -> Answer:
+def interrupted(call: ToolCall) -> CallResult:
     """The answer to a call that a crash cut off and that is not safe to run again."""
     why = "the call was interrupted; whether it took effect is unknown"
     return refusal(call, ToolError("EINTERRUPTED", why, suggestion="check before calling it again"))
 
 
-def fit(given: Answer, share: int) -> Answer:
+def fit(given: CallResult, share: int) -> CallResult:
     """An answer whose content keeps its head and its tail when it is longer than `share` characters."""
     length = len(given.content)
     if length <= share:
@@ -202,7 +184,7 @@ def safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
     return call.name in (QUERY, DEPLOY) or bool(offer and offer.pure)
 
 
-def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> Answer:
+def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> CallResult:
     if call.name == QUERY:
         return _query(desk, call)
     if call.name == DEPLOY:
@@ -212,9 +194,9 @@ def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> Answer:
         raise _absent(desk, call.name)
     arguments = own_arguments(offer.schema, _arguments(call))
     if offer.kind == "host":
-        return Answer(call, observed(dumps({"ok": desk.serve(offer, call, arguments)}, source=offer.name).decode()))
+        return CallResult(call, observed(dumps({"ok": desk.serve(offer, call, arguments)}, source=offer.name).decode()))
     ran = desk.registry.run(f"{offer.name}@{offer.digest}", arguments, desk.caller)
-    return Answer(call, observed(f'{{"ok":{ran.output.decode()}}}'))
+    return CallResult(call, observed(f'{{"ok":{ran.output.decode()}}}'))
 
 
 def _arguments(call: ToolCall) -> dict[str, Json]:
@@ -248,18 +230,18 @@ def _exists(desk: Desk, name: str) -> bool:
     return True
 
 
-def _query(desk: Desk, call: ToolCall) -> Answer:
+def _query(desk: Desk, call: ToolCall) -> CallResult:
     text, limit = statics.read_query(_arguments(call))
     found = desk.registry.query(text, desk.caller, limit=limit)
     return _listing(call, statics.found_row(found), tuple(hit.offer for hit in found.hits))
 
 
-def _deploy(desk: Desk, call: ToolCall) -> Answer:
+def _deploy(desk: Desk, call: ToolCall) -> CallResult:
     if not desk.may_deploy:
         raise Refused("EPERM", "this chat may not create capabilities", suggestion="ask an owner to do it")
     done = desk.registry.deploy(statics.read_spec(_arguments(call)), desk.caller)
     return _listing(call, statics.deployed_row(done), (done.offer,))
 
 
-def _listing(call: ToolCall, listed: Mapping[str, Json], loads: tuple[Offer, ...]) -> Answer:
-    return Answer(call, observed(orjson.dumps({"ok": listed}).decode()), loads, listed=listed)
+def _listing(call: ToolCall, listed: Mapping[str, Json], loads: tuple[Offer, ...]) -> CallResult:
+    return CallResult(call, observed(orjson.dumps({"ok": listed}).decode()), loads, listed=listed)

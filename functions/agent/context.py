@@ -13,7 +13,7 @@ import orjson
 from functions.agent import tokens
 from functions.agent.cleaning import fenced
 from functions.agent.documents import Doc
-from functions.agent.messages import Message
+from functions.agent.messages import RUNTIME_MARK, RUNTIME_ORIGIN, Message
 from functions.agent.origin import SEPARATOR, shown_origin
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -53,10 +53,6 @@ _TITLES = {
 }
 DOCUMENTS_SHARE = 0.3
 """Of the model's window, for the system message."""
-RUNTIME = "[runtime]"
-"""How a message of the runtime's own begins; a person's always begins with its stamp."""
-OURS = "runtime"
-"""The origin of a kept message that the runtime wrote; a person's names a platform."""
 VERIFY = (
     "Your last tool call failed. Before you answer, check whether the request is fulfilled: call a tool that shows it, or mend what "
     "failed. When neither is possible, say plainly what was not done, or ask about it."
@@ -129,7 +125,7 @@ def wire(message: Message) -> Mapping[str, Json]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
     if message.role == "user":
-        return {"role": "user", "content": f"{RUNTIME if message.origin == OURS else stamp(message)}\n{message.content}"}
+        return {"role": "user", "content": f"{RUNTIME_MARK if message.origin == RUNTIME_ORIGIN else stamp(message)}\n{message.content}"}
     if not message.calls:
         return {"role": message.role, "content": message.content}
     calls = [
@@ -151,7 +147,7 @@ def _sendable(arguments: str) -> str:
 
 def last_words(full: bool = False) -> Json:
     """The message that asks for an answer when a turn's rounds are used up, or the window is `full`."""
-    return {"role": "user", "content": f"{RUNTIME}\n{FULL if full else FINISH}"}
+    return {"role": "user", "content": f"{RUNTIME_MARK}\n{FULL if full else FINISH}"}
 
 
 def room(window: int, overhead: float, ratio: float) -> float:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from functions.agent import completions, context
+from functions.agent import completions
 from functions.agent.app import App, Step, Watch
 from functions.agent.aside import Aside
 from functions.agent.compaction import Compacted, size
 from functions.agent.memory import hearing
-from functions.agent.messages import Message
+from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.record import Document
 from functions.agent.safety import guides
 from functions.agent.safety.facts import Fact
@@ -59,7 +59,7 @@ def evict_before_turn(aside: Aside, room: float, watch: Watch) -> Document | Non
 def turn_start(messages: Sequence[Message]) -> int:
     """Where the last turn begins: at the last message that somebody sent."""
     starts = (place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user")
-    return next((place for place in starts if messages[place].origin != context.OURS), 0)
+    return next((place for place in starts if messages[place].origin != RUNTIME_ORIGIN), 0)
 
 
 def _archive(aside: Aside, kept: Sequence[Message], dropped: Sequence[Message], watch: Watch) -> None:
@@ -91,7 +91,7 @@ def left(document: Document, made: Compacted, app: App, ask: Ask) -> Document:
         return document
     notes = [noted(app.strategy, made.dropped, ask), digest(document.safety.counters.failures, app.guide)]
     note, kept = "\n\n".join(filter(None, notes)), replace(document, messages=made.kept)
-    return kept.add(Message("user", note, at=app.clock.now(), origin=context.OURS)) if note else kept
+    return kept.add(Message("user", note, at=app.clock.now(), origin=RUNTIME_ORIGIN)) if note else kept
 
 
 def digest(failures: Sequence[Fact], guide: Guide) -> str:

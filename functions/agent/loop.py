@@ -9,10 +9,10 @@ from math import inf
 
 from functions.agent import aside, compaction, context, outage, tokens, verification
 from functions.agent.app import App, Step, Watch
-from functions.agent.calls import Answer, Desk, answer_all, interrupted, safe_to_repeat
+from functions.agent.calls import Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.context import Preamble
 from functions.agent.eviction import calls_may_be_written, evict_before_turn
-from functions.agent.messages import Message, ToolCall, unanswered
+from functions.agent.messages import RUNTIME_ORIGIN, CallResult, Message, ToolCall, unanswered
 from functions.agent.model import Reply, Request
 from functions.agent.record import Document, Turn
 from functions.agent.safety.breakers import Breakers
@@ -158,7 +158,7 @@ def _is_full(opened: Opened, course: Course) -> bool:
 def _verify(opened: Opened, course: Course, said: Message) -> Opened:
     """Ask once whether it is true; the text so far is kept, and told to nobody."""
     course.watch(Step("note", "verify", "the last call failed: the answer is verified"))
-    asked = Message("user", context.VERIFY, at=course.app.clock.now(), origin=context.OURS)
+    asked = Message("user", context.VERIFY, at=course.app.clock.now(), origin=RUNTIME_ORIGIN)
     document = replace(opened.document, turn=_turn(opened).did("verify"))
     return _checkpoint(replace(opened, document=document), course, said, asked)
 
@@ -232,7 +232,7 @@ def _shortened(opened: Opened, course: Course) -> tuple[Opened, Course] | None:
 
 
 def _finish_calls(opened: Opened, course: Course) -> Opened:
-    """Answer what a crash left unanswered: what is safe to repeat runs again, the rest is told as interrupted."""
+    """CallResult what a crash left unanswered: what is safe to repeat runs again, the rest is told as interrupted."""
     pending = () if opened.document.safety.reason else unanswered(opened.document.messages)
     if not pending:
         return opened
@@ -246,14 +246,14 @@ def _answer(opened: Opened, course: Course, calls: Sequence[ToolCall], offers: S
     return _record(opened, course, _run(course, calls, offers, opened.document))
 
 
-def _run(course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], document: Document) -> list[Answer]:
+def _run(course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], document: Document) -> list[CallResult]:
     for call in calls:
         course.watch(Step("call", call.name, call.arguments))
     left = context.room(course.app.model.window, overhead(course.preamble), document.ratio) - compaction.size(document.messages)
     return answer_all(course.desk, calls, offers, int(left * tokens.CHARACTERS_A_TOKEN))
 
 
-def _record(opened: Opened, course: Course, answers: Sequence[Answer]) -> Opened:
+def _record(opened: Opened, course: Course, answers: Sequence[CallResult]) -> Opened:
     resident = {offer.tool for offer in in_scope(opened.document.messages)}
     reaction = react(answers, opened.document.safety.counters, course.app.guide)
     answers = reaction.answers

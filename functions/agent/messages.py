@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from sigil.protocol import Offer
+from sigil.protocol import Json, Offer
 from sigil.stored import Shape, Stored
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -17,6 +17,10 @@ MOST: Final = 10**12
 Count = Annotated[int, Meta(ge=0, lt=MOST)]
 Number = Annotated[float, Meta(ge=0, lt=MOST)]
 """A stored count, and a stored amount or time in seconds since the epoch."""
+RUNTIME_MARK: Final = "[runtime]"
+"""How a message of the runtime's own begins; a person's always begins with its stamp."""
+RUNTIME_ORIGIN: Final = "runtime"
+"""The origin of a kept message that the runtime wrote; a person's names a platform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +95,21 @@ def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
         if messages[position].role == "user":
             break
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What a call came to: `content` for the model, `loads` what it paged in, `error` and `why` the code and message of its failure.
+
+    `listed`: the result that names what it paged in, a row each, of which `content` is the text. `ran`: whether it began at all.
+    """
+
+    call: ToolCall
+    content: str
+    loads: tuple[Offer, ...] = ()
+    error: str = ""
+    ms: float = 0.0
+    cut: int = 0
+    why: str = ""
+    ran: bool = True
+    listed: Mapping[str, Json] | None = None

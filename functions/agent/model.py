@@ -14,6 +14,11 @@ FailureKind = Literal["key", "money", "rate", "window", "refused", "unreachable"
 UNNAMED: Final = "unnamed_tool"
 """What stands in the history for a call whose name is empty: endpoints take back no empty one. No capability's tool is called so."""
 
+SAVE_MEMORY: Final = "save_memory"
+"""The tool that a model writes a chat's memory with; the offline model knows it by its name."""
+NO_MEMORY: Final = "(nothing yet)"
+"""The text that stands for a memory in which nothing is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -14,8 +14,7 @@ from typing import Any
 import orjson
 
 from functions.agent import filling, tokens, unaided
-from functions.agent.context import RUNTIME
-from functions.agent.messages import ToolCall, Usage
+from functions.agent.messages import RUNTIME_MARK, ToolCall, Usage
 from functions.agent.model import Reply, Request
 from functions.agent.toolset import DEPLOY, QUERY
 from sigil.errors import one_line
@@ -170,7 +169,7 @@ def _turn(messages: Sequence[Json]) -> tuple[str, list[Done]]:
 
 
 def _from_a_person(message: Json) -> bool:
-    return message["role"] == "user" and not str(message.get("content")).startswith(RUNTIME)
+    return message["role"] == "user" and not str(message.get("content")).startswith(RUNTIME_MARK)
 
 
 def _done(function: Json, content: str) -> Done:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from functions.agent.context import RUNTIME
+from functions.agent.messages import RUNTIME_MARK
 from functions.events import Event
 
 SILENT: Final = "[SILENT]"
 """The whole answer of a model that has nothing to say."""
 NOTE: Final = (
-    f"{RUNTIME} This is scheduled work: nobody waits for an answer, and whatever you answer interrupts somebody. "
+    f"{RUNTIME_MARK} This is scheduled work: nobody waits for an answer, and whatever you answer interrupts somebody. "
     f"When there is nothing that they need to know, answer {SILENT} and nothing else."
 )
 KINDS: Final = ("task", "wakeup")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import orjson
 
-from functions.agent.memory.consolidation import EMPTY, MOST, SAVE
+from functions.agent.documents import CAPS
 from functions.agent.messages import ToolCall
-from functions.agent.model import Request
+from functions.agent.model import NO_MEMORY, SAVE_MEMORY, Request
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 200
@@ -32,9 +32,9 @@ def answer(request: Request) -> str | ToolCall | None:
     memory = _part("MEMORY", text)
     if not request.tools:
         return shortened(memory)
-    kept = "" if memory == EMPTY else memory
-    update = {"history_entry": entry(_part("TRANSCRIPT", text)), "memory_update": kept_of(kept, _part("TRANSCRIPT", text)) or EMPTY}
-    return ToolCall("call_memory", SAVE, orjson.dumps(update).decode())
+    kept = "" if memory == NO_MEMORY else memory
+    update = {"history_entry": entry(_part("TRANSCRIPT", text)), "memory_update": kept_of(kept, _part("TRANSCRIPT", text)) or NO_MEMORY}
+    return ToolCall("call_memory", SAVE_MEMORY, orjson.dumps(update).decode())
 
 
 def merged(soul: str, words: str) -> str:
@@ -83,7 +83,7 @@ def shortened(memory: str) -> str:
     lines = list(dict.fromkeys(memory.split("\n")))
     head = [line for line in lines if not line.startswith("- ")]
     points = [line for line in lines if line.startswith("- ")]
-    while points and sum(map(len, points)) + len(points) > MOST * 3 // 4 - sum(map(len, head)) - len(head):
+    while points and sum(map(len, points)) + len(points) > CAPS["memory"] * 3 // 4 - sum(map(len, head)) - len(head):
         points.pop(0)
     return "\n".join([*head, *points])
 

@@ -14,9 +14,8 @@ import orjson
 
 from functions.agent import tokens
 from functions.agent.app import App
-from functions.agent.memory.consolidation import SAVE
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model import Reply, Request
+from functions.agent.model import SAVE_MEMORY, Reply, Request
 from functions.agent.toolset import QUERY
 from functions.agent.turn import handle
 from functions.clock import Clock
@@ -29,7 +28,7 @@ BEGAN = 1_767_225_600.0
 """The first of January 2026."""
 SESSION = "terminal:year"
 FIRST = "My sister is called Mirabel and keeps bees in Tartu."
-_ROOM = re.compile(r"[Aa]t most ([0-9,]+) characters|in at most ([0-9,]+)")
+_ROOM = re.compile(r"[Aa]t\s+most ([0-9,]+) characters|in at\s+most ([0-9,]+)")
 _FACT = re.compile(r"^\[[^\]]*\] USER: (Note: .*)$", re.MULTILINE)
 _WORDS = "the harbour winter letter market bridge copper garden lantern river music paper window silver morning road".split()
 
@@ -107,7 +106,7 @@ class Scripted:
             return Reply(update)
         entry = f"[{transcript[1:17]}] They talked about {lately}."
         saved = orjson.dumps({"history_entry": entry, "memory_update": update}).decode()
-        return Reply(calls=(ToolCall("call_1", SAVE, saved),), finish="tool_calls")
+        return Reply(calls=(ToolCall("call_1", SAVE_MEMORY, saved),), finish="tool_calls")
 
 
 def talk(app: App, turns: int, model: Scripted, session: str = SESSION) -> Iterator[Turn]:

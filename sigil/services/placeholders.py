@@ -10,7 +10,6 @@ from urllib.parse import quote, quote_plus
 from sigil.services.scrubbing import Values, scrubbed, scrubbed_field, scrubbed_text
 
 __all__ = [
-    "SHORTEST",
     "Values",
     "in_body",
     "in_header",
@@ -27,7 +26,6 @@ _MARK = re.compile(r"\{\{([A-Z][A-Z0-9_]{0,62})\}\}", re.ASCII)
 _MARK_ENCODED = re.compile(r"(?:\{|%7B){2}([A-Z][A-Z0-9_]{0,62})(?:\}|%7D){2}", re.ASCII | re.IGNORECASE)
 _MARK_BYTES = re.compile(rb"\{\{([A-Z][A-Z0-9_]{0,62})\}\}")
 _MARK_BYTES_ENCODED = re.compile(rb"(?:\{|%7[Bb]){2}([A-Z][A-Z0-9_]{0,62})(?:\}|%7[Dd]){2}")
-SHORTEST = 8
 """Characters of a secret: what is shorter would be found, and scrubbed, where it is only a part of a word."""
 
 Write = Callable[[str], str]

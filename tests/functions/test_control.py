@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from functions.agent.context import RUNTIME, VERIFY
+from functions.agent.context import VERIFY
 from functions.agent.eviction import FAILED
+from functions.agent.messages import RUNTIME_MARK
 from functions.agent.questions import asks_about_failure
 from functions.agent.safety.facts import fingerprint
 from tests.fakes.model import ScriptedModel, call, say
@@ -93,7 +94,7 @@ def test_a_claim_after_a_failure_is_verified_once_and_told_to_nobody(live: Lives
             asked = model.bodies[before:]
             assert len(asked) == 4
             assert [contents(body).count(VERIFY) for body in asked] == [0, 0, 1, 1]
-            assert asked[2]["messages"][-1] == {"role": "user", "content": f"{RUNTIME}\n{VERIFY}"}
+            assert asked[2]["messages"][-1] == {"role": "user", "content": f"{RUNTIME_MARK}\n{VERIFY}"}
             assert "tools" in asked[2]
 
 

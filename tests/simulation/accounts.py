@@ -7,9 +7,9 @@ from itertools import chain, pairwise
 
 import orjson
 
-from functions.agent.context import OURS
 from functions.agent.documents import Documents
 from functions.agent.memory.history import History
+from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.record import Document
 from functions.agent.session import Sessions
 from sigil.kv import keys
@@ -50,7 +50,7 @@ def _forgotten(kv: MemoryKV, session: str, document: Document) -> Iterator[str]:
     waits = {message.seq for chunk in chunks if chunk[0].seq in document.unheard for message in chunk}
     for message in (*document.messages, *chain(*chunks)):
         known = message.seq in heard if message.seq <= document.consolidated else message in document.messages or message.seq in waits
-        if not known and message.origin != OURS:
+        if not known and message.origin != RUNTIME_ORIGIN:
             yield f"memory will never hear of message {message.seq} of {session}"
     told = [line for entry in entries if not entry.raw and entry.last <= document.consolidated for line in entry.text.split("\n")]
     memory = Documents(kv, "main", lambda: 0.0).read(session, "memory").text

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from functions.agent import context
 from functions.agent.cleaning import clean
 from functions.agent.host.place import Arguments, Place, number, text
 from functions.agent.host.ranking import Ranking, Said
 from functions.agent.host.shown import moment
 from functions.agent.memory.history import History
 from functions.agent.memory.left import LeftStatements
-from functions.agent.messages import Message
+from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.origin import name_in
 from functions.agent.record import Document
 from functions.agent.toolset import QUERY
@@ -84,7 +83,7 @@ def _lines(messages: tuple[Message, ...]) -> Iterator[Said]:
     tools = {call.id: call.name for message in messages for call in message.calls}
     for message in messages:
         tool = tools.get(message.call_id, "a tool") if message.role == "tool" else ""
-        if message.content and message.origin != context.OURS and tool not in ECHOES:
+        if message.content and message.origin != RUNTIME_ORIGIN and tool not in ECHOES:
             name = name_in(message.origin)
             who = f"{message.role} ({name})" if name else message.role
             yield Said(message.seq, message.at, tool or who, message.content, name)

@@ -20,7 +20,7 @@ from functions.agent.memory.consolidation import PROMPT, Draft, drafted
 from functions.agent.memory.history import Entry, History
 from functions.agent.memory.left import Left, LeftStatements
 from functions.agent.memory.statements import compare
-from functions.agent.messages import Message
+from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.record import Document, Outgoing
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.kv import keys
@@ -57,7 +57,7 @@ def backlog(aside: Aside) -> Backlog:
     document = aside.document
     chunks = {first: _archived(aside, first) for first in document.unheard}
     said = {message.seq: message for message in chain(document.noted, *chunks.values(), document.messages)}
-    news = (said[seq] for seq in sorted(said) if seq > document.consolidated and said[seq].origin != context.OURS)
+    news = (said[seq] for seq in sorted(said) if seq > document.consolidated and said[seq].origin != RUNTIME_ORIGIN)
     return Backlog(tuple(news), {first: chunk[-1].seq if chunk else 0 for first, chunk in chunks.items()})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from functions.agent.calls import Answer
+from functions.agent.messages import CallResult
 from functions.agent.safety import guides
 from functions.agent.safety.facts import Fact, fact_of
 from functions.agent.safety.guides import Guide
@@ -16,7 +16,7 @@ from functions.agent.safety.ladder import Counters, Operation, Step
 class Reaction:
     """`answers` as the model reads them, `facts` one for each, `step` the highest that any of them led to."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[CallResult, ...]
     facts: tuple[Fact, ...]
     counters: Counters
     step: Step
@@ -24,9 +24,9 @@ class Reaction:
     """The name of why the session does not go on."""
 
 
-def react(answers: Sequence[Answer], counters: Counters, guide: Guide) -> Reaction:
+def react(answers: Sequence[CallResult], counters: Counters, guide: Guide) -> Reaction:
     """Take a round's answers in their order. Nothing that failed in it ends anything before the model has read it, but what is fatal."""
-    told: list[Answer] = []
+    told: list[CallResult] = []
     facts: list[Fact] = []
     highest, reason = Step.NONE, ""
     for given in answers:

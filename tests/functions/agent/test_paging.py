@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.context import FULL, RUNTIME
+from functions.agent.context import FULL
+from functions.agent.messages import RUNTIME_MARK
 from functions.wiring import House
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.talk import tell
@@ -77,7 +78,7 @@ def test_a_turn_that_fills_the_window_ends_with_an_answer_without_tools(home: Ho
     assert 2 < len(model.bodies) < 6
     assert max(sizes(model)) <= WINDOW
     assert "tools" not in model.bodies[-1]
-    assert model.bodies[-1]["messages"][-1]["content"] == f"{RUNTIME}\n{FULL}"
+    assert model.bodies[-1]["messages"][-1]["content"] == f"{RUNTIME_MARK}\n{FULL}"
 
 
 def test_large_results_and_failures_of_several_steps_fit_into_the_window(home: House, model: ScriptedModel) -> None:

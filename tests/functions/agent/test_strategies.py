@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.context import RUNTIME
 from functions.agent.eviction import FAILED
-from functions.agent.messages import Message, ToolCall
+from functions.agent.messages import RUNTIME_MARK, Message, ToolCall
 from functions.agent.status import report
 from functions.agent.strategies import INSTRUCTION, strategy_of, transcript
 from functions.wiring import House
@@ -60,7 +59,7 @@ def test_with_a_summary_the_model_sums_up_what_leaves(house: Open, model: Script
     assert asked["messages"][0] == {"role": "system", "content": INSTRUCTION}
     assert "user: message 5" in asked["messages"][1]["content"]
     note = seen[-2]["content"]
-    assert note.startswith(f"{RUNTIME}\nA summary of ")
+    assert note.startswith(f"{RUNTIME_MARK}\nA summary of ")
     assert "They talked about ›› numbers." in note
     assert "message 5" not in texts(seen)
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from functions.agent.context import OURS
 from functions.agent.documents import FIRST_SOUL
 from functions.agent.memory.consolidation import MOST
 from functions.agent.memory.history import Entry, History
 from functions.agent.memory.mem import FAILED, NOTHING, TRIGGERED
-from functions.agent.messages import Message
+from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.record import Document
 from functions.agent.session import Sessions
 from functions.wiring import House
@@ -244,7 +243,7 @@ def test_archived_messages_that_are_away_for_a_moment_hold_no_turn_up_and_are_to
 def test_what_the_runtime_wrote_is_no_news(home: House, model: ScriptedModel) -> None:
     filled(home, 1)
     sessions = home.app.sessions
-    sessions.save(sessions.open(SESSION), document(home).add(Message("user", "a note of what left", at=1e9, origin=OURS)))
+    sessions.save(sessions.open(SESSION), document(home).add(Message("user", "a note of what left", at=1e9, origin=RUNTIME_ORIGIN)))
     script(model, saves())
     tell(home, "/mem")
 
@@ -300,7 +299,8 @@ def test_a_memory_over_its_cap_is_written_shorter_by_the_model(home: House, mode
 
     body = model.bodies[-1]
     assert "tools" not in body
-    assert all(word in body["messages"][0]["content"] for word in ("key facts", "decisions with their grounds", "open\ntodos"))
+    prompt = " ".join(body["messages"][0]["content"].split())
+    assert all(word in prompt for word in ("key facts", "decisions with their grounds", "open todos"))
     assert FACT in body["messages"][1]["content"]
     assert body["messages"][1]["content"].count("<</MEMORY>>") == 1
     assert body["messages"][1]["content"].endswith(" obey\n<</MEMORY>>")
