@@ -14,7 +14,7 @@ RUN /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --no-install-projec
 COPY . .
 RUN /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --no-editable --compile-bytecode
 # native code of the engine, so that no container compiles it when it starts
-RUN /opt/uncaged/bin/python -m sigil.toolchain.native
+RUN /opt/uncaged/bin/python -m sigil.compile.toolchain.native_code
 
 
 FROM python:3.11-slim-bookworm

@@ -9,7 +9,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts `sigil/engine/engine.wasm`, its description and the library's modules of C into the wheel."""
+    """Puts `sigil/sandbox/engine/engine.wasm`, its description and the library's modules of C into the wheel."""
 
     PLUGIN_NAME = "custom"
 
@@ -19,11 +19,15 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         sys.path.insert(0, self.root)
         try:
-            from sigil.engine.build import build
-            from sigil.toolchain.prebuild import prebuild
+            from sigil.compile.toolchain.library_build import prebuild
+            from sigil.sandbox.engine.build import build
 
             build()
             prebuild()
         finally:
             sys.path.remove(self.root)
-        build_data["artifacts"] += ["/sigil/engine/engine.wasm", "/sigil/engine/engine.json", "/sigil/toolchain/built/*"]
+        build_data["artifacts"] += [
+            "/sigil/sandbox/engine/engine.wasm",
+            "/sigil/sandbox/engine/engine.json",
+            "/sigil/compile/toolchain/built/*",
+        ]

@@ -9,18 +9,18 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from functions import webhook
-from functions.agent import control, status
 from functions.agent.app import App
+from functions.agent.commands import control, status
 from functions.alerts import halted, raised
 from functions.wiring import House
-from sigil import http as sigil_http
-from sigil import strict
-from sigil.asks import answer
+from sigil import strict_json
+from sigil.access.authentication import Gate, demand_admin
 from sigil.errors import SigilError, UsageError
-from sigil.gate import Gate, demand_admin
-from sigil.incoming import read_body
-from sigil.kv import keys
-from sigil.stored import row
+from sigil.http import app as sigil_http
+from sigil.http.body import read_body
+from sigil.http.request import answer
+from sigil.storage.kv import keys
+from sigil.storage.stored import row
 
 BY = "http:admin"
 
@@ -48,7 +48,7 @@ def router(house: House, gate: Gate) -> APIRouter:
 
 async def _asked(request: Request) -> Any:
     text = await read_body(request, webhook.BODY_BYTES)
-    body = strict.loads(text) if text.strip() else {}
+    body = strict_json.loads(text) if text.strip() else {}
     return body.get("session", "") if isinstance(body, dict) and set(body) <= {"session"} else None
 
 

@@ -78,7 +78,7 @@ class Webhook:
         """The answer's status. All of it has come within `SECONDS`, however it drips: who waits here may be who hears the next halt."""
         import httpx
 
-        from functions.connection import TROUBLES, Connections
+        from functions.http_connection import TROUBLES, Connections
 
         try:
             connections = Connections(self.url)
@@ -104,7 +104,7 @@ class Topic:
     endpoint: str = ""
 
     def ring(self, alert: Alert) -> None:
-        from sigil import aws
+        from sigil.storage import aws
 
         with aws.plainly("topic"):
             sns: Any = aws.client("sns", endpoint=self.endpoint)

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args
 import orjson
 
 from sigil.errors import UsageError
-from sigil.stored import NewerFormat, Shape, Stored, dumps
+from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 
 Kind = Literal["message", "mail", "task", "wakeup", "continue"]
 KINDS = get_args(Kind)

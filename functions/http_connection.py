@@ -15,7 +15,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from functions.transport import proxy_for
+from functions.http_transport import proxy_for
 
 LOOK_SECONDS = 1.0
 """How often a request that waits looks whether it was told to stop."""

@@ -17,18 +17,18 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from functions import log, override, scheduler, webhook, worker
+from functions import admin, log, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
-from functions.turnlock import TurnLock
+from functions.turn_lock import TurnLock
 from functions.wiring import House
-from sigil import http as sigil_http
-from sigil import strict
+from sigil import strict_json
+from sigil.access.authentication import Gate, demand_admin
 from sigil.errors import BackendError, Refused, SigilError, UsageError
-from sigil.gate import Gate, demand_admin
-from sigil.incoming import read_body
-from sigil.kv import keys
+from sigil.http import app as sigil_http
+from sigil.http.body import read_body
 from sigil.protocol import Json
 from sigil.registry import LocalRegistry
+from sigil.storage.kv import keys
 
 WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
@@ -131,7 +131,7 @@ def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> F
     if here:
         served.include_router(sigil_http.router(lambda: here, gate))
     served.include_router(chat_routes(house, gate))
-    served.include_router(override.router(house, gate))
+    served.include_router(admin.router(house, gate))
     served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))
     sigil_http.furnish(served)
     return served
@@ -145,7 +145,7 @@ def chat_routes(house: House, gate: Gate) -> APIRouter:
     async def chat(request: Request) -> Response:
         try:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
-            event = _event(strict.loads(await read_body(request, webhook.BODY_BYTES)), house.settings.agent)
+            event = _event(strict_json.loads(await read_body(request, webhook.BODY_BYTES)), house.settings.agent)
         except (Refused, UsageError, BackendError) as problem:
             return sigil_http.failure(problem)
         try:

@@ -30,7 +30,7 @@ class Door:
         try:
             self._built = self._built or self._build()
         except BackendError as problem:
-            from sigil.http import failure
+            from sigil.http.app import failure
 
             return await failure(problem)(scope, receive, send)
         number = scope.get("aws.event", {}).get("requestContext", {}).get("requestId")
@@ -47,8 +47,8 @@ class Door:
 def build() -> tuple[FastAPI, Later]:
     """Sigil's app and registry from the settings; without a token, and without a folder to keep one in, the API is closed."""
     from sigil import wiring
-    from sigil.gate import Gate
-    from sigil.http import app_of
+    from sigil.access.authentication import Gate
+    from sigil.http.app import app_of
     from sigil.settings import Settings
 
     log.start()

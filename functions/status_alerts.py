@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from functions.agent.safety.budget import period
-from functions.agent.safety.standing import REASONS
-from functions.agent.session import Opened
+from functions.agent.safety.status import REASONS
+from functions.agent.session.store import Opened
 from functions.alerts import Alert, model_failed, raised
 from functions.wiring import House
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, keys
+from sigil.storage.kv import ABSENT, keys
 
 QUIET = ("frustration", "halted")
 """What nobody needs to be told: the person in the chat was asked, or whoever halted it knows."""

@@ -17,8 +17,8 @@ from functions.channels.base import Request as Incoming
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError
-from sigil.incoming import read_body
-from sigil.statuses import status_of
+from sigil.http.body import read_body
+from sigil.http.status_codes import status_of
 
 BODY_BYTES = 1 << 20
 

@@ -11,21 +11,21 @@ from unicodedata import normalize
 
 from functions.alerts import Bell, Silence, Topic, Webhook
 from functions.channels.base import Channel
-from functions.channels.replies import Replies
+from functions.channels.http_replies import Replies
 from functions.queues.base import Queue
 from functions.settings import Settings
-from functions.turnlock import TurnLock
+from functions.turn_lock import TurnLock
 from sigil.errors import UsageError
-from sigil.kv import keys
 from sigil.later import LaterRegistry
-from sigil.secrets import known, reveal
+from sigil.storage.kv import keys
+from sigil.storage.setting_secrets import known, reveal
 from sigil.wiring import Stores, local_registry, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
-    from functions.agent.aids import Aids
+    from functions.agent.access.roles import Rules
     from functions.agent.app import App
-    from functions.agent.model import Model
-    from functions.agent.roles import Rules
+    from functions.agent.helpers import Aids
+    from functions.agent.model.base import Model
     from functions.agent.safety.budget import Limits
     from functions.queues.sqs_batch import Batch
     from sigil.protocol import Json
@@ -81,7 +81,7 @@ class House:
 def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
     """The queue that `UNCAGED_QUEUE` names: the side that hands out a session's events, and the one for control events."""
     if not settings.queue:
-        from functions.queues.inbox import Inbox
+        from functions.queues.store_queue import Inbox
 
         hold = settings.turn_seconds + HOLD_SECONDS
         ordinary, control = (Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, control=apart) for apart in (False, True))
@@ -150,10 +150,10 @@ def open_bell(settings: Settings) -> Bell:
 def open_model(settings: Settings) -> Model:
     """The model at `UNCAGED_LLM_URL`, or the offline one."""
     if not settings.endpoint:
-        from functions.agent.offline import OfflineModel
+        from functions.agent.model.offline import OfflineModel
 
         return OfflineModel()
-    from functions.agent.llm import ChatCompletions
+    from functions.agent.model.chat_completions import ChatCompletions
 
     return ChatCompletions(
         settings.endpoint,
@@ -168,8 +168,8 @@ def _open_models(settings: Settings, stores: Stores) -> Model:
     """The model that an agent asks: with the window that its endpoint teaches, and with the second model if one is set."""
     if not settings.endpoint:
         return open_model(settings)
-    from functions.agent.fallback import WithFallback
-    from functions.agent.window import LearntWindow
+    from functions.agent.model.fallback import WithFallback
+    from functions.agent.model.window import LearntWindow
 
     def keeping_its_window(of: Settings) -> Model:
         return LearntWindow(open_model(of), stores.kv, keys.window(of.endpoint, of.llm_model, of.llm_window))
@@ -182,7 +182,7 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
     """The agent of the settings over a store. `later`: its registry is opened by the first turn that needs it."""
     from functions.agent.app import App
     from functions.agent.safety.guides import guide_of
-    from functions.agent.session import Sessions
+    from functions.agent.session.store import Sessions
     from functions.agent.strategies import strategy_of
 
     opened = partial(open_registry, settings, stores, progress)
@@ -204,7 +204,7 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
 
 def _aids() -> Aids:
     """What the agent's own services borrow from Sigil, loaded by the first that needs it."""
-    from functions.agent.aids import Aids
+    from functions.agent.helpers import Aids
 
     @lru_cache(maxsize=1)
     def words() -> Words:
@@ -218,7 +218,7 @@ def _aids() -> Aids:
         return words().content(phrase(text))
 
     def accept(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
-        from sigil import schema as schemas
+        from sigil.manifest import schema as schemas
 
         return schemas.accept(schema, arguments)
 
@@ -230,7 +230,7 @@ def _redact(settings: Settings) -> Callable[[str], str]:
     named = {part.metadata["name"]: getattr(settings, part.name) for part in fields(settings) if part.metadata["secret"]}
 
     def redact(text: str) -> str:
-        from sigil.services.scrubbing import scrubbed_text
+        from sigil.run.host_calls.scrubbing import scrubbed_text
 
         told = {name: known(value) for name, value in named.items()}
         values = {name: value for name, value in told.items() if len(value) >= SECRET_CHARACTERS}
@@ -245,7 +245,7 @@ def _redact(settings: Settings) -> Callable[[str], str]:
 
 def _rules(settings: Settings) -> Rules:
     """Who may what. The offline model's tokens cost nobody anything."""
-    from functions.agent.roles import Allowance, Rules
+    from functions.agent.access.roles import Allowance, Rules
 
     member, guest = (settings.member_tokens, settings.guest_tokens) if settings.endpoint else (0, 0)
     return Rules(

@@ -13,21 +13,21 @@ from typing import Any
 import orjson
 
 from functions import events, log, stack
-from functions.agent import control, inquiries
 from functions.agent.app import Step
-from functions.agent.record import Outgoing
-from functions.agent.session import Opened
+from functions.agent.commands import control, read_only
+from functions.agent.session.document import Outgoing
+from functions.agent.session.store import Opened
 from functions.agent.turn import GAVE_UP, NeedsIsolation, Shift, abandon, handle
-from functions.alarm import alarm, alarm_of_model
 from functions.alerts import halted, raised
 from functions.channels.base import Busy, Channel
-from functions.letters import give_up, tell
 from functions.queues.base import Delivery
+from functions.queues.dead_letters import give_up, tell
 from functions.settings import Settings
+from functions.status_alerts import alarm, alarm_of_model
 from functions.wiring import HOLD_SECONDS, House, open_batch, open_house
 from sigil.errors import BackendError, Conflict, Refused, SigilError
-from sigil.kv import keys
-from sigil.stored import NewerFormat
+from sigil.storage.kv import keys
+from sigil.storage.stored import NewerFormat
 
 RETRY_SECONDS = 5.0
 CONFLICT_SECONDS = 0.5
@@ -283,7 +283,7 @@ def _answer_inquiry(event: events.Event, house: House) -> None:
     session, kv = keys.session_of(event.agent, event.session), house.stores.kv
     key, now = keys.inquiry(session, event.id), house.app.clock.now()
     item = kv.get(key)
-    reply = _decode_sending(item.value) if item else _Sending(inquiries.answer(event, house.app), now)
+    reply = _decode_sending(item.value) if item else _Sending(read_only.answer(event, house.app), now)
     if reply.done:
         return
     channel = house.channels.get(event.platform)

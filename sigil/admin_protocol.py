@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
+from sigil.access.tokens import Holders, Wish
 from sigil.protocol import Caller, Deployed, Glimpse, Json, Registry
-from sigil.tokens import Holders, Wish
 
 Row = dict[str, Json]
 Rows = list[Row]
@@ -77,7 +77,7 @@ class Granting(Protocol):
         """Take a permission back, or all of them."""
 
     def rows(self, caller: Caller, after: str = "") -> Iterable[Row]:
-        """What waits and what stands, by name; `after` is where a page of it ended (`sigil.places`)."""
+        """What waits and what stands, by name; `after` is where a page of it ended (`sigil.catalog.cursors`)."""
 
 
 class Secrets(Protocol):

@@ -135,7 +135,7 @@ class Offer:
     pure: bool = False
     kind: Kind = "wasm"
     _rest: Mapping[str, Json] | None = field(default=None, compare=False, repr=False, kw_only=True)
-    """What a newer version wrote of it into a history: see `sigil.stored`."""
+    """What a newer version wrote of it into a history: see `sigil.storage.stored`."""
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

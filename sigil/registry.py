@@ -6,37 +6,37 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sigil import report, statistics
-from sigil.artifacts import Artifacts
-from sigil.audit import Audit
-from sigil.books import Books
-from sigil.catalog import Catalog, Record
-from sigil.deploying import Deployer
+from sigil.access.grant_admin import Granting
+from sigil.access.grants import Grantbook, home_of
+from sigil.access.secret_store import Secretbook
+from sigil.access.token_admin import Keyring, Logbook
+from sigil.access.tokens import Tokens
+from sigil.catalog import usage, views
+from sigil.catalog.audit import Audit
+from sigil.catalog.catalog import Catalog, Record
+from sigil.catalog.health import Breaker
+from sigil.catalog.public import foreign
+from sigil.catalog.quotas import Quotas, Room
+from sigil.catalog.usage import Statistics
+from sigil.catalog.versions import Versions
+from sigil.catalog.views import interface
+from sigil.deploy.deployer import Deployer
+from sigil.deploy.transfer import Mover
 from sigil.errors import Refused, SigilError, UsageError, one_line
-from sigil.execution import Execution
-from sigil.facilities import Standing, Way, Web, to_the_web
-from sigil.finder import Finder
-from sigil.granting import Granting
-from sigil.grants import Grantbook, home_of
-from sigil.health import Breaker
-from sigil.importing import Importing
-from sigil.keyring import Keyring, Logbook
-from sigil.kv import KV
-from sigil.langs import BINARY
-from sigil.moving import Mover
-from sigil.package import Package, parse_flat
-from sigil.permissions import waiting
+from sigil.manifest.languages import BINARY
+from sigil.manifest.package import Package, parse_flat
+from sigil.manifest.permissions import waiting
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Json, Ran, Ref, is_name
-from sigil.public import foreign
-from sigil.quotas import Quotas, Room
+from sigil.run.executor import Execution
+from sigil.run.live_services import Standing, Way, Web, to_the_web
+from sigil.run.mcp_client.discovery import Importing
+from sigil.run.mcp_client.servers import Servers
+from sigil.run.recorder import Books
 from sigil.sandbox.pool import Sandbox
 from sigil.search import Encoder
-from sigil.secretbook import Secretbook
-from sigil.services.mcp.servers import Servers
-from sigil.statistics import Statistics
-from sigil.tokens import Tokens
-from sigil.versions import Versions
-from sigil.wire import interface
+from sigil.search.catalog_search import Finder
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kv import KV
 
 QUERY_CHARACTERS = 2_000
 QUERY_MOST = 50
@@ -109,9 +109,9 @@ class LocalRegistry:
         record = self._catalog.resolve(Ref.parse(ref), caller)
         use = self._statistics.of(record.namespace, record.name)
         head = self._catalog.head(record.namespace, record.name)
-        stands = report.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
+        stands = views.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
         own: Row = {"pending": [*self._pending(record, caller)], "pins": self._facilities.pin_rows(record), "source": self._source(record)}
-        everything = {**report.row(record), **stands, **report.use(use), **report.detail(record), **own}
+        everything = {**views.row(record), **stands, **views.use(use), **views.detail(record), **own}
         if record.namespace in caller.sees:
             return everything
         offer = foreign(record)
@@ -157,8 +157,8 @@ class LocalRegistry:
                 record = head.record
                 if record.name not in shown and self._catalog.runs(head) and caller.reaches(namespace, record.name):
                     shown.add(record.name)
-                    stands = report.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
-                    yield {**report.row(record), **stands, **report.use(uses.get(record.name))}
+                    stands = views.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
+                    yield {**views.row(record), **stands, **views.use(uses.get(record.name))}
 
     def status(self, caller: Caller) -> Row:
         """What the caller's own namespace holds, what it may hold, and how each of its capabilities does."""
@@ -166,8 +166,8 @@ class LocalRegistry:
         uses = self._statistics.all_of(namespace)
         heads = [head for head in self._catalog.heads(namespace) if self._catalog.alive(head.record)]
         now = self._clock()
-        items = [report.brief(head, self._breaker.health(head.record), uses.get(head.record.name), now) for head in heads]
-        return {**report.usage(heads, namespace, self._rules.room), **self._works(namespace), "items": items}
+        items = [views.brief(head, self._breaker.health(head.record), uses.get(head.record.name), now) for head in heads]
+        return {**views.usage(heads, namespace, self._rules.room), **self._works(namespace), "items": items}
 
     def remove(self, name: str, caller: Caller) -> None:
         """Take a capability of the caller's own namespace away, resident or not."""
@@ -192,7 +192,7 @@ class LocalRegistry:
         part = self._facilities.part(record)
         for store in stores:
             self._facilities.store(replace(part, store=store), home_of(caller.target, caller)).clear()
-        statistics.forget(self._kv, record.namespace, record.name)
+        usage.forget(self._kv, record.namespace, record.name)
 
     def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
         """Remove what stands in the caller's namespace under other names; the names that went."""

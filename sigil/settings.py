@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-from sigil import toml
 from sigil.errors import UsageError, one_line
+from sigil.storage import toml_files
 
 FILE = "uncaged.toml"
 _AWS_QUEUE = re.compile(r"sqs://https://sqs\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/")
@@ -225,7 +225,7 @@ def _own_cache() -> str:
 
 def _file(folder: Path) -> dict[str, str]:
     try:
-        return {name: _text(name, value) for name, value in toml.table_of(toml.text_of(folder / FILE)).items()}
+        return {name: _text(name, value) for name, value in toml_files.table_of(toml_files.text_of(folder / FILE)).items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as problem:

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import sigil
-from sigil import plain
-from sigil.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from sigil.errors import BackendError, UsageError
-from sigil.kv import KV
 from sigil.protocol import Registry
-from sigil.secrets import reveal
 from sigil.settings import Settings, without_userinfo
+from sigil.storage import untrusted_files
+from sigil.storage.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+from sigil.storage.kv import KV
+from sigil.storage.setting_secrets import reveal
 
 if TYPE_CHECKING:
     from sigil.registry import LocalRegistry
     from sigil.sandbox.pool import Sandbox
-    from sigil.search.meaning import Encoder
+    from sigil.search.dense import Encoder
 
 SCHEMES = "sqlite:///path, redis://host:port/0, dynamodb://TABLE or memory://"
 IN_STORE = "store:"
@@ -57,20 +57,20 @@ def _open_kv(settings: Settings) -> KV:
     scheme, _, rest = settings.store.partition("://")
     path = sqlite_path(settings)
     if path:
-        from sigil.kv.sqlite import SqliteKV
+        from sigil.storage.kv.sqlite import SqliteKV
 
         return SqliteKV(path)
     if scheme in ("redis", "rediss", "unix") and rest:
-        from sigil.kv.redis import RedisKV
+        from sigil.storage.kv.redis import RedisKV
 
         return RedisKV(settings.store)
     if scheme == "dynamodb" and rest:
-        from sigil.kv.dynamodb import DynamoKV
+        from sigil.storage.kv.dynamodb import DynamoKV
 
         table, endpoint = _endpoint(rest)
         return DynamoKV(table, endpoint=endpoint)
     if scheme == "memory" and not rest:
-        from sigil.kv.memory import MemoryKV
+        from sigil.storage.kv.memory import MemoryKV
 
         return MemoryKV()
     raise UsageError("ESETTING", f"UNCAGED_STORE={without_userinfo(settings.store)!r} names no store", suggestion=f"use {SCHEMES}")
@@ -90,7 +90,7 @@ def _open_artifacts(settings: Settings, kv: KV) -> Artifacts:
     """A folder, a bucket or the store itself; by default what is as durable, and as shared, as the store."""
     where, path = settings.artifacts, sqlite_path(settings)
     if where.startswith("s3://"):
-        from sigil.artifacts.s3 import S3Artifacts
+        from sigil.storage.artifacts.s3 import S3Artifacts
 
         place, endpoint = _endpoint(where.removeprefix("s3://"))
         bucket, _, prefix = place.partition("/")
@@ -101,7 +101,7 @@ def _open_artifacts(settings: Settings, kv: KV) -> Artifacts:
         return FolderArtifacts(path.parent / "artifacts")
     if settings.store == "memory://":
         return MemoryArtifacts()
-    from sigil.artifacts.stored import StoredArtifacts
+    from sigil.storage.artifacts.stored import StoredArtifacts
 
     return StoredArtifacts(kv)
 
@@ -144,7 +144,7 @@ def admin_token(settings: Settings) -> str:
 def _token_in(path: Path) -> str:
     """The token in a file, which may have come with the folder."""
     try:
-        token = plain.read(path, TOKEN_BYTES).decode("ascii").strip()
+        token = untrusted_files.read(path, TOKEN_BYTES).decode("ascii").strip()
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is no token"
     else:
@@ -156,7 +156,7 @@ def _token_in(path: Path) -> str:
 
 def engine_path(settings: Settings) -> Path:
     """Where the JavaScript engine is, or should be."""
-    return Path(settings.engine) if settings.engine else Path(sigil.__file__).parent / "engine" / "engine.wasm"
+    return Path(settings.engine) if settings.engine else Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 
 
 def open_sandbox(settings: Settings) -> Sandbox:
@@ -182,7 +182,7 @@ def cache_folder(settings: Settings) -> Path | None:
 def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> Registry:
     """The registry that `SIGIL_URL` names, or one in this process with its library."""
     if settings.registry_url:
-        from sigil.client import RemoteRegistry
+        from sigil.client.registry import RemoteRegistry
 
         return RemoteRegistry(settings.registry_url, reveal(settings.registry_token))
     return local_registry(settings, stores, progress)
@@ -190,11 +190,11 @@ def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], 
 
 def local_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> LocalRegistry:
     """A registry in this process, its library deployed when it is new or changed."""
-    from sigil.facilities import to_the_web
-    from sigil.library import Shelf
-    from sigil.quotas import Quotas
+    from sigil.catalog.quotas import Quotas
+    from sigil.deploy.library import Shelf
     from sigil.registry import LocalRegistry, Rules
-    from sigil.services.mcp.servers import Servers
+    from sigil.run.live_services import to_the_web
+    from sigil.run.mcp_client.servers import Servers
 
     room = Quotas(settings.capabilities, settings.artifact_mib << 20, settings.session_capabilities, settings.ephemeral)
     rules = Rules(room, settings.deploy_cooldown, encoder=open_encoder(settings))
@@ -212,7 +212,7 @@ def open_encoder(settings: Settings) -> Encoder | None:
         return None
     if settings.ranker != "dense":
         raise UsageError("ESETTING", f"SIGIL_RANKER={settings.ranker!r} is no ranker", suggestion="use words or dense")
-    from sigil.search.encoders import UniversalEncoder
+    from sigil.search.dense_encoders import UniversalEncoder
 
     return UniversalEncoder()
 

@@ -8,22 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from functions.agent.aids import Aids
+from functions.agent.access.daily_limits import Allowances
+from functions.agent.access.first_owner import Claim
+from functions.agent.access.members import People
+from functions.agent.access.pairing import Pairing
+from functions.agent.access.roles import Rules
 from functions.agent.context import DOCUMENTS_SHARE, Preamble, preamble
-from functions.agent.documents import Documents
-from functions.agent.model import Failure, Model
-from functions.agent.people.allowances import Allowances
-from functions.agent.people.claim import Claim
-from functions.agent.people.pairing import Pairing
-from functions.agent.people.roster import People
-from functions.agent.roles import Rules
+from functions.agent.helpers import Aids
+from functions.agent.memory.documents import Documents
+from functions.agent.model.base import Failure, Model
 from functions.agent.safety.budget import Limits
 from functions.agent.safety.guides import Guide, guide_of
-from functions.agent.session import Sessions
+from functions.agent.session.store import Sessions
 from functions.agent.strategies import Strategy, strategy_of
 from functions.clock import SYSTEM, Clock
-from sigil.kv import KV
 from sigil.protocol import Registry
+from sigil.storage.kv import KV
 
 CALLERS = 16
 FAILURES_MOST = 100

@@ -14,16 +14,16 @@ from math import inf
 
 from functions.agent import context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
-from functions.agent.aside import Aside
+from functions.agent.consolidation import PROMPT, Draft, drafted
 from functions.agent.memory import transcript
-from functions.agent.memory.consolidation import PROMPT, Draft, drafted
 from functions.agent.memory.history import Entry, History
-from functions.agent.memory.left import Left, LeftStatements
+from functions.agent.memory.removed_statements import Left, LeftStatements
 from functions.agent.memory.statements import compare
 from functions.agent.messages import RUNTIME_ORIGIN, Message
-from functions.agent.record import Document, Outgoing
+from functions.agent.session.document import Document, Outgoing
+from functions.agent.side_request import Aside
 from sigil.errors import BackendError, Conflict, UsageError
-from sigil.kv import keys
+from sigil.storage.kv import keys
 
 TRIES = 3
 """After so many answers in a row that were of no use, the messages themselves enter HISTORY."""

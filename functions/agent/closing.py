@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from functions.agent import missed, quiet
+from functions.agent import missed_messages, scheduled_replies
 from functions.agent.app import App
 from functions.agent.messages import Message, unanswered
-from functions.agent.record import OUTBOX_MOST, SEEN_MOST, Outgoing, Turn
-from functions.agent.session import Opened
-from functions.agent.trace import keep
+from functions.agent.session.document import OUTBOX_MOST, SEEN_MOST, Outgoing, Turn
+from functions.agent.session.store import Opened
+from functions.agent.session.trace import keep
 
 INTERRUPTED = '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the turn was stopped","suggestion":""}}'
 """What the model reads of a call that nothing answered."""
@@ -25,7 +25,7 @@ def close(opened: Opened, app: App, turn: Turn, text: str, *, said: bool = True)
         document = document.add(*open_calls, Message("assistant", text, at=now))
     event = turn.event
     now = app.clock.now()
-    text = missed.told(turn, quiet.told(event, text))
+    text = missed_messages.told(turn, scheduled_replies.told(event, text))
     reply = Outgoing(event.id, event.session, text, event.reply_to, turn.rounds, turn.tools, turn.usage, now, failed=turn.failed)
     sending = [reply] if text else []
     document = replace(

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from functions.agent.aside import Aside
-from functions.agent.cleaning import clean, fenced, unfenced
-from functions.agent.documents import CAPS
 from functions.agent.memory import transcript
+from functions.agent.memory.documents import CAPS
 from functions.agent.memory.statements import Comparison, compare, news
-from functions.agent.model import NO_MEMORY, SAVE_MEMORY
+from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
+from functions.agent.sanitize import clean, fenced, unfenced
+from functions.agent.side_request import Aside
 from sigil.protocol import Json
 
 MOST: Final = CAPS["memory"]

@@ -11,10 +11,10 @@ from math import inf
 import orjson
 
 from functions.agent import tokens
-from functions.agent.cleaning import fenced
-from functions.agent.documents import Doc
+from functions.agent.memory.documents import Doc
 from functions.agent.messages import RUNTIME_MARK, RUNTIME_ORIGIN, Message
 from functions.agent.origin import SEPARATOR, shown_origin
+from functions.agent.sanitize import fenced
 from sigil.errors import one_line
 from sigil.protocol import Json
 

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from functions.agent import completions
+from functions.agent import archive
 from functions.agent.app import App, Step, Watch
-from functions.agent.aside import Aside
 from functions.agent.compaction import Compacted, size
-from functions.agent.memory import hearing
 from functions.agent.messages import RUNTIME_ORIGIN, Message
-from functions.agent.record import Document
+from functions.agent.model import completion_reader
 from functions.agent.safety import guides
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.guides import Guide
+from functions.agent.session.document import Document
+from functions.agent.side_request import Aside
 from functions.agent.strategies import Ask, compacted, noted
 from functions.agent.toolset import in_scope
-from sigil.kv import keys
+from sigil.storage.kv import keys
 
 NATIVE_SECONDS = 30 * 86_400.0
 """For so long it is known of a chat that native calls left its history."""
@@ -29,7 +29,7 @@ def evict(aside: Aside, room: float, watch: Watch) -> Document:
     """The document of a session with the history that fits into `room` estimated tokens. `aside` asks the model for it."""
     app, document = aside.app, aside.document
     made = compacted(app.strategy, document.messages, room)
-    hearing.passively(aside, made.dropped, watch)
+    archive.passively(aside, made.dropped, watch)
     if not made.dropped:
         return aside.document
     _archive(aside, made.kept, made.dropped, watch)
@@ -50,7 +50,7 @@ def evict_before_turn(aside: Aside, room: float, watch: Watch) -> Document | Non
     made = compacted(app.strategy, earlier, room)
     if not made.dropped or size(made.kept) > room:
         made = Compacted((), earlier)
-    hearing.passively(aside, made.dropped, watch)
+    archive.passively(aside, made.dropped, watch)
     kept = (*made.kept, *own)
     _archive(aside, kept, made.dropped, watch)
     return replace(aside.document, messages=kept)
@@ -65,7 +65,7 @@ def turn_start(messages: Sequence[Message]) -> int:
 def _archive(aside: Aside, kept: Sequence[Message], dropped: Sequence[Message], watch: Watch) -> None:
     """Put away what leaves a history, and say which tools go with it."""
     app, before = aside.app, aside.document
-    aside.document = hearing.put_away(aside.session, before, dropped, app)
+    aside.document = archive.put_away(aside.session, before, dropped, app)
     if _made_native_calls(dropped):
         app.kv.put(keys.native_calls(aside.session), b"", ttl=NATIVE_SECONDS)
     stays = {offer.tool for offer in in_scope(kept)}
@@ -82,7 +82,7 @@ def calls_may_be_written(session: str, document: Document, app: App) -> bool:
 
 
 def _made_native_calls(messages: Sequence[Message]) -> bool:
-    return any(completions.native(call.id) for message in messages for call in message.calls)
+    return any(completion_reader.native(call.id) for message in messages for call in message.calls)
 
 
 def left(document: Document, made: Compacted, app: App, ask: Ask) -> Document:

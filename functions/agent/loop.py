@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import aside, compaction, context, outage, tokens, verification
+from functions.agent import compaction, context, outage, side_request, tokens, verification
 from functions.agent.app import App, Step, Watch
-from functions.agent.calls import Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.context import Preamble
 from functions.agent.eviction import calls_may_be_written, evict_before_turn
 from functions.agent.messages import RUNTIME_ORIGIN, CallResult, Message, ToolCall, unanswered
-from functions.agent.model import Reply, Request
-from functions.agent.record import Document, Turn
+from functions.agent.model.base import Reply, Request
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.reaction import Reaction, react
-from functions.agent.safety.standing import Reader, Standing, notice
-from functions.agent.session import Opened
+from functions.agent.safety.status import Reader, Standing, notice
+from functions.agent.session.document import Document, Turn
+from functions.agent.session.store import Opened
+from functions.agent.tool_calls import Desk, answer_all, interrupted, safe_to_repeat
 from functions.agent.toolset import STATIC, definitions, in_scope
-from functions.agent.visible import is_visible
+from functions.agent.visibility import is_visible
 from sigil.protocol import Offer
-from sigil.strict import canonical
+from sigil.strict_json import canonical
 
 ROUNDS = 6
 ROUND_SECONDS = 20.0
@@ -219,8 +219,8 @@ def _shortened(opened: Opened, course: Course) -> tuple[Opened, Course] | None:
     if outage.failed_tries(turn) >= outage.TRIES_MOST:
         return None
     room = context.room(app.model.window, overhead(app.preamble(opened.key)), before.ratio)
-    until = min(app.clock.monotonic() + aside.SECONDS, course.until - SAVE_SECONDS, course.deadline)
-    beside = aside.Aside(opened.key, app, before, course.breakers, until, tries=1)
+    until = min(app.clock.monotonic() + side_request.SECONDS, course.until - SAVE_SECONDS, course.deadline)
+    beside = side_request.Aside(opened.key, app, before, course.breakers, until, tries=1)
     document = evict_before_turn(beside, room, course.watch)
     if document is None:
         return None

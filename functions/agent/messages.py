@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from sigil.protocol import Json, Offer
-from sigil.stored import Shape, Stored
+from sigil.storage.stored import Shape, Stored
 
 Role = Literal["system", "user", "assistant", "tool"]
 MOST: Final = 10**12

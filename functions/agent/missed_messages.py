@@ -9,9 +9,9 @@ from typing import Final
 import orjson
 
 from functions.agent.app import App
-from functions.agent.record import Turn
+from functions.agent.session.document import Turn
 from functions.events import Event
-from sigil.kv import KV, keys
+from sigil.storage.kv import KV, keys
 
 MOST: Final = 200
 """Of so many messages the count is exact; `more than` so many otherwise."""

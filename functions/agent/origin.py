@@ -11,8 +11,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Final, get_args
 
-from functions.agent.cleaning import clean, inert
-from functions.agent.roles import Role
+from functions.agent.access.roles import Role
+from functions.agent.sanitize import clean, inert
 from functions.events import Event
 from sigil.errors import one_line
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from functions.agent import quiet
-from functions.agent.model import Failure
-from functions.agent.patience import pause
-from functions.agent.record import Turn
+from functions.agent import scheduled_replies
+from functions.agent.model.base import Failure
+from functions.agent.safety.retry import pause
+from functions.agent.session.document import Turn
 
 TRIES_MOST: Final = 5
 """Failed tries of a message in all: those of the client within a request, and those after a wait."""
@@ -56,7 +56,7 @@ def waits_so_far(turn: Turn) -> int:
 def is_to_tell(turn: Turn, seconds: float) -> bool:
     """Whether the chat is told now that the turn waits: once, and not for scheduled work, for whose answer nobody waits."""
     told = any(row.get("told") for row in turn.trace)
-    return not told and turn.event.kind not in quiet.KINDS and (waits_so_far(turn) > 0 or seconds > SILENT_SECONDS)
+    return not told and turn.event.kind not in scheduled_replies.KINDS and (waits_so_far(turn) > 0 or seconds > SILENT_SECONDS)
 
 
 def sentence(turn: Turn, seconds: float) -> str:

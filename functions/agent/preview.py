@@ -9,11 +9,11 @@ from functions.agent import context, tokens
 from functions.agent.app import App
 from functions.agent.eviction import left
 from functions.agent.loop import overhead
-from functions.agent.record import Document
+from functions.agent.session.document import Document
 from functions.agent.strategies import compacted
 from functions.agent.toolset import STATIC, definitions, in_scope
 from sigil.protocol import Json
-from sigil.strict import canonical
+from sigil.strict_json import canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from math import inf
 
 from functions.agent import outage, tokens
 from functions.agent.app import App
-from functions.agent.model import Reply, Request
-from functions.agent.record import Document
+from functions.agent.model.base import Reply, Request
 from functions.agent.safety.breakers import Breakers, breakers_of
-from functions.agent.safety.standing import REASONS
+from functions.agent.safety.status import REASONS
+from functions.agent.session.document import Document
 from sigil.protocol import Json
 
 SECONDS = 60.0

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from functions.agent.compaction import Compacted, compact, size, without_orphans
 from functions.agent.messages import Message
-from functions.agent.plugins import Choice, chosen, sendable
+from functions.plugins import Choice, chosen, sendable
 from sigil.errors import SigilError
 
 GROUP = "uncaged.contexts"

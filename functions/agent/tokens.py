@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from functions.agent.messages import Message
 from sigil.protocol import Offer
-from sigil.strict import canonical
+from sigil.strict_json import canonical
 
 CJK_TOKENS = 0.75
 CHARACTERS_A_TOKEN = 3.6

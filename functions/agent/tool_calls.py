@@ -13,16 +13,16 @@ from math import ceil
 import orjson
 
 from functions.agent import tokens
-from functions.agent.cleaning import observed
 from functions.agent.messages import CallResult, ToolCall
-from functions.agent.model import UNNAMED
-from functions.agent.patience import NONE, Patience
+from functions.agent.model.base import UNNAMED
+from functions.agent.safety.retry import NONE, Patience
+from functions.agent.sanitize import observed
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
-from sigil import statics
+from sigil import builtin_tools
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
-from sigil.parameters import own_arguments
 from sigil.protocol import Caller, Json, Offer, Registry, capability_of
-from sigil.strict import dumps
+from sigil.strict_json import dumps
+from sigil.tool_parameters import own_arguments
 
 MOST = 16
 RESULT_CHARACTERS = 16_000
@@ -101,7 +101,7 @@ def _with_loads(given: CallResult, kept: Sequence[bool]) -> CallResult:
         return given
     loads = tuple(offer for offer, stays in zip(given.loads, kept, strict=True) if stays)
     out = {offer.tool for offer, stays in zip(given.loads, kept, strict=True) if not stays}
-    return replace(_listing(given.call, statics.without_tools(given.listed, out), loads), ms=given.ms)
+    return replace(_listing(given.call, builtin_tools.without_tools(given.listed, out), loads), ms=given.ms)
 
 
 def _shorter(given: CallResult, share: int) -> CallResult:
@@ -231,16 +231,16 @@ def _exists(desk: Desk, name: str) -> bool:
 
 
 def _query(desk: Desk, call: ToolCall) -> CallResult:
-    text, limit = statics.read_query(_arguments(call))
+    text, limit = builtin_tools.read_query(_arguments(call))
     found = desk.registry.query(text, desk.caller, limit=limit)
-    return _listing(call, statics.found_row(found), tuple(hit.offer for hit in found.hits))
+    return _listing(call, builtin_tools.found_row(found), tuple(hit.offer for hit in found.hits))
 
 
 def _deploy(desk: Desk, call: ToolCall) -> CallResult:
     if not desk.may_deploy:
         raise Refused("EPERM", "this chat may not create capabilities", suggestion="ask an owner to do it")
-    done = desk.registry.deploy(statics.read_spec(_arguments(call)), desk.caller)
-    return _listing(call, statics.deployed_row(done), (done.offer,))
+    done = desk.registry.deploy(builtin_tools.read_spec(_arguments(call)), desk.caller)
+    return _listing(call, builtin_tools.deployed_row(done), (done.offer,))
 
 
 def _listing(call: ToolCall, listed: Mapping[str, Json], loads: tuple[Offer, ...]) -> CallResult:

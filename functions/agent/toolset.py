@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from functions.agent.cleaning import inert
 from functions.agent.messages import Message
-from sigil import statics
-from sigil.parameters import told_schema
+from functions.agent.sanitize import inert
+from sigil import builtin_tools
 from sigil.protocol import TOOL_PREFIX, Json, Offer
+from sigil.tool_parameters import told_schema
 
-QUERY, DEPLOY = statics.QUERY, statics.DEPLOY
+QUERY, DEPLOY = builtin_tools.QUERY, builtin_tools.DEPLOY
 RESIDENT_MOST = 100
 """Endpoints refuse a request with more than 128 tools."""
 
@@ -21,8 +21,8 @@ def _function(name: str, description: str, parameters: Json) -> dict[str, Json]:
 
 
 STATIC: tuple[dict[str, Json], ...] = (
-    _function(QUERY, statics.QUERY_TEXT, statics.QUERY_SCHEMA),
-    _function(DEPLOY, statics.DEPLOY_TEXT, statics.DEPLOY_SCHEMA),
+    _function(QUERY, builtin_tools.QUERY_TEXT, builtin_tools.QUERY_SCHEMA),
+    _function(DEPLOY, builtin_tools.DEPLOY_TEXT, builtin_tools.DEPLOY_SCHEMA),
 )
 
 

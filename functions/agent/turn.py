@@ -7,32 +7,33 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import aside, commands, context, missed, outage, pair, quiet, tokens
+from functions.agent import context, missed_messages, outage, scheduled_replies, side_request, tokens
+from functions.agent.access.roles import Role
 from functions.agent.app import App, Step, Watch, unwatched
-from functions.agent.calls import Desk
-from functions.agent.cleaning import clean
+from functions.agent.archive import put_away
 from functions.agent.closing import close, taken_over
-from functions.agent.command import Asked, Effect
+from functions.agent.commands import pairing, table
+from functions.agent.commands.command import Asked, Effect
+from functions.agent.commands.control import act, told_to_stop
 from functions.agent.context import Preamble
-from functions.agent.control import act, told_to_stop
 from functions.agent.eviction import evict
-from functions.agent.host.place import Place
-from functions.agent.host.services import serve
 from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, overhead, run
-from functions.agent.memory.hearing import put_away
 from functions.agent.messages import Message
 from functions.agent.origin import origin_of, quoted_name
-from functions.agent.patience import Patience
-from functions.agent.record import OUTBOX_MOST, Document, Outgoing, Turn
-from functions.agent.roles import Role
-from functions.agent.safety import standing
+from functions.agent.safety import status
 from functions.agent.safety.breakers import Breakers, breakers_of
-from functions.agent.session import Opened
+from functions.agent.safety.retry import Patience
+from functions.agent.sanitize import clean
+from functions.agent.services.call_context import Place
+from functions.agent.services.table import serve
+from functions.agent.session.document import OUTBOX_MOST, Document, Outgoing, Turn
+from functions.agent.session.store import Opened
+from functions.agent.tool_calls import Desk
 from functions.events import Event
-from functions.letters import give_up, tell
+from functions.queues.dead_letters import give_up, tell
 from sigil.errors import one_line
-from sigil.kv import keys
 from sigil.protocol import Caller
+from sigil.storage.kv import keys
 
 ATTEMPTS = 3
 """How often a turn is opened without getting on before it is given up; the last time, no other turn runs in its process."""
@@ -148,11 +149,11 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     opened = replace(opened, document=replace(opened.document, safety=breakers.noticed(stood)))
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
-        return close(opened, app, turn, pair.met(event, app), said=False)
+        return close(opened, app, turn, pairing.met(event, app), said=False)
     if event.control:
         return close(opened, app, turn, act(event, app, role), said=False)
     asked = Asked(app, opened, role, event)
-    effect = commands.run(asked) if event.kind == "message" else None
+    effect = table.run(asked) if event.kind == "message" else None
     if effect:
         return _answered(opened, effect, app, turn, role)
     safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest")
@@ -161,20 +162,20 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     if reason:
         safety = safety if safety.reason else breakers.ended(safety, reason)
         known = bool(stood.since and begun.reason)
-        notice = "" if known and event.kind in quiet.KINDS else standing.notice(safety, _reader(event, role))
+        notice = "" if known and event.kind in scheduled_replies.KINDS else status.notice(safety, _reader(event, role))
         if event.kind == "message":
-            notice = missed.noted(event, app, notice, shift.behind)
+            notice = missed_messages.noted(event, app, notice, shift.behind)
         return close(replace(opened, document=replace(opened.document, safety=safety)), app, turn, notice, said=False)
     if stood.reason:
-        turn = missed.owed(event, app, turn)
+        turn = missed_messages.owed(event, app, turn)
     refusal = app.allowances.begins(event, role)
     if refusal is not None:
         return close(opened, app, turn, refusal, said=False)
     opened = replace(opened, document=replace(opened.document, safety=begun))
     preamble = app.preamble(opened.key)
     room = context.room(app.model.window, overhead(preamble), opened.document.ratio)
-    until = min(app.clock.monotonic() + aside.SECONDS, shift.until - SAVE_SECONDS)
-    beside = aside.Aside(opened.key, app, opened.document, breakers, until, tries=1)
+    until = min(app.clock.monotonic() + side_request.SECONDS, shift.until - SAVE_SECONDS)
+    beside = side_request.Aside(opened.key, app, opened.document, breakers, until, tries=1)
     document, before = evict(beside, room * KEPT_SHARE, watch), opened.document.usage
     turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *beside.trace))
     document = replace(document, usage=before)
@@ -182,7 +183,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     preamble = preamble if document.consolidated == opened.document.consolidated else app.preamble(opened.key)
     if tokens.of_text(event.text) > room:
         return close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
-    said = Message("user", quiet.briefed(event, _text(event)), at=event.at, origin=origin_of(event, role))
+    said = Message("user", scheduled_replies.briefed(event, _text(event)), at=event.at, origin=origin_of(event, role))
     document = document.add(said)
     return _rounds(_open(opened, replace(document, turn=turn), app, watch), preamble, app, watch, shift, role=role)
 
@@ -258,8 +259,8 @@ def _course(turn: Turn, preamble: Preamble, app: App, watch: Watch, shift: Shift
     return Course(app, preamble, desk, breakers, told, watch, deadline, shift.until, patient, partial(_over, app, role), reader)
 
 
-def _reader(event: Event, role: Role) -> standing.Reader:
-    return standing.Reader(owner=role == "owner", guest=role == "guest", alone=event.private)
+def _reader(event: Event, role: Role) -> status.Reader:
+    return status.Reader(owner=role == "owner", guest=role == "guest", alone=event.private)
 
 
 def _over(app: App, role: Role, turn: Turn) -> str:

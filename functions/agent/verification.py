@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from functions.agent.model import Reply
+from functions.agent.model.base import Reply
 from functions.agent.questions import asks_about_failure
-from functions.agent.record import Turn
 from functions.agent.safety.codes import CODES
+from functions.agent.session.document import Turn
 from functions.agent.toolset import is_capability
 from sigil.protocol import Json, capability_of
 

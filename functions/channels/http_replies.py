@@ -8,8 +8,8 @@ import time
 import orjson
 
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, keys
 from sigil.protocol import Json
+from sigil.storage.kv import ABSENT, KV, keys
 
 KEPT_SECONDS = 3600.0
 LOOK_SECONDS = 0.25

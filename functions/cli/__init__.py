@@ -8,8 +8,8 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the process's command; ends with its exit code."""
     try:
-        from functions.cli import commands
+        from functions.cli import app
 
-        commands.main()
+        app.main()
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from functions.cli import channel, documents, histories, inbox, memories, prompting, safety
-from sigil.cli import completing
-from sigil.cli.helping import ByTopic
+from functions.cli import channel, documents, history, inbox, memory, prompt, safety
+from sigil.cli.commands import completion as completing
+from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, exit_code, mistake
+from sigil.cli.help import ByTopic
 from sigil.cli.output import guarded, helped, invoked, misused
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError
-from sigil.exits import FAILED, INTERRUPTED, USAGE, exit_code, mistake
 from sigil.version import version as installed
 
 TALK, CARE, REST = "Talk and serve", "Look after it", "More"
@@ -31,9 +31,9 @@ cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 cli.add_typer(safety.cli, name="agent", rich_help_panel=CARE)
 safety.cli.add_typer(documents.cli, name="doc")
-safety.cli.add_typer(memories.cli, name="memory")
-safety.cli.command()(prompting.prompt)
-safety.cli.command()(histories.history)
+safety.cli.add_typer(memory.cli, name="memory")
+safety.cli.command()(prompt.prompt)
+safety.cli.command()(history.history)
 cli.command(rich_help_panel=CARE)(safety.halt)
 cli.command(rich_help_panel=CARE)(safety.unlock)
 
@@ -61,7 +61,7 @@ def chat(
 
     Example: uncaged chat "encode hello world in base64"
     """
-    from functions.cli import terminal
+    from functions.cli import chat as terminal
 
     raise typer.Exit(terminal.run(" ".join(text or []), session, terminal.Style(quiet=quiet, json=json)))
 
@@ -77,7 +77,7 @@ def serve(
 
     Example: uncaged serve --port 8000
     """
-    from functions.cli import server
+    from functions.cli import serve as server
 
     raise typer.Exit(server.run(host, port))
 
@@ -93,7 +93,7 @@ def doctor(
 
     Example: uncaged doctor
     """
-    from functions.cli import checkup
+    from functions.cli import doctor as checkup
 
     raise typer.Exit(checkup.run(Printer(json=json, verbose=verbose)))
 

@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 import typer
 
-from functions.channels.hooks import PATH, Hook, Hooked, Wanted
+from functions.channels.webhooks import PATH, Hook, Hooked, Wanted
 from functions.cli import pairing
 from functions.settings import Settings
 from functions.wiring import Closes, open_channels
-from sigil.cli.moments import moment
+from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
+from sigil.cli.times import moment
 from sigil.errors import UsageError
-from sigil.exits import FAILED
 from sigil.settings import described
 
 cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Chat platforms: which are set, where they lead, who may talk.")
@@ -127,7 +127,7 @@ def _opened(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
 
 
 def _menu() -> tuple[tuple[str, str], ...]:
-    from functions.agent.commands import COMMANDS
+    from functions.agent.commands.table import COMMANDS
 
     return tuple((name, command.meaning) for name, command in COMMANDS.items())
 

@@ -11,21 +11,22 @@ from pathlib import Path
 
 import orjson
 
-from functions.agent import compaction, inquiries, loop
+from functions.agent import compaction, loop
 from functions.agent.app import App, unwatched
-from functions.agent.record import Outgoing
-from functions.agent.session import Opened
+from functions.agent.commands import read_only
+from functions.agent.session.document import Outgoing
+from functions.agent.session.store import Opened
 from functions.agent.toolset import in_scope
 from functions.agent.turn import handle, stop
-from functions.cli.alone import alone
 from functions.cli.pairing import tell
 from functions.cli.screen import Screen
+from functions.cli.terminal_lock import alone
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import House, open_house
+from sigil.cli.exit_codes import INTERRUPTED
 from sigil.errors import SigilError, UsageError, one_line
-from sigil.exits import INTERRUPTED
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from sigil.wiring import data_folder, unheard
 
 OWN = Sender("terminal:local", "you")
@@ -95,7 +96,7 @@ class _Talk:
         app, event = self.house.app, self._event(text)
         if event.inquiry:  # waits for no turn of another terminal
             opened = app.sessions.open(keys.session_of(app.name, self.session))
-            self._show(opened, (Outgoing(event.id, self.session, inquiries.answer(event, app)),))
+            self._show(opened, (Outgoing(event.id, self.session, read_only.answer(event, app)),))
             return 0
         with alone(self.folder, self.session, self.screen.hint):
             try:

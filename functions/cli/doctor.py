@@ -9,19 +9,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from functions.agent.model import Request
+from functions.agent.model.base import Request
 from functions.agent.safety.guides import guide_of
 from functions.agent.strategies import strategy_of
-from functions.channels.hooks import Hooked
+from functions.channels.webhooks import Hooked
 from functions.cli.inbox import Counts
-from functions.cli.opening import opened
+from functions.cli.open_agent import opened
 from functions.settings import Settings
 from functions.wiring import Closes, open_channels, open_inlet, open_model
-from sigil.checkup import Check, Unwise, here, machine, there
-from sigil.cli.checkups import diagnose
+from sigil.cli.doctor import Check, Unwise, local_registry, machine, remote_registry
+from sigil.cli.doctor.report import diagnose
 from sigil.cli.printing import Printer
 from sigil.errors import BackendError
-from sigil.secrets import reveal
+from sigil.storage.setting_secrets import reveal
 
 MODEL_SECONDS = 20.0
 
@@ -43,9 +43,13 @@ def run(printer: Printer) -> int:
 def _registry(settings: Settings) -> Mapping[str, Check]:
     """What the agent's registry needs, and its store, which is the agent's own too."""
     if not settings.registry_url:
-        return {**machine.sandbox(settings), **here.registry(settings)}
+        return {**machine.sandbox(settings), **local_registry.registry(settings)}
     elsewhere = replace(settings, registry_token=reveal(settings.registry_token))
-    return {"disk": partial(here.disk, settings), "store": partial(here.store, settings), **there.registry(elsewhere)}
+    return {
+        "disk": partial(local_registry.disk, settings),
+        "store": partial(local_registry.store, settings),
+        **remote_registry.registry(elsewhere),
+    }
 
 
 def _agent(settings: Settings) -> Mapping[str, Check]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli import histories
-from functions.cli.opening import BY, Json, Session, key_of, opened
+from functions.cli import history as histories
+from functions.cli.open_agent import BY, Json, Session, key_of, opened
 from sigil.cli.printing import Printer
 from sigil.errors import Conflict, UsageError
 
 if TYPE_CHECKING:
-    from functions.agent.documents import Doc, Documents
+    from functions.agent.memory.documents import Doc, Documents
 
 cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Its documents: soul, memory, role and the others.")
 Name = Annotated[str, typer.Argument(help="role, self, agents, soul, user, tools or memory.")]
@@ -171,7 +171,7 @@ def imported(
 
     Example: uncaged agent doc import backup
     """
-    from functions.agent.documents import checked
+    from functions.agent.memory.documents import checked
 
     with _documents(session) as (documents, scope):
         found = [(name, _plain(folder / file_of(name))) for name in _names(documents, scope) if os.path.lexists(folder / file_of(name))]
@@ -195,13 +195,13 @@ def _documents(session: str | None) -> Iterator[tuple[Documents, str]]:
 
 
 def _names(documents: Documents, scope: str) -> tuple[str, ...]:
-    from functions.agent.documents import CAPS, OF_CHATS
+    from functions.agent.memory.documents import CAPS, OF_CHATS
 
     return tuple(CAPS) if scope == documents.agent else OF_CHATS
 
 
 def _way_to(name: str, session: str | None) -> str:
-    from functions.agent.documents import OF_CHATS
+    from functions.agent.memory.documents import OF_CHATS
 
     writes = f"`uncaged agent doc edit {name}{f' --session {session}' if session else ''}` writes it"
     own = f"; a chat's own: `uncaged agent doc show {name} --session terminal:main`" if not session and name in OF_CHATS else ""
@@ -210,7 +210,7 @@ def _way_to(name: str, session: str | None) -> str:
 
 def _export(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the files into the folder; `UsageError` and nothing written when one of them is a link or no file."""
-    from sigil.files import unwritten, write_whole
+    from sigil.storage.files import unwritten, write_whole
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -275,6 +275,6 @@ def _row(doc: Doc) -> dict[str, object]:
 
 
 def _cells(doc: Doc) -> tuple[object, ...]:
-    from sigil.cli.moments import moment
+    from sigil.cli.times import moment
 
     return doc.name, doc.version, f"{len(doc.text):,}", moment(doc.at), doc.by, doc.why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from functions.cli.opening import Json, Session, key_of, opened
+from functions.cli.open_agent import Json, Session, key_of, opened
 from sigil.cli.printing import Printer
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 import orjson
 import typer
 
-from functions import letters
-from functions.agent import trace
+from functions.agent.session import trace
 from functions.events import Event
-from functions.queues.waiting import decode_waiting
+from functions.queues import dead_letters
+from functions.queues.waiting_events import decode_waiting
 from functions.settings import Settings
 from functions.wiring import open_inlet, open_queue
-from sigil.cli.moments import moment
+from sigil.cli.times import moment
 from sigil.errors import UsageError, one_line
-from sigil.kv import KV, keys
+from sigil.storage.kv import KV, keys
 from sigil.wiring import Stores, open_stores
 
 cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Events on their way: what waits, and the dead letters.")
@@ -56,7 +56,7 @@ def dead(json: Json = False) -> None:
 
     Example: uncaged inbox dead
     """
-    found = [_letter(letter) for letter in letters.letters(_stores().kv)]
+    found = [_letter(letter) for letter in dead_letters.letters(_stores().kv)]
     _print(found, json, "no dead letters")
 
 
@@ -67,7 +67,7 @@ def retry(event: Annotated[str, typer.Argument(help="The id that `uncaged inbox 
     Example: uncaged inbox retry telegram:42:1007
     """
     stores, settings = _stores(), Settings.read()
-    again = letters.retry(stores.kv, open_queue(settings, stores)[0].put, letters.find(stores.kv, event))
+    again = dead_letters.retry(stores.kv, open_queue(settings, stores)[0].put, dead_letters.find(stores.kv, event))
     sys.stdout.write(f"{again.id}\n")
 
 
@@ -78,7 +78,7 @@ def drop(event: Annotated[str, typer.Argument(help="The id that `uncaged inbox d
     Example: uncaged inbox drop telegram:42:1007
     """
     stores = _stores()
-    letters.drop(stores.kv, letters.find(stores.kv, event))
+    dead_letters.drop(stores.kv, dead_letters.find(stores.kv, event))
     sys.stderr.write("dropped\n")
 
 
@@ -116,7 +116,7 @@ def _row(event: Event, due: float) -> dict[str, Any]:
     return {"event": event.id, "session": event.session, "sender": event.sender.id, "at": event.at, "due": due, "text": event.text}
 
 
-def _letter(letter: letters.Letter) -> dict[str, Any]:
+def _letter(letter: dead_letters.Letter) -> dict[str, Any]:
     known = _row(letter.event, 0.0) if letter.event else {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
     return {**known, "reason": letter.reason}
 

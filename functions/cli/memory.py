@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from functions.cli.opening import Json, Session, key_of, opened
+from functions.cli.open_agent import Json, Session, key_of, opened
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
@@ -93,7 +93,7 @@ def _row(thing: Thing) -> dict[str, Any]:
 
 
 def _cells(thing: Thing) -> tuple[object, ...]:
-    from sigil.cli.moments import moment
+    from sigil.cli.times import moment
 
     return thing.id, thing.kind, thing.told, moment(thing.at), thing.source, f"{thing.confidence:g}", thing.by
 

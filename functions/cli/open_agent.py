@@ -38,8 +38,8 @@ def opened(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
 
 def key_of(app: App, session: str | None) -> str:
     """The S of a chat's keys; empty for every chat, which none names: an empty name is a variable that was not set."""
-    from functions.agent import control
-    from sigil.kv import keys
+    from functions.agent.commands import control
+    from sigil.storage.kv import keys
 
     if session is None:
         return ""

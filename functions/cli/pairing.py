@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from functions.channels.base import Channel
-from functions.cli.opening import BY, Json, opened
+from functions.cli.open_agent import BY, Json, opened
 from functions.wiring import Closes, open_channels
-from sigil.cli.moments import moment
 from sigil.cli.printing import Printer
+from sigil.cli.times import moment
 from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
+    from functions.agent.access.members import Person
     from functions.agent.app import App
-    from functions.agent.people.roster import Person
-    from functions.agent.record import Outgoing
+    from functions.agent.session.document import Outgoing
     from functions.settings import Settings
 
 Code = Annotated[str, typer.Argument(help="The code that somebody was told, and gave you.", show_default=False)]
@@ -59,7 +59,7 @@ def tell(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
 
 
 def _let_in(code: str, app: App, settings: Settings, json: bool) -> None:
-    from functions.agent.pair import note
+    from functions.agent.commands.pairing import note
 
     event = f"terminal:{uuid.uuid4().hex}"
     found = app.pairing.accept(code, BY, event)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from functions.cli.opening import Json, key_of, opened
+from functions.cli.open_agent import Json, key_of, opened
 from sigil.cli.printing import Printer
-from sigil.stored import row
+from sigil.storage.stored import row
 
 RULE = "──"
 

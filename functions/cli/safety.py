@@ -7,7 +7,7 @@ import sys
 import orjson
 import typer
 
-from functions.cli.opening import BY, Json, Session, key_of, opened
+from functions.cli.open_agent import BY, Json, Session, key_of, opened
 
 cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the agent.")
 
@@ -17,7 +17,7 @@ def halt(session: Session = None, json: Json = False) -> None:
 
     Example: uncaged halt
     """
-    from functions.agent import control
+    from functions.agent.commands import control
     from functions.alerts import halted, raised
     from functions.wiring import open_bell
 
@@ -32,7 +32,7 @@ def unlock(session: Session = None, json: Json = False) -> None:
 
     Example: uncaged unlock --session telegram:42
     """
-    from functions.agent import control
+    from functions.agent.commands import control
 
     with opened(switch=True) as (app, _):
         control.unlock(key_of(app, session), app, BY)
@@ -45,8 +45,8 @@ def show(session: Session = "terminal:main", json: Json = False) -> None:
 
     Example: uncaged agent status --session telegram:42
     """
-    from functions.agent import status
-    from sigil.stored import row
+    from functions.agent.commands import status
+    from sigil.storage.stored import row
 
     with opened() as (app, _):
         key = key_of(app, session)

@@ -13,7 +13,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from functions.agent.app import Step
-from functions.channels.clean import clean
+from functions.channels.visible_text import clean
 from sigil.errors import SigilError, one_line
 
 

@@ -9,11 +9,11 @@ import sys
 from functions import local, log
 from functions.settings import Settings
 from functions.wiring import House, open_house
-from sigil.connections import Bounds
+from sigil.cli.exit_codes import INTERRUPTED
 from sigil.errors import BackendError
-from sigil.exits import INTERRUPTED
-from sigil.requestlog import Told
-from sigil.serving import listen, serve, url_of
+from sigil.http.access_log import Told
+from sigil.http.client_limits import Bounds
+from sigil.http.server import listen, serve, url_of
 from sigil.wiring import admin_token
 
 GRACE_SECONDS = 5

@@ -15,7 +15,7 @@ import orjson
 from functions import log
 from functions.events import Event, decode, encode
 from sigil.errors import Conflict, UsageError
-from sigil.kv import ABSENT, KV, keys
+from sigil.storage.kv import ABSENT, KV, keys
 
 PAGE = 100
 

@@ -11,7 +11,7 @@ import orjson
 
 from functions.clock import Clock
 from sigil.errors import BackendError, Conflict
-from sigil.kv import ABSENT, KV, Expect, Item, keys
+from sigil.storage.kv import ABSENT, KV, Expect, Item, keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,14 @@ from functions import log
 from functions.clock import SYSTEM, Clock
 from functions.events import Event
 from functions.queues.base import Delivery
-from functions.queues.sqs_calls import Calls
-from functions.queues.sqs_holds import Holds
+from functions.queues.sqs_attempts import Tries
+from functions.queues.sqs_client import Calls
 from functions.queues.sqs_message import Message, unpack
 from functions.queues.sqs_receiver import Receiver
-from functions.queues.sqs_tries import Tries
-from functions.queues.waiting import RAW_MOST
+from functions.queues.sqs_visibility import Holds
+from functions.queues.waiting_events import RAW_MOST
 from sigil.errors import UsageError
-from sigil.kv import KV, keys
+from sigil.storage.kv import KV, keys
 
 DELAY_MOST = 3600.0
 """Seconds that an event waits at most; SQS ends a message's visibility 12 h after it was received, whatever was asked for."""

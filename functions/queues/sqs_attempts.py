@@ -8,7 +8,7 @@ import orjson
 
 from functions.queues.sqs_message import Message
 from sigil.errors import BackendError
-from sigil.kv import KV, keys
+from sigil.storage.kv import KV, keys
 
 FREE = 5
 """So many receives cost no request to the store: whatever they were, they are too few for giving up."""

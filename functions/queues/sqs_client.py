@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from functions.events import Event
 from functions.queues.sqs_message import Message, deduplication_id, group_id, pack, received
-from sigil import aws
+from sigil.storage import aws
 
 POLL_SECONDS = 20.0
 """SQS lets nobody wait longer, and so asking costs least."""

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from functions.events import Event, decode, encode
-from functions.queues.waiting import group_of
+from functions.queues.waiting_events import group_of
 from sigil.errors import UsageError
 
 PACK_BYTES = 200_000

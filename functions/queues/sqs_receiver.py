@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functions import log
 from functions.clock import Clock
 from functions.events import Event
-from functions.queues.sqs_calls import POLL_SECONDS, Calls
-from functions.queues.sqs_holds import Holds
+from functions.queues.sqs_client import POLL_SECONDS, Calls
 from functions.queues.sqs_message import Message
+from functions.queues.sqs_visibility import Holds
 from sigil.errors import BackendError, SigilError
 
 LOOK_SECONDS = 1.0

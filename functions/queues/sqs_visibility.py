@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from functions.clock import Clock
-from functions.queues.sqs_calls import BATCH_MOST, Calls
+from functions.queues.sqs_client import BATCH_MOST, Calls
 
 
 @dataclass(slots=True)

@@ -14,11 +14,11 @@ import orjson
 from functions.clock import SYSTEM, Clock
 from functions.events import Event
 from functions.queues.base import Delivery
-from functions.queues.claims import Claim, Claims
-from functions.queues.waiting import Waiting, bury, decode_due, decode_waiting, encode_due, encode_waiting, group_of, sort_of
+from functions.queues.leases import Claim, Claims
+from functions.queues.waiting_events import Waiting, bury, decode_due, decode_waiting, encode_due, encode_waiting, group_of, sort_of
 from sigil.errors import BackendError, Conflict, UsageError
-from sigil.kv import ABSENT, KV, Item, keys
 from sigil.protocol import Json
+from sigil.storage.kv import ABSENT, KV, Item, keys
 
 FIRST_PAGE = 8
 NEXT_PAGE = 100

@@ -11,9 +11,9 @@ import orjson
 
 from functions.events import Event, decode, encode
 from sigil.errors import UsageError
-from sigil.kv import KV, Item, Key, keys
 from sigil.protocol import Json
-from sigil.stored import NewerFormat, require_format, unknown
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.stored import NewerFormat, require_format, unknown
 
 RAW_MOST = 256 * 1024
 """Bytes that a dead letter keeps of what was no event: any store takes that."""

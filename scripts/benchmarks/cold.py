@@ -24,10 +24,10 @@ _ENVIRONMENT: Final = {
     "UNCAGED_LLM_URL": "http://127.0.0.1:9/v1",
 }
 _CLIENT: Final = "import botocore.session; botocore.session.Session().create_client('{}')"
-_WEBHOOK: Final = "import functions.webhook; from sigil import aws; aws.client('sqs')"
+_WEBHOOK: Final = "import functions.webhook; from sigil.storage import aws; aws.client('sqs')"
 _WEBHOOK_FLOOR: Final = f"import fastapi, mangum; {_CLIENT.format('sqs')}"
 _WORKER: Final = (
-    "import functions.worker; from sigil import aws; aws.client('dynamodb'); from functions import wiring; "
+    "import functions.worker; from sigil.storage import aws; aws.client('dynamodb'); from functions import wiring; "
     "settings = functions.worker.Settings.read(); wiring.open_model(settings); wiring.open_channels(settings); "
     "from sigil.sandbox.pool import Sandbox; from pathlib import Path; Sandbox(engine=Path('/'), cache=None)"
 )

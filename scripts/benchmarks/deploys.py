@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from scripts.benchmarks.rows import Row
-from sigil.manifest import Manifest
-from sigil.package import Package
+from sigil.manifest.model import Manifest
+from sigil.manifest.package import Package
 from sigil.protocol import Caller
 from sigil.settings import Settings
 from sigil.wiring import local_registry, open_stores

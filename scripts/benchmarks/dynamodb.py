@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from functions.agent.messages import Message
-from functions.agent.record import Document, encode
-from functions.agent.session import Opened, Sessions
+from functions.agent.session.document import Document, encode
+from functions.agent.session.store import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import open_house
 from scripts.benchmarks.rows import Row
-from sigil import aws
-from sigil.kv import ABSENT, KV, Key, keys
-from sigil.kv.dynamodb import DynamoKV
-from sigil.kv.dynamodb_table import create_table
+from sigil.storage import aws
+from sigil.storage.kv import ABSENT, KV, Key, keys
+from sigil.storage.kv.dynamodb import DynamoKV
+from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.model import ScriptedModel, call, say
 from tests.servers.ministack import Ministack
 

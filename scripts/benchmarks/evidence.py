@@ -17,20 +17,20 @@ from typing import Any, Final
 
 from functions.agent import context
 from functions.agent.app import App, unwatched
-from functions.agent.aside import Aside
-from functions.agent.cleaning import clean
 from functions.agent.eviction import evict
-from functions.agent.host.place import Place
-from functions.agent.host.search_history import search_history
 from functions.agent.messages import Message
-from functions.agent.record import Document
-from functions.agent.session import Opened
+from functions.agent.sanitize import clean
+from functions.agent.services.call_context import Place
+from functions.agent.services.search_history import search_history
+from functions.agent.session.document import Document
+from functions.agent.session.store import Opened
+from functions.agent.side_request import Aside
 from functions.clock import Clock
 from functions.settings import Settings
 from functions.wiring import open_house
 from scripts.benchmarks.rows import Row
 from scripts.benchmarks.talks import Id, Line, Question, Talk, read
-from sigil.kv import keys
+from sigil.storage.kv import keys
 
 BEST: Final = (5, 10)
 OVERHEAD: Final = 3_000.0

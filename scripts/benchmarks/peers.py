@@ -23,7 +23,7 @@ import wasmtime
 
 from scripts.benchmarks.rows import Row
 from scripts.benchmarks.sandbox import ECHO, ENGINE, INPUT, JS, program, timed
-from sigil.compile.javascript import plugin
+from sigil.sandbox.javascript_module import plugin
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Kind
 

@@ -11,17 +11,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from functions.agent.host.place import Place
-from functions.agent.host.recall import recall
-from functions.agent.host.search_history import search_history
 from functions.agent.memory.thing import Thing, checked
 from functions.agent.messages import Message
-from functions.agent.record import Document
+from functions.agent.services.call_context import Place
+from functions.agent.services.recall import recall
+from functions.agent.services.search_history import search_history
+from functions.agent.session.document import Document
 from functions.settings import Settings
 from functions.wiring import open_app
 from scripts.benchmarks.rows import Row
-from sigil.kv import keys
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage.kv import keys
+from sigil.storage.kv.sqlite import SqliteKV
 from sigil.wiring import open_stores
 
 FACTS: Final = 10_000

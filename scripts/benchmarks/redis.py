@@ -12,12 +12,12 @@ from typing import Final
 import redis
 
 from functions.agent.messages import Message
-from functions.agent.record import Document, encode
-from functions.agent.session import Sessions
+from functions.agent.session.document import Document, encode
+from functions.agent.session.store import Sessions
 from scripts.benchmarks.rows import Row
-from sigil.kv import ABSENT, KV, Key, keys
-from sigil.kv.memory import MemoryKV
-from sigil.kv.redis import RedisKV
+from sigil.storage.kv import ABSENT, KV, Key, keys
+from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.kv.redis import RedisKV
 from tests.servers.valkey import Valkey
 
 ROUNDS: Final = 8

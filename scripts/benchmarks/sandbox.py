@@ -22,11 +22,11 @@ import wasmtime
 
 import sigil
 from scripts.benchmarks.rows import Row
-from sigil.compile.javascript import plugin, source_of
 from sigil.errors import ToolError
 from sigil.sandbox import spawn
 from sigil.sandbox.driver import Driver
-from sigil.sandbox.images import Images
+from sigil.sandbox.javascript_module import plugin, source_of
+from sigil.sandbox.memory_images import Images
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Kind, Limits, Program
 
@@ -35,7 +35,7 @@ PROGRAMS: Final = 60
 STARTS: Final = 7
 INPUT: Final = b'{"text":"hello world","format":"base64"}'
 LIMITS: Final = (64 << 20, 256 << 10)
-ENGINE: Final = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE: Final = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 JS: Final = plugin("return input")
 LARGE: Final = plugin(
     "".join(

@@ -22,17 +22,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from scripts.benchmarks.rows import Row
-from sigil import heads
-from sigil.catalog import Catalog
-from sigil.heads import Standing
-from sigil.kv import keys
-from sigil.manifest import STORED, Manifest
-from sigil.package import Package
+from sigil.catalog import heads
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.heads import Standing
+from sigil.catalog.records import Record, encode
+from sigil.manifest.model import STORED, Manifest
+from sigil.manifest.package import Package
 from sigil.protocol import LIBRARY, Caller
-from sigil.records import Record, encode
 from sigil.registry import LocalRegistry
 from sigil.search import Document
 from sigil.settings import Settings
+from sigil.storage.kv import keys
 from sigil.wiring import Stores, local_registry, open_stores
 
 QUALITY: Final = {

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from functions.agent.messages import Message
-from functions.agent.record import Document
-from functions.agent.session import Opened, Sessions
+from functions.agent.session.document import Document
+from functions.agent.session.store import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
 from functions.local import Crew
@@ -23,8 +23,8 @@ from functions.settings import Settings
 from functions.wiring import House, open_house
 from scripts.benchmarks.elsewhere import served
 from scripts.benchmarks.rows import Row
-from sigil.kv import Key, keys
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage.kv import Key, keys
+from sigil.storage.kv.sqlite import SqliteKV
 
 SAID: Final = "A sentence or two of plain talk, as people write it. " * 3
 LOOPS: Final = 300

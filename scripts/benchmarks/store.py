@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from functions.events import Event, Sender, order_of
-from functions.queues.inbox import Inbox
+from functions.queues.store_queue import Inbox
 from scripts.benchmarks.rows import Row
-from sigil.kv import ABSENT, KV, Key
-from sigil.kv.memory import MemoryKV
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage.kv import ABSENT, KV, Key
+from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.kv.sqlite import SqliteKV
 
 ROUNDS: Final = 8
 REPEATS: Final = 400

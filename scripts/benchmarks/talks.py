@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from sigil import strict
+from sigil import strict_json
 from sigil.errors import UsageError, one_line
 
 Id = tuple[int, int]
@@ -51,7 +51,7 @@ class Talk:
 def read(path: Path) -> list[Talk]:
     """The conversations of a file; `UsageError` says what is wrong with it, and where."""
     try:
-        samples = strict.loads(path.read_bytes())
+        samples = strict_json.loads(path.read_bytes())
         return [_talk(sample, f"sample {place}") for place, sample in enumerate(_list(samples, "the document"), 1)]
     except OSError as problem:
         raise UsageError("ENOENT", f"{path} cannot be read: {problem.strerror}") from None

@@ -17,7 +17,7 @@ from typing import Any, Final
 import httpx
 
 from functions.agent.messages import Message, ToolCall
-from functions.agent.record import Document
+from functions.agent.session.document import Document
 from functions.agent.toolset import in_scope
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
@@ -25,8 +25,8 @@ from functions.settings import Settings
 from functions.wiring import House, open_house
 from scripts.benchmarks.elsewhere import served
 from scripts.benchmarks.rows import Row
-from sigil.kv import keys
 from sigil.protocol import Caller, Offer
+from sigil.storage.kv import keys
 
 TURNS: Final = 40
 WARM: Final = 5

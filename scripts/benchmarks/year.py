@@ -15,7 +15,7 @@ import orjson
 from functions.agent import tokens
 from functions.agent.app import App
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model import SAVE_MEMORY, Reply, Request
+from functions.agent.model.base import SAVE_MEMORY, Reply, Request
 from functions.agent.toolset import QUERY
 from functions.agent.turn import handle
 from functions.clock import Clock

@@ -24,9 +24,9 @@ from scripts.bootstrapping import report
 from scripts.bootstrapping.play import demand_model, emptied, play
 from scripts.bootstrapping.requests import REQUESTS, Request
 from scripts.bootstrapping.verdicts import Row
+from sigil.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError, UsageError, one_line
-from sigil.exits import FAILED, INTERRUPTED, exit_code
 
 NAMES = tuple(request.name for request in REQUESTS)
 

@@ -10,9 +10,9 @@ import orjson
 
 from functions.agent.messages import Message, ToolCall
 from functions.agent.toolset import is_capability
+from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.errors import one_line
 from sigil.protocol import Json
-from sigil.statics import DEPLOY, QUERY
 
 REPLY_CHARACTERS = 2_000
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from functions.agent import trace
+from functions.agent.session import trace
 from functions.agent.turn import handle, stop
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
@@ -16,7 +16,7 @@ from functions.wiring import House
 from scripts.bootstrapping.facts import Half, Worklog, half
 from scripts.bootstrapping.requests import Ask, Request
 from scripts.bootstrapping.verdicts import Row
-from sigil.audit import Audit
+from sigil.catalog.audit import Audit
 from sigil.errors import SigilError, UsageError, one_line
 from sigil.wiring import unheard
 

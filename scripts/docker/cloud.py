@@ -66,7 +66,7 @@ def cloud(folder: Path) -> Iterator[Cloud]:
     with daemon([programs / "ministack"], {**own, **off, **KEY}, folder / "ministack.log"):
         made = Cloud(f"http://{GATEWAY}:{PORT}", f"000000000000/{QUEUE}")
         _await(folder / "ministack.log")
-        run(sys.executable, "-m", "sigil.kv.dynamodb_table", TABLE, made.url, environment=KEY)
+        run(sys.executable, "-m", "sigil.storage.kv.dynamodb_table", TABLE, made.url, environment=KEY)
         made.client("sqs").create_queue(QueueName=QUEUE, Attributes={"FifoQueue": "true", "VisibilityTimeout": "180"})
         made.client("s3").create_bucket(Bucket=BUCKET)
         yield made

@@ -30,14 +30,14 @@ _TALK = ("httpx", "markdown-it-py")
 _NEVER = (
     "functions/cli",
     "functions/local.py",
-    "functions/override.py",
+    "functions/admin.py",
     "sigil/cli",
-    *(f"sigil/{name}.py" for name in ("connections", "requestlog", "serving")),
-    *(f"sigil/engine/{name}.py" for name in ("build", "layout", "snapshot", "sources", "unstarted")),
-    "sigil/engine/prelude",
-    "sigil/toolchain/prebuild.py",
+    *(f"sigil/http/{name}.py" for name in ("client_limits", "access_log", "server")),
+    *(f"sigil/sandbox/engine/{name}.py" for name in ("build", "memory_layout", "snapshot", "sources", "unstarted")),
+    "sigil/sandbox/engine/prelude",
+    "sigil/compile/toolchain/library_build.py",
 )
-_RUNS_NOTHING = ("sigil/compile", "sigil/engine", "sigil/sandbox", "sigil/search", "sigil/toolchain")
+_RUNS_NOTHING = ("sigil/compile", "sigil/sandbox", "sigil/search")
 
 
 SOURCELESS = (

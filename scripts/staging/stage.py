@@ -19,7 +19,7 @@ _SUFFIXES = (".py", ".wasm", ".json", ".js", ".css")
 _SHIP = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from sigil.toolchain.native import compile_package
+from sigil.compile.toolchain.native_code import compile_package
 compile_package()
 """
 _CHANGED = 315_619_200  # 1980-01-02: an archive's first year, the same time for every file

@@ -10,9 +10,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from sigil.access.rate_limit import Left, Rates
+from sigil.access.tokens import ADMIN, PREFIX, Holder, Holders, is_well_typed, mistyped
 from sigil.errors import Refused
-from sigil.rates import Left, Rates
-from sigil.tokens import ADMIN, PREFIX, Holder, Holders, is_well_typed, mistyped
 
 RATE, TRIES = 600, 60
 """Requests a minute for each token but the admin's; wrong tokens a minute from each address."""

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import chain, groupby
 
-from sigil.catalog import Catalog, Record
+from sigil.access.grants import Grant, Grantbook, home_of, way
+from sigil.access.secret_store import Note, Secretbook, by, demand_owner, unnoted
+from sigil.catalog.catalog import Catalog, Record
+from sigil.catalog.cursors import CHAT_MARK, GrantPlace, chat_of, grant_after, of_grant, of_namespace
 from sigil.errors import Conflict, Refused, UsageError
-from sigil.grants import Grant, Grantbook, home_of, way
-from sigil.permissions import SECRET, asked, waiting
-from sigil.places import CHAT_MARK, GrantPlace, chat_of, grant_after, of_grant, of_namespace
+from sigil.manifest.permission_rules import secret_rule
+from sigil.manifest.permissions import SECRET, asked, waiting
 from sigil.protocol import Caller, Json, Ref, is_name
-from sigil.secretbook import Note, Secretbook, by, demand_owner, unnoted
-from sigil.services.rules import secret_rule
 
 
 def unrecorded(_: Record) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from sigil.catalog import Record
+from sigil.access.secret_store import by
+from sigil.catalog.catalog import Record
+from sigil.catalog.cursors import chat_of
 from sigil.errors import BackendError, Conflict
-from sigil.kv import ABSENT, KV, Item, Key, keys
-from sigil.manifest import Manifest
-from sigil.permissions import asked
-from sigil.places import chat_of
+from sigil.manifest.model import Manifest
+from sigil.manifest.permissions import asked
 from sigil.protocol import LIBRARY, Caller
-from sigil.secretbook import by
-from sigil.stored import Shape, Stored, damaged, dumps
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.stored import Shape, Stored, damaged, dumps
 
 KEPT = 20
 """Versions of a capability whose grants are kept."""

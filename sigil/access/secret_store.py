@@ -10,12 +10,12 @@ from typing import Final
 
 import orjson
 
+from sigil.catalog.cursors import nowhere
 from sigil.errors import Refused, UsageError
-from sigil.kv import KV, Item, keys
-from sigil.places import nowhere
 from sigil.protocol import Caller, Json
-from sigil.secrets import reveal
-from sigil.stored import Shape, damaged
+from sigil.storage.kv import KV, Item, keys
+from sigil.storage.setting_secrets import reveal
+from sigil.storage.stored import Shape, damaged
 
 SHORTEST = 8
 LONGEST = 8_192

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sigil.audit import Audit
+from sigil.access.tokens import ADMIN, Holder, Tokens, Wish
+from sigil.catalog.audit import Audit
+from sigil.catalog.cursors import key_after
 from sigil.errors import Refused, UsageError
-from sigil.places import key_after
 from sigil.protocol import Caller, Json
-from sigil.tokens import ADMIN, Holder, Tokens, Wish
 
 NAMESPACE_CHARACTERS = 500
 LIMIT_MOST = 501
@@ -16,7 +16,7 @@ LIMIT_MOST = 501
 
 
 class Keyring:
-    """See `sigil.keeper.Keys`."""
+    """See `sigil.admin_protocol.Keys`."""
 
     def __init__(self, tokens: Tokens, audit: Audit) -> None:
         self._tokens = tokens
@@ -53,7 +53,7 @@ class Keyring:
 
 
 class Logbook:
-    """See `sigil.keeper.Log`."""
+    """See `sigil.admin_protocol.Log`."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit

@@ -14,11 +14,11 @@ from typing import Final, Literal, Protocol
 
 import orjson
 
+from sigil.access.scopes import Scope, defaults, namespace_of
 from sigil.errors import BackendError, Refused, UsageError, one_line
-from sigil.kv import ABSENT, KV, Item, keys
 from sigil.protocol import LIBRARY, Caller, Json
-from sigil.scopes import Scope, defaults, namespace_of
-from sigil.stored import Shape, damaged
+from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.stored import Shape, damaged
 
 PREFIX = "sgl_"
 SECRET_CHARACTERS, CHECK_CHARACTERS = 32, 6

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from sigil.catalog.cursors import CHAT_MARK, chat_of
 from sigil.errors import Conflict, one_line
-from sigil.kv import ABSENT, KV, keys
-from sigil.places import CHAT_MARK, chat_of
 from sigil.protocol import Caller, Json
-from sigil.stored import unknown
+from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.stored import unknown
 
 ROOT = "0" * 64
 """What the first entry of a chain follows."""

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sigil.catalog.records import Record
 from sigil.errors import UsageError
-from sigil.langs import BINARY
-from sigil.manifest import MANIFEST_BYTES
-from sigil.package import NESTED_MOST, SOURCE_BYTES, WASM_BYTES, Package, of_fields
+from sigil.manifest.languages import BINARY
+from sigil.manifest.model import MANIFEST_BYTES
+from sigil.manifest.package import NESTED_MOST, SOURCE_BYTES, WASM_BYTES, Package, of_fields
 from sigil.protocol import Json, is_name
-from sigil.records import Record
-from sigil.strict import canonical, depth, loads
+from sigil.strict_json import canonical, depth, loads
 
 FORMAT = 1
 INDEX = "sigil.json"

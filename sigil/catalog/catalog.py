@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sigil import changes, heads, marks
-from sigil.deployments import Dependent, Deployment, Deployments
+from sigil.catalog import changes, heads, public_index
+from sigil.catalog.deployments import Dependent, Deployment, Deployments
+from sigil.catalog.heads import Standing, Step
+from sigil.catalog.public import Publics, alive, at, head_at
+from sigil.catalog.records import Head, Record, absent, decode, encode
 from sigil.errors import BackendError, Conflict, Refused, UsageError
-from sigil.heads import Standing, Step
-from sigil.kv import ABSENT, KV, Expect, Item, keys
 from sigil.protocol import Caller, Ref, viewed
-from sigil.public import Publics, alive, at, head_at
-from sigil.records import Head, Record, absent, decode, encode
-from sigil.stored import damaged
+from sigil.storage.kv import ABSENT, KV, Expect, Item, keys
+from sigil.storage.stored import damaged
 
 PAGE = 500
 VERSIONS_KEPT = 100
@@ -227,7 +227,7 @@ class Catalog:
     def _write(self, record: Record, body: bytes, expect: Expect, ttl: float | None = None) -> None:
         """Write a name's head, and have readers learn of it."""
         place, now = (record.namespace, record.name), self._clock()
-        with changes.change(self._kv, *place, now), marks.step(self._kv, *place, body, now):
+        with changes.change(self._kv, *place, now), public_index.step(self._kv, *place, body, now):
             self._kv.put(keys.capability(*place), body, expect=expect, ttl=ttl)
 
     def _in(self, namespace: str, ref: Ref) -> Record | None:

@@ -10,9 +10,9 @@ from typing import Any, Final
 import orjson
 
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, Item, keys
-from sigil.kv.encoding import new_version
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.encoding import new_version
+from sigil.storage.stored import Shape, Stored, dumps
 
 RECENT: Final = 64
 """Names that stand in the log itself: it is read with every query, so it stays small."""

@@ -6,8 +6,8 @@ import re
 from typing import NamedTuple
 
 from sigil.errors import UsageError
-from sigil.kv import keys
 from sigil.protocol import Caller, Json, is_name
+from sigil.storage.kv import keys
 
 CHAT_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 import orjson
 
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, keys
-from sigil.stored import damaged
-from sigil.strict import canonical
+from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.stored import damaged
+from sigil.strict_json import canonical
 
 CACHED: Final = 1_024
 """So many records are kept in memory; they never change."""

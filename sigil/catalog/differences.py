@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import orjson
 
-from sigil.deployments import Pins
-from sigil.langs import BINARY
+from sigil.catalog.deployments import Pins
+from sigil.catalog.records import Record
+from sigil.manifest.languages import BINARY
 from sigil.protocol import Json
-from sigil.records import Record
 
 SHOWN_CHARACTERS = 200_000
 _APART = ("input", "name")

@@ -10,11 +10,11 @@ from typing import Any
 
 import orjson
 
-from sigil import changes, heads, marks, remains, statistics
-from sigil.audit import Audit
+from sigil.catalog import changes, fallback, heads, public_index, usage
+from sigil.catalog.audit import Audit
+from sigil.catalog.heads import Standing
 from sigil.errors import BackendError, Conflict
-from sigil.heads import Standing
-from sigil.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv import ABSENT, KV, Item, keys
 
 IDLE_SECONDS = 30 * 86_400.0
 DAY_SECONDS = 86_400.0
@@ -85,9 +85,9 @@ class Lifetimes:
                 if problem.code != "EDAMAGED":
                     raise
                 damage = problem
-        for namespace, name, _ in list(marks.all_of(self._kv)):
+        for namespace, name, _ in list(public_index.all_of(self._kv)):
             try:
-                marks.follow(self._kv, namespace, name, self._clock())
+                public_index.follow(self._kv, namespace, name, self._clock())
             except BackendError as problem:
                 if problem.code != "EDAMAGED":
                     raise
@@ -108,19 +108,19 @@ class Lifetimes:
             return 0
         if granted:
             self._ungrant(head, granted)
-        marks.follow(self._kv, namespace, name, self._clock())
+        public_index.follow(self._kv, namespace, name, self._clock())
         self._audit.note(namespace, "expire", name=name, version=head.record["version"], digest=head.record["digest"])
         return 1
 
     def _end(self, head: _Head) -> None:
         """An older version that lasts runs again; where there is none the name goes, unless a withdrawn one may be brought back by hand."""
         key = keys.capability(head.namespace, head.name)
-        older = remains.succeeded(self._kv, head.standing, head.record, self._clock())
+        older = fallback.succeeded(self._kv, head.standing, head.record, self._clock())
         if older:
             self._kv.put(key, older, expect=head.token)
         elif not self._kv.scan(keys.version(head.namespace, head.name, 0).partition, f"{head.name}#", limit=1):
             self._kv.delete(key, expect=head.token)
-            statistics.forget(self._kv, head.namespace, head.name)
+            usage.forget(self._kv, head.namespace, head.name)
 
     def _ungrant(self, head: _Head, granted: Item) -> None:
         """What was granted to the version that ended ends with it: whoever deploys it again is somebody else."""
@@ -130,16 +130,16 @@ class Lifetimes:
             self._kv.put(key, orjson.dumps(left), expect=granted.version)
 
     def _idle_in(self, namespace: str) -> int:
-        statistics.fold(self._kv, namespace, self._clock())
-        uses = statistics.last_uses(self._kv, namespace)
+        usage.fold(self._kv, namespace, self._clock())
+        uses = usage.last_uses(self._kv, namespace)
         marked = 0
         for head in self._heads(namespace):
-            if marks.wants(head.standing, head.record, self._clock()):
-                marks.follow(self._kv, namespace, head.name, self._clock())
+            if public_index.wants(head.standing, head.record, self._clock()):
+                public_index.follow(self._kv, namespace, head.name, self._clock())
             if not head.standing.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
                 with suppress(Conflict), changes.change(self._kv, namespace, head.name, self._clock()):  # it was used at this moment
                     self._rewrite(head, replace(head.standing, inactive=True))
-                    marks.follow(self._kv, namespace, head.name, self._clock())
+                    public_index.follow(self._kv, namespace, head.name, self._clock())
                     self._audit.note(namespace, "inactive", name=head.name, version=head.record["version"])
                     marked += 1
         return marked

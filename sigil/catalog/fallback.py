@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sigil import heads
-from sigil.heads import Standing, Step
-from sigil.kv import KV, keys
+from sigil.catalog import heads
+from sigil.catalog.heads import Standing, Step
+from sigil.storage.kv import KV, keys
 
 PAGE = 500
 ENDED = "expire"

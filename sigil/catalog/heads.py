@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import orjson
 
 from sigil.protocol import Json
-from sigil.stored import Stored, damaged, require_format, unknown
+from sigil.storage.stored import Stored, damaged, require_format, unknown
 
 HISTORY_MOST = 20
 

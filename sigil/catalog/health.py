@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 from sigil.errors import Conflict, Refused, SigilError, ToolError
-from sigil.kv import ABSENT, KV, Key, keys
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import ABSENT, KV, Key, keys
+from sigil.storage.stored import Shape, Stored, dumps
 
 FAILURES = 5
 REST_SECONDS = 30.0

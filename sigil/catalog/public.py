@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sigil import marks, remains
+from sigil.catalog import fallback, public_index
+from sigil.catalog.records import Head, Record, head_of
 from sigil.errors import Refused
-from sigil.kv import KV, Item, keys
 from sigil.protocol import LIBRARY, TOOL_LIMIT, Offer, is_name, tool_of
-from sigil.records import Head, Record, head_of
+from sigil.storage.kv import KV, Item, keys
 
 EVERYWHERE = keys.EVERYWHERE
 """Where the generation of all public capabilities stands: no namespace is called so."""
@@ -48,7 +48,7 @@ def head_at(kv: KV, namespace: str, name: str, now: float) -> Head | None:
 def at(kv: KV, item: Item, now: float) -> Head:
     """A head as it stands at this moment: where the version that ran had an end, an older one that lasts takes its place by itself."""
     head = head_of(item.value, item.version)
-    return head if alive(head.record, now) else head_of(remains.at(kv, item.value, now), item.version)
+    return head if alive(head.record, now) else head_of(fallback.at(kv, item.value, now), item.version)
 
 
 class Publics:
@@ -60,7 +60,7 @@ class Publics:
 
     def all(self) -> Iterator[tuple[str, str, str]]:
         """(namespace, name, digest) of every mark."""
-        return marks.all_of(self._kv)
+        return public_index.all_of(self._kv)
 
     def record(self, namespace: str, name: str) -> Record | None:
         """The record that other namespaces run, when it is public and stands."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from sigil import changes, heads, remains
+from sigil.catalog import changes, fallback, heads
+from sigil.catalog.heads import Standing
 from sigil.errors import Conflict
-from sigil.heads import Standing
-from sigil.kv import ABSENT, KV, Item, keys
 from sigil.protocol import LIBRARY, is_full_name
+from sigil.storage.kv import ABSENT, KV, Item, keys
 
 RACES = 20
 PAGE = 500
@@ -63,7 +63,7 @@ def _follow(kv: KV, namespace: str, name: str, now: float, *, said: bool) -> Non
     for _ in range(RACES):
         mark = kv.get(keys.public(namespace, name))
         head = kv.get(keys.capability(namespace, name))
-        wanted = wants(*heads.split(remains.at(kv, head.value, now)), now) if head else None
+        wanted = wants(*heads.split(fallback.at(kv, head.value, now)), now) if head else None
         if wanted == (mark.value if mark else None):
             return
         with nullcontext() if said else changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now):

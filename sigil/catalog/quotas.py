@@ -10,12 +10,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from sigil.catalog import Catalog
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.records import Head, Record
 from sigil.errors import BackendError, Conflict, Refused
-from sigil.kv import ABSENT, KV, Item, keys
 from sigil.protocol import LIBRARY
-from sigil.records import Head, Record
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.stored import Shape, Stored, dumps
 
 SESSION_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""

@@ -9,12 +9,12 @@ from typing import Any, Final, Literal
 import orjson
 from pydantic import BaseModel
 
-from sigil import heads
-from sigil.heads import Standing
-from sigil.kv import ABSENT, Expect
-from sigil.manifest import STORED, Manifest
+from sigil.catalog import heads
+from sigil.catalog.heads import Standing
+from sigil.manifest.model import STORED, Manifest
 from sigil.protocol import Offer
-from sigil.stored import Shape, Stored, damaged
+from sigil.storage.kv import ABSENT, Expect
+from sigil.storage.stored import Shape, Stored, damaged
 
 OFFERED_CHARACTERS = 1_024
 """Of a tool's description: endpoints refuse longer ones, and with them the whole chat."""

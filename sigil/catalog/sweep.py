@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
-from sigil.kv import KV
-from sigil.lifetimes import Lifetimes
+from sigil.catalog.expiry import Lifetimes
+from sigil.storage.kv import KV
 
 
 @runtime_checkable

@@ -19,8 +19,8 @@ from typing import Final, Self
 import orjson
 
 from sigil.errors import BackendError, Conflict
-from sigil.kv import ABSENT, KV, Item, Key, keys
-from sigil.stored import Shape
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.stored import Shape
 
 EDGES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 2_048.0, 4_096.0, 8_192.0, 16_384.0, 32_768.0)
 """Upper ends of the classes of durations in milliseconds; one more class is open."""

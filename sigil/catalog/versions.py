@@ -6,18 +6,18 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from sigil.artifacts import Artifacts
-from sigil.audit import Audit
-from sigil.catalog import Catalog
-from sigil.deployments import Pins
-from sigil.differences import differences
+from sigil.catalog.audit import Audit
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.deployments import Pins
+from sigil.catalog.differences import differences
+from sigil.catalog.heads import Standing, Step
+from sigil.catalog.health import Breaker, Version
+from sigil.catalog.records import Head, Record
+from sigil.catalog.views import state
 from sigil.errors import Conflict, Refused, UsageError
-from sigil.heads import Standing, Step
-from sigil.health import Breaker, Version
-from sigil.kv import KV
 from sigil.protocol import Caller, Json, Ref, is_name
-from sigil.records import Head, Record
-from sigil.report import state
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kv import KV
 
 RACES = 5
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from sigil.health import Health
-from sigil.permissions import waiting
+from sigil.catalog.health import Health
+from sigil.catalog.quotas import Quotas, used
+from sigil.catalog.records import Head, Record
+from sigil.catalog.usage import Use
+from sigil.manifest.permissions import waiting
 from sigil.protocol import Json
-from sigil.quotas import Quotas, used
-from sigil.records import Head, Record
-from sigil.statistics import Use
 
 NEVER = Use()
 _SHOWN = ("lang", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits", "tests")
@@ -89,3 +89,14 @@ def usage(heads: Sequence[Head], namespace: str, room: Quotas) -> dict[str, Json
     now = used(heads)
     limits = {"capabilities": room.most(namespace), "bytes": room.bytes, "ephemeral": room.ephemeral}
     return {"namespace": namespace, "capabilities": now.capabilities, "bytes": now.bytes, "ephemeral": now.ephemeral, "limits": limits}
+
+
+_INTERFACE = (
+    *("capability", "tool", "version", "digest", "description", "kind", "namespace", "lifetime", "tags", "author", "at", "expires_at"),
+    *("state", "schema", "pure", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits"),
+)
+
+
+def interface(row: Mapping[str, Json]) -> dict[str, Json]:
+    """Of everything about a capability what those may see who may only run it: not its source, its tests, or how it is used."""
+    return {name: row[name] for name in _INTERFACE if name in row}

@@ -10,8 +10,8 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, by default the process's own; the exit code."""
     try:
-        from sigil.cli import commands
+        from sigil.cli import app
 
-        return commands.main(arguments)
+        return app.main(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -8,36 +8,36 @@ from collections.abc import Callable, Sequence
 
 import typer
 
-from sigil.cli import (
+from sigil.cli import output
+from sigil.cli.commands import (
     about,
-    access,
-    building,
-    checking,
-    completing,
-    deploying,
-    developing,
-    entering,
-    folders,
-    granting,
-    keeping,
-    output,
+    audit,
+    build,
+    check,
+    deploy,
+    dev,
+    grant,
+    init,
+    inspect,
+    keys,
+    login,
+    mcp_servers,
     profiles,
-    servers,
-    serving,
-    using,
+    run,
+    serve,
     versions,
-    watching,
 )
-from sigil.cli.completing import completion
-from sigil.cli.deadline import Deadline
+from sigil.cli.commands import completion as completing
+from sigil.cli.commands.completion import completion
 from sigil.cli.destination import Asked
-from sigil.cli.helping import TOPIC_REST, ByTopic, examples, meant, show_help
+from sigil.cli.exit_codes import FAILED, INTERRUPTED, UNAVAILABLE, USAGE, exit_code, mistake
+from sigil.cli.help import TOPIC_REST, ByTopic, examples, meant, show_help
+from sigil.cli.option_groups import spread
 from sigil.cli.options import ALONE, Options, hoisted, timeout
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Interrupted, Shell
-from sigil.cli.spread import spread
+from sigil.cli.timeout import Deadline
 from sigil.errors import SigilError
-from sigil.exits import FAILED, INTERRUPTED, UNAVAILABLE, USAGE, exit_code, mistake
 
 app = typer.Typer(
     cls=ByTopic,
@@ -60,53 +60,53 @@ def root(context: typer.Context, options: Options = ALONE) -> None:
 Command = tuple[str, Callable[..., None], str]
 _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
     "Write a capability": (
-        ("init", folders.init, "sigil init greet"),
-        ("check", checking.check, "sigil check greet"),
-        ("test", folders.prove, "sigil test greet"),
-        ("dev", developing.dev, """sigil dev greet\nsigil dev greet --run '{"text": "Ada"}' --deploy"""),
-        ("build", building.build, "sigil build greet\nsigil build greet -o greet.wasm"),
+        ("init", init.init, "sigil init greet"),
+        ("check", check.check, "sigil check greet"),
+        ("test", init.prove, "sigil test greet"),
+        ("dev", dev.dev, """sigil dev greet\nsigil dev greet --run '{"text": "Ada"}' --deploy"""),
+        ("build", build.build, "sigil build greet\nsigil build greet -o greet.wasm"),
         ("schema", about.schema, "sigil schema > sigil.schema.json"),
     ),
     "Find and run": (
-        ("query", using.query, "sigil query 'encode hello world in base64'"),
-        ("run", using.run, """sigil run encode '{"text": "hello", "format": "base64"}'\nsigil run encode -a text=hello -a format=hex"""),
-        ("list", keeping.everything, "sigil list\nsigil list json --limit 5"),
-        ("inspect", keeping.inspect, "sigil inspect encode"),
+        ("query", run.query, "sigil query 'encode hello world in base64'"),
+        ("run", run.run, """sigil run encode '{"text": "hello", "format": "base64"}'\nsigil run encode -a text=hello -a format=hex"""),
+        ("list", inspect.everything, "sigil list\nsigil list json --limit 5"),
+        ("inspect", inspect.inspect, "sigil inspect encode"),
     ),
     "Deploy and look after": (
-        ("deploy", deploying.deploy, deploying.EXAMPLES),
+        ("deploy", deploy.deploy, deploy.EXAMPLES),
         ("versions", versions.versions, "sigil versions shout"),
         ("diff", versions.diff, "sigil diff shout 1 2"),
         ("rollback", versions.rollback, "sigil rollback shout"),
         ("yank", versions.yank, "sigil yank shout@2"),
-        ("remove", keeping.remove, "sigil remove shout --yes"),
+        ("remove", inspect.remove, "sigil remove shout --yes"),
         ("publish", versions.publish, "sigil publish shout --session telegram:1"),
         ("export", versions.export, "sigil export shout encode -o both.sigil"),
         ("import", versions.bring, "sigil import both.sigil"),
     ),
     "Permissions": (
-        ("grant", granting.grant, "sigil grant weather"),
-        ("grants", granting.grants, "sigil grants --json"),
-        ("revoke", granting.revoke, "sigil revoke weather\nsigil revoke weather 'http:GET api.example.com/'"),
-        granting.secret,
+        ("grant", grant.grant, "sigil grant weather"),
+        ("grants", grant.grants, "sigil grants --json"),
+        ("revoke", grant.revoke, "sigil revoke weather\nsigil revoke weather 'http:GET api.example.com/'"),
+        grant.secret,
     ),
     "Registries and access": (
         (
             "login",
-            entering.login,
+            login.login,
             "sigil login --url https://sigil.example.com\nsigil login --profile work --url https://sigil.example.com",
         ),
-        ("logout", entering.logout, "sigil logout --url https://sigil.example.com\nsigil logout --profile work"),
-        ("whoami", access.whoami, "sigil whoami"),
+        ("logout", login.logout, "sigil logout --url https://sigil.example.com\nsigil logout --profile work"),
+        ("whoami", keys.whoami, "sigil whoami"),
         profiles.profiles,
-        access.keys,
-        ("serve", serving.serve, "sigil serve\nsigil serve --port 9000"),
-        servers.group,
+        keys.keys,
+        ("serve", serve.serve, "sigil serve\nsigil serve --port 9000"),
+        mcp_servers.group,
     ),
     "See what goes on": (
-        ("status", watching.status, "sigil status"),
-        ("logs", watching.logs, "sigil logs shout"),
-        ("audit", watching.audit, "sigil audit --verify"),
+        ("status", audit.status, "sigil status"),
+        ("logs", audit.logs, "sigil logs shout"),
+        ("audit", audit.audit, "sigil audit --verify"),
         ("doctor", about.doctor, "sigil doctor"),
     ),
     TOPIC_REST: (

@@ -10,8 +10,8 @@ import typer
 from sigil.cli.names import NAMES_MOST, heads, own_store
 
 if TYPE_CHECKING:
-    from sigil.kv import KV
     from sigil.settings import Settings
+    from sigil.storage.kv import KV
 
 Found = Callable[["KV", "Settings"], Iterator[str]]
 
@@ -32,7 +32,7 @@ def secrets(incomplete: str) -> list[str]:
     """The names of the secrets that are set."""
 
     def found(kv: KV, settings: Settings) -> Iterator[str]:
-        from sigil.kv import keys
+        from sigil.storage.kv import keys
 
         return (name for name, _ in kv.scan(keys.secret(settings.agent, "").partition, incomplete, limit=NAMES_MOST))
 
@@ -45,7 +45,7 @@ def tokens(incomplete: str) -> list[str]:
     def found(kv: KV, _: Settings) -> Iterator[str]:
         import orjson
 
-        from sigil.kv import keys
+        from sigil.storage.kv import keys
 
         return (orjson.loads(item.value)["id"] for _, item in kv.scan(keys.token("").partition, incomplete, limit=NAMES_MOST))
 
@@ -57,7 +57,7 @@ def permissions(context: typer.Context, incomplete: str) -> list[str]:
     name = _name(context)
 
     def found(kv: KV, settings: Settings) -> Iterator[str]:
-        from sigil.grants import Grantbook
+        from sigil.access.grants import Grantbook
         from sigil.protocol import LIBRARY
 
         for namespace in (settings.agent, LIBRARY):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from sigil.profiles import Profile
+    from sigil.client.profiles import Profile
     from sigil.settings import Settings
 
 
@@ -57,7 +57,7 @@ def destination(asked: Asked, settings: Settings) -> Destination:
 
 
 def _profile(asked: Asked, settings: Settings) -> tuple[Profile | None, str]:
-    from sigil.profiles import Profiles
+    from sigil.client.profiles import Profiles
 
     profiles = Profiles(settings.profiles)
     for name, how in ((asked.profile, "--profile"), (settings.profile, "SIGIL_PROFILE")):
@@ -67,7 +67,7 @@ def _profile(asked: Asked, settings: Settings) -> tuple[Profile | None, str]:
 
 
 def _token(place: Destination, settings: Settings) -> str:
-    from sigil.profiles import KEPT, Profiles
+    from sigil.client.profiles import KEPT, Profiles
 
     profile = Profiles(settings.profiles).find(place.profile)
     token = _kept(place.url, settings, profile.name) if profile.token == KEPT else revealed(profile)
@@ -79,14 +79,14 @@ def _token(place: Destination, settings: Settings) -> str:
 
 def revealed(profile: Profile) -> str:
     """The token that a profile's reference leads to; empty when there is none."""
-    from sigil.secrets import reveal
     from sigil.settings import variable
+    from sigil.storage.setting_secrets import reveal
 
     kind, _, name = profile.token.partition(":")
     return variable(name) if kind == "env" else reveal(profile.token)
 
 
 def _kept(url: str, settings: Settings, profile: str = "") -> str:
-    from sigil.credentials import Credentials
+    from sigil.client.credentials import Credentials
 
     return Credentials(settings.credentials).token(url, profile)

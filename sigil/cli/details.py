@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
-from sigil.cli.moments import moment
+from sigil.cli.times import moment
 from sigil.protocol import Json
 
 Line = tuple[str, str]

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sigil import permissions
-from sigil.compile import build
-from sigil.facilities import Standing, Way, to_the_web
-from sigil.package import read_folder
+from sigil.compile.compiler import build
+from sigil.deploy.golden_services import Fixtures, Rehearsal
+from sigil.manifest import permissions
+from sigil.manifest.package import read_folder
+from sigil.manifest.permission_rules import CallRule
 from sigil.protocol import LIBRARY, viewed
-from sigil.rehearsal import Fixtures, Rehearsal
+from sigil.run.host_calls.context import Part
+from sigil.run.live_services import Standing, Way, to_the_web
 from sigil.sandbox.program import Program
-from sigil.services.part import Part
-from sigil.services.rules import CallRule
 
 if TYPE_CHECKING:
-    from sigil.manifest import Manifest
+    from sigil.manifest.model import Manifest
     from sigil.sandbox.pool import Sandbox
     from sigil.settings import Settings
 
@@ -77,9 +77,9 @@ def _standing(settings: Settings) -> Standing | None:
     """What is deployed in this process's registry; nothing can be run here of a registry elsewhere."""
     if settings.registry_url:
         return None
-    from sigil.catalog import Catalog
-    from sigil.grants import Grantbook
-    from sigil.secretbook import Secretbook
+    from sigil.access.grants import Grantbook
+    from sigil.access.secret_store import Secretbook
+    from sigil.catalog.catalog import Catalog
     from sigil.wiring import open_stores
 
     stores = open_stores(settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sigil.cli import tabs
+from sigil.cli import completions
 from sigil.cli.shell import Shell, shell_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def show_help(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="COMMAND…", help="The command, such as `deploy` or `keys create`.", autocompletion=tabs.commands),
+        typer.Argument(metavar="COMMAND…", help="The command, such as `deploy` or `keys create`.", autocompletion=completions.commands),
     ] = None,
 ) -> None:
     """Show the help of a command.
@@ -118,7 +118,7 @@ def _show_fields(shell: Shell, schema: dict[str, Json]) -> None:
 
 def _told(field: dict[str, Json], *, must: bool) -> tuple[str, str, str]:
     """A field's type or choices, whether it has to be given, and what it means."""
-    from sigil.strict import dumps
+    from sigil.strict_json import dumps
 
     kinds = field.get("enum") or field.get("type") or "any"
     usual = f"default {dumps(field['default']).decode()}" if "default" in field else ""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from sigil.protocol import Json
 
 if TYPE_CHECKING:
-    from sigil.manifest import Manifest
-    from sigil.package import Package
+    from sigil.manifest.model import Manifest
+    from sigil.manifest.package import Package
 
 WORDS_LEAST = 3
 _APART = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)

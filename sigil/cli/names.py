@@ -12,8 +12,8 @@ from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
     from sigil.cli.shell import Opened
-    from sigil.kv import KV
     from sigil.settings import Settings
+    from sigil.storage.kv import KV
 
 NAMES_MOST = 1_000
 
@@ -54,7 +54,7 @@ def names(incomplete: str) -> list[str]:
 
 def profile_names(incomplete: str) -> list[str]:
     """The profiles that begin so."""
-    from sigil.profiles import HERE, Profiles
+    from sigil.client.profiles import HERE, Profiles
     from sigil.settings import Settings
 
     try:
@@ -74,8 +74,8 @@ def own_store(settings: Settings) -> KV | None:
 
 def heads(kv: KV, namespace: str, beginning: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The names of a namespace that stand and begin so, each with the fields of its active record."""
-    from sigil.heads import expired, split
-    from sigil.kv import keys
+    from sigil.catalog.heads import expired, split
+    from sigil.storage.kv import keys
 
     for name, item in kv.scan(keys.capability(namespace, "").partition, beginning, limit=NAMES_MOST):
         standing, record = split(item.value)

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import typer
 
+from sigil.cli.exit_codes import FAILED
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.exits import FAILED
 
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What an unbuffered write to a stdout that is full or closed fails with; a file of ours that fails has a name."""

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sigil.cli.moments import moment
 from sigil.cli.output import settle
 from sigil.cli.progress import Spinner
 from sigil.cli.tables import aligned, drawn
+from sigil.cli.times import moment
 from sigil.errors import SigilError, one_line
 
 CELL_LIMIT, WHOLE_LIMIT = 600, 1_000_000

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import httpx
     import typer
 
-    from sigil.keeper import Keeper
+    from sigil.admin_protocol import Keeper
     from sigil.protocol import Caller
     from sigil.sandbox.pool import Sandbox
     from sigil.settings import Settings
@@ -118,7 +118,7 @@ def shell_of(context: typer.Context) -> Shell:
 
 def _open(settings: Settings, printer: Printer) -> Keeper:
     if settings.registry_url:
-        from sigil.client import RemoteRegistry
+        from sigil.client.registry import RemoteRegistry
 
         client = watched(printer) if printer.verbose else None
         return RemoteRegistry(settings.registry_url, settings.registry_token, client=client)

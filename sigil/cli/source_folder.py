@@ -13,7 +13,7 @@ from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
     from sigil.cli.shell import Shell
-    from sigil.package import Package
+    from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
 
 TRIES = 5
@@ -24,10 +24,10 @@ MANIFEST = "sigil.toml"
 
 def read(folder: Path) -> Package:
     """The package in a folder, its permissions read too; `UsageError` names the line and the field that are wrong."""
-    from sigil import permissions
-    from sigil.langs import HOST
-    from sigil.package import read_folder
-    from sigil.wording import placed as on_its_line
+    from sigil.manifest import permissions
+    from sigil.manifest.languages import HOST
+    from sigil.manifest.messages import placed as on_its_line
+    from sigil.manifest.package import read_folder
 
     package = read_folder(folder)
     if package.manifest.lang == HOST:
@@ -58,7 +58,7 @@ def warn(shell: Shell, lang: object, code: bytes) -> None:
     """Say so before the first C source of a cache makes everybody wait."""
     if lang != "c":
         return
-    from sigil.toolchain.c import waits
+    from sigil.compile.toolchain.c import waits
 
     if waits(code):
         shell.printer.note("the C library is compiled once, for this and all later sources: about half a minute")
@@ -86,6 +86,6 @@ def patient(shell: Shell, deploy: Callable[[], Deployed]) -> Deployed:
 
 
 def _source(folder: Path) -> str:
-    from sigil.package import parse_toml
+    from sigil.manifest.package import parse_toml
 
     return str(folder / parse_toml((folder / MANIFEST).read_text("utf-8"))[1])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sigil.langs import SOURCES
+from sigil.manifest.languages import SOURCES
 
 STARTERS = Path(__file__).with_name("starters")
 

@@ -32,7 +32,7 @@ def text_of(value: str) -> str:
 
 def arguments_of(text: str | None, pairs: Sequence[str]) -> dict[str, Json]:
     """The arguments of a run: a JSON object, and `key=value` pairs over it; a key that is repeated makes a list."""
-    from sigil.wire import read_object
+    from sigil.http.wire import read_object
 
     try:
         arguments = read_object(text_of(text), source="input") if text is not None else {}

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from urllib.parse import quote
 
-from sigil import answers, wire
-from sigil.line import Answer, Line, Request
+from sigil.access.tokens import Wish
+from sigil.client import responses
+from sigil.client.transport import Answer, Line, Request
+from sigil.http import wire
 from sigil.protocol import Caller, Json, Ref
-from sigil.strict import dumps
-from sigil.tokens import Wish
+from sigil.strict_json import dumps
 
 Row = dict[str, Json]
 PAGES_MOST, PLACE_MOST = 10_000, 4_000
@@ -25,7 +26,7 @@ def pages(line: Line, path: str, caller: Caller, shape: type, after: str = "") -
     """The rows of a list from beyond `after` on, page by page, each of that shape; the first page is asked for at once."""
 
     def page(after: str) -> tuple[list[Row], str]:
-        return answers.page(shape, line.send(Request("GET", path, query={"after": after} if after else {}), caller).body)
+        return responses.page(shape, line.send(Request("GET", path, query={"after": after} if after else {}), caller).body)
 
     return _rest(page, page(after), after)
 
@@ -46,43 +47,43 @@ def _rest(page: Callable[[str], tuple[list[Row], str]], found: tuple[list[Row], 
 
 
 class Granting:
-    """See `sigil.keeper.Granting`."""
+    """See `sigil.admin_protocol.Granting`."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
 
     def asked(self, ref: str, caller: Caller) -> Row:
         Ref.parse(ref)
-        return answers.one(answers.Asked, self._line.send(Request("GET", f"/_api/grants/{quote(ref, safe='@:/')}"), caller).body)
+        return responses.one(responses.Asked, self._line.send(Request("GET", f"/_api/grants/{quote(ref, safe='@:/')}"), caller).body)
 
     def grant(self, ref: str, caller: Caller, digest: str = "") -> Row:
-        return answers.one(answers.Asked, post(self._line, "/_api/grant", {"ref": ref, "digest": digest}, caller).body)
+        return responses.one(responses.Asked, post(self._line, "/_api/grant", {"ref": ref, "digest": digest}, caller).body)
 
     def revoke(self, name: str, caller: Caller, permission: str = "") -> Row:
-        return answers.one(answers.Revoked, post(self._line, "/_api/revoke", {"name": name, "permission": permission}, caller).body)
+        return responses.one(responses.Revoked, post(self._line, "/_api/revoke", {"name": name, "permission": permission}, caller).body)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
-        return pages(self._line, "/_api/grants", caller, answers.Grant, after)
+        return pages(self._line, "/_api/grants", caller, responses.Grant, after)
 
 
 class Secrets:
-    """See `sigil.keeper.Secrets`."""
+    """See `sigil.admin_protocol.Secrets`."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
 
     def set(self, name: str, value: str, caller: Caller) -> Row:
-        return answers.one(answers.Anything, self._line.send(Request("PUT", _secret(name), body=dumps({"value": value})), caller).body)
+        return responses.one(responses.Anything, self._line.send(Request("PUT", _secret(name), body=dumps({"value": value})), caller).body)
 
     def remove(self, name: str, caller: Caller) -> None:
         self._line.send(Request("DELETE", _secret(name)), caller)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
-        return pages(self._line, "/_api/secrets", caller, answers.Secret, after)
+        return pages(self._line, "/_api/secrets", caller, responses.Secret, after)
 
 
 class Importing:
-    """See `sigil.keeper.Importing`."""
+    """See `sigil.admin_protocol.Importing`."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -90,41 +91,41 @@ class Importing:
     def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> list[Row]:
         body = dumps({"server": server, "only": [*only]})
         answer = self._line.send(Request("POST", "/_api/mcp/tools", body=body, seconds=40.0), caller)
-        return answers.page(answers.Tool, answer.body)[0]
+        return responses.page(responses.Tool, answer.body)[0]
 
 
 class Keys:
-    """See `sigil.keeper.Keys`."""
+    """See `sigil.admin_protocol.Keys`."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
 
     def create(self, wish: Wish, caller: Caller) -> Row:
-        return answers.one(answers.NewKey, post(self._line, "/_api/keys", asdict(wish), caller).body)
+        return responses.one(responses.NewKey, post(self._line, "/_api/keys", asdict(wish), caller).body)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
-        return pages(self._line, "/_api/keys", caller, answers.Key, after)
+        return pages(self._line, "/_api/keys", caller, responses.Key, after)
 
     def revoke(self, id: str, caller: Caller) -> Row:
-        return answers.one(answers.Holder, self._line.send(Request("DELETE", "/_api/keys", query={"id": id}), caller).body)
+        return responses.one(responses.Holder, self._line.send(Request("DELETE", "/_api/keys", query={"id": id}), caller).body)
 
     def whoami(self, caller: Caller) -> Row:
-        return answers.one(answers.Holder, self._line.send(Request("GET", "/_api/whoami"), caller).body)
+        return responses.one(responses.Holder, self._line.send(Request("GET", "/_api/whoami"), caller).body)
 
 
 class Log:
-    """See `sigil.keeper.Log`."""
+    """See `sigil.admin_protocol.Log`."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
 
     def rows(self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100) -> list[Row]:
         query = {"namespace": namespace, "limit": str(limit), **({} if after is None else {"after": str(after)})}
-        return answers.page(answers.Entry, self._line.send(Request("GET", "/_api/audit", query=query), caller).body)[0]
+        return responses.page(responses.Entry, self._line.send(Request("GET", "/_api/audit", query=query), caller).body)[0]
 
     def verify(self, caller: Caller, *, namespace: str = "") -> Row:
         query = {"namespace": namespace, "verify": "1"}
-        return answers.one(answers.Verdict, self._line.send(Request("GET", "/_api/audit", query=query), caller).body)
+        return responses.one(responses.Verdict, self._line.send(Request("GET", "/_api/audit", query=query), caller).body)
 
 
 def _secret(name: str) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sigil.client.transport import base_of
 from sigil.errors import UsageError
-from sigil.files import OURS, unwritten, write_whole
-from sigil.line import base_of
+from sigil.storage.files import OURS, unwritten, write_whole
 
 _PORTS = {"http": 80, "https": 443}
 

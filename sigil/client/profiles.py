@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sigil.client.transport import base_of
 from sigil.errors import UsageError, one_line
-from sigil.files import OURS, unwritten, write_whole
-from sigil.line import base_of
+from sigil.storage.files import OURS, unwritten, write_whole
 
 HERE = "here"
 """The profile that always is: the registry in this process."""

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from sigil import answers, remote, wire
-from sigil.keeper import Rows
-from sigil.line import Line, Request
+from sigil.admin_protocol import Rows
+from sigil.client import admin, responses
+from sigil.client.transport import Line, Request
+from sigil.http import wire
 from sigil.protocol import Caller, Deployed, Found, Glimpse, Json, Ran, Ref
-from sigil.strict import dumps
+from sigil.strict_json import dumps
 
 if TYPE_CHECKING:
     import httpx
@@ -28,11 +29,11 @@ class RemoteRegistry:
 
     def __init__(self, url: str, token: str, *, client: httpx.Client | None = None) -> None:
         self._line = Line(url, token, client)
-        self.granting = remote.Granting(self._line)
-        self.secrets = remote.Secrets(self._line)
-        self.importing = remote.Importing(self._line)
-        self.keys = remote.Keys(self._line)
-        self.log = remote.Log(self._line)
+        self.granting = admin.Granting(self._line)
+        self.secrets = admin.Secrets(self._line)
+        self.importing = admin.Importing(self._line)
+        self.keys = admin.Keys(self._line)
+        self.log = admin.Log(self._line)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`."""
@@ -46,7 +47,7 @@ class RemoteRegistry:
 
     def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
         """See `Registry.inspect`."""
-        return answers.one(answers.Detail, self._line.send(Request("GET", f"/_api/inspect/{_path(ref)}"), caller).body)
+        return responses.one(responses.Detail, self._line.send(Request("GET", f"/_api/inspect/{_path(ref)}"), caller).body)
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """See `Registry.deploy`."""
@@ -60,7 +61,7 @@ class RemoteRegistry:
 
     def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
         """See `Shelved.list`."""
-        return remote.pages(self._line, "/_api/list", caller, answers.Listed)
+        return admin.pages(self._line, "/_api/list", caller, responses.Listed)
 
     def remove(self, name: str, caller: Caller) -> None:
         """See `Shelved.remove`."""
@@ -68,33 +69,33 @@ class RemoteRegistry:
 
     def status(self, caller: Caller) -> dict[str, Json]:
         """See `Shelved.status`."""
-        return answers.one(answers.Status, self._line.send(Request("GET", "/_api/status"), caller).body)
+        return responses.one(responses.Status, self._line.send(Request("GET", "/_api/status"), caller).body)
 
     def versions(self, name: str, caller: Caller) -> Rows:
         """See `Versioned.versions`."""
-        return answers.page(answers.Version, self._line.send(Request("GET", f"/_api/versions/{_path(name)}"), caller).body)[0]
+        return responses.page(responses.Version, self._line.send(Request("GET", f"/_api/versions/{_path(name)}"), caller).body)[0]
 
     def history(self, name: str, caller: Caller) -> Rows:
         """See `Versioned.history`."""
         answer = self._line.send(Request("GET", f"/_api/versions/{_path(name)}"), caller)
-        return answers.page(answers.Step, answer.body, "history")[0]
+        return responses.page(responses.Step, answer.body, "history")[0]
 
     def diff(self, name: str, caller: Caller, older: int | None = None, newer: int | None = None) -> dict[str, Json]:
         """See `Versioned.diff`."""
         query = {side: str(number) for side, number in (("from", older), ("to", newer)) if number is not None}
-        return answers.one(answers.Differences, self._line.send(Request("GET", f"/_api/diff/{_path(name)}", query=query), caller).body)
+        return responses.one(responses.Differences, self._line.send(Request("GET", f"/_api/diff/{_path(name)}", query=query), caller).body)
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
         """See `Versioned.rollback`."""
-        return answers.one(answers.Changed, remote.post(self._line, "/_api/rollback", {"name": name, "version": version}, caller).body)
+        return responses.one(responses.Changed, admin.post(self._line, "/_api/rollback", {"name": name, "version": version}, caller).body)
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
         """See `Versioned.yank`."""
-        return answers.one(answers.Changed, remote.post(self._line, "/_api/yank", {"ref": ref, "undo": undo}, caller).body)
+        return responses.one(responses.Changed, admin.post(self._line, "/_api/yank", {"ref": ref, "undo": undo}, caller).body)
 
     def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> Deployed:
         """See `Moved.publish`."""
-        answer = remote.post(self._line, "/_api/publish", {"name": name, "session": session, "replace": replace}, caller)
+        answer = admin.post(self._line, "/_api/publish", {"name": name, "session": session, "replace": replace}, caller)
         return wire.read_deployed(answer.body, created=answer.status == 201)
 
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
@@ -110,7 +111,7 @@ class RemoteRegistry:
 
     def health(self) -> dict[str, Json]:
         """What the registry says of itself; no token is sent."""
-        return answers.one(answers.Anything, self._line.send(Request("GET", "/_health"), None).body)
+        return responses.one(responses.Anything, self._line.send(Request("GET", "/_health"), None).body)
 
     def close(self) -> None:
         """Give the connections back."""

@@ -11,8 +11,8 @@ from typing import Any, NotRequired, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 
-from sigil import wire
 from sigil.errors import UsageError
+from sigil.http import wire
 from sigil.protocol import Json
 
 Row = dict[str, Json]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from sigil import wire
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
+from sigil.http import wire
+from sigil.http.status_codes import error_of
 from sigil.protocol import Caller
-from sigil.statuses import error_of
 
 if TYPE_CHECKING:
     import httpx

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sigil.errors import UsageError
-from sigil.services.mcp import document
+from sigil.run.mcp_client import document
 
 if TYPE_CHECKING:
-    from sigil.package import Package
+    from sigil.manifest.package import Package
 
 PAGE, BEGIN, INPUT_BYTES = 65_536, 1_024, 1 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigil.engine import wasm
+from sigil.sandbox.engine import wasm
 
 
 def imports(module: bytes) -> list[str]:

@@ -10,13 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from sigil import strict
-from sigil.artifacts import name_of
-from sigil.compile.javascript import plugin
+from sigil import strict_json
 from sigil.errors import Refused, ToolError, UsageError, one_line
 from sigil.protocol import Json
+from sigil.sandbox.javascript_module import plugin
+from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.program import NO_GRANTS, Grants, Limits, Outcome, Program
-from sigil.sandbox.shelf import Rank
+from sigil.storage.artifacts import name_of
 
 STRIPPER = Path(__file__).with_name("typescript.js")
 LIMITS = Limits(timeout_ms=8_000, output_bytes=1 << 20)
@@ -34,7 +34,7 @@ class Runner(Protocol):
 def stripped(source: str, name: str, sandbox: Runner) -> str:
     """The JavaScript of a source in TypeScript. `Refused` EMODULE names line and column of what cannot be read."""
     try:
-        answer = strict.loads(sandbox.run(_stripper(), strict.dumps({"text": source}), NO_GRANTS, LIMITS).output)
+        answer = strict_json.loads(sandbox.run(_stripper(), strict_json.dumps({"text": source}), NO_GRANTS, LIMITS).output)
     except UsageError:
         raise _refused("the source holds a lone surrogate, which no UTF-8 text can hold", name) from None
     except ToolError as problem:

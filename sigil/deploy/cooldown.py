@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from sigil.errors import BackendError, Conflict, Refused, SigilError
-from sigil.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv import ABSENT, KV, Item, keys
 
 RACES = 10
 

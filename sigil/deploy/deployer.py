@@ -8,27 +8,30 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sigil import composition, golden, permissions, public
-from sigil.audit import Audit
-from sigil.catalog import Head, Record
-from sigil.compile import Built, build
-from sigil.cooldown import Cooldown
-from sigil.deployments import Deployment, Pins, pinned_digest
+from sigil.catalog import public
+from sigil.catalog.audit import Audit
+from sigil.catalog.catalog import Head, Record
+from sigil.catalog.deployments import Deployment, Pins, pinned_digest
+from sigil.catalog.heads import Step
+from sigil.catalog.quotas import Claim, Room, claim_of
+from sigil.compile.compiler import Built, build
+from sigil.deploy import golden_tests
+from sigil.deploy.cooldown import Cooldown
 from sigil.errors import Conflict, Refused, SigilError, UsageError
-from sigil.facilities import Standing
-from sigil.heads import Step
-from sigil.kv import KV
-from sigil.langs import HOST
-from sigil.manifest import Manifest
-from sigil.package import Package
+from sigil.manifest import permissions
+from sigil.manifest.languages import HOST
+from sigil.manifest.model import Manifest
+from sigil.manifest.package import Package
+from sigil.manifest.permission_rules import CallRule, call_rule
 from sigil.protocol import LIBRARY, Caller
-from sigil.quotas import Claim, Room, claim_of
+from sigil.run import dependencies
+from sigil.run.host_calls.context import Part
+from sigil.run.live_services import Standing
+from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
-from sigil.sandbox.shelf import Rank
-from sigil.services.part import Part
-from sigil.services.rules import CallRule, call_rule
-from sigil.tenants import tenant_of
+from sigil.sandbox.tenants import tenant_of
+from sigil.storage.kv import KV
 
 RACES = 5
 ADMIN = ("", "admin")
@@ -74,7 +77,7 @@ class Deployer:
     def link(self, package: Package, caller: Caller, planned: Mapping[str, str] = _NOTHING) -> Linked:
         """The package with what its calls mean now. `planned`: the digests of what is about to stand beside it, by name."""
         permissions.demand(package.manifest)
-        return Linked(package, composition.resolve(package.manifest, caller.target, self._facilities, planned))
+        return Linked(package, dependencies.resolve(package.manifest, caller.target, self._facilities, planned))
 
     def standing(self, linked: Linked, caller: Caller) -> Record | None:
         """The record that runs under this very digest already."""
@@ -90,9 +93,9 @@ class Deployer:
             built = self._built(linked.package, caller)
             program = _program(built, manifest, self._clock())
             part = Part(caller.target, manifest, linked.digest, program, pins=linked.pins)
-            composition.demand(part, self._facilities, later=caller.author == "library")
-            bench = golden.Bench(self._sandbox, caller.target, self._facilities, tenant_of(caller), linked.pins)
-            passed = 0 if caller.author == "library" else golden.demand(bench, manifest, program)
+            dependencies.demand(part, self._facilities, later=caller.author == "library")
+            bench = golden_tests.Bench(self._sandbox, caller.target, self._facilities, tenant_of(caller), linked.pins)
+            passed = 0 if caller.author == "library" else golden_tests.demand(bench, manifest, program)
             return self._activated(linked, built, caller), passed
 
     def admit(self, linked: Linked, caller: Caller) -> Record:
@@ -102,7 +105,7 @@ class Deployer:
             built = self._built(linked.package, caller)
             program = _program(built, linked.manifest, self._clock())
             part = Part(caller.target, linked.manifest, linked.digest, program, pins=linked.pins)
-            composition.demand(part, self._facilities, later=True)
+            dependencies.demand(part, self._facilities, later=True)
             return self._activate(linked, built, caller, "import")
 
     def bring_calls(self, record: Record, moved: Record) -> None:
@@ -197,7 +200,7 @@ class Deployer:
         """
         if not permissions.calls(record.manifest):
             return True
-        old, new = (composition.reached(self._facilities.part(each), self._facilities) for each in (before, record))
+        old, new = (dependencies.reached(self._facilities.part(each), self._facilities) for each in (before, record))
         return all(digest in old or self._is_owners(part, record.namespace) for digest, part in new.items())
 
     def _is_owners(self, part: Part, namespace: str) -> bool:

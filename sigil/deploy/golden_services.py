@@ -8,18 +8,18 @@ from typing import Protocol
 
 import orjson
 
-from sigil import composition
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.kv import KV
-from sigil.kv.memory import MemoryKV
-from sigil.permissions import asked
+from sigil.manifest.permission_rules import CallRule, call_rule
+from sigil.manifest.permissions import asked
+from sigil.network.exchange import Answer, Hop
+from sigil.network.headers import Headers
+from sigil.network.urls import Target
 from sigil.protocol import Json
-from sigil.services.headers import Headers
-from sigil.services.hop import Answer, Hop
-from sigil.services.part import Facilities, Part
-from sigil.services.rules import CallRule, call_rule
-from sigil.services.store import Store
-from sigil.services.urls import Target
+from sigil.run import dependencies
+from sigil.run.host_calls.context import Facilities, Part
+from sigil.run.host_calls.kv_service import Store
+from sigil.storage.kv import KV
+from sigil.storage.kv.memory import MemoryKV
 
 
 class Fixture(Protocol):
@@ -83,7 +83,7 @@ class Rehearsal:
     def pins(self, part: Part) -> Mapping[str, str]:
         if self.others and _is_decided(part):
             return self.others.pins(part)
-        return composition.resolve(part.manifest, part.namespace, self) if part.pins is None else part.pins
+        return dependencies.resolve(part.manifest, part.namespace, self) if part.pins is None else part.pins
 
     def callee(self, part: Part, call: str) -> Part:
         if self.others and _is_decided(part):

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import orjson
 
-from sigil.compile.javascript import source_of
+from sigil.deploy.golden_services import Fixtures, Rehearsal
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
-from sigil.execution import Execution
-from sigil.manifest import Limits as Bounds
-from sigil.manifest import Manifest, Test
+from sigil.manifest.model import Limits as Bounds
+from sigil.manifest.model import Manifest, Test
 from sigil.protocol import Caller, Json
-from sigil.rehearsal import Fixtures, Rehearsal
+from sigil.run.executor import Execution
+from sigil.run.host_calls.context import Facilities, Part
+from sigil.sandbox.javascript_module import source_of
 from sigil.sandbox.pool import Sandbox, Share
 from sigil.sandbox.program import Grants, Limits, Outcome, Program
-from sigil.services.part import Facilities, Part
-from sigil.strict import dumps
-from sigil.tenants import NOBODY, Tenant
+from sigil.sandbox.tenants import NOBODY, Tenant
+from sigil.strict_json import dumps
 
 LOADING_MS = 500
 NO_JSON = b"!"

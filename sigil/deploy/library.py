@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
-from sigil.composition import callees_first
-from sigil.kv import KV, keys
-from sigil.package import Package, read_folder
+from sigil.manifest.package import Package, read_folder
 from sigil.protocol import LIBRARY, Caller, Deployed
+from sigil.run.dependencies import callees_first
+from sigil.storage.kv import KV, keys
 from sigil.version import version
 
 NAMED = 5

@@ -6,22 +6,22 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 
-from sigil import bundle, statistics
-from sigil.artifacts import Artifacts
-from sigil.audit import Audit
-from sigil.bundle import Entry
-from sigil.catalog import Catalog
-from sigil.composition import callees_first
-from sigil.deploying import RACES, Deployer, Linked
+from sigil.access.grants import Grantbook
+from sigil.catalog import bundle, usage
+from sigil.catalog.audit import Audit
+from sigil.catalog.bundle import Entry
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.heads import Step
+from sigil.catalog.quotas import SESSION_MARK, Room, claim_of
+from sigil.catalog.records import Head, Record
+from sigil.catalog.versions import demand_owner
+from sigil.deploy.deployer import RACES, Deployer, Linked
 from sigil.errors import Conflict, Refused, UsageError
-from sigil.grants import Grantbook
-from sigil.heads import Step
-from sigil.kv import KV
-from sigil.package import Package
+from sigil.manifest.package import Package
 from sigil.protocol import Caller, Ref, is_name
-from sigil.quotas import SESSION_MARK, Room, claim_of
-from sigil.records import Head, Record
-from sigil.versions import demand_owner
+from sigil.run.dependencies import callees_first
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kv import KV
 
 
 class Mover:
@@ -161,7 +161,7 @@ class Mover:
         except Conflict:
             return  # the chat has a newer one by now, which stays its own
         self._grantbook.revoke(source.record.namespace, source.record.name)
-        statistics.forget(self._kv, source.record.namespace, source.record.name)
+        usage.forget(self._kv, source.record.namespace, source.record.name)
 
 
 def _too_wide(record: Record) -> Refused:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from sigil.access.tokens import ADMIN, PREFIX
 from sigil.errors import UsageError
 from sigil.protocol import Ref
-from sigil.tokens import ADMIN, PREFIX
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

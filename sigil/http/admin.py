@@ -7,12 +7,12 @@ from operator import itemgetter
 
 from fastapi import Response
 
-from sigil import bodies, pages, wire
-from sigil.asks import PAGE_MOST, SEALED, Ask, answer
-from sigil.keeper import Keeper
-from sigil.places import of_grant, written
+from sigil.access.tokens import Wish
+from sigil.admin_protocol import Keeper
+from sigil.catalog.cursors import of_grant, written
+from sigil.http import admin_bodies, pagination, wire
+from sigil.http.request import PAGE_MOST, SEALED, Ask, answer
 from sigil.protocol import Caller, Json
-from sigil.tokens import Wish
 
 HISTORY, ENTRIES = 10**8, 10**12
 
@@ -23,7 +23,7 @@ def versions(ask: Ask) -> Response:
     limit, after = ask.whole("limit", PAGE_MOST, PAGE_MOST), ask.whole("after", HISTORY, HISTORY) if ask.last("after") else HISTORY
     rows = (row for row in ask.registry.versions(ask.ref, ask.caller) if row["version"] < after)
     history = ask.registry.history(ask.ref, ask.caller)
-    return pages.told(ask, list(islice(rows, limit + 1)), limit, lambda row: str(row["version"]), history=history)
+    return pagination.told(ask, list(islice(rows, limit + 1)), limit, lambda row: str(row["version"]), history=history)
 
 
 def diff(ask: Ask) -> Response:
@@ -35,26 +35,26 @@ def diff(ask: Ask) -> Response:
 
 def rollback(ask: Ask) -> Response:
     """Make an older version the active one."""
-    body = bodies.read(bodies.Rollback, ask.body)
+    body = admin_bodies.read(admin_bodies.Rollback, ask.body)
     return answer(ask.registry.rollback(body.name, ask.caller, body.version))
 
 
 def yank(ask: Ask) -> Response:
     """Hide a version, or show it again."""
-    body = bodies.read(bodies.Yank, ask.body)
+    body = admin_bodies.read(admin_bodies.Yank, ask.body)
     return answer(ask.registry.yank(body.ref, ask.caller, undo=body.undo))
 
 
 def publish(ask: Ask) -> Response:
     """Bring a chat's capability into the namespace."""
-    body = bodies.read(bodies.Publish, ask.body)
+    body = admin_bodies.read(admin_bodies.Publish, ask.body)
     deployed = ask.registry.publish(body.name, ask.caller, session=body.session, replace=body.replace)
     return answer(wire.deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}"), 201 if deployed.created else 200)
 
 
 def export(ask: Ask) -> Response:
     """Capabilities as one file."""
-    refs = bodies.read(bodies.Export, ask.body).refs
+    refs = admin_bodies.read(admin_bodies.Export, ask.body).refs
     for ref in refs:
         ask.demand_reach(ref)
     return Response(ask.registry.export(refs, ask.caller), media_type="application/zip", headers=SEALED)
@@ -70,7 +70,7 @@ def import_bundle(ask: Ask) -> Response:
 def grants(ask: Ask) -> Response:
     """What waits for an owner and what stands."""
     rows = ask.registry.granting.rows(ask.caller, ask.last("after"))
-    return pages.page(ask, rows, lambda row: written(of_grant(row, ask.caller)))
+    return pagination.page(ask, rows, lambda row: written(of_grant(row, ask.caller)))
 
 
 def asked(ask: Ask) -> Response:
@@ -80,30 +80,30 @@ def asked(ask: Ask) -> Response:
 
 def grant(ask: Ask) -> Response:
     """Grant what a version asks for."""
-    body = bodies.read(bodies.Grant, ask.body)
+    body = admin_bodies.read(admin_bodies.Grant, ask.body)
     return answer(ask.registry.granting.grant(body.ref, ask.caller, body.digest))
 
 
 def revoke(ask: Ask) -> Response:
     """Take a permission back, or all of them."""
-    body = bodies.read(bodies.Revoke, ask.body)
+    body = admin_bodies.read(admin_bodies.Revoke, ask.body)
     return answer(ask.registry.granting.revoke(body.name, ask.caller, body.permission))
 
 
 def mcp_tools(ask: Ask) -> Response:
     """The tools of an MCP server, each with the capability that it can become, or the problem."""
-    body = bodies.read(bodies.Tools, ask.body)
+    body = admin_bodies.read(admin_bodies.Tools, ask.body)
     return answer({"items": ask.registry.importing.tools(body.server, ask.caller, body.only)})
 
 
 def secrets(ask: Ask) -> Response:
     """The names of the secrets, never a value."""
-    return pages.page(ask, ask.registry.secrets.rows(ask.caller, ask.last("after")), itemgetter("secret"))
+    return pagination.page(ask, ask.registry.secrets.rows(ask.caller, ask.last("after")), itemgetter("secret"))
 
 
 def set_secret(ask: Ask) -> Response:
     """Keep a secret's value."""
-    return answer(ask.registry.secrets.set(ask.ref, bodies.read(bodies.Secret, ask.body).value, ask.caller))
+    return answer(ask.registry.secrets.set(ask.ref, admin_bodies.read(admin_bodies.Secret, ask.body).value, ask.caller))
 
 
 def remove_secret(ask: Ask) -> Response:
@@ -114,12 +114,12 @@ def remove_secret(ask: Ask) -> Response:
 
 def keys(ask: Ask) -> Response:
     """The tokens, never a value."""
-    return pages.page(ask, ask.registry.keys.rows(ask.caller, ask.last("after")), itemgetter("id"))
+    return pagination.page(ask, ask.registry.keys.rows(ask.caller, ask.last("after")), itemgetter("id"))
 
 
 def create_key(ask: Ask) -> Response:
     """A new token, told this once."""
-    body = bodies.read(bodies.Key, ask.body)
+    body = admin_bodies.read(admin_bodies.Key, ask.body)
     wish = Wish(body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds)
     return answer(ask.registry.keys.create(wish, ask.caller), 201)
 
@@ -137,7 +137,7 @@ def audit(ask: Ask) -> Response:
     if not ask.last("after"):
         return answer({"items": log.rows(ask.caller, namespace=namespace, limit=limit)})
     rows = log.rows(ask.caller, namespace=namespace, after=ask.whole("after", 0, ENTRIES, 0), limit=limit + 1)
-    return pages.told(ask, rows, limit, lambda row: str(row["number"]))
+    return pagination.told(ask, rows, limit, lambda row: str(row["number"]))
 
 
 def whoami(ask: Ask) -> Response:

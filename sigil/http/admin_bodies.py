@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sigil.errors import UsageError, one_line
-from sigil.wire import read_object
+from sigil.http.wire import read_object
 
 NAME: Final = {"type": "string", "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$", "maxLength": 60, "description": "a capability's name"}
 REF: Final = {

@@ -15,21 +15,21 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from sigil import shapes, wire
-from sigil.asks import Ask, answer
+from sigil.access.authentication import Gate, demand_admin
+from sigil.access.tokens import ADMIN, Holder
+from sigil.admin_protocol import Served
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
-from sigil.fresh import tagged
-from sigil.fronts import Described
-from sigil.gate import Gate, demand_admin
-from sigil.incoming import body_of, demand_unconditional
-from sigil.keeper import Served
-from sigil.numbered import NUMBER, Numbered, note
+from sigil.http import shapes, wire
+from sigil.http.body import body_of, demand_unconditional
+from sigil.http.etag import tagged
+from sigil.http.public import Described
+from sigil.http.request import Ask, answer
+from sigil.http.request_id import NUMBER, Numbered, note
+from sigil.http.route import Right, Route
+from sigil.http.routes import GUARDED, OPEN
+from sigil.http.status_codes import BUG, status_of
 from sigil.protocol import Caller
-from sigil.route import Right, Route
-from sigil.routes import GUARDED, OPEN
-from sigil.statuses import BUG, status_of
-from sigil.tenants import Admission, Tenant, tenant_of
-from sigil.tokens import ADMIN, Holder
+from sigil.sandbox.tenants import Admission, Tenant, tenant_of
 
 RETRY_SECONDS = 5
 PLACES = 64

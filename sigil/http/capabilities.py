@@ -8,12 +8,13 @@ from collections.abc import Mapping
 import orjson
 from fastapi import Response
 
-from sigil import bodies, pages, wire
-from sigil.asks import SEALED, Ask, answer
+from sigil.catalog.cursors import nowhere
+from sigil.catalog.views import interface
 from sigil.errors import Conflict, UsageError
-from sigil.places import nowhere
+from sigil.http import admin_bodies, pagination, wire
+from sigil.http.request import SEALED, Ask, answer
 from sigil.protocol import Json, is_name
-from sigil.strict import loads
+from sigil.strict_json import loads
 
 FIND_LIMIT, EXPLORE_LIMIT = 3, 20
 _REFUSED = re.compile(r";q=0(\.0*)?(;|$)", re.ASCII)
@@ -31,7 +32,7 @@ def deploy(ask: Ask) -> Response:
 
 def remove(ask: Ask) -> Response:
     """Take a capability of the namespace's own away, with every version of it: the one that the address names, or the body."""
-    given = bodies.read(bodies.Remove, ask.body) if ask.body else bodies.Remove()
+    given = admin_bodies.read(admin_bodies.Remove, ask.body) if ask.body else admin_bodies.Remove()
     names = set(filter(None, (ask.last("name"), given.name, given.capability)))
     if not names:
         raise UsageError("ENOENT", "no capability is named", source="http", suggestion="say which one, in the query or in the body: name")
@@ -57,7 +58,7 @@ def inspect(ask: Ask) -> Response:
     """Everything about one capability; of the source, the tests and its use nothing to a token that may only run it."""
     brief = ask.choice("view", ("all", "interface")) == "interface" or ask.holder.kind == "invoke"
     row = ask.registry.inspect(ask.ref, ask.caller)
-    return answer(wire.interface(row) if brief else row)
+    return answer(interface(row) if brief else row)
 
 
 def everything(ask: Ask) -> Response:
@@ -69,7 +70,7 @@ def everything(ask: Ask) -> Response:
 
     start = _start(ask.last("after"))
     rows = (row for row in ask.registry.list(ask.caller) if start is None or place(row) > start)
-    return pages.page(ask, rows, lambda row: "{}:{}".format(*place(row)))
+    return pagination.page(ask, rows, lambda row: "{}:{}".format(*place(row)))
 
 
 def _start(after: str) -> tuple[int, str] | None:

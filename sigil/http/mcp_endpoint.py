@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 
 from fastapi import Response
 
-from sigil import jsonrpc
-from sigil.asks import QUIET, Ask, answer
+from sigil.access.tokens import ADMIN
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.jsonrpc import HEADERS, METHOD, REFUSED, REQUEST, REVISION, Request, RpcError
+from sigil.http.request import QUIET, Ask, answer
+from sigil.mcp import jsonrpc
+from sigil.mcp.jsonrpc import HEADERS, METHOD, REFUSED, REQUEST, REVISION, Request, RpcError
 from sigil.mcp.methods import Methods
-from sigil.mcp.toolbox import Demand, Toolbox
+from sigil.mcp.revisions import BATCHED, KNOWN, METHOD_HEADER, NAME_HEADER, STATELESS, UNSAID, VERSION_HEADER, is_stateless, unspoken
+from sigil.mcp.tools import Demand, Toolbox
 from sigil.protocol import Caller, Json
-from sigil.revisions import BATCHED, KNOWN, METHOD_HEADER, NAME_HEADER, STATELESS, UNSAID, VERSION_HEADER, is_stateless, unspoken
-from sigil.tokens import ADMIN
 
 SESSION = "mcp"
 """The chat in whose name a model speaks that comes with the admin token and names none."""

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from fastapi import Response
 
-from sigil.asks import PAGE_MOST, Ask, answer
+from sigil.http.request import PAGE_MOST, Ask, answer
 from sigil.protocol import Json
 
 Row = dict[str, Json]

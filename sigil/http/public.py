@@ -7,9 +7,9 @@ from functools import cached_property
 
 from fastapi import Response
 
-from sigil.asks import Ask, answer
-from sigil.desk import status_row
-from sigil.route import Route
+from sigil.http.admin import status_row
+from sigil.http.request import Ask, answer
+from sigil.http.route import Route
 from sigil.version import version
 
 SHARED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age=300"}
@@ -25,14 +25,14 @@ class Described:
     @cached_property
     def document(self) -> bytes:
         """The description, in OpenAPI 3.1."""
-        from sigil import openapi
+        from sigil.http import openapi
 
         return openapi.written(self._routes, version())
 
     @cached_property
     def page(self) -> tuple[bytes, str]:
         """The page, and what a browser may do with it."""
-        from sigil import openapi
+        from sigil.http import openapi
 
         return openapi.page(self._routes, version())
 

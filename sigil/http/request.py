@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import orjson
 from fastapi import Response
 
+from sigil.access.tokens import Holder
+from sigil.admin_protocol import Keeper
 from sigil.errors import Refused, UsageError
-from sigil.keeper import Keeper
 from sigil.protocol import Caller, Json, Ref
-from sigil.tokens import Holder
 
 LIMIT_MOST = 50
 PAGE_MOST = 500

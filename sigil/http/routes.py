@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sigil import bodies, desk, fronts, rows, shapes, verbs
-from sigil.asks import LIMIT_MOST, PAGE_MOST
-from sigil.bodies import NAME
-from sigil.mcp import door
+from sigil.http import admin, admin_bodies, capabilities, mcp_endpoint, public, rows, shapes
+from sigil.http.admin_bodies import NAME
+from sigil.http.request import LIMIT_MOST, PAGE_MOST
+from sigil.http.route import Right, Route, Schema
 from sigil.protocol import NAME_LIMIT
-from sigil.route import Right, Route, Schema
 
 DEPLOY_BYTES, BUNDLE_BYTES = 4 << 20, 32 << 20
 
@@ -39,7 +38,7 @@ GRANT_PLACE = "[0-9]:[a-z][a-z0-9]*(-[a-z0-9]+)*:sha256:[0-9a-f]{1,128}:(waits|s
 _FIND: Mapping[str, Schema] = {
     "q": {"type": "string", "description": "what it shall do, in anybody's words; the first 2,000 characters count"},
     "mode": {"type": "string", "enum": ["find", "explore"], "description": "`find` with `q` and `explore` without, unless it is given"},
-    "limit": _number(1, LIMIT_MOST, None, f"at most so many; {verbs.FIND_LIMIT} to find, {verbs.EXPLORE_LIMIT} to explore"),
+    "limit": _number(1, LIMIT_MOST, None, f"at most so many; {capabilities.FIND_LIMIT} to find, {capabilities.EXPLORE_LIMIT} to explore"),
 }
 _INSPECT: Mapping[str, Schema] = {
     "view": {"type": "string", "enum": ["all", "interface"], "default": "all", "description": "`interface`: what no call changes"}
@@ -70,29 +69,38 @@ _MCP = {200: shapes.MESSAGE, 202: None, 400: shapes.MESSAGE, 404: shapes.MESSAGE
 _RUN, _RUNS = "/run/{ref:path}", {200: shapes.ANYTHING}
 
 OPEN: tuple[Route, ...] = (
-    Route("GET", "/health", fronts.health, Right.NONE, {200: shapes.Health}),
-    Route("GET", "/_health", fronts.wellbeing, Right.PERHAPS, {200: (rows.Wellbeing, shapes.Health)}),
-    Route("GET", "/_api/openapi.json", fronts.document, Right.NONE, {200: shapes.DOCUMENT}, kept=True),
-    Route("GET", "/_api/docs", fronts.docs, Right.NONE, {200: shapes.PAGE}, kept=True),
+    Route("GET", "/health", public.health, Right.NONE, {200: shapes.Health}),
+    Route("GET", "/_health", public.wellbeing, Right.PERHAPS, {200: (rows.Wellbeing, shapes.Health)}),
+    Route("GET", "/_api/openapi.json", public.document, Right.NONE, {200: shapes.DOCUMENT}, kept=True),
+    Route("GET", "/_api/docs", public.docs, Right.NONE, {200: shapes.PAGE}, kept=True),
 )
 GUARDED: tuple[Route, ...] = (
-    Route("POST", "/_api/deploy", verbs.deploy, Right.WORK, _DEPLOYED, shapes.SPEC, most=DEPLOY_BYTES, fails=(409, 422), works=True),
-    Route("DELETE", "/_api/remove", verbs.remove, Right.KEEP, {200: shapes.Removed}, bodies.Remove, query=_REMOVE, fails=(404, 409)),
-    Route("GET", "/_api/query", verbs.query, Right.USE, {200: (shapes.Found, shapes.Explored)}, query=_FIND, kept=True),
-    Route("GET", "/_api/inspect/{ref:path}", verbs.inspect, Right.USE, _INSPECTED, query=_INSPECT, kept=True),
-    Route("GET", "/_api/list", verbs.everything, Right.USE, {200: shapes.Listed}, query=_LIST, kept=True),
-    Route("GET", _RUN, verbs.run, Right.USE, _RUNS, query=_ARGUMENTS, fails=(424,), works=True),
-    Route("POST", _RUN, verbs.run, Right.USE, _RUNS, shapes.ARGUMENTS, query=_ARGUMENTS, fails=(424,), works=True),
-    Route("GET", "/_api/versions/{ref}", desk.versions, Right.WORK, {200: rows.Versions}, ref=NAME, query=_pages(NUMBER), kept=True),
-    Route("GET", "/_api/diff/{ref}", desk.diff, Right.WORK, {200: rows.Differences}, ref=NAME, query=_DIFF, kept=True),
-    Route("POST", "/_api/rollback", desk.rollback, Right.KEEP, {200: rows.Changed}, bodies.Rollback, fails=(404, 409)),
-    Route("POST", "/_api/yank", desk.yank, Right.KEEP, {200: rows.Changed}, bodies.Yank, fails=(404, 409)),
-    Route("POST", "/_api/publish", desk.publish, Right.KEEP, _DEPLOYED, bodies.Publish, fails=(404, 409, 422)),
-    Route("POST", "/_api/export", desk.export, Right.WORK, {200: shapes.BUNDLE}, bodies.Export, fails=(404,)),
+    Route("POST", "/_api/deploy", capabilities.deploy, Right.WORK, _DEPLOYED, shapes.SPEC, most=DEPLOY_BYTES, fails=(409, 422), works=True),
+    Route(
+        "DELETE",
+        "/_api/remove",
+        capabilities.remove,
+        Right.KEEP,
+        {200: shapes.Removed},
+        admin_bodies.Remove,
+        query=_REMOVE,
+        fails=(404, 409),
+    ),
+    Route("GET", "/_api/query", capabilities.query, Right.USE, {200: (shapes.Found, shapes.Explored)}, query=_FIND, kept=True),
+    Route("GET", "/_api/inspect/{ref:path}", capabilities.inspect, Right.USE, _INSPECTED, query=_INSPECT, kept=True),
+    Route("GET", "/_api/list", capabilities.everything, Right.USE, {200: shapes.Listed}, query=_LIST, kept=True),
+    Route("GET", _RUN, capabilities.run, Right.USE, _RUNS, query=_ARGUMENTS, fails=(424,), works=True),
+    Route("POST", _RUN, capabilities.run, Right.USE, _RUNS, shapes.ARGUMENTS, query=_ARGUMENTS, fails=(424,), works=True),
+    Route("GET", "/_api/versions/{ref}", admin.versions, Right.WORK, {200: rows.Versions}, ref=NAME, query=_pages(NUMBER), kept=True),
+    Route("GET", "/_api/diff/{ref}", admin.diff, Right.WORK, {200: rows.Differences}, ref=NAME, query=_DIFF, kept=True),
+    Route("POST", "/_api/rollback", admin.rollback, Right.KEEP, {200: rows.Changed}, admin_bodies.Rollback, fails=(404, 409)),
+    Route("POST", "/_api/yank", admin.yank, Right.KEEP, {200: rows.Changed}, admin_bodies.Yank, fails=(404, 409)),
+    Route("POST", "/_api/publish", admin.publish, Right.KEEP, _DEPLOYED, admin_bodies.Publish, fails=(404, 409, 422)),
+    Route("POST", "/_api/export", admin.export, Right.WORK, {200: shapes.BUNDLE}, admin_bodies.Export, fails=(404,)),
     Route(
         "POST",
         "/_api/import",
-        desk.import_bundle,
+        admin.import_bundle,
         Right.KEEP,
         _IMPORTED,
         shapes.BUNDLE,
@@ -101,19 +109,21 @@ GUARDED: tuple[Route, ...] = (
         fails=(404, 409, 422),
         works=True,
     ),
-    Route("GET", "/_api/grants", desk.grants, Right.KEEP, {200: rows.Grants}, query=_pages(GRANT_PLACE)),
-    Route("GET", "/_api/grants/{ref:path}", desk.asked, Right.KEEP, {200: rows.Asked}),
-    Route("POST", "/_api/grant", desk.grant, Right.KEEP, {200: rows.Asked}, bodies.Grant, fails=(404, 409)),
-    Route("POST", "/_api/revoke", desk.revoke, Right.KEEP, {200: rows.Revoked}, bodies.Revoke, fails=(404, 409)),
-    Route("POST", "/_api/mcp/tools", desk.mcp_tools, Right.KEEP, {200: rows.ServerTools}, bodies.Tools, fails=(404, 424), works=True),
-    Route("GET", "/_api/secrets", desk.secrets, Right.KEEP, {200: rows.Secrets}, query=_pages("[A-Z][A-Z0-9_]{0,62}")),
-    Route("PUT", "/_api/secrets/{ref}", desk.set_secret, Right.KEEP, {200: rows.Kept}, bodies.Secret, ref=SECRET),
-    Route("DELETE", "/_api/secrets/{ref}", desk.remove_secret, Right.KEEP, {200: shapes.Removed}, ref=SECRET),
-    Route("GET", "/_api/keys", desk.keys, Right.KEEP, {200: rows.Keys}, query=_pages("[0-9a-f]{12}")),
-    Route("POST", "/_api/keys", desk.create_key, Right.KEEP, {201: rows.NewKey}, bodies.Key),
-    Route("DELETE", "/_api/keys", desk.revoke_key, Right.KEEP, {200: rows.Holder}, query={"id": KEY}, fails=(404,)),
-    Route("GET", "/_api/audit", desk.audit, Right.KEEP, {200: (rows.Audit, rows.Verdict)}, query=_AUDIT),
-    Route("GET", "/_api/whoami", desk.whoami, Right.USE, {200: rows.Holder}),
-    Route("GET", "/_api/status", desk.status, Right.WORK, {200: rows.Status}),
-    Route("POST", "/mcp", door.serve, Right.USE, _MCP, shapes.MESSAGE, works=True),
+    Route("GET", "/_api/grants", admin.grants, Right.KEEP, {200: rows.Grants}, query=_pages(GRANT_PLACE)),
+    Route("GET", "/_api/grants/{ref:path}", admin.asked, Right.KEEP, {200: rows.Asked}),
+    Route("POST", "/_api/grant", admin.grant, Right.KEEP, {200: rows.Asked}, admin_bodies.Grant, fails=(404, 409)),
+    Route("POST", "/_api/revoke", admin.revoke, Right.KEEP, {200: rows.Revoked}, admin_bodies.Revoke, fails=(404, 409)),
+    Route(
+        "POST", "/_api/mcp/tools", admin.mcp_tools, Right.KEEP, {200: rows.ServerTools}, admin_bodies.Tools, fails=(404, 424), works=True
+    ),
+    Route("GET", "/_api/secrets", admin.secrets, Right.KEEP, {200: rows.Secrets}, query=_pages("[A-Z][A-Z0-9_]{0,62}")),
+    Route("PUT", "/_api/secrets/{ref}", admin.set_secret, Right.KEEP, {200: rows.Kept}, admin_bodies.Secret, ref=SECRET),
+    Route("DELETE", "/_api/secrets/{ref}", admin.remove_secret, Right.KEEP, {200: shapes.Removed}, ref=SECRET),
+    Route("GET", "/_api/keys", admin.keys, Right.KEEP, {200: rows.Keys}, query=_pages("[0-9a-f]{12}")),
+    Route("POST", "/_api/keys", admin.create_key, Right.KEEP, {201: rows.NewKey}, admin_bodies.Key),
+    Route("DELETE", "/_api/keys", admin.revoke_key, Right.KEEP, {200: rows.Holder}, query={"id": KEY}, fails=(404,)),
+    Route("GET", "/_api/audit", admin.audit, Right.KEEP, {200: (rows.Audit, rows.Verdict)}, query=_AUDIT),
+    Route("GET", "/_api/whoami", admin.whoami, Right.USE, {200: rows.Holder}),
+    Route("GET", "/_api/status", admin.status, Right.WORK, {200: rows.Status}),
+    Route("POST", "/mcp", mcp_endpoint.serve, Right.USE, _MCP, shapes.MESSAGE, works=True),
 )

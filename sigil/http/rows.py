@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from sigil.shapes import Author, Count, Deployed, Digest, Hash, Kind, Lifetime, Moment, Next, Number, State, Uses
+from sigil.http.shapes import Author, Count, Deployed, Digest, Hash, Kind, Lifetime, Moment, Next, Number, State, Uses
 
 
 class Version(TypedDict):

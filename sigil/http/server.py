@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from sigil.connections import Bounds, Connections, Seldom, accept_failed
 from sigil.errors import BackendError
+from sigil.http.client_limits import Bounds, Connections, Seldom, accept_failed
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

@@ -39,7 +39,7 @@ ANYTHING = Media(
 BUNDLE = Media({"application/zip": {"type": "string", "contentMediaType": "application/zip"}})
 ARGUMENTS = Media({"application/json": {"type": "object", "description": "the arguments; empty for none"}})
 SPEC = Media({"application/json": {"$ref": "#/components/schemas/Spec"}})
-"""A manifest's fields flat, with the code: `sigil.openapi` makes the schema of the manifest's own model."""
+"""A manifest's fields flat, with the code: `sigil.http.openapi` makes the schema of the manifest's own model."""
 MESSAGE = Media({"application/json": {"description": "a message of the Model Context Protocol, which is JSON-RPC 2.0, or a list of them"}})
 PAGE = Media({"text/html": {"type": "string"}})
 DOCUMENT = Media({"application/json": {"type": "object", "required": ["openapi", "info", "paths"]}})

@@ -10,10 +10,10 @@ from urllib.parse import quote, unquote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sigil.errors import BackendError, UsageError, one_line
-from sigil.langs import BINARY
-from sigil.package import Package
+from sigil.manifest.languages import BINARY
+from sigil.manifest.package import Package
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Hit, Json, Kind, Offer, Ran, Ref, Registry, is_full_name, is_name
-from sigil.strict import loads
+from sigil.strict_json import loads
 
 NAMESPACE, SESSION, AUTHOR, OWNER = "X-Sigil-Namespace", "X-Sigil-Session", "X-Sigil-Author", "X-Sigil-Owner"
 REPORT = "application/x-ndjson"
@@ -78,17 +78,6 @@ def found_row(hit: Hit, registry: Registry, caller: Caller) -> dict[str, Json]:
 def glimpse_row(glimpse: Glimpse) -> dict[str, Json]:
     """A capability as somebody sees it who looks around."""
     return {"capability": glimpse.name, "tool": glimpse.tool, "description": glimpse.description, "score": glimpse.score}
-
-
-_INTERFACE = (
-    *("capability", "tool", "version", "digest", "description", "kind", "namespace", "lifetime", "tags", "author", "at", "expires_at"),
-    *("state", "schema", "pure", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits"),
-)
-
-
-def interface(row: Mapping[str, Json]) -> dict[str, Json]:
-    """Of everything about a capability what those may see who may only run it: not its source, its tests, or how it is used."""
-    return {name: row[name] for name in _INTERFACE if name in row}
 
 
 def deployed_row(deployed: Deployed, url: str) -> dict[str, Json]:

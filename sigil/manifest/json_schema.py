@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sigil.langs import BINARY, SOURCES
-from sigil.manifest import Manifest
-from sigil.package import SECTIONS
+from sigil.manifest.languages import BINARY, SOURCES
+from sigil.manifest.model import Manifest
+from sigil.manifest.package import SECTIONS
 from sigil.protocol import Json
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

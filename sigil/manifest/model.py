@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
-from sigil import schema
 from sigil.errors import UsageError, one_line
-from sigil.langs import HOST, Lang
-from sigil.legible import legible
+from sigil.manifest import schema
+from sigil.manifest.languages import HOST, Lang
+from sigil.manifest.readable_text import legible
 from sigil.protocol import Kind, is_name
-from sigil.strict import canonical
+from sigil.strict_json import canonical
 
 STORED = "stored"
 """The context in which a manifest is read back that was checked when it was deployed: its schema is not checked again."""

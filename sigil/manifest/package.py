@@ -11,13 +11,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from sigil import toml
 from sigil.errors import UsageError, one_line
-from sigil.langs import BINARY, HOST, SOURCES
-from sigil.manifest import Limits, Manifest, Permissions, Test
+from sigil.manifest.languages import BINARY, HOST, SOURCES
+from sigil.manifest.messages import first, meant, shown, wrong
+from sigil.manifest.model import Limits, Manifest, Permissions, Test
 from sigil.protocol import Json
-from sigil.strict import canonical, depth
-from sigil.wording import first, meant, shown, wrong
+from sigil.storage import toml_files
+from sigil.strict_json import canonical, depth
 
 SOURCE_BYTES = 256 * 1024
 WASM_BYTES = 2 * 1024 * 1024
@@ -45,7 +45,7 @@ def read_folder(folder: Path) -> Package:
     """The package in a folder with a `sigil.toml`; `UsageError` names the line and the field that are wrong."""
     path = folder / "sigil.toml"
     try:
-        text = toml.text_of(path)
+        text = toml_files.text_of(path)
     except OSError as problem:
         raise UsageError(
             "ENOENT", f"cannot read {path}: {problem.strerror}", suggestion="`sigil init NAME` makes a working folder"
@@ -74,7 +74,7 @@ def _read_source(path: Path, lang: str) -> bytes:
 def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     """The manifest and the name of its source file."""
     try:
-        table = toml.table_of(text.removeprefix("\ufeff"))
+        table = toml_files.table_of(text.removeprefix("\ufeff"))
     except ValueError as problem:
         raise UsageError("EMANIFEST", f"{place}: {one_line(str(problem))}", suggestion="mend it: it has to be TOML (toml.io)") from None
     unknown = sorted(set(table) - {section.strip("[]") for section in SECTIONS})

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NoReturn
 
 from sigil.errors import ToolError, UsageError, one_line
+from sigil.network.urls import PORTS, Target, path_of, place_of
 from sigil.protocol import is_name
-from sigil.services.urls import PORTS, Target, path_of, place_of
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _RULE = re.compile(r"(?P<methods>\*|[A-Z]+(?:,[A-Z]+)*) (?P<place>[^/?#\s]+)(?P<path>/[^?#\s]*)?", re.ASCII)

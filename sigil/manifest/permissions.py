@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from sigil.errors import UsageError
-from sigil.manifest import Manifest
-from sigil.sandbox.program import Grants
-from sigil.services.rules import call_rule, http_rule, secret_rule
+from sigil.manifest.model import Manifest
+from sigil.manifest.permission_rules import call_rule, http_rule, secret_rule
 
 HTTP, SECRET, CALL, MCP = "http:", "secret:", "call:", "mcp:"
 
@@ -53,17 +50,3 @@ def waiting(manifest: Manifest, granted: frozenset[str] = frozenset()) -> tuple[
 def calls(manifest: Manifest) -> tuple[str, ...]:
     """The capabilities that it declares to call, as declared, those that it requires first."""
     return tuple(dict.fromkeys((*manifest.requires, *manifest.permissions.call)))
-
-
-def offered(manifest: Manifest) -> Grants:
-    """What the sandbox passes on: everything declared. What waits for an owner is told apart where it is asked for, by name."""
-    wants = manifest.permissions
-    called = bool(wants.call or manifest.requires)
-    return _grants((wants.clock, wants.random, wants.log), (bool(wants.http), wants.kv, called, manifest.lang == "mcp"))
-
-
-@lru_cache(maxsize=64)
-def _grants(own: tuple[bool, bool, bool], served: tuple[bool, bool, bool, bool]) -> Grants:
-    clock, random, log = own
-    services = frozenset(name for name, wanted in zip(("http", "kv", "call", "mcp"), served, strict=True) if wanted)
-    return Grants(clock=clock, random=random, log=log, services=services)

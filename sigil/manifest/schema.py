@@ -17,11 +17,11 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 
-from sigil.coercion import filled
 from sigil.errors import UsageError, one_line
-from sigil.legible import legible
+from sigil.manifest.coercion import filled
+from sigil.manifest.readable_text import legible
 from sigil.protocol import Json
-from sigil.strict import canonical
+from sigil.strict_json import canonical
 
 SCHEMA_BYTES = 16 * 1024
 SCHEMA_DEPTH = 16
@@ -34,7 +34,7 @@ _COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
 """What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a whole chat."""
 _NOTES = ("$defs", "$schema", "definitions", "default", "examples", "example")
 _PROPERTY = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
-"""Of any script: `sigil.parameters` tells models other names where they have to be ASCII."""
+"""Of any script: `sigil.tool_parameters` tells models other names where they have to be ASCII."""
 _FOREIGN = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
 UNSUPPORTED = frozenset((*_FOREIGN, *_REFUSED))
 """Keywords with which a schema is refused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sigil import strict
+from sigil import strict_json
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 
@@ -62,7 +62,7 @@ Message = Request | Note | Reply
 def read(body: bytes | str) -> Json:
     """The JSON in `body`; `RpcError` when it is none."""
     try:
-        return strict.loads(body)
+        return strict_json.loads(body)
     except UsageError as problem:
         raise RpcError(PARSE, problem.message) from None
 

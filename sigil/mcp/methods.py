@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sigil.jsonrpc import INTERNAL, METHOD, PARAMS, Request, RpcError
-from sigil.mcp.toolbox import Toolbox
+from sigil.mcp.jsonrpc import INTERNAL, METHOD, PARAMS, Request, RpcError
+from sigil.mcp.revisions import HANDSHAKE, NEWEST_HANDSHAKE, SERVER, STATELESS, about, is_stateless
+from sigil.mcp.tools import Toolbox
 from sigil.protocol import Json
-from sigil.revisions import HANDSHAKE, NEWEST_HANDSHAKE, SERVER, STATELESS, about, is_stateless
 
 INSTRUCTIONS = (
     "A registry of capabilities. Search with sigil_query first; what it finds is called by its own cap_* tool, or with sigil_run. "

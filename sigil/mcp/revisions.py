@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sigil.jsonrpc import PARAMS, REVISION, RpcError
+from sigil.mcp.jsonrpc import PARAMS, REVISION, RpcError
 from sigil.protocol import Json
 from sigil.version import version
 

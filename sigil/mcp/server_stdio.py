@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
-from sigil import jsonrpc
-from sigil.jsonrpc import PARAMS, PARSE, REQUEST, Id, Message, Note, Request, RpcError
+from sigil.mcp import jsonrpc
+from sigil.mcp.jsonrpc import PARAMS, PARSE, REQUEST, Id, Message, Note, Request, RpcError
 from sigil.mcp.methods import Methods, mistake
+from sigil.mcp.revisions import SUBSCRIPTION, is_stateless
 from sigil.protocol import Json
-from sigil.revisions import SUBSCRIPTION, is_stateless
-from sigil.strict import dumps
+from sigil.strict_json import dumps
 
 LINE_BYTES = 4 << 20
 AT_ONCE, WAITING = 8, 64

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from sigil import statics
+from sigil import builtin_tools
 from sigil.errors import SigilError, ToolError, UsageError, one_line
-from sigil.jsonrpc import PARAMS, RpcError
-from sigil.mcp.resident import Resident
-from sigil.parameters import own_arguments, told_schema
+from sigil.mcp.jsonrpc import PARAMS, RpcError
+from sigil.mcp.working_set import Resident
 from sigil.protocol import TOOL_PREFIX, Caller, Hit, Json, Offer, Ref, Registry, capability_of
-from sigil.strict import dumps, loads
+from sigil.strict_json import dumps, loads
+from sigil.tool_parameters import own_arguments, told_schema
 
 QUERY_TEXT = (
     "Find capabilities by what they do. Each is told with the JSON Schema of its input: call it with sigil_run"
@@ -52,12 +52,12 @@ class Toolbox:
 
     def listed(self) -> list[Json]:
         """Every tool, as `tools/list` tells it."""
-        deploys = [_tool(statics.DEPLOY, statics.DEPLOY_TEXT, statics.DEPLOY_SCHEMA)] if self.demand else []
+        deploys = [_tool(builtin_tools.DEPLOY, builtin_tools.DEPLOY_TEXT, builtin_tools.DEPLOY_SCHEMA)] if self.demand else []
         own = [_tool(offer.tool, offer.description, told_schema(offer.schema)) for offer in self._offers()]
         return [
-            {**_tool(statics.QUERY, QUERY_TEXT, statics.QUERY_SCHEMA), "annotations": _READS},
+            {**_tool(builtin_tools.QUERY, QUERY_TEXT, builtin_tools.QUERY_SCHEMA), "annotations": _READS},
             *deploys,
-            _tool(statics.RUN, RUN_TEXT, _RUN_SCHEMA),
+            _tool(builtin_tools.RUN, RUN_TEXT, _RUN_SCHEMA),
             *own,
         ]
 
@@ -79,11 +79,11 @@ class Toolbox:
             self._load([offer])
 
     def _called(self, name: str, arguments: Mapping[str, Json]) -> str:
-        if name == statics.QUERY:
+        if name == builtin_tools.QUERY:
             return self._query(arguments)
-        if name == statics.RUN:
+        if name == builtin_tools.RUN:
             return self._run(arguments)
-        if name == statics.DEPLOY and self.demand:
+        if name == builtin_tools.DEPLOY and self.demand:
             return self._deploy(arguments, self.demand)
         offer = self.resident.get(name) if self.resident else None
         if offer is None:
@@ -91,7 +91,7 @@ class Toolbox:
         return self._ran(f"{offer.name}@{offer.digest}", own_arguments(offer.schema, arguments))
 
     def _query(self, arguments: Mapping[str, Json]) -> str:
-        text, limit = statics.read_query(arguments)
+        text, limit = builtin_tools.read_query(arguments)
         found = self.registry.query(text, self.caller, limit=WIDE)
         hits = [hit for hit in found.hits if hit.offer.kind != "host"]
         fallen = self._load(hit.offer for hit in hits[:limit])
@@ -99,11 +99,11 @@ class Toolbox:
         return dumps({"items": rows, "total": total, **_fallen(fallen)}).decode()
 
     def _deploy(self, arguments: Mapping[str, Json], demand: Demand) -> str:
-        spec = statics.read_spec(arguments)
+        spec = builtin_tools.read_spec(arguments)
         demand(spec["name"] if isinstance(spec.get("name"), str) else "*")
         done = self.registry.deploy(spec, self.caller)
         fallen = self._load([done.offer])
-        return dumps({**statics.deployed_row(done), **_fallen(fallen)}).decode()
+        return dumps({**builtin_tools.deployed_row(done), **_fallen(fallen)}).decode()
 
     def _run(self, arguments: Mapping[str, Json]) -> str:
         name, given = arguments.get("capability"), arguments.get("input", {})
@@ -146,7 +146,7 @@ class Toolbox:
 
 def _hit_row(hit: Hit) -> dict[str, Json]:
     """A client that does not ask for the tools again has to know the schema and the examples from here."""
-    return {**statics.hit_row(hit), "description": hit.offer.description, "schema": hit.offer.schema}
+    return {**builtin_tools.hit_row(hit), "description": hit.offer.description, "schema": hit.offer.schema}
 
 
 def _tool(name: str, description: str, schema: Mapping[str, Json]) -> dict[str, Json]:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 import httpcore
 
 from sigil.errors import ToolError
-from sigil.services.guard import Guarded
-from sigil.services.hop import Asker
-from sigil.services.shares import Shares
-from sigil.services.urls import Target
+from sigil.network.exchange import Asker
+from sigil.network.fair_share import Shares
+from sigil.network.guarded_connections import Guarded
+from sigil.network.urls import Target
 
 MOST, PER_HOST, PER_NAMESPACE = 48, 12, 10
 """Requests under way at a time: in all, to one host and port, for one namespace."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from sigil.services.headers import Headers
-from sigil.services.urls import Target
+from sigil.network.headers import Headers
+from sigil.network.urls import Target
 
 REPLY_BYTES = 700 * 1024
 """Of an answer's body: in base64 and with its headers it fits into the 1 MiB that a run is answered."""

@@ -14,8 +14,8 @@ from typing import Any
 import httpcore
 
 from sigil.errors import Refused, ToolError
-from sigil.services.addresses import may_reach
-from sigil.services.shares import Shares
+from sigil.network.addresses import may_reach
+from sigil.network.fair_share import Shares
 
 Resolve = Callable[[str, int], list[str]]
 LOOKUPS, LOOKUPS_PER_NAMESPACE = 32, 6

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import httpcore
 
 from sigil.errors import Refused, ToolError
-from sigil.services.connections import Connections
-from sigil.services.guard import Guarded, Resolve, look_up
-from sigil.services.headers import Headers, incoming
-from sigil.services.hop import REPLY_BYTES, Answer, Hop
+from sigil.network.connection_pool import Connections
+from sigil.network.exchange import REPLY_BYTES, Answer, Hop
+from sigil.network.guarded_connections import Guarded, Resolve, look_up
+from sigil.network.headers import Headers, incoming
 
 PIECES_MOST = 10_000
 """Of an answer's body, of which each takes its time however small it is."""

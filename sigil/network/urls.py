@@ -9,7 +9,7 @@ from typing import NoReturn
 from urllib.parse import quote, unquote, urljoin
 
 from sigil.errors import ToolError, one_line
-from sigil.services.addresses import is_loopback
+from sigil.network.addresses import is_loopback
 
 URL_CHARACTERS = 8_192
 PORTS = {"https": 443, "http": 80}

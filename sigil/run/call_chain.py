@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sigil.access.grants import home_of
 from sigil.errors import BackendError, Refused, SigilError, ToolError, one_line
-from sigil.grants import home_of
 from sigil.protocol import LIBRARY, Caller, Json
+from sigil.run.host_calls.context import Part
 from sigil.sandbox.program import Services
-from sigil.services.part import Part
 
 _LATE = "no time is left for"
 """How the sandbox refuses a request that comes after the end of a run's time."""

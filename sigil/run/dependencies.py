@@ -7,11 +7,11 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from sigil.errors import Refused, UsageError
-from sigil.langs import HOST
-from sigil.manifest import Manifest
-from sigil.permissions import calls
-from sigil.services.part import Facilities, Part
-from sigil.services.rules import call_rule
+from sigil.manifest.languages import HOST
+from sigil.manifest.model import Manifest
+from sigil.manifest.permission_rules import call_rule
+from sigil.manifest.permissions import calls
+from sigil.run.host_calls.context import Facilities, Part
 
 PARTS_MOST = 200
 DEPTH_MOST = 8

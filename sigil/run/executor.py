@@ -6,27 +6,29 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Protocol
 
-from sigil import schema, strict
-from sigil.blame import Link, Listening, Passed, on_behalf_of
-from sigil.composition import DEPTH_MOST, circle, inside
+from sigil import strict_json
+from sigil.access.grants import home_of, way
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
-from sigil.grants import home_of, way
-from sigil.langs import HOST
-from sigil.manifest import Manifest
-from sigil.permissions import CALL, HTTP, MCP, SECRET, asked, calls, offered
+from sigil.manifest import schema
+from sigil.manifest.languages import HOST
+from sigil.manifest.model import Manifest
+from sigil.manifest.permission_rules import call_rule, http_rule, secret_rule
+from sigil.manifest.permissions import CALL, HTTP, MCP, SECRET, asked, calls
 from sigil.protocol import Caller, Json
+from sigil.run.call_chain import Link, Listening, Passed, on_behalf_of
+from sigil.run.dependencies import DEPTH_MOST, circle, inside
+from sigil.run.host_calls.context import Begun, Facilities, Part
+from sigil.run.host_calls.dispatch import Desk
+from sigil.run.host_calls.fetch import Rights
+from sigil.run.host_calls.placeholders import Values, parted, parted_text, scrubbed, scrubbed_text
+from sigil.run.mcp_client import document
+from sigil.run.mcp_client.servers import MARGIN_SECONDS, Means, Servers
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Limits, Outcome
-from sigil.services.desk import Desk
-from sigil.services.fetch import Rights
-from sigil.services.mcp import document
-from sigil.services.mcp.servers import MARGIN_SECONDS, Means, Servers
-from sigil.services.part import Begun, Facilities, Part
-from sigil.services.placeholders import Values, parted, parted_text, scrubbed, scrubbed_text
-from sigil.services.rules import call_rule, http_rule, secret_rule
-from sigil.tenants import Tenant, tenant_of
+from sigil.sandbox.program import Grants, Limits, Outcome
+from sigil.sandbox.tenants import Tenant, tenant_of
 
 CALLS_MOST = 32
 LINES_MOST = 100
@@ -121,7 +123,7 @@ class Execution:
         link, values = path[-1], _Values(dict)
         part = link.part
         try:
-            given = strict.dumps(schema.accept(part.manifest.input, arguments))
+            given = strict_json.dumps(schema.accept(part.manifest.input, arguments))
             _demand_no_mark(given, part.manifest)
             grants = offered(part.manifest)
             desk = None
@@ -170,7 +172,7 @@ class Execution:
             message = parted_text(f"{rule.shown}: {problem.message}", _own_secrets(caller.part.manifest))
             raise Passed(problem, message, link.blame, host=link.troubled) from None
         tree.hear(link, rule.shown, outcome.logs)
-        return strict.loads(parted(outcome.output, _own_secrets(caller.part.manifest)))
+        return strict_json.loads(parted(outcome.output, _own_secrets(caller.part.manifest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class _Consultant:
     facilities: Facilities
 
     def answer(self, argument: Json, seconds: float) -> Json:
-        wanted = document.read(strict.dumps(argument["document"]))
+        wanted = document.read(strict_json.dumps(argument["document"]))
         for text in wanted.server.mcp:
             if f"{MCP}{text}" not in self.granted:
                 grant = way(self.part.namespace, self.part.name)
@@ -279,7 +281,21 @@ def _scrubbed(outcome: Outcome, values: Values) -> Outcome:
     output = scrubbed(outcome.output, values)
     if output != outcome.output:
         with suppress(UsageError):
-            strict.loads(output)
+            strict_json.loads(output)
             return replace(outcome, output=output, logs=tuple(scrubbed_text(line, values) for line in outcome.logs))
         raise ToolError("EOUTPUT", "the output holds a secret")
     return replace(outcome, logs=tuple(scrubbed_text(line, values) for line in outcome.logs)) if values else outcome
+
+
+def offered(manifest: Manifest) -> Grants:
+    """What the sandbox passes on: everything declared. What waits for an owner is told apart where it is asked for, by name."""
+    wants = manifest.permissions
+    called = bool(wants.call or manifest.requires)
+    return _grants((wants.clock, wants.random, wants.log), (bool(wants.http), wants.kv, called, manifest.lang == "mcp"))
+
+
+@lru_cache(maxsize=64)
+def _grants(own: tuple[bool, bool, bool], served: tuple[bool, bool, bool, bool]) -> Grants:
+    clock, random, log = own
+    services = frozenset(name for name, wanted in zip(("http", "kv", "call", "mcp"), served, strict=True) if wanted)
+    return Grants(clock=clock, random=random, log=log, services=services)

@@ -8,24 +8,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from sigil import changes, composition, permissions
-from sigil.artifacts import Artifacts
-from sigil.catalog import Catalog, Record
-from sigil.deployments import Deployment
+from sigil.access.grants import Grantbook
+from sigil.access.secret_store import Secretbook
+from sigil.catalog import changes
+from sigil.catalog.catalog import Catalog, Record
+from sigil.catalog.cursors import chat_of
+from sigil.catalog.deployments import Deployment
+from sigil.catalog.public import Publics
 from sigil.errors import Refused, UsageError
-from sigil.grants import Grantbook
-from sigil.kv import KV, Item, keys
-from sigil.places import chat_of
+from sigil.manifest import permissions
+from sigil.manifest.permission_rules import CallRule, call_rule
+from sigil.network.exchange import Web
 from sigil.protocol import LIBRARY, Caller, Json, Ref, viewed
-from sigil.public import Publics
+from sigil.run import dependencies
+from sigil.run.host_calls.context import Part
+from sigil.run.host_calls.kv_service import Store
+from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.program import Program
-from sigil.sandbox.shelf import Rank
-from sigil.secretbook import Secretbook
-from sigil.services.hop import Web
-from sigil.services.part import Part
-from sigil.services.rules import CallRule, call_rule
-from sigil.services.store import Store
-from sigil.stored import dumps
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kv import KV, Item, keys
+from sigil.storage.stored import dumps
 
 __all__ = ["Standing", "Way", "Web", "to_the_web"]
 
@@ -112,7 +114,7 @@ class Standing:
         something is left out, and then nothing is recorded: the owner did not see it. A grant or a
         deploy that comes after it ends that.
         """
-        pins = composition.resolve(part.manifest, part.namespace, self)
+        pins = dependencies.resolve(part.manifest, part.namespace, self)
         granted = self.grantbook.granted_at(part)
         if granted is not None:
             now = replace(part, pins=pins)
@@ -143,7 +145,7 @@ class Standing:
             recorded = self.catalog.deployments.read(callee.namespace, callee.name, callee.digest)
             calls: Mapping[str, str] = recorded.pins if recorded else {}
             if recorded is None:
-                calls = composition.resolve(callee.manifest, callee.namespace, self)
+                calls = dependencies.resolve(callee.manifest, callee.namespace, self)
             waiting += self._called(replace(callee, pins=calls), calls)
         return True
 
@@ -282,6 +284,6 @@ class Standing:
 
 def to_the_web(*, loopback: bool = False) -> Web:
     """The network."""
-    from sigil.services.line import open_line
+    from sigil.network.http_transport import open_line
 
     return open_line(loopback=loopback)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from sigil.audit import Audit
-from sigil.catalog import Catalog
+from sigil.catalog.audit import Audit
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.health import Breaker, owner
+from sigil.catalog.usage import Statistics
+from sigil.catalog.versions import Versions
 from sigil.errors import BackendError, SigilError, UsageError
-from sigil.health import Breaker, owner
-from sigil.services.part import Begun, Part
-from sigil.statistics import Statistics
-from sigil.versions import Versions
+from sigil.run.host_calls.context import Begun, Part
 
 
 class Books:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sigil.sandbox import preview1
+from sigil.sandbox import wasi_functions
 
 I32, I64 = 0x7F, 0x7E
 
@@ -45,10 +45,10 @@ SIGIL = Abi(
     needs={},
 )
 COMMAND = Abi(
-    imports={(preview1.MODULE, name): _preview1(kinds) for name, kinds in preview1.FUNCTIONS.items()},
-    exports={preview1.START: ((), ())},
+    imports={(wasi_functions.MODULE, name): _preview1(kinds) for name, kinds in wasi_functions.FUNCTIONS.items()},
+    exports={wasi_functions.START: ((), ())},
     optional={},
     only="a command has the functions of wasi_snapshot_preview1 alone",
-    needs={(preview1.MODULE, b"fd_write"): "imports no fd_write: a command writes its answer to stdout"},
+    needs={(wasi_functions.MODULE, b"fd_write"): "imports no fd_write: a command writes its answer to stdout"},
 )
 ABIS: Mapping[str, Abi] = {"sigil": SIGIL, "wasi": COMMAND}

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from sigil.sandbox.code_store import Vault
+from sigil.sandbox.compile_job import Press
 from sigil.sandbox.fingerprint import fingerprint
-from sigil.sandbox.press import Press
-from sigil.sandbox.sealed import Code
-from sigil.sandbox.shipped import shipped
-from sigil.sandbox.vault import Vault
-from sigil.tenants import NOBODY, Tenant
+from sigil.sandbox.sealed_memory import Code
+from sigil.sandbox.shipped_code import shipped
+from sigil.sandbox.tenants import NOBODY, Tenant
 
 _HELD = 32
 _HELD_BYTES = 64 << 20

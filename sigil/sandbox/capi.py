@@ -11,7 +11,7 @@ import ctypes
 from ctypes import byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from sigil.sandbox import features
+from sigil.sandbox import runtime_features
 
 _LETTERS: dict[str, type[ctypes._SimpleCData] | None] = {  # type: ignore[type-arg]
     "v": None,
@@ -26,14 +26,14 @@ _LETTERS: dict[str, type[ctypes._SimpleCData] | None] = {  # type: ignore[type-a
 }
 _POOL = {
     "total_memories": ("u", 1),
-    "total_tables": ("u", features.TABLES),
+    "total_tables": ("u", runtime_features.TABLES),
     "total_core_instances": ("u", 2),
     "total_stacks": ("u", 0),
     "total_gc_heaps": ("u", 0),
     "total_component_instances": ("u", 0),
-    "max_memory_size": ("z", features.MEMORY_BYTES),
-    "max_tables_per_module": ("u", features.TABLES),
-    "table_elements": ("z", features.TABLE_ELEMENTS),
+    "max_memory_size": ("z", runtime_features.MEMORY_BYTES),
+    "max_tables_per_module": ("u", runtime_features.TABLES),
+    "table_elements": ("z", runtime_features.TABLE_ELEMENTS),
     "max_core_instance_size": ("z", 16 << 20),
     "linear_memory_keep_resident": ("z", 4 << 20),
     "table_keep_resident": ("z", 64 << 10),
@@ -86,7 +86,7 @@ SIGNATURES = {
     "wasmtime_error_message": "v pp",
     "wasmtime_error_delete": "v p",
 }
-SIGNATURES |= {f"wasmtime_config_{name}_set": "v pb" for name in features.OFF + features.ON}
+SIGNATURES |= {f"wasmtime_config_{name}_set": "v pb" for name in runtime_features.OFF + runtime_features.ON}
 SIGNATURES |= {f"wasmtime_pooling_allocation_config_{name}_set": f"v p{letter}" for name, (letter, _) in _POOL.items()}
 
 EXTERN_FUNC, EXTERN_MEMORY = 0, 3
@@ -140,10 +140,10 @@ def load(path: str) -> ctypes.CDLL:
 def engine(c: ctypes.CDLL, pooling: bool, target: str) -> int:
     """A new engine with the features of `features.py`; `target` empty: this processor. A pool that does not fit ends the process."""
     config: int = c.wasm_config_new()
-    for names, enabled in ((features.OFF, False), (features.ON, True)):
+    for names, enabled in ((runtime_features.OFF, False), (runtime_features.ON, True)):
         for name in names:
             getattr(c, f"wasmtime_config_{name}_set")(config, enabled)
-    c.wasmtime_config_max_wasm_stack_set(config, features.STACK_BYTES)
+    c.wasmtime_config_max_wasm_stack_set(config, runtime_features.STACK_BYTES)
     if target and c.wasmtime_config_target_set(config, target.encode()):
         raise ValueError(f"no such target: {target}")
     if pooling:

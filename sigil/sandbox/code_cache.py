@@ -6,19 +6,19 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from sigil import plain
-from sigil.compile.javascript import plugin, source_of
-from sigil.engine import MODULE_BYTES
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.sandbox.abi import ABIS
 from sigil.sandbox.aot import Codes, untold
-from sigil.sandbox.child import Supply
-from sigil.sandbox.frames import ENGINE
+from sigil.sandbox.engine import MODULE_BYTES
+from sigil.sandbox.javascript_module import plugin, source_of
+from sigil.sandbox.loaded_programs import Held
+from sigil.sandbox.module_scan import Unfit, measure, scan
 from sigil.sandbox.program import Program
-from sigil.sandbox.scan import Unfit, measure, scan
-from sigil.sandbox.sealed import Code
-from sigil.sandbox.shelf import Held
-from sigil.tenants import NOBODY, Tenant
+from sigil.sandbox.protocol import ENGINE
+from sigil.sandbox.runner_process import Supply
+from sigil.sandbox.sealed_memory import Code
+from sigil.sandbox.tenants import NOBODY, Tenant
+from sigil.storage import untrusted_files
 
 INLINE_BYTES = 512
 """Modules with no more than this for a compiler to do are compiled by the runner itself, in a millisecond or a few."""
@@ -73,7 +73,7 @@ class Supplies:
     def _the_engine(self, tenant: Tenant, compiling: Callable[[], None] = untold) -> Code:
         if self._engine_code is None:
             try:
-                self._engine_code = self._codes.code(plain.read(self._engine, MODULE_BYTES), tenant, compiling)
+                self._engine_code = self._codes.code(untrusted_files.read(self._engine, MODULE_BYTES), tenant, compiling)
             except (OSError, Unfit) as problem:
                 reason = f"no JavaScript engine: {one_line(str(problem))}"
                 raise BackendError("EUNAVAILABLE", reason, source="sandbox", suggestion="run scripts/build-engine") from None

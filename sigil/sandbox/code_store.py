@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from sigil.sandbox.sealed import CHUNK, Code, Draft
+from sigil.sandbox.sealed_memory import CHUNK, Code, Draft
 
 _KEY_BYTES = 32
 _FILES = 128

@@ -11,9 +11,9 @@ from typing import Literal
 from sigil.errors import BackendError, one_line
 from sigil.sandbox import spawn
 from sigil.sandbox.fingerprint import target
-from sigil.sandbox.scan import Unfit
-from sigil.sandbox.sealed import Code, Draft
-from sigil.tenants import NOBODY, FairQueue, Tenant
+from sigil.sandbox.module_scan import Unfit
+from sigil.sandbox.sealed_memory import Code, Draft
+from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
 
 PROCESSOR_SECONDS = 10
 WALL_SECONDS = 20
@@ -64,7 +64,7 @@ class Press:
 
     def _child(self, task: str, data: bytes, draft: Draft) -> tuple[bytes, int]:
         end = draft.descriptor
-        child = spawn.start("compiler", task, str(end), target(), str(self._seconds), passing=(end,), pipes=True)
+        child = spawn.start("module_compiler", task, str(end), target(), str(self._seconds), passing=(end,), pipes=True)
         try:
             words, _ = child.communicate(data, timeout=WALL_SECONDS)
         except subprocess.TimeoutExpired:

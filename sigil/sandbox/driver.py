@@ -14,11 +14,11 @@ from ctypes import byref, c_int32, c_uint32, c_void_p
 from functools import partial
 from typing import Any, NamedTuple
 
-from sigil.sandbox import capi, features, preview1
-from sigil.sandbox.door import TWO, Door
+from sigil.sandbox import capi, runtime_features, wasi_functions
+from sigil.sandbox.call_end import Stopped
+from sigil.sandbox.engine_buffers import TWO, Door
 from sigil.sandbox.faults import Faults, Invalid
-from sigil.sandbox.mapped import mapped
-from sigil.sandbox.stops import Stopped
+from sigil.sandbox.file_mapping import mapped
 from sigil.sandbox.wasi_link import Commands
 
 __all__ = ("LINKED", "Driver", "Host", "Invalid", "Loaded")
@@ -28,7 +28,7 @@ LINKED = b"sigil_js_v1"
 
 _REQUEST_LIMIT = 1 << 20
 _ABI = ("start", "alloc", "load", "pack", "hold", "unpack", "tidy", "run", "out_ptr", "out_len")
-_NAMES = (b"memory", *(f"sigil_{verb}".encode() for verb in _ABI), preview1.START)
+_NAMES = (b"memory", *(f"sigil_{verb}".encode() for verb in _ABI), wasi_functions.START)
 
 
 class Loaded(NamedTuple):
@@ -112,7 +112,7 @@ class Driver:
         names = capi.imports(self._c, module)
         if any(owner == LINKED for owner, _ in names):
             return Loaded(module, 0, tuple(name for _, name in names))
-        command = any(owner == preview1.MODULE for owner, _ in names)
+        command = any(owner == wasi_functions.MODULE for owner, _ in names)
         if command:
             self._commands.link(self._linker)
         pre = c_void_p()
@@ -139,7 +139,7 @@ class Driver:
         try:
             self.enter(program, engine)
             if program.command:
-                return self._commands.run(partial(self._begin, preview1.START, 0), data, limits[1], host)
+                return self._commands.run(partial(self._begin, wasi_functions.START, 0), data, limits[1], host)
             if self._start():
                 return False, self.output(limits[1])
             return self.answer(data, limits[1])
@@ -150,8 +150,8 @@ class Driver:
         """A store for one call, to be closed at its end; until then it is what the other verbs work in."""
         store: int = self._c.wasmtime_store_new(self._engine, None, None)
         self._context = self._c.wasmtime_store_context(store)
-        memory_bytes = min(memory_bytes, features.MEMORY_BYTES)
-        self._c.wasmtime_store_limiter(store, memory_bytes, features.TABLE_ELEMENTS, 2, features.TABLES, 1)
+        memory_bytes = min(memory_bytes, runtime_features.MEMORY_BYTES)
+        self._c.wasmtime_store_limiter(store, memory_bytes, runtime_features.TABLE_ELEMENTS, 2, runtime_features.TABLES, 1)
         self._c.wasmtime_context_set_epoch_deadline(self._context, 1)
         self._host = host
         return store

@@ -6,7 +6,7 @@ import ctypes
 from ctypes import byref, c_uint8, c_void_p
 
 from sigil.sandbox import capi
-from sigil.sandbox.stops import Stopped
+from sigil.sandbox.call_end import Stopped
 
 _TRAPS = {
     capi.TRAP_STACK_OVERFLOW: ("ESTACK", "the stack overflowed: the recursion is too deep"),

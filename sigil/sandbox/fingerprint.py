@@ -7,7 +7,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-from sigil.sandbox import features, spawn
+from sigil.sandbox import runtime_features, spawn
 
 _BASELINE = "x86_64-unknown-linux-gnu"
 
@@ -19,7 +19,7 @@ def target() -> str:
 
 def fingerprint() -> bytes:
     """32 bytes that change when code compiled before must not be used any more."""
-    settings = repr((features.STACK_BYTES, features.OFF, features.ON))
+    settings = repr((runtime_features.STACK_BYTES, runtime_features.OFF, runtime_features.ON))
     parts = (*_runtime(), settings, sys.platform, platform.machine(), target() or _processor())
     return sha256("\n".join(parts).encode()).digest()
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sigil.errors import one_line
-from sigil.sandbox.frames import ASK_LIMIT, ASKS, LOG_CHARACTERS, LOG_LINES, OPERATIONS, Run, service_of
+from sigil.sandbox.protocol import ASK_LIMIT, ASKS, LOG_CHARACTERS, LOG_LINES, OPERATIONS, Run, service_of
 
 _RANDOM_BYTES = 65_536
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sigil import strict
+from sigil import strict_json
 from sigil.errors import SigilError, ToolError, one_line
 from sigil.protocol import Json
-from sigil.sandbox.frames import ASK_LIMIT
 from sigil.sandbox.program import Services
+from sigil.sandbox.protocol import ASK_LIMIT
 
 
 class Closed:
@@ -21,13 +21,13 @@ def answered(services: Services, operation: str, argument: bytes, seconds: float
     try:
         return _told(services, operation, argument, seconds)
     except SigilError as problem:
-        return strict.dumps({"error": {"code": problem.code, "message": one_line(problem.message)}})
+        return strict_json.dumps({"error": {"code": problem.code, "message": one_line(problem.message)}})
 
 
 def _told(services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
     if seconds <= 0:
         raise ToolError("ETIMEDOUT", f"no time is left for {operation}")
-    answer = strict.dumps({"ok": services.answer(operation, strict.loads(argument), seconds)})
+    answer = strict_json.dumps({"ok": services.answer(operation, strict_json.loads(argument), seconds)})
     if len(answer) > ASK_LIMIT + len(b'{"ok":}'):
         raise ToolError("ELIMIT", f"the answer of {operation} is larger than {ASK_LIMIT} bytes")
     return answer

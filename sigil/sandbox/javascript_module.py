@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import json
 
-from sigil.engine import wasm
 from sigil.errors import UsageError
+from sigil.sandbox.engine import wasm
 
 ENGINE = "sigil_js_v1"
 SOURCE_LIMIT = 256 * 1024

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from sigil.sandbox import features
-from sigil.sandbox.door import Door
+from sigil.sandbox import runtime_features
 from sigil.sandbox.driver import Driver, Host, Loaded
+from sigil.sandbox.engine_buffers import Door
 
 IMAGE_BYTES = 4 << 20
 """An image has at most so many bytes; a larger one is not kept."""
@@ -80,7 +80,7 @@ class Images:
 
     def _packed(self) -> bytes:
         """What was loaded, as bytecode; empty when there is no room for it."""
-        return b"" if self._driver.invoke(b"sigil_pack") else self._driver.output(features.MEMORY_BYTES)
+        return b"" if self._driver.invoke(b"sigil_pack") else self._driver.output(runtime_features.MEMORY_BYTES)
 
     def _unpacked(self, code: bytes, memory_bytes: int) -> Image | None:
         """An image that is loaded of bytecode: half as large, for it has none of the holes that a parser leaves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sigil.sandbox import jail, seccomp
+from sigil.sandbox import lockdown, seccomp
 from sigil.sandbox.driver import Driver, Invalid
 
 _RESULT_BYTES = 64 << 20
@@ -17,7 +17,7 @@ def main(server: str, library: str, *arguments: str) -> None:
     data = sys.stdin.buffer.read()
     driver = Driver(library, pooling=False, target=target)
     sealing = seccomp.available()
-    jail.lock(int(server), jail.Bounds(data=768 << 20, files=32, written=_RESULT_BYTES, seconds=int(seconds)))
+    lockdown.lock(int(server), lockdown.Bounds(data=768 << 20, files=32, written=_RESULT_BYTES, seconds=int(seconds)))
     if sealing:
         seccomp.lock(executable=True)
     try:

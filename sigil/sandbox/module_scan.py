@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sigil.errors import one_line
 from sigil.sandbox.abi import SIGIL, Abi, Signature
-from sigil.sandbox.features import MEMORY_BYTES, TABLE_ELEMENTS, TABLES
+from sigil.sandbox.runtime_features import MEMORY_BYTES, TABLE_ELEMENTS, TABLES
 
 MAGIC = b"\0asm\x01\0\0\0"
 MODULE_BYTES = 2 << 20

@@ -14,15 +14,17 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import Literal
 
-from sigil import strict
+from sigil import strict_json
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.sandbox.abi import ABIS
 from sigil.sandbox.aot import Codes
-from sigil.sandbox.child import Child, Sealed, Supply
-from sigil.sandbox.crew import Crew
-from sigil.sandbox.desk import Closed, answered
-from sigil.sandbox.features import MEMORY_BYTES
-from sigil.sandbox.frames import (
+from sigil.sandbox.code_cache import Supplies
+from sigil.sandbox.compile_job import Press
+from sigil.sandbox.host_call_bridge import Closed, answered
+from sigil.sandbox.isolation import Means, told, wanted
+from sigil.sandbox.module_scan import Unfit, scan
+from sigil.sandbox.program import DEFAULT_LIMITS, NO_GRANTS, Grants, Limits, Outcome, Program, Services
+from sigil.sandbox.protocol import (
     INPUT_LIMIT,
     LOG_CHARACTERS,
     OUTPUT_LIMIT,
@@ -36,12 +38,10 @@ from sigil.sandbox.frames import (
     Unheard,
     unpack_answer,
 )
-from sigil.sandbox.means import Means, told, wanted
-from sigil.sandbox.press import Press
-from sigil.sandbox.program import DEFAULT_LIMITS, NO_GRANTS, Grants, Limits, Outcome, Program, Services
-from sigil.sandbox.scan import Unfit, scan
-from sigil.sandbox.supplies import Supplies
-from sigil.tenants import NOBODY, FairQueue, Tenant
+from sigil.sandbox.runner_process import Child, Sealed, Supply
+from sigil.sandbox.runtime_features import MEMORY_BYTES
+from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
+from sigil.sandbox.worker_pool import Crew
 
 TEXT_BYTES = 256 << 10
 TIMEOUT_LIMIT_MS = 60_000
@@ -329,7 +329,7 @@ def _line(said: str) -> str:
 
 def _guests(output: bytes) -> ToolError:
     try:
-        failure = strict.loads(output)
+        failure = strict_json.loads(output)
     except UsageError:
         failure = None
     said = failure if isinstance(failure, dict) else {}
@@ -340,7 +340,7 @@ def _guests(output: bytes) -> ToolError:
 
 def _strict(output: bytes) -> bytes:
     try:
-        strict.loads(output)
+        strict_json.loads(output)
     except UsageError:
         raise ToolError("EOUTPUT", "the output is not one JSON value in UTF-8") from None
     return output

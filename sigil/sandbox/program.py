@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from sigil.protocol import Json
-from sigil.sandbox.shelf import Rank
+from sigil.sandbox.loaded_programs import Rank
 
 Kind = Literal["js", "sigil", "wasi"]
 

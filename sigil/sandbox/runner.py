@@ -7,9 +7,12 @@ import socket
 import sys
 from time import monotonic
 
-from sigil.sandbox import jail, seccomp
+from sigil.sandbox import lockdown, seccomp
+from sigil.sandbox.call_end import Stopped
 from sigil.sandbox.driver import Driver, Invalid, Loaded
-from sigil.sandbox.frames import (
+from sigil.sandbox.guest_requests import Host
+from sigil.sandbox.memory_images import Images, Script
+from sigil.sandbox.protocol import (
     ENGINE,
     POOLED,
     SEALS,
@@ -23,14 +26,11 @@ from sigil.sandbox.frames import (
     unpack_run,
     unpack_size,
 )
-from sigil.sandbox.host import Host
-from sigil.sandbox.images import Images, Script
-from sigil.sandbox.stops import Stopped
-from sigil.sandbox.ticker import Ticker
+from sigil.sandbox.watchdog import Ticker
 
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 # wasmtime writes a module's first memory, up to 16 MiB of it, into an anonymous file.
-_BOUNDS = jail.Bounds(data=256 << 20, files=160, written=20 << 20)
+_BOUNDS = lockdown.Bounds(data=256 << 20, files=160, written=20 << 20)
 _ORDERS = frozenset((Kind.RUN,))
 
 _Held = Loaded | Script | bytes
@@ -146,7 +146,7 @@ def main(server: str, library: str, descriptor: str, sealing: str, pooling: str)
     seals = sealing == "1" and seccomp.available()
     driver = Driver(library, pooling=pooling == "1")
     runner = Runner(Channel(socket.socket(fileno=int(descriptor))), driver, int(server), sealing=seals)
-    jail.lock(int(server), _BOUNDS)
+    lockdown.lock(int(server), _BOUNDS)
     try:
         runner.serve((SEALS if seals else 0) | (POOLED if pooling == "1" else 0))
     except Breach:

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from sigil.errors import BackendError
 from sigil.sandbox import spawn
-from sigil.sandbox.frames import (
+from sigil.sandbox.isolation import PLAIN, Means
+from sigil.sandbox.loaded_programs import Held, Shelf
+from sigil.sandbox.protocol import (
     ASKS,
     ENGINE,
     POOLED,
@@ -31,9 +33,7 @@ from sigil.sandbox.frames import (
     service_of,
     unpack_ask,
 )
-from sigil.sandbox.means import PLAIN, Means
-from sigil.sandbox.sealed import Code
-from sigil.sandbox.shelf import Held, Shelf
+from sigil.sandbox.sealed_memory import Code
 
 START_SECONDS = 10.0
 LOAD_SECONDS = 2.0

@@ -10,9 +10,9 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
+from sigil.sandbox.code_store import Vault
+from sigil.sandbox.compile_job import Press
 from sigil.sandbox.fingerprint import fingerprint
-from sigil.sandbox.press import Press
-from sigil.sandbox.vault import Vault
 
 FOLDER = Path(__file__).parent / "shipped"
 _KNOWN = b"shipped with the package"

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from sigil.sandbox.stops import Stopped
+from sigil.sandbox.call_end import Stopped
 
 SUCCESS, BADF, INVAL, NOSYS, SPIPE = 0, 8, 28, 52, 70
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from ctypes import byref, c_int32, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from sigil.sandbox import capi, preview1
-from sigil.sandbox.stops import Stopped
+from sigil.sandbox import capi, wasi_functions
+from sigil.sandbox.call_end import Stopped
 from sigil.sandbox.wasi import Exit, World
 
 _KINDS = {"i": 0, "I": 1}  # wasm_valkind_t
@@ -24,7 +24,7 @@ class Commands:
         self._c = c
         self._place = place
         self._callback = capi.HostFunction(self._on_call)  # made now: later, nothing executable may be made any more
-        self._names = tuple(preview1.FUNCTIONS)
+        self._names = tuple(wasi_functions.FUNCTIONS)
         self._served = tuple(getattr(World, name.decode(), None) for name in self._names)
         self._linked = False
         self._world: World | None = None
@@ -35,10 +35,10 @@ class Commands:
         if self._linked:
             return
         entry = ctypes.cast(self._callback, c_void_p)
-        for number, (name, kinds) in enumerate(preview1.FUNCTIONS.items(), 1):
+        for number, (name, kinds) in enumerate(wasi_functions.FUNCTIONS.items(), 1):
             parameters, _, results = kinds.partition(" ")
             kind = self._c.wasm_functype_new(byref(self._types(parameters)), byref(self._types(results)))
-            where = (preview1.MODULE, len(preview1.MODULE), name, len(name))
+            where = (wasi_functions.MODULE, len(wasi_functions.MODULE), name, len(name))
             if self._c.wasmtime_linker_define_func_unchecked(linker, *where, kind, entry, number, None):
                 raise ValueError("a function of a command cannot be defined")
             self._c.wasm_functype_delete(kind)
@@ -81,7 +81,7 @@ class Commands:
 
     def _on_call(self, number: int, _caller: int, slots: int, _count: int) -> int:
         name = self._names[number - 1]
-        kinds = preview1.FUNCTIONS[name].partition(" ")[0]
+        kinds = wasi_functions.FUNCTIONS[name].partition(" ")[0]
         arguments = tuple(_READ[kind](slots + capi.SLOT * at).value for at, kind in enumerate(kinds))
         served, world = self._served[number - 1], self._world
         try:

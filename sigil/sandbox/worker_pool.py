@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from time import monotonic
 
 from sigil.errors import BackendError
-from sigil.sandbox.child import Child, Sealed
-from sigil.sandbox.means import PLAIN, Means, told
-from sigil.sandbox.near import Near
-from sigil.tenants import NOBODY, FairQueue, Tenant
+from sigil.sandbox.cpu_affinity import Near
+from sigil.sandbox.isolation import PLAIN, Means, told
+from sigil.sandbox.runner_process import Child, Sealed
+from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
 
 PARKED = 32
 """How many runners may wait for a service at once, beside those that work; one namespace has at most half of them."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sigil.search.diverse import Candidate, diverse
+from sigil.search.dense import Encoder
+from sigil.search.diversity import Candidate, diverse
 from sigil.search.document import Document, Hit
 from sigil.search.index import Among, Index
-from sigil.search.layout import DamagedIndexError
-from sigil.search.meaning import Encoder
+from sigil.search.index_file import DamagedIndexError
 
 __all__ = ["Among", "Candidate", "DamagedIndexError", "Document", "Encoder", "Hit", "Index", "diverse"]

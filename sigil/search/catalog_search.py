@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from sigil.artifacts import Artifacts
-from sigil.catalog import Catalog
-from sigil.following import Follower
-from sigil.kv import KV
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.public import EVERYWHERE, Publics, foreign, full_name
+from sigil.catalog.records import Record
 from sigil.protocol import Caller, Found, Glimpse, Hit
-from sigil.public import EVERYWHERE, Publics, foreign, full_name
-from sigil.records import Record
 from sigil.search import Among, DamagedIndexError, Encoder, Index, diverse
-from sigil.snapshots import Snapshots
-from sigil.sources import Commons, Namespace, Source
+from sigil.search.index_sync import Follower
+from sigil.search.snapshots import Snapshots
+from sigil.search.sources import Commons, Namespace, Source
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kv import KV
 
 WIDE = 50
 NAMESPACES = 256

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sigil.search.entries import Entry
-from sigil.search.wanted import Wanted
+from sigil.search.query import Wanted
 
 MANY: Final = 5
 """Aliases from which on a document is taken at its word: who asks for none of them has to be answered well otherwise."""

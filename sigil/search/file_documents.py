@@ -14,10 +14,10 @@ from typing import Any, Final
 import orjson
 
 from sigil.search.entries import Entry, key
-from sigil.search.layout import DamagedIndexError, unpack
-from sigil.search.neighbours import closest, compared, grams
+from sigil.search.index_file import DamagedIndexError, unpack
 from sigil.search.postings import UNIT, Posting
 from sigil.search.ranking import Weighted, rank, score_of
+from sigil.search.spelling import closest, compared, grams
 
 KINDS: Final = {
     "entries": "B",

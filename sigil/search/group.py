@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from sigil.search.document import Document
 from sigil.search.entries import Entry
-from sigil.search.sealed import Sealed
-from sigil.search.shelf import Shelf
-from sigil.search.wanted import Part
+from sigil.search.file_documents import Sealed
+from sigil.search.group_documents import Shelf
+from sigil.search.query import Part
 
 
 class Group:

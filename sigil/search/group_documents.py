@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sigil.search.entries import Entries, Entry
+from sigil.search.file_documents import hashed
 from sigil.search.postings import UNIT, Posting, Postings
 from sigil.search.ranking import Weighted, rank, score_of
-from sigil.search.sealed import hashed
 
 
 class Shelf:

@@ -11,18 +11,18 @@ from itertools import islice, repeat
 from operator import itemgetter
 from typing import Any, Final
 
-from sigil.search.answers import Asked, Scored, answers
-from sigil.search.diverse import Candidate
+from sigil.search.dense import Encoder, Meaning, kept
+from sigil.search.diversity import Candidate
 from sigil.search.document import Document, Hit, sentence, strengths
 from sigil.search.entries import Entry
+from sigil.search.file_documents import Sealed
 from sigil.search.group import Group
-from sigil.search.layout import DamagedIndexError
-from sigil.search.meaning import Encoder, Meaning, kept
+from sigil.search.index_file import DamagedIndexError
+from sigil.search.index_rules import rules
+from sigil.search.index_writer import seal
+from sigil.search.matching import Asked, Scored, answers
 from sigil.search.postings import rarity
-from sigil.search.rules import rules
-from sigil.search.sealed import Sealed
-from sigil.search.sealing import seal
-from sigil.search.wanted import Part
+from sigil.search.query import Part
 from sigil.search.words import QUERY_LIMIT, Words
 
 POOL: Final = 200

@@ -6,15 +6,15 @@ import threading
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sigil import changes
+from sigil.catalog import changes
+from sigil.catalog.records import Record
 from sigil.errors import BackendError
-from sigil.kv import KV, Item
-from sigil.kv.encoding import new_version
-from sigil.records import Record
 from sigil.search import DamagedIndexError, Index
 from sigil.search.group import Group
-from sigil.snapshots import Snapshots
-from sigil.sources import Found, Source
+from sigil.search.snapshots import Snapshots
+from sigil.search.sources import Found, Source
+from sigil.storage.kv import KV, Item
+from sigil.storage.kv.encoding import new_version
 
 RECORDS: Final = 1_024
 """So many records of a group are kept, of those that were found last."""

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 
 from sigil.search.entries import Entry
-from sigil.search.layout import Section, pack, typed
-from sigil.search.neighbours import compared, grams
+from sigil.search.file_documents import Sealed, hashed
+from sigil.search.group_documents import Shelf
+from sigil.search.index_file import Section, pack, typed
 from sigil.search.postings import Posting
-from sigil.search.sealed import Sealed, hashed
-from sigil.search.shelf import Shelf
+from sigil.search.spelling import compared, grams
 
 
 @dataclass(frozen=True, slots=True)

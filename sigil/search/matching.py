@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from sigil.search.cutoff import Floor
+from sigil.search.dense import Meaning
 from sigil.search.entries import Entry
-from sigil.search.floor import Floor
-from sigil.search.meaning import Meaning
+from sigil.search.query import Part, weigh
 from sigil.search.stopwords import STOP_WORDS
-from sigil.search.wanted import Part, weigh
 from sigil.search.words import QUERY_LIMIT, Query, Words, phrase, spans
 
 TOOL_PREFIX: Final = "cap_"

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Final
 
-from sigil.search.neighbours import Neighbours
+from sigil.search.spelling import Neighbours
 
 PRIOR: Final = 50
 """Documents that every index is counted to have besides its own, so that in a registry of three a word that all three lack

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from sigil.search.document import STRONGEST
-from sigil.search.neighbours import MOST, best
+from sigil.search.file_documents import Sealed
+from sigil.search.group_documents import Shelf
 from sigil.search.postings import rarity
-from sigil.search.sealed import Sealed
-from sigil.search.shelf import Shelf
+from sigil.search.spelling import MOST, best
 from sigil.search.words import Query
 
 MOST_TERMS: Final = 64

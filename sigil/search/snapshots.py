@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import orjson
 
-from sigil.artifacts import Artifacts
 from sigil.errors import BackendError
-from sigil.kv import ABSENT, KV, keys
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kv import ABSENT, KV, keys
 
 EVERY_SECONDS: Final = 60.0
 """The least time between two snapshots of one group, whoever makes them."""

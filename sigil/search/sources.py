@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
-from sigil.catalog import Catalog
-from sigil.kv import Item
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.public import EVERYWHERE, Publics, full_name
+from sigil.catalog.records import Record
 from sigil.protocol import Json
-from sigil.public import EVERYWHERE, Publics, full_name
-from sigil.records import Record
 from sigil.search import Document
-from sigil.search.sealed import hashed
+from sigil.search.file_documents import hashed
+from sigil.storage.kv import Item
 
 NODES_MOST: Final = 1_000
 """So many parts of a schema are read; those that lie deepest are left out."""

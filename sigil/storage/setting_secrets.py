@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from functools import cache
 
-from sigil import aws
 from sigil.errors import BackendError, UsageError
+from sigil.storage import aws
 
 KEEP_SECONDS = 300.0
 """A rotated secret is known after that long."""

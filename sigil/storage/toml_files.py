@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from sigil import plain
+from sigil.storage import untrusted_files
 
 FILE_BYTES = 1 << 20
 PARTS_MOST = 64
@@ -18,7 +18,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{PARTS_M
 
 def text_of(path: Path) -> str:
     """What stands in a file; `OSError` also for what is no file or has more than `FILE_BYTES`, `ValueError` for what is not UTF-8."""
-    return plain.read(path, FILE_BYTES).decode("utf-8").replace("\r\n", "\n")
+    return untrusted_files.read(path, FILE_BYTES).decode("utf-8").replace("\r\n", "\n")
 
 
 def table_of(text: str) -> dict[str, Any]:

@@ -9,12 +9,12 @@ import orjson
 import pytest
 
 import sigil
-from sigil.compile import build
+from sigil.compile.compiler import build
 from sigil.errors import SigilError
-from sigil.golden import Bench, Verdict, rehearsed, verdicts
-from sigil.library import packages
-from sigil.manifest import Manifest
-from sigil.package import Package
+from sigil.deploy.golden_tests import Bench, Verdict, rehearsed, verdicts
+from sigil.deploy.library import packages
+from sigil.manifest.model import Manifest
+from sigil.manifest.package import Package
 from sigil.protocol import Json
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
@@ -48,7 +48,7 @@ class Library:
 
 @pytest.fixture(scope="session")
 def library(compiled: Path) -> Iterator[Library]:
-    sandbox = Sandbox(engine=Path(sigil.__file__).parent / "engine" / "engine.wasm", cache=compiled, children=1)
+    sandbox = Sandbox(engine=Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
     yield Library(sandbox, {package.manifest.name: (package.manifest, program_of(package, sandbox)) for package in packages(FOLDER)})
     sandbox.close()
 

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from functions.agent.host.services import SERVICES
-from sigil.artifacts import MemoryArtifacts
+from functions.agent.services.table import SERVICES
+from sigil.storage.artifacts import MemoryArtifacts
 from sigil.errors import SigilError
-from sigil.kv.memory import MemoryKV
-from sigil.library import stock
-from sigil.manifest import Manifest
-from sigil.package import Package, parse_toml, read_folder
+from sigil.storage.kv.memory import MemoryKV
+from sigil.deploy.library import stock
+from sigil.manifest.model import Manifest
+from sigil.manifest.package import Package, parse_toml, read_folder
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from tests.capabilities.conftest import FOLDER, Library

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from sigil import manifest as told_of
-from sigil.manifest import Manifest
-from sigil.package import read_folder
+from sigil.manifest import model as told_of
+from sigil.manifest.model import Manifest
+from sigil.manifest.package import read_folder
 from tests.capabilities.conftest import FOLDER
 
 PAGE = FOLDER.parent / "docs" / "library.md"

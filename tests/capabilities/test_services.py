@@ -9,12 +9,12 @@ import orjson
 import pytest
 
 from sigil.errors import SigilError
-from sigil.execution import Execution
-from sigil.package import Package, read_folder
+from sigil.run.executor import Execution
+from sigil.manifest.package import Package, read_folder
 from sigil.protocol import Caller, Json
-from sigil.rehearsal import Rehearsal
-from sigil.services.line import Line
-from sigil.services.part import Part
+from sigil.deploy.golden_services import Rehearsal
+from sigil.network.http_transport import Line
+from sigil.run.host_calls.context import Part
 from tests.capabilities.conftest import FOLDER, Library, program_of
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 

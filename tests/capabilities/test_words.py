@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.artifacts import MemoryArtifacts
-from sigil.kv.memory import MemoryKV
-from sigil.library import stock
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
+from sigil.deploy.library import stock
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from tests.capabilities.conftest import FOLDER, Library

@@ -11,8 +11,8 @@ from pathlib import Path
 from functions.events import Event, decode
 from functions.settings import Settings
 from functions.wiring import House, open_house
-from sigil import aws
-from sigil.kv.dynamodb_table import create_table
+from sigil.storage import aws
+from sigil.storage.kv.dynamodb_table import create_table
 from tests.deploy.requests import BOT, SECRET, TOKEN
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel

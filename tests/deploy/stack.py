@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sigil import aws
+from sigil.storage import aws
 from tests.deploy.requests import BOT, SECRET, TOKEN
 from tests.servers.lambda_runtime import ROOT, tool
 from tests.servers.ministack import REGION, Ministack, unique

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from functions.letters import letters
+from functions.queues.dead_letters import letters
 from tests.deploy.requests import batch, elsewhere, failures, happened, registry, request, update, webhook
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say

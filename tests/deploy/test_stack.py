@@ -12,17 +12,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sigil import aws
-from sigil.kv import keys
-from sigil.kv.dynamodb import DynamoKV
 from sigil.protocol import LIBRARY
+from sigil.storage import aws
+from sigil.storage.kv import keys
+from sigil.storage.kv.dynamodb import DynamoKV
 from tests.deploy.requests import BOT, SECRET, TOKEN, update
 from tests.deploy.stack import Stack, deploy
-from tests.e2e.stage import until
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, say
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack
+from tests.stories.stage import until
 
 PATIENCE = 30.0
 OWNER = "telegram:77001"

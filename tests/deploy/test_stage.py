@@ -16,8 +16,8 @@ import pytest
 from scripts.staging import stage as staging
 from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage
 from scripts.staging.trouble import StagingError
-from sigil.engine import ENGINE
-from sigil.toolchain.c import BUILT
+from sigil.compile.toolchain.c import BUILT
+from sigil.sandbox.engine import ENGINE
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack, unique
 
@@ -63,12 +63,12 @@ def test_a_door_opens_from_its_stage_alone(name: str, staged: Path) -> None:
 
 @pytest.mark.parametrize("name", SANDBOXED)
 def test_where_capabilities_run_they_reach_the_web(name: str, staged: Path) -> None:
-    reaches = "from sigil.services.line import Line; from sigil.services.urls import Target; Line().close()"
+    reaches = "from sigil.network.http_transport import Line; from sigil.network.urls import Target; Line().close()"
     assert alone(staged / name, f"{reaches}; print(Target.parse('https://bücher.example/').host)") == "xn--bcher-kva.example"
 
 
 def test_the_registry_describes_itself(staged: Path) -> None:
-    shown = alone(staged / "registry", "from sigil import http, openapi; print(len(openapi.page(http.ROUTES, '1')[0]) > 50_000)")
+    shown = alone(staged / "registry", "from sigil.http import app, openapi; print(len(openapi.page(app.ROUTES, '1')[0]) > 50_000)")
     assert shown == "True"
 
 
@@ -96,7 +96,7 @@ def test_a_stage_holds_no_package_that_the_function_does_not_use(name: str, stra
 @pytest.mark.parametrize(("name", "client"), [("webhook", "Botocore"), ("worker", "Boto3"), ("scheduler", "Boto3"), ("registry", "Boto3")])
 def test_a_stage_speaks_to_aws_with_boto3_but_for_the_webhooks(name: str, client: str, staged: Path) -> None:
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
-    said = alone(staged / name, "from sigil import aws; print(aws.client('sqs').meta.config.user_agent)", keys)
+    said = alone(staged / name, "from sigil.storage import aws; print(aws.client('sqs').meta.config.user_agent)", keys)
 
     assert said.startswith(f"{client}/")
 
@@ -107,7 +107,7 @@ def test_a_stage_holds_nothing_for_people_and_other_machines(name: str, staged: 
     rooms = {path.relative_to(staged / name).as_posix() for path in (staged / name).rglob("*") if path.is_dir()}
 
     assert not kinds & {".pyi", ".c", ".h", ".js", ".md", ".gz", ".sh"} - ({".js", ".c"} if name in SANDBOXED else set())
-    assert not rooms & {"functions/cli", "sigil/cli", "sigil/engine/prelude", "docs", "scripts"}
+    assert not rooms & {"functions/cli", "sigil/cli", "sigil/sandbox/engine/prelude", "docs", "scripts"}
     assert bool({"sigil/sandbox", "sigil/capabilities"} & rooms) == (name in SANDBOXED)
 
 
@@ -193,7 +193,7 @@ def test_botocore_knows_the_services_in_use_and_no_others(staged: Path) -> None:
 
 
 _ASK = """
-from sigil import aws
+from sigil.storage import aws
 table = {"TableName": "NAME", "BillingMode": "PAY_PER_REQUEST", "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
   "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}]}
 aws.client("dynamodb").create_table(**table)
@@ -210,7 +210,7 @@ aws.client("s3").put_object(Bucket="NAME", Key="k", Body=b"body", IfNoneMatch="*
 print(aws.client("s3").get_object(Bucket="NAME", Key="k")["Body"].read().decode())
 aws.client("ssm").put_parameter(Name="/NAME", Value="parameter", Type="SecureString")
 aws.client("secretsmanager").create_secret(Name="NAME", SecretString="secret")
-from sigil.secrets import reveal
+from sigil.storage.setting_secrets import reveal
 print(reveal("ssm:/NAME"), reveal("secretsmanager:NAME"))
 print(aws.client("sts").get_caller_identity()["Account"])
 from functions.alerts import Topic, halted, raised
@@ -227,7 +227,7 @@ def test_every_service_answers_through_what_is_left_of_botocore(staged: Path, mi
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-central-1", "cn-north-1"])
 def test_the_services_are_found_in_every_part_of_aws(region: str, staged: Path) -> None:
-    program = f"from sigil import aws; print(*(aws.client(name).meta.endpoint_url for name in {SERVICES!r}))"
+    program = f"from sigil.storage import aws; print(*(aws.client(name).meta.endpoint_url for name in {SERVICES!r}))"
     environment = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_DEFAULT_REGION": region}
 
     said = alone(staged / "webhook", program, environment).split()

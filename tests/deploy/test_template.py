@@ -261,7 +261,7 @@ def test_the_worker_outlives_two_turns() -> None:
 
 
 def test_the_table_is_the_one_that_the_store_makes() -> None:
-    from sigil.kv.dynamodb_table import _KEYS
+    from sigil.storage.kv.dynamodb_table import _KEYS
 
     table = resources("AWS::DynamoDB::Table")["Store"]
     assert table["KeySchema"] == [{"AttributeName": name, "KeyType": kind} for name, kind in _KEYS]
@@ -297,7 +297,7 @@ def test_somebody_is_told_of_errors_dead_letters_and_waiting() -> None:
 
 def test_the_api_knows_every_route_of_its_doors_and_no_other() -> None:
     from functions.webhook import router as webhook
-    from sigil.http import router as registry
+    from sigil.http.app import router as registry
 
     ours = _served(registry(None, "")) - {("GET", "/health")}  # type: ignore[arg-type]
     assert routes("Webhook") == _served(webhook(lambda: None))  # type: ignore[arg-type,return-value]

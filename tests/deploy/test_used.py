@@ -10,12 +10,12 @@ import pytest
 
 from functions.settings import Settings
 from sigil import wiring
-from sigil.http import ROUTES
-from sigil.kv import keys
-from sigil.lifetimes import IDLE_SECONDS
+from sigil.catalog.expiry import IDLE_SECONDS
+from sigil.catalog.usage import ALL
+from sigil.http.app import ROUTES
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
-from sigil.statistics import ALL
+from sigil.storage.kv import keys
 from tests.deploy.requests import batch, failures, happened, registry, request, update, webhook
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say

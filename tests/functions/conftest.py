@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from functions.wiring import House
-from sigil.sandbox import child
-from sigil.sandbox.frames import pack_run
+from sigil.sandbox import runner_process
+from sigil.sandbox.protocol import pack_run
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel
 from tests.functions.people import Live, platform
@@ -37,4 +37,4 @@ def live(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> Call
 @pytest.fixture
 def breached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sandbox processes that reach for more than they were granted, as one would that a guest has got out into."""
-    monkeypatch.setattr(child, "pack_run", lambda run: pack_run(run._replace(grants=run.grants | {"kv"})))
+    monkeypatch.setattr(runner_process, "pack_run", lambda run: pack_run(run._replace(grants=run.grants | {"kv"})))

@@ -9,7 +9,7 @@ from typing import Any
 
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.ladder import Counters
-from functions.agent.safety.standing import Reader, Standing, notice
+from functions.agent.safety.status import Reader, Standing, notice
 from tests.fakes.bot_api import BotApi
 from tests.functions.serving import Served
 from tests.functions.test_server import SECRET, knock, update

@@ -14,7 +14,7 @@ import pytest
 
 from functions.agent.safety.budget import period
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import tell
 from tests.functions.people import GUEST, OWNER, Live, reason, sentence

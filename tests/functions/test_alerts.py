@@ -13,13 +13,13 @@ import pytest
 
 from functions import worker
 from functions.agent.safety.facts import Fact
-from functions.agent.session import Opened
+from functions.agent.session.store import Opened
 from functions.queues.base import Delivery
 from functions.settings import Settings
 from functions.wiring import House
-from sigil import aws
 from sigil.errors import UsageError
-from sigil.kv import keys
+from sigil.storage import aws
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, RecordingServer

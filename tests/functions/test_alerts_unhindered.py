@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions import alarm, alerts, worker
+from functions import alerts, status_alerts, worker
 from functions.alerts import Webhook, halted, raised
 from functions.clock import Clock
 from tests.fakes.bot_api import BotApi
@@ -79,7 +79,7 @@ def test_a_crash_before_the_bell_rings_loses_no_budgets_alert(
     home = house(llm_url=model.url, alerts=pager.url, lease=0.2)
     write(home, "go")
     with monkeypatch.context() as moment:
-        moment.setattr(alarm, "raised", crash)
+        moment.setattr(status_alerts, "raised", crash)
         with pytest.raises(Crash):
             write(home, "more")
     again = house(llm_url=model.url, alerts=pager.url, lease=0.2)

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.control import HALTED, HALTED_HERE, OWNERS_ONLY, UNLOCKED
-from functions.agent.missed import MEANWHILE
+from functions.agent.commands.control import HALTED, HALTED_HERE, OWNERS_ONLY, UNLOCKED
+from functions.agent.missed_messages import MEANWHILE
 from functions.wiring import House
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from functions.agent import closing
+from functions.agent.access.roles import Rules
 from functions.agent.app import App
 from functions.agent.loop import OUT_OF_TIME
-from functions.agent.model import Reply, Request
-from functions.agent.offline import OfflineModel
-from functions.agent.roles import Rules
-from functions.agent.session import Sessions
-from functions.agent.trace import read
+from functions.agent.model.base import Reply, Request
+from functions.agent.model.offline import OfflineModel
+from functions.agent.session.store import Sessions
+from functions.agent.session.trace import read
 from functions.channels.base import Busy
-from functions.channels.replies import Replies
+from functions.channels.http_replies import Replies
 from functions.clock import Clock
 from functions.events import Event, Sender, order_of
-from functions.queues.inbox import Inbox
+from functions.queues.store_queue import Inbox
 from functions.settings import Settings
 from functions.wiring import House
 from functions.worker import process
-from sigil.artifacts import MemoryArtifacts
 from sigil.errors import BackendError
-from sigil.kv import keys
-from sigil.kv.memory import MemoryKV
 from sigil.protocol import Caller, Found
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv import keys
+from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import Stores
 
 DAY = 86_400.0

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from functions.agent import fallback, outage
-from functions.agent.fallback import WithFallback
-from functions.agent.model_failures import SENTENCES
+from functions.agent import outage
+from functions.agent.model import fallback
+from functions.agent.model.failures import SENTENCES
+from functions.agent.model.fallback import WithFallback
 from functions.settings import Settings
 from functions.wiring import House
 from sigil.errors import UsageError

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from functions import letters
 from functions.agent.messages import Message
-from functions.agent.record import Document
-from functions.agent.session import Sessions
+from functions.agent.session.document import Document
+from functions.agent.session.store import Sessions
 from functions.agent.turn import GAVE_UP, Shift, handle
 from functions.events import Event
+from functions.queues import dead_letters
 from functions.queues.base import Delivery
 from functions.wiring import House
 from functions.worker import LOST, TRIES_MOST, process
-from sigil.artifacts import MemoryArtifacts
 from sigil.errors import UsageError
-from sigil.kv import keys
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import event
@@ -70,7 +70,7 @@ def test_an_event_that_was_handed_out_too_often_is_told_once_and_its_chat_goes_o
     process(put(home, event("and now?")), home)
 
     assert texts(bot) == [GAVE_UP, "well"]
-    assert [letter.id for letter in letters.letters(home.stores.kv)] == [poison.id]
+    assert [letter.id for letter in dead_letters.letters(home.stores.kv)] == [poison.id]
 
 
 def test_its_turn_in_progress_is_closed_and_not_answered_later(
@@ -150,7 +150,7 @@ def test_an_event_of_another_agent_becomes_a_dead_letter_and_is_not_answered(hom
 
     assert texts(bot) == []
     assert model.bodies == []
-    assert [letter.id for letter in letters.letters(home.stores.kv)] == [stray.id]
+    assert [letter.id for letter in dead_letters.letters(home.stores.kv)] == [stray.id]
 
 
 def taken_receipt(home: House) -> str:
@@ -165,7 +165,7 @@ def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(home: House, bot: Bo
     process(delivery, home)
 
     assert texts(bot) == [LOST]
-    assert [letter.id for letter in letters.letters(home.stores.kv)] == [delivery.event.id]
+    assert [letter.id for letter in dead_letters.letters(home.stores.kv)] == [delivery.event.id]
 
 
 def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from functions.agent.messages import Message
-from functions.agent.record import Document
-from functions.agent.session import Sessions
+from functions.agent.session.document import Document
+from functions.agent.session.store import Sessions
 from functions.agent.turn import GAVE_UP
 from functions.channels.base import Busy
 from functions.queues.base import Delivery
 from functions.wiring import House
 from functions.worker import LOST, TRIES_MOST, process
-from sigil.artifacts import MemoryArtifacts
-from sigil.kv import keys
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import event

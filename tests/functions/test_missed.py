@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from functions.agent import control
-from functions.agent.missed import BEFORE, MEANWHILE, QUIET_SECONDS
-from functions.agent.safety.standing import YOUR_UNLOCK
+from functions.agent.commands import control
+from functions.agent.missed_messages import BEFORE, MEANWHILE, QUIET_SECONDS
+from functions.agent.safety.status import YOUR_UNLOCK
 from functions.clock import Clock
 from functions.events import Event
 from functions.queues.base import Delivery
 from functions.wiring import House
 from functions.worker import process
 from sigil.errors import BackendError
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event, tell

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from functions.agent import outage, trace
-from functions.agent.model_failures import SENTENCES
+from functions.agent import outage
+from functions.agent.model.failures import SENTENCES
+from functions.agent.session import trace
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 from tests.functions.agent.talk import tell

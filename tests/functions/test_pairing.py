@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from functions.agent.pair import LET_IN
+from functions.agent.commands.pairing import LET_IN
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.agent.people.people import CODE
+from tests.functions.agent.access.people import CODE
 from tests.functions.serving import Served, serving
 from tests.functions.test_server import SECRET, knock, update
 

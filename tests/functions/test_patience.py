@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 from functions import worker
-from functions.agent import outage, patience, turn
-from functions.agent.control import HALTED, WAITS
-from functions.agent.model_failures import SENTENCES
-from functions.agent.safety.standing import REASONS
+from functions.agent import outage, turn
+from functions.agent.commands.control import HALTED, WAITS
+from functions.agent.model.failures import SENTENCES
+from functions.agent.safety import retry
+from functions.agent.safety.status import REASONS
 from functions.agent.turn import Shift, handle
 from functions.events import Event
 from functions.wiring import House
-from sigil import http
+from sigil.http import app
 from sigil.registry import LocalRegistry
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -30,7 +31,7 @@ from tests.functions.agent.talk import event, tell
 from tests.functions.people import GUEST, OWNER, Live, platform, reason
 from tests.functions.serving import serving
 from tests.servers.proxy import DROP_REPLY, REFUSE, Proxy
-from tests.sigil.services.conftest import Scripted
+from tests.sigil.conftest import Scripted
 from tests.sigil.serving import served
 
 Lives = Callable[..., AbstractContextManager[Live]]
@@ -283,7 +284,7 @@ def remote(house: Callable[..., House], bot: BotApi, model: ScriptedModel, **set
     """An agent whose registry is behind an unreliable line: the agent, the registry's own server, the line."""
     local = house(llm_url=model.url, loopback=True)
     assert isinstance(local.app.registry, LocalRegistry)
-    with serving(local) as near, served(http.app(local.app.registry, TOKEN)) as url, Proxy(url.removeprefix("http://")) as line:
+    with serving(local) as near, served(app.app(local.app.registry, TOKEN)) as url, Proxy(url.removeprefix("http://")) as line:
         far = house(llm_url=model.url, **platform(bot), registry_url=f"http://{line.address}", registry_token=TOKEN, store="memory://")
         with serving(far) as server:
             yield Live(server, bot), Live(near, bot), line
@@ -316,7 +317,7 @@ def test_a_registry_that_is_away_for_a_moment_is_asked_again_only_where_that_is_
 def test_a_registry_that_stays_away_is_a_failure_that_counts_and_ends_no_turn(
     house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "pause", lambda number: 0.01)
+    monkeypatch.setattr(retry, "pause", lambda number: 0.01)
     model.then(*[call(("sigil_query", {"query": f"any {number}"})) for number in range(5)], say("never said"))
     with remote(house, bot, model) as (agent, _, line):
         line.mode = REFUSE

@@ -13,7 +13,7 @@ import pytest
 
 from functions import worker
 from functions.agent import turn
-from functions.agent.model_failures import SENTENCES
+from functions.agent.model.failures import SENTENCES
 from functions.wiring import House
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion, say
@@ -188,7 +188,7 @@ def test_a_store_that_is_locked_in_the_middle_of_a_turn_is_waited_for(
 
 
 def test_a_damaged_session_is_locked_and_other_chats_go_on(home: House, bot: BotApi, model: ScriptedModel) -> None:
-    from sigil.kv import keys
+    from sigil.storage.kv import keys
 
     home.app.kv.put(keys.head(keys.session_of("main", "telegram:42")), b"garbage")
     model.then(say("other chats work"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from functions.queues.base import Delivery
-from functions.turnlock import TurnLock
+from functions.turn_lock import TurnLock
 from functions.wiring import House
 from functions.worker import TRIES_SHARED, process
 from tests.fakes.bot_api import BotApi

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from functions.agent import model_failures
-from functions.agent.model_failures import SENTENCES
+from functions.agent.model import failures
+from functions.agent.model.failures import SENTENCES
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import event, tell, told
@@ -91,14 +91,14 @@ def fill(home: House, model: ScriptedModel, count: int = 6) -> None:
 
 @pytest.mark.parametrize(("status", "error", "limit"), SPELLINGS)
 def test_every_spelling_is_known_and_its_limit_read(status: int, error: dict[str, Any], limit: int) -> None:
-    failure = model_failures.failure_of(status, json.dumps({"error": error}).encode())
+    failure = failures.failure_of(status, json.dumps({"error": error}).encode())
     assert (failure.kind, failure.limit) == ("window", limit)
 
 
 @pytest.mark.parametrize("number", ["0", "1", "999", "100000000000", "999999999999999999999999", "-5", "1e9"])
 def test_a_limit_that_cannot_be_one_is_not_believed(number: str) -> None:
     body = json.dumps({"error": {"message": f"This model's maximum context length is {number} tokens."}}).encode()
-    assert model_failures.failure_of(400, body).limit == 0
+    assert failures.failure_of(400, body).limit == 0
 
 
 def test_a_window_set_too_large_costs_one_refusal_and_no_answer(house: Open, small: Small) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from functions import letters, worker
+from functions import worker
 from functions.events import Event
+from functions.queues import dead_letters
 from functions.queues.sqs_message import group_id
 from functions.wiring import House
 from sigil.errors import BackendError
@@ -49,8 +50,8 @@ class Place:
         self.source.delete(batch, keep=failed)
         return [record["body"] for record in batch["Records"] if record["messageId"] in failed]
 
-    def dead(self) -> list[letters.Letter]:
-        return list(letters.letters(self.house.stores.kv))
+    def dead(self) -> list[dead_letters.Letter]:
+        return list(dead_letters.letters(self.house.stores.kv))
 
 
 @pytest.fixture

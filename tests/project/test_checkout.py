@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scripts.benchmarks.__main__ import HELPERS
-from tests.house.tree import ROOT, files
+from tests.project.tree import ROOT, files
 
 SCRIPTS = (
     *("install", "chat", "serve", "lint", "check", "test", "package", "build-engine", "build-typescript"),

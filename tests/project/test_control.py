@@ -6,14 +6,14 @@ import re
 import subprocess
 from pathlib import Path
 
-from functions.agent.session import Sessions
+from functions.agent.session.store import Sessions
 from functions.settings import Settings
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from sigil.wiring import open_stores
 from tests.fakes.model import ScriptedModel, call, say
-from tests.house.test_transcripts import SECONDS, surroundings
-from tests.house.transcripts import Step, steps
-from tests.house.tree import ROOT
+from tests.project.test_transcripts import SECONDS, surroundings
+from tests.project.transcripts import Step, steps
+from tests.project.tree import ROOT
 
 PAGE = (ROOT / "docs" / "control.md").read_text(encoding="utf-8")
 READ = re.compile(r"^```text\n(.*?)\n```$", re.MULTILINE | re.DOTALL)

@@ -13,7 +13,7 @@ import pytest
 
 from functions.settings import Settings
 from tests.fakes.server import Answer, Recorded, RecordingServer
-from tests.house.tree import ROOT
+from tests.project.tree import ROOT
 
 NAMES = {part.metadata["name"] for part in fields(Settings)}
 DOCUMENT = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_every_setting_that_a_deployment_names_exists(text: str) -> None:
 
 
 def test_nothing_ends_a_server_before_its_turns_have_ended() -> None:
-    from functions.cli.server import GRACE_SECONDS
+    from functions.cli.serve import GRACE_SECONDS
     from functions.local import DRAIN_SECONDS
 
     given = [

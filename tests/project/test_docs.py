@@ -13,12 +13,12 @@ import typer
 from pydantic import BaseModel
 from starlette.routing import Route
 
-from functions.agent.commands import COMMANDS
-from functions.cli import commands as uncaged
+from functions.agent.commands.table import COMMANDS
+from functions.cli import app as uncaged
 from functions.settings import Settings
-from sigil import manifest
-from sigil.cli import commands as sigil
-from tests.house.tree import ROOT
+from sigil.cli import app as sigil
+from sigil.manifest import model
+from tests.project.tree import ROOT
 
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 TOML_NAMES = {"tests": "test"}
@@ -78,7 +78,7 @@ def test_every_slash_command_is_documented_with_its_meaning() -> None:
     assert not [name for name, command in COMMANDS.items() if f"| `/{name}` | {command.meaning} |" not in page("chat.md")]
 
 
-@pytest.mark.parametrize("part", [manifest.Manifest, manifest.Permissions, manifest.Limits, manifest.Test])
+@pytest.mark.parametrize("part", [model.Manifest, model.Permissions, model.Limits, model.Test])
 def test_every_field_of_a_manifest_is_documented(part: type[BaseModel]) -> None:
     names = [TOML_NAMES.get(name, name) for name in part.model_fields]
 
@@ -86,13 +86,13 @@ def test_every_field_of_a_manifest_is_documented(part: type[BaseModel]) -> None:
 
 
 def test_every_route_of_the_server_is_documented() -> None:
-    from functions import local, override, webhook
-    from sigil import http
-    from sigil.gate import Gate
+    from functions import admin, local, webhook
+    from sigil.access.authentication import Gate
+    from sigil.http import app as http
 
     chat = local.chat_routes(None, Gate(""))  # type: ignore[arg-type]
     sigil_routes = http.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
-    switch = override.router(None, Gate(""))  # type: ignore[arg-type]
+    switch = admin.router(None, Gate(""))  # type: ignore[arg-type]
     routes = [*webhook.router(lambda: None).routes, *sigil_routes, *chat.routes, *switch.routes]  # type: ignore[arg-type,return-value]
     paths = {route.path.partition("{")[0].rstrip("/") for route in routes if isinstance(route, Route)}
 

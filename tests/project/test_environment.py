@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.house.tree import ROOT, Module, modules
+from tests.project.tree import ROOT, Module, modules
 
 READERS = {"sigil.settings", "functions.settings"}
 NAMES = {"environ", "environb", "getenv", "getenvb", "putenv"}
@@ -36,8 +36,8 @@ def test_only_the_settings_read_the_environment() -> None:
     [
         ("functions.webhook", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "rich", "typer", "markdown_it"}),
         ("functions.registry", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
-        ("functions.cli.commands", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "uvicorn"}),
-        ("sigil.cli.commands", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "pydantic"}),
+        ("functions.cli.app", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "uvicorn"}),
+        ("sigil.cli.app", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "pydantic"}),
         ("functions.agent.turn", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
         ("functions.channels.telegram", {"wasmtime", "redis", "httpx", "boto3", "fastapi", "markdown_it"}),
         ("sigil.sandbox.pool", {"wasmtime", "jsonschema", "pydantic"}),

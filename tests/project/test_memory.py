@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from functions.agent import context
+from functions.agent.archive import ENOUGH, TRIES
+from functions.agent.commands.soul import LEAST
 from functions.agent.compaction import MOST
-from functions.agent.documents import CAPS, OF_CHATS, Doc
-from functions.agent.host.remember import HEARD, SURE
-from functions.agent.host.services import SERVICES
-from functions.agent.memory.consolidation import AIM, ENTRY_CHARACTERS, FULL, SHORTER
-from functions.agent.memory.hearing import ENOUGH, TRIES
+from functions.agent.consolidation import AIM, ENTRY_CHARACTERS, FULL, SHORTER
+from functions.agent.memory.documents import CAPS, OF_CHATS, Doc
 from functions.agent.memory.things import CHARACTERS_MOST, THINGS_MOST
-from functions.agent.soul import LEAST
+from functions.agent.services.remember import HEARD, SURE
+from functions.agent.services.table import SERVICES
 from tests.fakes.model import ScriptedModel, call, say
-from tests.house.test_transcripts import SECONDS, surroundings
-from tests.house.transcripts import File, Step, steps
-from tests.house.tree import ROOT
+from tests.project.test_transcripts import SECONDS, surroundings
+from tests.project.transcripts import File, Step, steps
+from tests.project.tree import ROOT
 
 PAGE = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
 OFFLINE = "\n## Without a language model\n"

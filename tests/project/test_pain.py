@@ -20,16 +20,16 @@ from functions.agent.safety.codes import CODES, OTHER, Code
 from functions.agent.safety.facts import fact_of
 from functions.agent.safety.guides import ALERT, BUILTIN, REPEATS
 from functions.agent.safety.ladder import CASCADE, FRUSTRATED, REPEATED, WINDOW
-from functions.agent.safety.standing import REASONS
+from functions.agent.safety.status import REASONS
 from functions.agent.strategies import BUILTIN as STRATEGIES
 from functions.wiring import House
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.agent.talk import event
 from tests.functions.serving import serving
-from tests.house.test_transcripts import SECONDS, surroundings
-from tests.house.transcripts import File, Step, steps
-from tests.house.tree import ROOT
+from tests.project.test_transcripts import SECONDS, surroundings
+from tests.project.transcripts import File, Step, steps
+from tests.project.tree import ROOT
 
 PAGE = (ROOT / "docs" / "pain.md").read_text(encoding="utf-8")
 CHAT = "telegram:42"

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.house.tree import modules
+from tests.project.tree import modules
 
 DOOR = re.compile(r"#.*\bdoor\b")
 

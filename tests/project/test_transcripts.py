@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.transcripts import File, Step, steps
-from tests.house.tree import ROOT
+from tests.project.transcripts import File, Step, steps
+from tests.project.tree import ROOT
 from tests.servers.process import Process, free_port
 
 SECONDS = 60

@@ -16,7 +16,7 @@ from typing import Self
 
 import pytest
 
-from sigil import aws
+from sigil.storage import aws
 from tests.servers.process import free_port
 
 ROOT = Path(__file__).parents[2]

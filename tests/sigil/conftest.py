@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.services.line import Line
+from sigil.network.http_transport import Line
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.servers.certificates import Authority, authority
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sigil.artifacts import Artifacts, MemoryArtifacts
-from sigil.catalog import Catalog
-from sigil.finder import Finder
-from sigil.heads import Step
-from sigil.kv import KV, Expect, Item, Key
-from sigil.manifest import Manifest
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.heads import Step
+from sigil.catalog.records import Record
+from sigil.manifest.model import Manifest
 from sigil.protocol import LIBRARY, Caller
-from sigil.records import Record
 from sigil.search import Encoder
+from sigil.search.catalog_search import Finder
+from sigil.storage.artifacts import Artifacts, MemoryArtifacts
+from sigil.storage.kv import KV, Expect, Item, Key
 
 MAIN = Caller("main", owner=True)
 CROPS = ("tomato", "pumpkin", "carrot", "radish", "spinach", "cabbage", "turnip", "parsnip", "celery", "fennel")

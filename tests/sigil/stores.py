@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sigil.kv import KV
-from sigil.kv.dynamodb import DynamoKV
-from sigil.kv.dynamodb_table import create_table
-from sigil.kv.memory import MemoryKV
-from sigil.kv.redis import RedisKV
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage.kv import KV
+from sigil.storage.kv.dynamodb import DynamoKV
+from sigil.storage.kv.dynamodb_table import create_table
+from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.kv.redis import RedisKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 

@@ -11,22 +11,22 @@ import httpx
 import pytest
 
 import sigil
-from sigil import http as sigil_http
-from sigil.artifacts import MemoryArtifacts
-from sigil.client import RemoteRegistry
+from sigil.access.authentication import Gate
+from sigil.access.tokens import made
+from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused, ToolError
-from sigil.gate import Gate
-from sigil.kv.memory import MemoryKV
+from sigil.http import app as sigil_http
+from sigil.http.routes import GUARDED
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry, Rules
-from sigil.routes import GUARDED
 from sigil.sandbox.pool import Sandbox
-from sigil.tokens import made
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.http.test_app import error
 from tests.sigil.serving import served
-from tests.sigil.test_http import error
 
 ADMIN = "an-admin-token-for-tests"
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 MODEL = {"X-Sigil-Author": "model", "X-Sigil-Session": "telegram%3A1", "X-Sigil-Owner": "0"}
 
 
@@ -514,7 +514,7 @@ class TestKeepersVerbsElsewhere:
         assert list(place.registry.secrets.rows(self.OWNER)) == []
 
     def test_lists_of_several_pages_come_whole(self, there: RemoteRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sigil.desk.PAGE_MOST", 2)
+        monkeypatch.setattr("sigil.http.admin.PAGE_MOST", 2)
         for number in range(5):
             there.deploy({"name": f"g{number}", "execute": "return 1;", "permissions": {"http": ["GET example.com/"]}}, self.OWNER)
             there.secrets.set(f"S{number}", "hush-hush", self.OWNER)
@@ -523,7 +523,7 @@ class TestKeepersVerbsElsewhere:
         assert [row["secret"] for row in there.secrets.rows(self.OWNER, "S2")] == ["S3", "S4"]
 
     def test_keys_status_and_the_audit(self, there: RemoteRegistry) -> None:
-        from sigil.tokens import Wish
+        from sigil.access.tokens import Wish
 
         row = there.keys.create(Wish("invoke", "shop", ("run:*",), seconds=60.0), self.OWNER)
         assert [each["name"] for each in there.keys.rows(self.OWNER)] == ["shop"]

@@ -11,15 +11,15 @@ import httpx
 import pytest
 
 from functions import scheduler
-from sigil import http as sigil_http
-from sigil.artifacts import MemoryArtifacts
-from sigil.gate import Gate
-from sigil.kv.memory import MemoryKV
+from sigil.access.authentication import Gate
+from sigil.http import app as sigil_http
 from sigil.registry import LocalRegistry, Rules
 from sigil.sandbox.pool import Sandbox
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.access.test_tokens import Clock, clock
 from tests.sigil.cli.conftest import Sigil, run_sigil
 from tests.sigil.serving import served
-from tests.sigil.test_tokens import Clock, clock
 from tests.sigil.web import ENGINE, TOKEN
 
 __all__ = ["clock", "run_sigil"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.artifacts import MemoryArtifacts
-from sigil.kv.memory import MemoryKV
 from sigil.protocol import Caller
 from sigil.search.words import Words
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.searching import MAIN, Garden, names
 
 CAROL = Caller("carol")

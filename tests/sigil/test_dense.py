@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from sigil.errors import UsageError
-from sigil.kv.memory import MemoryKV
 from sigil.protocol import LIBRARY
 from sigil.search import Document, Hit, Index
-from sigil.search.encoders import UniversalEncoder
+from sigil.search.dense_encoders import UniversalEncoder
 from sigil.settings import Settings
+from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import open_encoder
 from tests.sigil.searching import Counting, Garden, names
 

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import pytest
 
 import sigil
+from sigil.compile.toolchain import assemblyscript, c, rust
 from sigil.errors import ToolError
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import NO_GRANTS, Grants, Program
-from sigil.toolchain import assemblyscript, c, rust
 from tests.servers.npm import node, packages
+from tests.sigil.cli.commands.test_build import compilers
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
-from tests.sigil.cli.test_building import compilers
-from tests.sigil.toolchain.test_c import CACHE
-from tests.sigil.toolchain.test_rust import has
+from tests.sigil.compile.toolchain.test_c import CACHE
+from tests.sigil.compile.toolchain.test_rust import has
 
 __all__ = ["compilers", "place", "run_sigil"]
 ROOT = Path(sigil.__file__).parents[1]
@@ -79,7 +79,7 @@ def test_the_first_capability_is_written_as_the_page_says(title: str, run_sigil:
 
 
 def test_every_language_has_its_place_on_the_page() -> None:
-    from sigil.langs import SOURCES
+    from sigil.manifest.languages import SOURCES
 
     for lang in SOURCES.keys() - {"js", "mcp", "wasm"}:
         assert f"--lang {lang}\n" in FIRST
@@ -88,7 +88,7 @@ def test_every_language_has_its_place_on_the_page() -> None:
 
 @pytest.fixture(scope="module")
 def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ROOT / "sigil" / "engine" / "engine.wasm", cache=compiled, children=1)
+    made = Sandbox(engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
     yield made
     made.close()
 

@@ -10,21 +10,21 @@ from typing import Any
 import httpx
 import pytest
 
-from sigil import http as sigil_http
-from sigil.artifacts import MemoryArtifacts
-from sigil.client import RemoteRegistry
+from sigil.client.registry import RemoteRegistry
+from sigil.deploy.library import stock
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.kv.memory import MemoryKV
-from sigil.library import stock
-from sigil.mcp.toolbox import Toolbox
-from sigil.package import Package, parse_toml, read_folder
+from sigil.http import app as sigil_http
+from sigil.manifest.package import Package, parse_toml, read_folder
+from sigil.mcp.tools import Toolbox
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
-from tests.house.tree import ROOT
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
+from tests.project.tree import ROOT
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
+from tests.sigil.http.test_app import ENGINE, TOKEN
 from tests.sigil.serving import served
-from tests.sigil.test_http import ENGINE, TOKEN
 
 __all__ = ["place", "run_sigil"]
 OWNER = Caller("main", owner=True)

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from sigil import golden
-from sigil.artifacts import FolderArtifacts
+from sigil.deploy import golden_tests
 from sigil.errors import Refused, SigilError, ToolError, UsageError
-from sigil.kv.sqlite import SqliteKV
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.settings import Settings
+from sigil.storage.artifacts import FolderArtifacts
+from sigil.storage.kv.sqlite import SqliteKV
 from sigil.wiring import open_sandbox
 
 PERSON = Caller("main", owner=True)
@@ -239,7 +239,7 @@ def test_what_is_offered_fits_into_an_endpoints_limits(registry: LocalRegistry) 
 
 
 def test_all_tests_of_a_deploy_share_one_budget(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(golden, "BUDGET_SECONDS", 0.5)
+    monkeypatch.setattr(golden_tests, "BUDGET_SECONDS", 0.5)
     loops = [{"input": {"text": ""}, "error": "ETIMEDOUT"}] * 50
     started = time.monotonic()
 
@@ -255,14 +255,14 @@ def test_a_manifest_has_a_size(registry: LocalRegistry) -> None:
 
 
 def test_a_person_who_takes_the_name_while_a_models_tests_run_keeps_it(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    demand = golden.demand
+    demand = golden_tests.demand
 
     def meanwhile(*given: Any) -> int:
-        monkeypatch.setattr(golden, "demand", demand)
+        monkeypatch.setattr(golden_tests, "demand", demand)
         registry.deploy(spec("mine", "return 'person'"), PERSON)
         return demand(*given)
 
-    monkeypatch.setattr(golden, "demand", meanwhile)
+    monkeypatch.setattr(golden_tests, "demand", meanwhile)
     with pytest.raises(Refused, match="EEXIST"):
         registry.deploy(spec("mine", "return 'model'"), MODEL)
     assert output(registry, "mine", text="") == "person"
@@ -515,7 +515,7 @@ def test_a_wat_module_that_is_none_or_not_ours_is_refused(registry: LocalRegistr
 def test_an_upload_may_not_name_the_engine(registry: LocalRegistry) -> None:
     import base64
 
-    from sigil.compile.javascript import plugin
+    from sigil.sandbox.javascript_module import plugin
 
     stolen = base64.b64encode(plugin("return 1")).decode()
     assert refusal(registry, {"name": "bad", "description": "x", "schema": {}, "wasm": stolen}).code == "EMODULE"

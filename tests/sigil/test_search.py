@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sigil
-from sigil.library import packages
+from sigil.deploy.library import packages
 from sigil.search import Document, Hit, Index, diverse
 from sigil.search.postings import Posting, Postings
 from sigil.search.ranking import Weighted, rank, score_of

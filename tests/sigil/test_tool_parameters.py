@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigil.parameters import own_arguments, told_schema
-from sigil.strict import canonical
+from sigil.strict_json import canonical
+from sigil.tool_parameters import own_arguments, told_schema
 
 NAMES = st.lists(
     st.one_of(st.text(min_size=1, max_size=70), st.sampled_from(["p_00000000", "城市", "größe", "a", "a b"])), unique=True, max_size=8

@@ -13,17 +13,17 @@ from urllib.parse import urlsplit
 import httpx
 
 import sigil
-from sigil import http as sigil_http
-from sigil.artifacts import MemoryArtifacts
-from sigil.gate import Gate
-from sigil.kv.memory import MemoryKV
+from sigil.access.authentication import Gate
+from sigil.http import app as sigil_http
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry, Rules
 from sigil.sandbox.pool import Sandbox
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.serving import served
 
 TOKEN = "an-admin-token-for-tests"
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 
 
 @dataclass(frozen=True, slots=True)

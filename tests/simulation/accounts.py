@@ -7,13 +7,13 @@ from itertools import chain, pairwise
 
 import orjson
 
-from functions.agent.documents import Documents
+from functions.agent.memory.documents import Documents
 from functions.agent.memory.history import History
 from functions.agent.messages import RUNTIME_ORIGIN
-from functions.agent.record import Document
-from functions.agent.session import Sessions
-from sigil.kv import keys
-from sigil.kv.memory import MemoryKV
+from functions.agent.session.document import Document
+from functions.agent.session.store import Sessions
+from sigil.storage.kv import keys
+from sigil.storage.kv.memory import MemoryKV
 from tests.simulation.promises import Promises
 
 

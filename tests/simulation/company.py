@@ -9,20 +9,20 @@ from functools import partial
 from math import inf
 
 from functions.agent import context
+from functions.agent.access.roles import Rules
 from functions.agent.app import App
 from functions.agent.loop import overhead
-from functions.agent.roles import Rules
 from functions.agent.safety.budget import Limits
-from functions.agent.session import Sessions
-from functions.channels.replies import Replies
+from functions.agent.session.store import Sessions
+from functions.channels.http_replies import Replies
 from functions.events import Event, Sender, order_of
-from functions.queues.inbox import Inbox
+from functions.queues.store_queue import Inbox
 from functions.settings import Settings
 from functions.wiring import House
 from functions.worker import process
-from sigil.artifacts import MemoryArtifacts
 from sigil.errors import BackendError
-from sigil.kv.memory import MemoryKV
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import Stores
 from tests.simulation import accounts
 from tests.simulation.promises import LEASE, Post, Promises

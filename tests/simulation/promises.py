@@ -10,15 +10,15 @@ from typing import Any
 import orjson
 
 from functions.agent.loop import OUT_OF_TIME, STOPPED
-from functions.agent.model import Request
+from functions.agent.model.base import Request
 from functions.agent.outage import AWAY, EVENT_SUFFIX
-from functions.agent.safety.standing import REASONS
+from functions.agent.safety.status import REASONS
 from functions.agent.toolset import STATIC
 from functions.agent.turn import GAVE_UP
 from functions.events import Event
 from functions.worker import TRIES_MOST, UNSENT_SECONDS
-from sigil.kv import Item, Key, keys
-from sigil.kv.memory import MemoryKV
+from sigil.storage.kv import Item, Key, keys
+from sigil.storage.kv.memory import MemoryKV
 from tests.simulation import histories
 from tests.simulation.stage import Actor, Stage
 

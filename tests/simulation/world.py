@@ -11,14 +11,14 @@ from hashlib import sha256
 from typing import Any
 
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model import Reply, Request
+from functions.agent.model.base import Reply, Request
 from functions.channels.base import Busy
 from functions.channels.base import Request as Incoming
 from functions.events import Event
 from sigil.errors import BackendError, Conflict, Refused, UsageError
-from sigil.kv import Expect, Item, Key
-from sigil.kv.memory import MemoryKV
 from sigil.protocol import Caller, Deployed, Found, Hit, Json, Offer, Ran
+from sigil.storage.kv import Expect, Item, Key
+from sigil.storage.kv.memory import MemoryKV
 from tests.simulation.promises import Promises
 from tests.simulation.stage import Stage
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from sigil.kv.dynamodb_table import create_table
-from tests.e2e.ground import DATABASES, Ground, furnish, on_dynamodb, on_redis, on_sqlite
-from tests.e2e.servers import AWS, Nursery
-from tests.e2e.stage import Stage, staged
+from sigil.storage.kv.dynamodb_table import create_table
 from tests.functions.queues.invoked import make_queue
 from tests.servers.ministack import Ministack
 from tests.servers.valkey import Valkey
+from tests.stories.ground import DATABASES, Ground, furnish, on_dynamodb, on_redis, on_sqlite
+from tests.stories.servers import AWS, Nursery
+from tests.stories.stage import Stage, staged
 
 
 @pytest.fixture(scope="session")

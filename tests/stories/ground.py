@@ -12,8 +12,8 @@ from typing import Any
 
 from functions.settings import Settings
 from functions.wiring import open_house
-from sigil import aws
 from sigil.protocol import Caller
+from sigil.storage import aws
 
 SCHEMA = {"type": "object", "properties": {"spin": {"type": "integer", "description": "how long to work, in milliseconds or so"}}}
 WORK = "let x = 0; for (let i = 0; i < input.spin * 20000; i++) x += i; return 'done'"

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sigil.kv import KV, Expect, Item, Key
+from sigil.storage.kv import KV, Expect, Item, Key
 
 FIELD = "later"
 PARTS = frozenset(

@@ -16,16 +16,21 @@ from typing import Any, NoReturn
 import orjson
 import uvicorn
 
-import functions.agent.llm
+import functions.agent.model.chat_completions
 import functions.channels.render.telegram
-import functions.channels.telegram.outgoing
+import functions.channels.telegram.sending
 import sigil.registry
 from functions import local, log
 from functions.settings import Settings
-from tests.e2e.switch import Order, Switch
-from tests.e2e.watched import open_watched_house
+from tests.stories.switch import Order, Switch
+from tests.stories.watched import open_watched_house
 
-NEEDED = (functions.agent.llm, functions.channels.render.telegram, functions.channels.telegram.outgoing, sigil.registry)
+NEEDED = (
+    functions.agent.model.base.chat_completions,
+    functions.channels.render.telegram,
+    functions.channels.telegram.sending,
+    sigil.registry,
+)
 """What a house loads when it is opened or first used."""
 TOKEN = "admin-token-of-the-tests"
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 import httpx
 import orjson
 
-from tests.e2e.switch import Order
+from tests.stories.switch import Order
 
 PATIENCE = 30.0
 """Seconds after which something that had to happen counts as forgotten."""
@@ -60,7 +60,7 @@ class Nursery:
         self._started = 0
         environment = {**AWS, **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}}
         self._program = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.nursery"],
+            [sys.executable, "-m", "tests.stories.nursery"],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,

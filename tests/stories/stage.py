@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from functions.agent.record import Document
-from functions.agent.session import Sessions
-from functions.letters import Letter, letters
+from functions.agent.session.document import Document
+from functions.agent.session.store import Sessions
+from functions.queues.dead_letters import Letter, letters
 from functions.settings import Settings
 from functions.wiring import Closes
-from sigil.kv import KV, keys
+from sigil.storage.kv import KV, keys
 from sigil.wiring import open_stores
-from tests.e2e.ground import Ground
-from tests.e2e.servers import PATIENCE, SECRET, Nursery, Server
-from tests.e2e.switch import Order
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, json_answer
+from tests.stories.ground import Ground
+from tests.stories.servers import PATIENCE, SECRET, Nursery, Server
+from tests.stories.switch import Order
 
 OWNER = 42
 LONG = "long " * 1000

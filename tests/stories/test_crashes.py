@@ -17,12 +17,12 @@ from typing import Any, Literal
 import pytest
 
 from functions.agent.messages import Message
-from functions.agent.record import Document
+from functions.agent.session.document import Document
 from functions.agent.turn import GAVE_UP
-from tests.e2e.servers import PATIENCE, Server
-from tests.e2e.stage import OWNER, Stage, newest, said, until, update
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded, json_answer
+from tests.stories.servers import PATIENCE, Server
+from tests.stories.stage import OWNER, Stage, newest, said, until, update
 
 AT_ONCE = 6
 """Rows played at the same time: mostly they wait for a lease to end."""

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from sigil.exits import UNAVAILABLE
-from sigil.kv import keys
-from sigil.kv.sqlite import SqliteKV
-from tests.e2e.servers import PATIENCE, ROOT, SECRET, Server
-from tests.e2e.stage import OWNER, Planner, Platform, unheard, until, update
+from sigil.cli.exit_codes import UNAVAILABLE
+from sigil.storage.kv import keys
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.bot_api import TOKEN
+from tests.stories.servers import PATIENCE, ROOT, SECRET, Server
+from tests.stories.stage import OWNER, Planner, Platform, unheard, until, update
 
 pytestmark = pytest.mark.skipif(
     shutil.which("nsenter") is None or subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0,

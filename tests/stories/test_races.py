@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from tests.e2e.ground import STORES
-from tests.e2e.servers import PATIENCE, Server
-from tests.e2e.stage import OWNER, Gate, Stage, until, update
+from tests.stories.ground import STORES
+from tests.stories.servers import PATIENCE, Server
+from tests.stories.stage import OWNER, Gate, Stage, until, update
 
 pytestmark = pytest.mark.parametrize("stage", STORES, indirect=True)
 Stages = Callable[..., AbstractContextManager[Stage]]

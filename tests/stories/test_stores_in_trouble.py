@@ -15,11 +15,11 @@ import httpx
 import pytest
 import redis
 
-from tests.e2e.ground import Ground
-from tests.e2e.nursery import TOKEN
-from tests.e2e.servers import PATIENCE, Server
-from tests.e2e.stage import Stage, unheard, until, update
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, MUTE, PASS, REFUSE, RESET, THROTTLE, Mode, Proxy
+from tests.stories.ground import Ground
+from tests.stories.nursery import TOKEN
+from tests.stories.servers import PATIENCE, Server
+from tests.stories.stage import Stage, unheard, until, update
 
 Stages = Callable[..., AbstractContextManager[Stage]]
 STALL_SECONDS = 2.0

@@ -18,18 +18,19 @@ from typing import Any
 import orjson
 import pytest
 
-from functions import letters, wiring
+from functions import wiring
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model import Reply, Request
+from functions.agent.model.base import Reply, Request
 from functions.events import Event, Sender, order_of
+from functions.queues import dead_letters
 from functions.settings import Settings
 from functions.wiring import House, open_house
 from functions.worker import process
-from sigil import engine
-from sigil.kv import Key, keys
+from sigil.sandbox import engine
+from sigil.storage.kv import Key, keys
 from sigil.wiring import Stores, open_stores
-from tests.e2e.newer import FIELD, Newer, Recorded, read
 from tests.sigil.stores import Place, place
+from tests.stories.newer import FIELD, Newer, Recorded, read
 
 __all__ = ["place"]
 CAPABILITIES = Path(__file__).parents[2] / "capabilities"
@@ -183,7 +184,7 @@ def test_no_field_of_a_newer_version_is_lost_and_no_chat_is_locked(
         assert not {place: before[place] for place in before.keys() & after.keys() if before[place] != after[place]}
         before = after
 
-    assert not list(letters.letters(this.stores.kv))
+    assert not list(dead_letters.letters(this.stores.kv))
     for chat in CHATS:
         document = this.app.sessions.open(keys.session_of("main", chat)).document
         assert document.safety.reason == ""
@@ -203,10 +204,10 @@ def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_t
     assert delivery is not None
 
     process(replace(delivery, tries=0), house)
-    waits = [letter.reason for letter in letters.letters(kv)]
+    waits = [letter.reason for letter in dead_letters.letters(kv)]
     process(replace(delivery, tries=10), house)
 
-    (letter,) = letters.letters(kv)
+    (letter,) = dead_letters.letters(kv)
     assert not waits
     assert "format 2" in letter.reason
     assert letter.event == event
@@ -226,13 +227,13 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
     kv.put(keys.inbox(session, sort), orjson.dumps({**written, "event": {**written["event"], "kind": "say"}}))
 
     assert house.queue.take(0.0) is None
-    (letter,) = letters.letters(kv)
+    (letter,) = dead_letters.letters(kv)
     item = kv.get(keys.dead(letter.id))
     assert item is not None
     record = orjson.loads(item.value)
     upgraded = base64.b64encode(base64.b64decode(record["raw"]).replace(b'"say"', b'"message"')).decode()
     kv.put(keys.dead(letter.id), orjson.dumps({**record, "raw": upgraded}))
-    (again,) = letters.letters(kv)
+    (again,) = dead_letters.letters(kv)
 
     assert letter.event is None
     assert "say" in letter.reason

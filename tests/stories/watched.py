@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from functions.agent.model import Model, Reply
-from functions.agent.model import Request as Asked
+from functions.agent.model.base import Model, Reply
+from functions.agent.model.base import Request as Asked
 from functions.channels.base import Channel, Request
-from functions.channels.replies import Replies
+from functions.channels.http_replies import Replies
 from functions.events import Event
 from functions.settings import Settings
 from functions.wiring import Closes, House, open_app, open_channels, open_queue
-from sigil.kv import KV, Expect, Item, Key
 from sigil.protocol import Caller, Deployed, Found, Json, Ran, Registry
+from sigil.storage.kv import KV, Expect, Item, Key
 from sigil.wiring import open_stores
-from tests.e2e.switch import Switch
+from tests.stories.switch import Switch
 
 
 def open_watched_house(settings: Settings, switch: Switch) -> House:

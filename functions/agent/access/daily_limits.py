@@ -12,11 +12,11 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.agent.roles import Allowance, Role, Rules
-from functions.agent.swap import swapped
+from functions.agent.access.roles import Allowance, Role, Rules
 from functions.events import Event
-from sigil.kv import KV, Key, keys
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import KV, Key, keys
+from sigil.storage.kv.update import swapped
+from sigil.storage.stored import Shape, Stored, dumps
 
 DAY_SECONDS: Final = 86_400
 KEPT_SECONDS = 2.0 * DAY_SECONDS

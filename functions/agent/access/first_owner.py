@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from hmac import compare_digest
 from typing import Final
 
-from functions.agent.people import code
-from functions.agent.people.pairing import SECONDS
-from functions.agent.people.roster import People
-from functions.agent.swap import swapped
+from functions.agent.access import pairing_code
+from functions.agent.access.members import People
+from functions.agent.access.pairing import SECONDS
 from functions.events import Event
-from sigil.kv import KV, keys
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import swapped
+from sigil.storage.stored import Shape, Stored, dumps
 
 CHARACTERS = 12
 """60 bits: anybody may try."""
@@ -65,9 +65,9 @@ class Claim:
         """A new code instead of the one before, for a person at the machine; empty when there is an owner."""
         if self._people.owned():
             return ""
-        made = code.made(CHARACTERS)
-        self._kv.put(self._key, _bytes(_Open(code.digest(made), self._now())), ttl=SECONDS)
-        return code.shown(made)
+        made = pairing_code.made(CHARACTERS)
+        self._kv.put(self._key, _bytes(_Open(pairing_code.digest(made), self._now())), ttl=SECONDS)
+        return pairing_code.shown(made)
 
     def tried(self, text: str, event: Event) -> Tried | None:
         """What sending `text` comes to; None when it is no such code, when none is open, or when there is an owner.
@@ -75,7 +75,7 @@ class Claim:
         None as well for whoever has used up their own tries. A try counts before it is answered, so any number at once are five. The
         same event may come again.
         """
-        wanted = code.read(text, CHARACTERS)
+        wanted = pairing_code.read(text, CHARACTERS)
         item = self._kv.get(self._key) if wanted else None
         known = _revived(item.value) if item else None
         if known is None or (known.by and known.by != event.id):
@@ -87,7 +87,7 @@ class Claim:
         left = self._count(known, event)
         if left is None:
             return None
-        digest = code.digest(wanted)
+        digest = pairing_code.digest(wanted)
         if not compare_digest(known.digest, digest):
             return Tried(False, left)
 

@@ -8,13 +8,13 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.agent.cleaning import clean
-from functions.agent.roles import PERSON, Role, Rules
-from functions.agent.swap import swapped
+from functions.agent.access.roles import PERSON, Role, Rules
+from functions.agent.sanitize import clean
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
-from sigil.kv import KV, keys
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import swapped
+from sigil.storage.stored import Shape, Stored, dumps
 
 MOST = 1_000
 """People that an agent lets in."""

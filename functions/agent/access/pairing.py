@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from hmac import compare_digest
 from typing import Final
 
-from functions.agent.cleaning import clean
-from functions.agent.people import code
-from functions.agent.people.roster import NAME_CHARACTERS, People
-from functions.agent.swap import swapped
+from functions.agent.access import pairing_code
+from functions.agent.access.members import NAME_CHARACTERS, People
+from functions.agent.sanitize import clean
 from functions.events import Event
 from sigil.errors import Conflict, UsageError, one_line
-from sigil.kv import KV, Key, keys
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import KV, Key, keys
+from sigil.storage.kv.update import swapped
+from sigil.storage.stored import Shape, Stored, dumps
 
 CHARACTERS = 8
 SECONDS = 600.0
@@ -72,8 +72,8 @@ class Pairing:
         """
         if len(event.session) > SESSION_CHARACTERS:
             return None
-        now, told = self._now(), code.made(CHARACTERS) if lets_in else ""
-        name, digest = one_line(clean(event.sender.name), NAME_CHARACTERS), code.digest(told) if told else ""
+        now, told = self._now(), pairing_code.made(CHARACTERS) if lets_in else ""
+        name, digest = one_line(clean(event.sender.name), NAME_CHARACTERS), pairing_code.digest(told) if told else ""
         fresh = Waiting(event.sender.id, name, event.session, digest, now, event.id[:EVENT_CHARACTERS])
         others = sum(1 for known in self._of_chat(event.session) if known.left(now) and known.id != fresh.id)
         if others >= CHAT_MOST:
@@ -92,11 +92,11 @@ class Pairing:
 
         `UsageError` for what is no code, or none that is open; `Conflict` for one that was used.
         """
-        wanted = code.read(text, CHARACTERS)
+        wanted = pairing_code.read(text, CHARACTERS)
         if not wanted:
             raise UsageError("EINVAL", "that is no code", suggestion=f"a code has {CHARACTERS} letters and digits, such as 4F7K-9QXZ")
         self._people.demand_room()
-        now, digest, event = self._now(), code.digest(wanted), event[:EVENT_CHARACTERS]
+        now, digest, event = self._now(), pairing_code.digest(wanted), event[:EVENT_CHARACTERS]
         asked = next((known for known in self._all() if compare_digest(known.digest, digest)), None)
         if asked is None:
             raise _unknown()

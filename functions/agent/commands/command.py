@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from functions.agent.access.roles import Role
 from functions.agent.app import App
-from functions.agent.record import Document
-from functions.agent.roles import Role
-from functions.agent.session import Opened
+from functions.agent.session.document import Document
+from functions.agent.session.store import Opened
 from functions.events import Event
 from sigil.protocol import Json
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import orjson
 
+from functions.agent.access.roles import Role
 from functions.agent.app import App
-from functions.agent.roles import Role
 from functions.agent.safety import locks
 from functions.agent.safety.breakers import breakers_of
 from functions.events import Event
-from sigil.kv import KV, keys
+from sigil.storage.kv import KV, keys
 
 MARK_SECONDS = 2 * 3600.0
 """Longer than a turn may wait for its model: a mark has to be there when it goes on."""

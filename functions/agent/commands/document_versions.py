@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from functions.agent.command import Asked
-from functions.agent.documents import Doc
+from functions.agent.commands.command import Asked
+from functions.agent.memory.documents import Doc
 from sigil.errors import BackendError, UsageError
 
 SHOWN: Final = 20

@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.aside import Aside
-from functions.agent.command import Asked, Command, Commands, Effect
-from functions.agent.memory.hearing import TRIES, backlog, put_away, remember
+from functions.agent.archive import TRIES, backlog, put_away, remember
+from functions.agent.commands.command import Asked, Command, Commands, Effect
+from functions.agent.commands.document_versions import roll_back, version_lines
 from functions.agent.messages import Message
-from functions.agent.offline import signed
-from functions.agent.record import SEEN_MOST, Document
-from functions.agent.session import Opened
-from functions.agent.versions import roll_back, version_lines
+from functions.agent.model.offline import signed
+from functions.agent.session.document import SEEN_MOST, Document
+from functions.agent.session.store import Opened
+from functions.agent.side_request import Aside
 from sigil.errors import BackendError
 
 NOTHING: Final = "No new messages to consolidate into memory."

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from functions.agent.access import pairing_code
+from functions.agent.access.members import Person
+from functions.agent.access.pairing import SECONDS, Used, Waiting
 from functions.agent.app import App
-from functions.agent.command import Asked, Command, Commands, Effect
-from functions.agent.control import OWNERS_ONLY
-from functions.agent.people import code
-from functions.agent.people.pairing import SECONDS, Used, Waiting
-from functions.agent.people.roster import Person
-from functions.agent.record import Outgoing
+from functions.agent.commands.command import Asked, Command, Commands, Effect
+from functions.agent.commands.control import OWNERS_ONLY
+from functions.agent.session.document import Outgoing
 from functions.events import Event
 from sigil.errors import Refused, UsageError
 
@@ -137,7 +137,7 @@ def _offered(event: Event, app: App) -> str:
     else:
         parts = [NO_OWNER[app.rules.access], AT_THE_MACHINE, *([LET_YOURSELF_IN] if lets_in else [])]
         text = " ".join(parts)
-    return text.format(code=code.shown(made), minutes=MINUTES, id=event.sender.id)
+    return text.format(code=pairing_code.shown(made), minutes=MINUTES, id=event.sender.id)
 
 
 def _accepted(asked: Asked) -> Effect:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
-from functions.agent.host.place import Place
-from functions.agent.host.search_history import HISTORY, search_history
-from functions.agent.host.shown import moment
+from functions.agent.commands.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.memory.thing import Thing, is_id
 from functions.agent.memory.things import Things, answer_order
+from functions.agent.services.call_context import Place
+from functions.agent.services.presentation import moment
+from functions.agent.services.search_history import HISTORY, search_history
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from functions.agent.aside import Aside
-from functions.agent.cleaning import clean, fenced, unfenced
-from functions.agent.command import Asked, Command, Commands, Effect
-from functions.agent.documents import CAPS, FIRST_SOUL
-from functions.agent.model import Reply
-from functions.agent.offline import signed
-from functions.agent.versions import SHOWN, roll_back, version_lines
-from functions.agent.visible import is_visible
+from functions.agent.commands.command import Asked, Command, Commands, Effect
+from functions.agent.commands.document_versions import SHOWN, roll_back, version_lines
+from functions.agent.memory.documents import CAPS, FIRST_SOUL
+from functions.agent.model.base import Reply
+from functions.agent.model.offline import signed
+from functions.agent.sanitize import clean, fenced, unfenced
+from functions.agent.side_request import Aside
+from functions.agent.visibility import is_visible
 from sigil.errors import Conflict
 
 PROMPT: Final = (

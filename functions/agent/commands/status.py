@@ -7,10 +7,10 @@ from typing import Any
 
 from functions.agent.app import App
 from functions.agent.messages import Usage
-from functions.agent.record import Document
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import breakers_of
-from functions.agent.safety.standing import State
+from functions.agent.safety.status import State
+from functions.agent.session.document import Document
 
 SHOWN = 3
 """Of so many failures, the last ones, `/status` tells."""

@@ -7,16 +7,15 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
-from functions.agent import pair, soul, status
-from functions.agent.cleaning import clean
-from functions.agent.command import ALWAYS, Asked, Command, Commands, Effect
-from functions.agent.control import OWNERS_ONLY
-from functions.agent.memory import mem, remembered
+from functions.agent.commands import mem, pairing, remembered, soul, status
+from functions.agent.commands.command import ALWAYS, Asked, Command, Commands, Effect
+from functions.agent.commands.control import OWNERS_ONLY
 from functions.agent.safety.breakers import breakers_of
-from functions.agent.safety.standing import REASONS, Reader, notice
+from functions.agent.safety.status import REASONS, Reader, notice
+from functions.agent.sanitize import clean
 from functions.agent.toolset import STATIC, in_scope
 from sigil.errors import one_line
-from sigil.kv import keys
+from sigil.storage.kv import keys
 
 _COMMAND = re.compile(r"([/\uff0f])([^\W\d_]\w*)(?:@[A-Za-z0-9_]+)?(?:\s+(.*)|([^\w\s/.-].*|[.-]+(?:\s.*)?))?", re.DOTALL)
 """Its slash, perhaps a wide one; its name; the words, or what follows without a space. A path is none."""
@@ -123,4 +122,4 @@ _LAST: Final[Commands] = {
     "halt": Command("halts me in every chat, or only here; for owners", _control, takes="[here]"),
     "unlock": Command("lets me go on after a halt; for owners", _control, takes="[here]"),
 }
-COMMANDS: Final[Commands] = {**_BASIC, **pair.COMMANDS, **soul.COMMANDS, **mem.COMMANDS, **remembered.COMMANDS, **_LAST}
+COMMANDS: Final[Commands] = {**_BASIC, **pairing.COMMANDS, **soul.COMMANDS, **mem.COMMANDS, **remembered.COMMANDS, **_LAST}

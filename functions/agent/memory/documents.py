@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.agent.cleaning import clean, unseen
+from functions.agent.sanitize import clean, unseen
 from sigil.errors import BackendError, Conflict, UsageError, one_line
-from sigil.kv import ABSENT, KV, keys
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.stored import Shape, Stored, dumps
 
 CAPS: Final = {
     "role": 8_000,

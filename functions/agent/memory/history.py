@@ -9,8 +9,8 @@ from typing import Final
 import orjson
 
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, Item, keys
-from sigil.stored import Shape, Stored
+from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.stored import Shape, Stored
 
 PAGE = 100
 

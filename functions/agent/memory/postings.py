@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, keys
+from sigil.storage.kv import ABSENT, KV, keys
 
 MOST: Final = 4_096
 """Of one term; the oldest go. A term that stands in more things tells little about any of them."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from sigil.kv import KV, Item, keys
+from sigil.storage.kv import KV, Item, keys
 
 
 @dataclass(frozen=True, slots=True)

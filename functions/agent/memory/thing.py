@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from functions.agent.cleaning import clean
+from functions.agent.sanitize import clean
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Json, is_full_name, is_name
-from sigil.stored import Stored, require_format, unknown
+from sigil.storage.stored import Stored, require_format, unknown
 
 Kind = Literal["kv", "fact", "event"]
 FIELDS: Final[Mapping[Kind, tuple[str, ...]]] = {

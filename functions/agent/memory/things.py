@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.agent.aids import Terms
+from functions.agent.helpers import Terms
 from functions.agent.memory.postings import Postings
 from functions.agent.memory.thing import (
     NAME_CHARACTERS,
@@ -26,8 +26,8 @@ from functions.agent.memory.thing import (
     surer,
 )
 from sigil.errors import BackendError, Conflict, Refused
-from sigil.kv import ABSENT, KV, Item, keys
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.stored import Shape, Stored, dumps
 
 THINGS_MOST: Final = 20_000
 CHARACTERS_MOST: Final = 2_000_000

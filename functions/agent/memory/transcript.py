@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from functions.agent import tokens
-from functions.agent.cleaning import clean
 from functions.agent.messages import Message
 from functions.agent.origin import name_in
+from functions.agent.sanitize import clean
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 8_000

@@ -18,9 +18,9 @@ from math import isfinite
 import httpcore
 import orjson
 
-from functions.agent import completions, model_failures
-from functions.agent.model import Failure, FailureKind, Reply, Request
-from functions.connection import LOOK_SECONDS, Answer, Connections, Late, Stopped
+from functions.agent.model import completion_reader, failures
+from functions.agent.model.base import Failure, FailureKind, Reply, Request
+from functions.http_connection import LOOK_SECONDS, Answer, Connections, Late, Stopped
 from sigil.protocol import Json
 
 ATTEMPTS = 3
@@ -110,7 +110,7 @@ class ChatCompletions:
             try:
                 answer = self._post(body, request)
             except _Failed as problem:
-                reply = model_failures.reply_of(problem.failure)
+                reply = failures.reply_of(problem.failure)
             else:
                 reply = self._read(answer, request)
                 if reply.finish != "error":
@@ -155,12 +155,12 @@ class ChatCompletions:
     def _read(self, answer: Answer, request: Request) -> Reply:
         if answer.status != 200:
             asked = _seconds(answer.headers.get("retry-after"))
-            failure = model_failures.failure_of(answer.status, self._without_key(answer.body), timed=bool(asked))
-            return replace(model_failures.reply_of(failure), retry_after=asked)
-        reply = completions.parse(answer.body)
+            failure = failures.failure_of(answer.status, self._without_key(answer.body), timed=bool(asked))
+            return replace(failures.reply_of(failure), retry_after=asked)
+        reply = completion_reader.parse(answer.body)
         if reply.failure:
-            return completions.parse(self._without_key(answer.body))
-        written = completions.written_calls(reply, request.messages, in_prose=self._calls_in_prose)
+            return completion_reader.parse(self._without_key(answer.body))
+        written = completion_reader.written_calls(reply, request.messages, in_prose=self._calls_in_prose)
         return written if request.tools and written is not reply and request.may_write() else reply
 
     def _without_key(self, body: bytes) -> bytes:

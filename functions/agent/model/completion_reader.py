@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import orjson
 
-from functions.agent import model_failures
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model import UNNAMED, Finish, Reply
+from functions.agent.model import failures
+from functions.agent.model.base import UNNAMED, Finish, Reply
 from functions.agent.toolset import QUERY, is_capability
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -45,7 +45,7 @@ def parse(body: bytes) -> Reply:
     data = _json(body)
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        return model_failures.reply_of(model_failures.failure_of(200, body))
+        return failures.reply_of(failures.failure_of(200, body))
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}
     text = _text(message.get("content"))
@@ -54,7 +54,7 @@ def parse(body: bytes) -> Reply:
     ended = _ended(choices[0], message)
     if ended == "error":
         broken = {"error": choices[0].get("error") or "it broke off its answer"}
-        failed = model_failures.reply_of(model_failures.failure_of(200, orjson.dumps(broken)))
+        failed = failures.reply_of(failures.failure_of(200, orjson.dumps(broken)))
         return replace(failed, usage=_usage(data.get("usage")))
     if ended in ("filtered", "refused"):
         calls = []  # what was kept back may be a part of them

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from functions.agent.model import Failure, FailureKind, Reply
+from functions.agent.model.base import Failure, FailureKind, Reply
 from sigil.errors import one_line
 from sigil.protocol import Json
 

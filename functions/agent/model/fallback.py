@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from functions.agent.model import Failure, Model, Reply, Request
-from functions.agent.model_failures import reply_of
-from functions.agent.window import estimated
+from functions.agent.model.base import Failure, Model, Reply, Request
+from functions.agent.model.failures import reply_of
+from functions.agent.model.window import estimated
 
 TRIES = 2
 """Failed tries of one model in a row, before the other is asked."""

@@ -13,9 +13,10 @@ from typing import Any
 
 import orjson
 
-from functions.agent import filling, tokens, unaided
+from functions.agent import tokens
 from functions.agent.messages import RUNTIME_MARK, ToolCall, Usage
-from functions.agent.model import Reply, Request
+from functions.agent.model import offline_arguments, offline_documents
+from functions.agent.model.base import Reply, Request
 from functions.agent.toolset import DEPLOY, QUERY
 from sigil.errors import one_line
 from sigil.protocol import Json, tool_of
@@ -61,7 +62,7 @@ class OfflineModel:
     def chat(self, request: Request) -> Reply:
         """See `Model.chat`."""
         prompt = round(sum(tokens.of_text(str(message.get("content") or "")) for message in request.messages))
-        alone = unaided.answer(request)
+        alone = offline_documents.answer(request)
         if alone is not None:
             usage = Usage(prompt, round(tokens.of_text(alone if isinstance(alone, str) else alone.arguments)), estimated=True)
             return Reply(alone, usage=usage) if isinstance(alone, str) else Reply(calls=(alone,), usage=usage, finish="tool_calls")
@@ -87,7 +88,7 @@ Plan = str | tuple[str, dict[str, Json]]
 def _plan(said: str, done: Sequence[Done], tools: Sequence[Json]) -> Plan:
     if not tools:
         return _answer(done[-1]) if done else NOT_FOUND
-    spec = filling.spec_in(said)
+    spec = offline_arguments.spec_in(said)
     if spec:
         return _create(spec, done)
     if _MAKE.search(said):
@@ -119,12 +120,12 @@ def _use(said: str, done: Sequence[Done], tools: Sequence[Json]) -> Plan:
     tried = {one.name for one in done}
     found = [item["tool"] for one in done if one.name == QUERY and isinstance(one.ok, dict) for item in one.ok.get("items", [])]
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
-    note = unaided.noted(said)
+    note = offline_documents.noted(said)
     if note and REMEMBER in by_name and REMEMBER not in tried:
         return REMEMBER, {"type": "note", "payload": note, "source": "user"}
-    resident = [name for name in by_name if name.startswith("cap_") and filling.mentions(said, by_name[name])]
+    resident = [name for name in by_name if name.startswith("cap_") and offline_arguments.mentions(said, by_name[name])]
     for name in [*found, *resident] if QUERY in tried else resident:
-        arguments = filling.arguments_for(said, by_name[name]) if name in by_name and name not in {*tried, REMEMBER} else None
+        arguments = offline_arguments.arguments_for(said, by_name[name]) if name in by_name and name not in {*tried, REMEMBER} else None
         if arguments is not None and len(tried) <= TRIES:
             return name, arguments
     if QUERY not in tried:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import orjson
 
-from functions.agent.documents import CAPS
+from functions.agent.memory.documents import CAPS
 from functions.agent.messages import ToolCall
-from functions.agent.model import NO_MEMORY, SAVE_MEMORY, Request
+from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY, Request
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 200

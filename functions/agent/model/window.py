@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import orjson
 
-from functions.agent import model_failures, tokens
-from functions.agent.model import Model, Reply, Request
-from functions.agent.model_failures import LEAST_WINDOW
+from functions.agent import tokens
+from functions.agent.model import failures
+from functions.agent.model.base import Model, Reply, Request
+from functions.agent.model.failures import LEAST_WINDOW
 from sigil.errors import BackendError
-from sigil.kv import KV, Key
+from sigil.storage.kv import KV, Key
 
 KEPT_SECONDS = 86_400.0
 """For so long a learnt window holds; then the one that was set is tried again, since an endpoint may have been mended."""
@@ -29,7 +30,7 @@ def estimated(request: Request) -> float:
 def _speaks_of_windows(request: Request) -> bool:
     """Whether the refusal's words may be an echo: some endpoints repeat what they were sent, and anybody may have written that."""
     given = [message for message in request.messages if message.get("role") != "system"]
-    return model_failures.tells_of_window(orjson.dumps(given).decode("utf-8", "replace"))
+    return failures.tells_of_window(orjson.dumps(given).decode("utf-8", "replace"))
 
 
 class LearntWindow:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from functions.agent.safety import locks
 from functions.agent.safety.budget import Budget, Limits, period
-from functions.agent.safety.standing import Standing
-from sigil.kv import KV, keys
+from functions.agent.safety.status import Standing
+from sigil.storage.kv import KV, keys
 
 PASSING = ("budget", "session-budget", "halted")
 """What is over as soon as nothing stands in the way any more: a period began, a halt of all ended."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sigil.kv import KV, keys
+from sigil.storage.kv import KV, keys
 
 PAGE = 1_000
 FORGIVEN = ""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import orjson
 
-from functions.agent.cleaning import clean, inert
 from functions.agent.messages import ToolCall
 from functions.agent.safety.codes import Kind, code_of
+from functions.agent.sanitize import clean, inert
 from sigil.errors import one_line
 from sigil.protocol import Json
-from sigil.stored import Stored
+from sigil.storage.stored import Stored
 
 TARGETS = ("path", "file", "url", "host", "name", "key", "id", "query")
 """Arguments that say what a call was about, the first that is there."""

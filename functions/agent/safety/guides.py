@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from functions.agent.plugins import Choice, chosen, sendable
 from functions.agent.safety.facts import Fact
+from functions.plugins import Choice, chosen, sendable
 
 GROUP = "uncaged.guides"
 """The entry points' group: a name, and an object with the two verbs of `Guide`."""

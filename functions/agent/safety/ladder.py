@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from functions.agent.safety.facts import Fact
-from sigil.stored import Stored, later
+from sigil.storage.stored import Stored, later
 
 REPEATED: Final = 3
 """Failures with one fingerprint, or calls with one result, from which on it is said."""

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from sigil.errors import one_line
-from sigil.kv import KV, keys
-from sigil.stored import Shape, Stored, dumps
+from sigil.storage.kv import KV, keys
+from sigil.storage.stored import Shape, Stored, dumps
 
 BY_CHARACTERS = 80
 PAGE = 100

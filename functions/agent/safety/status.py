@@ -11,9 +11,9 @@ from msgspec import Meta
 from functions.agent.safety.codes import code_of
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.ladder import Counters
+from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.protocol import capability_of
-from sigil.statics import DEPLOY, QUERY
-from sigil.stored import Shape, Stored
+from sigil.storage.stored import Shape, Stored
 
 
 class State(StrEnum):

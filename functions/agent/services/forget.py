@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functions.agent.cleaning import clean
-from functions.agent.host.place import Arguments, Place, flag, text
 from functions.agent.memory.thing import folded, id_of, is_id
 from functions.agent.memory.things import Things
+from functions.agent.sanitize import clean
+from functions.agent.services.call_context import Arguments, Place, flag, text
 from sigil.errors import UsageError
 from sigil.protocol import Json
 

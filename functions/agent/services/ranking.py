@@ -8,7 +8,7 @@ from itertools import chain
 from math import log, log2
 from typing import Final
 
-from functions.agent.host.wanted import Terms, Wanted
+from functions.agent.services.search_terms import Terms, Wanted
 
 EXCERPT: Final = 300
 CLOSE: Final = 0.2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from functions.agent.cleaning import clean
-from functions.agent.host.place import Arguments, Place, number, text
-from functions.agent.host.shown import shown
 from functions.agent.memory.thing import FIELDS, Kind, folded
 from functions.agent.memory.things import Recalled, Things, answer_order
+from functions.agent.sanitize import clean
+from functions.agent.services.call_context import Arguments, Place, number, text
+from functions.agent.services.presentation import shown
 from sigil.errors import UsageError
 from sigil.protocol import Json
 

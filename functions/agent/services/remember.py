@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from functions.agent.host.place import Arguments, Place, flag, share, text
-from functions.agent.host.shown import shown
 from functions.agent.memory.thing import FIELDS, USER, Kind, Thing, checked, checked_source, is_address
+from functions.agent.services.call_context import Arguments, Place, flag, share, text
+from functions.agent.services.presentation import shown
 from sigil.errors import UsageError
 from sigil.protocol import Json
 

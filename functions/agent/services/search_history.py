@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from functions.agent.cleaning import clean
-from functions.agent.host.place import Arguments, Place, number, text
-from functions.agent.host.ranking import Ranking, Said
-from functions.agent.host.shown import moment
 from functions.agent.memory.history import History
-from functions.agent.memory.left import LeftStatements
+from functions.agent.memory.removed_statements import LeftStatements
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.origin import name_in
-from functions.agent.record import Document
+from functions.agent.sanitize import clean
+from functions.agent.services.call_context import Arguments, Place, number, text
+from functions.agent.services.presentation import moment
+from functions.agent.services.ranking import Ranking, Said
+from functions.agent.session.document import Document
 from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
 from sigil.protocol import Json, tool_of

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.host.forget import forget
-from functions.agent.host.place import Arguments, Place
-from functions.agent.host.recall import recall
-from functions.agent.host.remember import remember
-from functions.agent.host.search_history import NAME, search_history
 from functions.agent.messages import ToolCall
+from functions.agent.services.call_context import Arguments, Place
+from functions.agent.services.forget import forget
+from functions.agent.services.recall import recall
+from functions.agent.services.remember import remember
+from functions.agent.services.search_history import NAME, search_history
 from sigil.errors import SigilError, ToolError
 from sigil.protocol import Json, Offer
 

@@ -12,13 +12,13 @@ import orjson
 from functions import events
 from functions.agent import tokens
 from functions.agent.messages import Count, Message, Number, Usage
-from functions.agent.safety import standing
-from functions.agent.safety.standing import Standing
-from functions.agent.spill import LIMIT, Bodies, packed, restore, spill
+from functions.agent.safety import status
+from functions.agent.safety.status import Standing
+from functions.agent.session.overflow import LIMIT, Bodies, packed, restore, spill
 from functions.events import Event
 from sigil.errors import BackendError
 from sigil.protocol import Json
-from sigil.stored import NewerFormat, Shape, Stored, dumps
+from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
@@ -145,7 +145,7 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
         if turn:
             events.require_known(turn["event"])
         # what does not fit of its safety locks the session, and does not cost it its messages
-        safety = standing.revive(fields.pop("safety")) if "safety" in fields else Standing()
+        safety = status.revive(fields.pop("safety")) if "safety" in fields else Standing()
         return replace(DOCUMENT.convert(fields), safety=safety)
     except NewerFormat:
         raise

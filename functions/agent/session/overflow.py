@@ -26,7 +26,7 @@ _MESSAGE, _REPLY = ("content", "calls", "loads", "reasoning"), ("text",)
 
 
 class Shelf(Protocol):
-    """Where bodies are kept by the hash of what they are (`sigil.artifacts`)."""
+    """Where bodies are kept by the hash of what they are (`sigil.storage.artifacts`)."""
 
     def put(self, body: bytes) -> str:
         """Store the body and return its name."""

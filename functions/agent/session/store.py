@@ -11,13 +11,13 @@ import orjson
 
 from functions.agent.memory.history import History
 from functions.agent.messages import MESSAGES, Message
-from functions.agent.record import Document, Unreadable, decode, encode
-from functions.agent.safety.standing import Standing
-from functions.agent.spill import LIMIT, Bodies, Shelf, packed
+from functions.agent.safety.status import Standing
+from functions.agent.session.document import Document, Unreadable, decode, encode
+from functions.agent.session.overflow import LIMIT, Bodies, Shelf, packed
 from functions.events import Event
 from sigil.errors import BackendError
-from sigil.kv import ABSENT, KV, keys
-from sigil.stored import dumps
+from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.stored import dumps
 
 ARCHIVE = "archive#"
 """How the keys of dropped messages begin, before the number of the first."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import orjson
 
-from functions.agent.record import Turn
-from functions.agent.session import Opened
-from sigil.kv import KV, keys
+from functions.agent.session.document import Turn
+from functions.agent.session.store import Opened
 from sigil.protocol import Json
+from sigil.storage.kv import KV, keys
 
 
 def keep(kv: KV, turn: Turn, closed: Opened, now: float) -> None:

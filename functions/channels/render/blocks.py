@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from markdown_it.token import Token
 
-from functions.channels.render.grid import grid
-from functions.channels.render.ink import Ink
-from functions.channels.render.phrases import phrases
-from functions.channels.render.rich import Rich
+from functions.channels.render.inline import phrases
+from functions.channels.render.rich_text import Rich
+from functions.channels.render.rich_text_builder import Ink
+from functions.channels.render.text_columns import grid
 
 _RULE = "─" * 12
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from markdown_it.token import Token
 
-from functions.channels.render.ink import Ink
-from functions.channels.render.rich import Kind
+from functions.channels.render.rich_text import Kind
+from functions.channels.render.rich_text_builder import Ink
 
 _STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strike"}
 _WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)

@@ -11,9 +11,9 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import escapedSplit, getLine, table
 from markdown_it.token import Token
 
-from functions.channels.clean import clean
 from functions.channels.render.blocks import Blocks
-from functions.channels.render.rich import Rich
+from functions.channels.render.rich_text import Rich
+from functions.channels.visible_text import clean
 
 DEPTH = 20
 MOST_CHARACTERS = 50_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functions.channels.clean import clean
-from functions.channels.render.rich import Cut, Kind, Rich, Span
+from functions.channels.render.rich_text import Cut, Kind, Rich, Span
+from functions.channels.visible_text import clean
 
 
 class Ink:

@@ -7,7 +7,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
-from functions.channels.render.rich import Rich
+from functions.channels.render.rich_text import Rich
 
 Fits = Callable[[Rich], bool]
 _PAUSE = re.compile("[\\s\u3002\uff01\uff1f\uff1b\uff0c\u3001]")

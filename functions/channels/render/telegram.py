@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 
 from functions.channels.render.markdown import read
-from functions.channels.render.rich import Kind, Rich, Span
+from functions.channels.render.rich_text import Kind, Rich, Span
 from functions.channels.render.split import split
 
 LIMIT = 4096

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from functions.channels.telegram.bot import Telegram
+from functions.channels.telegram.channel import Telegram
 
 __all__ = ["Telegram"]

@@ -20,7 +20,7 @@ from sigil.errors import BackendError, Refused, SigilError, UsageError
 
 if TYPE_CHECKING:
     from functions.channels.telegram.api import Api, Transport
-    from functions.channels.telegram.hook import TelegramHooks
+    from functions.channels.telegram.webhook_setup import TelegramHooks
 
 API = "https://api.telegram.org"
 SECRET_HEADER = "x-telegram-bot-api-secret-token"
@@ -77,7 +77,7 @@ class Telegram:
     @property
     def hooks(self) -> TelegramHooks:
         """Its webhook at Telegram."""
-        from functions.channels.telegram.hook import TelegramHooks
+        from functions.channels.telegram.webhook_setup import TelegramHooks
 
         return TelegramHooks(self.api, self._secret.decode())
 
@@ -112,7 +112,7 @@ class Telegram:
         What would be more than ten messages is nine, and the whole of it as a file.
         """
         from functions.channels.render.telegram import parts
-        from functions.channels.telegram.outgoing import MESSAGES_MOST, Chat, Outgoing, deliver, deliver_file
+        from functions.channels.telegram.sending import MESSAGES_MOST, Chat, Outgoing, deliver, deliver_file
 
         chat, made = Chat.of(session), parts(text, MESSAGES_MOST + 1)
         filed = len(made) > MESSAGES_MOST
@@ -128,7 +128,7 @@ class Telegram:
 
     def typing(self, session: str) -> None:
         """`sendChatAction`: shown for five seconds or until a message comes."""
-        from functions.channels.telegram.outgoing import Chat
+        from functions.channels.telegram.sending import Chat
 
         with suppress(SigilError):
             self.api.call("sendChatAction", {**Chat.of(session).params(), "action": "typing"}, timeout=TYPING_TIMEOUT)

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from functions.channels.clean import clean
 from functions.channels.render.telegram import Part
 from functions.channels.telegram.api import File, Rejected
+from functions.channels.visible_text import clean
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from functions.channels.clean import clean
 from functions.channels.telegram.attachments import attachments
 from functions.channels.telegram.fields import ID_LIMIT, integer, mapping, sequence, string
+from functions.channels.visible_text import clean
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from sigil.errors import UsageError, one_line
 

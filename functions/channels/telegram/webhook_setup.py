@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from functions.channels.hooks import Hook, Wanted
 from functions.channels.telegram.api import Api, Rejected
 from functions.channels.telegram.fields import integer, mapping, sequence, string
+from functions.channels.webhooks import Hook, Wanted
 from sigil.errors import Refused, UsageError, one_line
 
 PORTS = (443, 80, 88, 8443)

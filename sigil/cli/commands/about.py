@@ -24,14 +24,14 @@ def doctor(context: typer.Context) -> None:
     Looks at the engine, the runners, the compilers, and at the store, the token and the library here, or at the registry elsewhere and
     its token. Exit code 1 when something does not work; a warning works today.
     """
-    from sigil.checkup import here, machine, there
-    from sigil.cli.checkups import diagnose
+    from sigil.cli.doctor import local_registry, machine, remote_registry
+    from sigil.cli.doctor.report import diagnose
     from sigil.settings import Settings
 
     shell = shell_of(context)
     settings = shell.settings_alone()
-    registry = there.registry(settings) if settings.registry_url else here.registry(settings)
-    checks = {**machine.sandbox(settings), **registry, "logins": lambda: here.kept(settings)}
+    registry = remote_registry.registry(settings) if settings.registry_url else local_registry.registry(settings)
+    checks = {**machine.sandbox(settings), **registry, "logins": lambda: local_registry.kept(settings)}
     code = diagnose(shell.printer, checks, Settings.read())
     raise typer.Exit(code)
 
@@ -41,6 +41,6 @@ def schema(context: typer.Context) -> None:
 
     An editor that knows TOML takes it from the first line of a sigil.toml: #:schema ./sigil.schema.json
     """
-    from sigil.blueprint import blueprint
+    from sigil.manifest.json_schema import blueprint
 
     shell_of(context).printer.document(blueprint())

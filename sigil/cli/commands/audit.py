@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.moments import moment
+from sigil.cli.exit_codes import FAILED
 from sigil.cli.names import names
 from sigil.cli.namespaces import Namespace, meant
 from sigil.cli.shell import Shell, shell_of
+from sigil.cli.times import moment
 from sigil.errors import SigilError
-from sigil.exits import FAILED
 
 if TYPE_CHECKING:
     from sigil.protocol import Json

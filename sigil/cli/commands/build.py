@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.folders import HERE, Folder
+from sigil.cli.commands.init import HERE, Folder
 from sigil.cli.shell import Shell, shell_of
-from sigil.cli.sources import placed, read, warn
+from sigil.cli.source_folder import placed, read, warn
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
-    from sigil.compile import Built
-    from sigil.package import Package
+    from sigil.compile.compiler import Built
+    from sigil.manifest.package import Package
     from sigil.protocol import Json
 
 _KINDS = {"js": "linked to the JavaScript engine", "sigil": "a module of the ABI sigil/1", "wasi": "a WASI command"}
@@ -30,7 +30,7 @@ def build(
 
     Where no compiler is, deploy what `-o` wrote: lang = "wasm" (or "wasi") and source = "FILE" in its sigil.toml.
     """
-    from sigil.files import write_whole
+    from sigil.storage.files import write_whole
 
     shell, package = shell_of(context), read(folder)
     built, seconds = _built(shell, package, folder)
@@ -50,7 +50,7 @@ def described(package: Package, built: Built, seconds: float) -> dict[str, Json]
     """What there is to say of a module. `digest` is the capability's, `sha256` the module's own."""
     from hashlib import sha256
 
-    from sigil.compile import anatomy
+    from sigil.compile import module_summary
 
     return {
         "capability": package.manifest.name,
@@ -59,14 +59,14 @@ def described(package: Package, built: Built, seconds: float) -> dict[str, Json]
         "digest": package.digest,
         "sha256": sha256(built.wasm).hexdigest(),
         "bytes": len(built.wasm),
-        "imports": list(anatomy.imports(built.wasm)),
-        "exports": list(anatomy.exports(built.wasm)),
+        "imports": list(module_summary.imports(built.wasm)),
+        "exports": list(module_summary.exports(built.wasm)),
         "ms": round(seconds * 1000, 1),
     }
 
 
 def _built(shell: Shell, package: Package, folder: Path) -> tuple[Built, float]:
-    from sigil.compile import build as compiled
+    from sigil.compile.compiler import build as compiled
 
     warn(shell, package.manifest.lang, package.code)
     with placed(folder), shell.sandbox() as sandbox, shell.printer.working(f"compiling {package.manifest.name}"):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.moments import counted
+from sigil.cli.exit_codes import FAILED
 from sigil.cli.shell import Shell, shell_of
-from sigil.cli.sources import placed, read
-from sigil.exits import FAILED
+from sigil.cli.source_folder import placed, read
+from sigil.cli.times import counted
 
 if TYPE_CHECKING:
     from sigil.cli.lint import Advice
-    from sigil.package import Package
+    from sigil.manifest.package import Package
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with a sigil.toml (default: the current one).")]
 HERE = Path()
@@ -31,13 +31,13 @@ def check(
     The manifest and its schema, whether the code compiles and loads, what it imports against what it asks for. No test is run and nothing
     is asked of a registry.
     """
-    from sigil import golden
-    from sigil.cli.folders import program_of
+    from sigil.cli.commands.init import program_of
     from sigil.cli.lint import lint
+    from sigil.deploy import golden_tests
 
     shell, package = shell_of(context), read(folder)
     with placed(folder), program_of(shell, package) as (sandbox, program):
-        golden.demand_loads(sandbox, package.manifest.model_copy(update={"tests": ()}), program)
+        golden_tests.demand_loads(sandbox, package.manifest.model_copy(update={"tests": ()}), program)
         module = program.load()
     advice = lint(package, module)
     _tell(shell, package, len(module), advice)

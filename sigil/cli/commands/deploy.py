@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.inline import NOTHING, Inline
-from sigil.cli.reports import report, row_of, whether
+from sigil.cli.commands.deploy_report import report, row_of, whether
+from sigil.cli.commands.inline_deploy import NOTHING, Inline
+from sigil.cli.option_groups import spread
 from sigil.cli.shell import Interrupted, Shell, shell_of
-from sigil.cli.sources import MANIFEST, deployed, read
-from sigil.cli.spread import spread
+from sigil.cli.source_folder import MANIFEST, deployed, read
 from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
-    from sigil.package import Package
+    from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
 
 EXAMPLES = """\
@@ -67,16 +67,16 @@ def _deployed(shell: Shell, spec: dict[str, Json], place: Path | None) -> Deploy
 
 
 def _rehearse(shell: Shell, spec: dict[str, Json], place: Path | None) -> None:
-    from sigil.cli.rehearsing import rehearse, show
-    from sigil.package import parse_flat
+    from sigil.cli.commands.dry_run import rehearse, show
+    from sigil.manifest.package import parse_flat
 
     show(shell, rehearse(shell, parse_flat(spec), place))
 
 
 def _each(shell: Shell, places: list[Path], *, dry_run: bool) -> None:
     """Deploy every folder; the first failure ends it, and what stands by then is told."""
-    from sigil.cli.rehearsing import rehearse, show
-    from sigil.wire import spec_of
+    from sigil.cli.commands.dry_run import rehearse, show
+    from sigil.http.wire import spec_of
 
     rows: list[dict[str, Json]] = []
     try:
@@ -109,7 +109,7 @@ def _inner(folder: Path) -> list[Path]:
 
 def _ordered(places: list[Path]) -> Iterator[tuple[Package, Path]]:
     """Every package is read before the first is deployed; those that others call come first."""
-    from sigil.composition import callees_first
+    from sigil.run.dependencies import callees_first
 
     packages = {package.manifest.name: (package, place) for place in places for package in (read(place),)}
     order = callees_first({name: package.manifest for name, (package, _) in packages.items()})
@@ -118,7 +118,7 @@ def _ordered(places: list[Path]) -> Iterator[tuple[Package, Path]]:
 
 def _spec(folder: Path | None, inline: Inline) -> dict[str, Json]:
     if inline == NOTHING:
-        from sigil.wire import spec_of
+        from sigil.http.wire import spec_of
 
         spec = spec_of(read(folder or Path()))
     elif folder:

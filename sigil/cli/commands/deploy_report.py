@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigil.cli.moments import counted, moment
 from sigil.cli.shell import Opened, Shell
+from sigil.cli.times import counted, moment
 from sigil.errors import SigilError
 
 if TYPE_CHECKING:
-    from sigil.keeper import Keeper
+    from sigil.admin_protocol import Keeper
     from sigil.protocol import Caller, Deployed, Json
 
 LOOKED_AT = 100
@@ -34,7 +34,7 @@ def report(shell: Shell, opened: Opened, deployed: Deployed, *, tested: bool = T
 
 def row_of(deployed: Deployed) -> dict[str, Json]:
     """A deploy as programs read it."""
-    from sigil.wire import deployed_row
+    from sigil.http.wire import deployed_row
 
     row = {name: value for name, value in deployed_row(deployed, "").items() if name != "url"}
     return {**row, "created": deployed.created}
@@ -59,8 +59,8 @@ def came(opened: Opened, deployed: Deployed) -> str:
 
 def whether(shell: Shell, spec: dict[str, Json]) -> str:
     """What became of a deploy that Ctrl-C interrupted."""
-    from sigil.cli.rehearsing import deployed_digest
-    from sigil.package import parse_flat
+    from sigil.cli.commands.dry_run import deployed_digest
+    from sigil.manifest.package import parse_flat
 
     try:
         package = parse_flat(spec)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli import noticing
-from sigil.cli.folders import HERE, Folder, tested_in, verdicts_in
-from sigil.cli.rounds import Round, difference, show
+from sigil.cli.commands import file_watcher
+from sigil.cli.commands.dev_round import Round, difference, show
+from sigil.cli.commands.init import HERE, Folder, tested_in, verdicts_in
+from sigil.cli.exit_codes import INTERRUPTED
 from sigil.cli.shell import Opened, Shell, shell_of
-from sigil.cli.sources import deployed, placed, read, warn
+from sigil.cli.source_folder import deployed, placed, read, warn
 from sigil.errors import SigilError, UsageError
-from sigil.exits import INTERRUPTED
 
 if TYPE_CHECKING:
-    from sigil.golden import Bench
-    from sigil.manifest import Manifest
-    from sigil.package import Package
+    from sigil.deploy.golden_tests import Bench
+    from sigil.manifest.model import Manifest
+    from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
     from sigil.sandbox.pool import Sandbox
     from sigil.sandbox.program import Outcome, Program
@@ -72,12 +72,12 @@ def dev(
 def _watch(stand: Stand, *, clear: bool) -> None:
     """Rounds without end. What only moved, and says the same as before, is no reason for one."""
     places: list[Path] = [stand.folder]
-    done: tuple[str, noticing.Look] = ("", noticing.NOTHING)
+    done: tuple[str, file_watcher.Look] = ("", file_watcher.NOTHING)
     while True:
-        seen = noticing.settled(places)
+        seen = file_watcher.settled(places)
         package, problem = _read(stand.folder)
         places = [stand.folder, *_beside(stand.folder, package)]
-        seen = {**noticing.look(places[1:]), **seen}  # before the round: what changes while it runs is still to be noticed
+        seen = {**file_watcher.look(places[1:]), **seen}  # before the round: what changes while it runs is still to be noticed
         now = (package.digest if package else str(problem), _elsewhere(seen, stand.folder))
         if now != done:
             if clear:
@@ -86,10 +86,10 @@ def _watch(stand: Stand, *, clear: bool) -> None:
             show(stand.shell, _round(stand, package, problem))
             stand.shell.printer.note(f"watching {stand.folder}; Ctrl-C ends it")
         done = now
-        noticing.wait(places, seen)
+        file_watcher.wait(places, seen)
 
 
-def _elsewhere(seen: noticing.Look, folder: Path) -> noticing.Look:
+def _elsewhere(seen: file_watcher.Look, folder: Path) -> file_watcher.Look:
     return {path: facts for path, facts in seen.items() if not Path(path).is_relative_to(folder)}
 
 
@@ -112,7 +112,7 @@ def _round(stand: Stand, package: Package | None, problem: SigilError | None) ->
 
 
 def _tried(stand: Stand, package: Package, begin: float) -> Round:
-    from sigil.compile import build
+    from sigil.compile.compiler import build
     from sigil.sandbox.program import Program
 
     shell, manifest = stand.shell, package.manifest
@@ -131,16 +131,16 @@ def _tried(stand: Stand, package: Package, begin: float) -> Round:
 
 
 def _ran(stand: Stand, bench: Bench, manifest: Manifest, program: Program) -> Outcome | SigilError | None:
-    from sigil import golden
+    from sigil.deploy import golden_tests
 
     try:
-        return golden.rehearsed(bench, manifest, program, stand.given) if stand.given is not None else None
+        return golden_tests.rehearsed(bench, manifest, program, stand.given) if stand.given is not None else None
     except SigilError as problem:
         return problem
 
 
 def _deployed(stand: Stand, package: Package) -> Deployed | None:
-    from sigil.wire import spec_of
+    from sigil.http.wire import spec_of
 
     opened, spec = stand.registry, spec_of(package)
     return deployed(stand.shell, lambda: opened.registry.deploy(spec, opened.caller), spec, stand.folder) if opened else None
@@ -148,7 +148,7 @@ def _deployed(stand: Stand, package: Package) -> Deployed | None:
 
 def _beside(folder: Path, package: Package | None) -> list[Path]:
     """The folders, beside this one, of what the capability calls."""
-    from sigil import permissions
+    from sigil.manifest import permissions
 
     parent = folder.resolve().parent
     return [parent / name for name in (permissions.calls(package.manifest) if package else ()) if (parent / name).is_dir()]

@@ -11,8 +11,8 @@ from sigil.cli.shell import Shell
 from sigil.errors import SigilError, one_line
 
 if TYPE_CHECKING:
-    from sigil.golden import Bench, Verdict
-    from sigil.manifest import Manifest
+    from sigil.deploy.golden_tests import Bench, Verdict
+    from sigil.manifest.model import Manifest
     from sigil.protocol import Deployed, Json
     from sigil.sandbox.program import Outcome, Program
 
@@ -41,13 +41,13 @@ def difference(bench: Bench, manifest: Manifest, program: Program, number: int) 
     """Of a failed test that expects an output: what it should give (`-`) and what it gives (`+`), line by line."""
     import orjson
 
-    from sigil import golden
-    from sigil.rehearsal import Fixtures
+    from sigil.deploy import golden_tests
+    from sigil.deploy.golden_services import Fixtures
 
     test = manifest.tests[number - 1]
     web = Fixtures(test.http, bool(bench.others and bench.others.web().loopback))
     try:
-        output = orjson.loads(golden.rehearsed(bench, manifest, program, test.input, web).output)
+        output = orjson.loads(golden_tests.rehearsed(bench, manifest, program, test.input, web).output)
     except SigilError:
         return []
     if test.error is not None:

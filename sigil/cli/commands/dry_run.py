@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sigil.cli.moments import counted
 from sigil.cli.shell import Shell
+from sigil.cli.times import counted
 from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from sigil.golden import Verdict
-    from sigil.manifest import Manifest
-    from sigil.package import Package
+    from sigil.deploy.golden_tests import Verdict
+    from sigil.manifest.model import Manifest
+    from sigil.manifest.package import Package
     from sigil.protocol import Json
 
 _FIELDS = ("description", "lifetime", "ttl", "tags", "aliases", "examples", "public", "idempotent", "requires", "limits", "permissions")
@@ -20,9 +20,9 @@ _FIELDS = ("description", "lifetime", "ttl", "tags", "aliases", "examples", "pub
 
 def rehearse(shell: Shell, package: Package, place: Path | None) -> dict[str, Json]:
     """What would become of a package; `Refused` as the deploy itself would be, so far as that can be told here."""
-    from sigil import permissions
-    from sigil.cli.folders import verdicts_of
-    from sigil.cli.sources import placed
+    from sigil.cli.commands.init import verdicts_of
+    from sigil.cli.source_folder import placed
+    from sigil.manifest import permissions
 
     manifest = package.manifest
     permissions.demand(manifest)
@@ -45,7 +45,7 @@ def rehearse(shell: Shell, package: Package, place: Path | None) -> dict[str, Js
 
 def show(shell: Shell, row: dict[str, Json]) -> None:
     """Tell it."""
-    from sigil.cli.changes import changes
+    from sigil.cli.manifest_diff import changes
 
     if shell.printer.json:
         shell.printer.document(row)
@@ -72,9 +72,9 @@ def _would(row: dict[str, Json]) -> str:
 
 def deployed_digest(shell: Shell, package: Package) -> str:
     """What it would be deployed under, as far as what it calls is there by now."""
-    from sigil import permissions
-    from sigil.deployments import pinned_digest
-    from sigil.services.rules import call_rule
+    from sigil.catalog.deployments import pinned_digest
+    from sigil.manifest import permissions
+    from sigil.manifest.permission_rules import call_rule
 
     pins: dict[str, str] = {}
     for call in permissions.calls(package.manifest):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli import tabs
-from sigil.cli.helping import examples
-from sigil.cli.keeping import confirm, demand_somebody
-from sigil.cli.moments import moment
+from sigil.cli import completions
+from sigil.cli.commands.inspect import confirm, demand_somebody
+from sigil.cli.help import examples
 from sigil.cli.names import names
 from sigil.cli.namespaces import Namespace, flag, meant, within
 from sigil.cli.shell import Shell, perhaps, shell_of
+from sigil.cli.times import moment
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ secret = typer.Typer(
     rich_markup_mode=None,
 )
 
-SecretName = Annotated[str, typer.Argument(metavar="NAME", help="The secret: capital letters, digits and _.", autocompletion=tabs.secrets)]
+SecretName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The secret: capital letters, digits and _.", autocompletion=completions.secrets)
+]
 
 
 def grant(
@@ -80,7 +82,7 @@ def revoke(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)],
     permission: Annotated[
-        str, typer.Argument(metavar="PERMISSION", help="As `sigil grants` shows it (default: all).", autocompletion=tabs.permissions)
+        str, typer.Argument(metavar="PERMISSION", help="As `sigil grants` shows it (default: all).", autocompletion=completions.permissions)
     ] = "",
     namespace: Namespace = "",
 ) -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sigil.cli.exit_codes import TESTS_FAILED
 from sigil.cli.shell import Shell, shell_of
-from sigil.cli.sources import placed, read, warn
+from sigil.cli.source_folder import placed, read, warn
 from sigil.errors import Refused, UsageError
-from sigil.exits import TESTS_FAILED
 
 if TYPE_CHECKING:
-    from sigil.golden import Bench, Verdict
-    from sigil.package import Package
+    from sigil.deploy.golden_tests import Bench, Verdict
+    from sigil.manifest.package import Package
     from sigil.protocol import Json
     from sigil.sandbox.pool import Sandbox
     from sigil.sandbox.program import Program
@@ -50,8 +50,8 @@ def init(
 ) -> None:
     """Make a folder with a capability that works."""
     from sigil.cli.templates import files_for
-    from sigil.files import write_folder
     from sigil.protocol import Ref, is_name
+    from sigil.storage.files import write_folder
 
     if not is_name(name):
         Ref.parse(name)
@@ -97,30 +97,31 @@ def verdicts_of(shell: Shell, package: Package, folder: Path) -> list[Verdict]:
 
 def tested_in(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> Bench:
     """Where the tests of a folder run: in `sandbox`, with what stands in this process's registry or beside the folder."""
-    from sigil.cli.beside import beside
-    from sigil.golden import Bench
+    from sigil.cli.folder_registry import beside
+    from sigil.deploy.golden_tests import Bench
 
     return Bench(sandbox, settings.agent, beside(settings, sandbox, folder, package.manifest))
 
 
 def verdicts_in(bench: Bench, shell: Shell, package: Package, program: Program) -> list[Verdict]:
     """What a deploy would find of a compiled package."""
-    from sigil import composition, golden
-    from sigil.services.part import Part
+    from sigil.deploy import golden_tests
+    from sigil.run import dependencies
+    from sigil.run.host_calls.context import Part
 
     manifest = package.manifest
     if bench.others:
         part = Part(bench.namespace, manifest, package.digest, program)
-        composition.demand(part, bench.others, later=bool(shell.address()))
-    golden.demand_loads(bench.sandbox, manifest, program)
+        dependencies.demand(part, bench.others, later=bool(shell.address()))
+    golden_tests.demand_loads(bench.sandbox, manifest, program)
     with shell.printer.working(f"testing {manifest.name}"):
-        return golden.verdicts(bench, manifest, program)
+        return golden_tests.verdicts(bench, manifest, program)
 
 
 @contextmanager
 def program_of(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, Program]]:
     """A sandbox here, and what a package compiles to in it."""
-    from sigil.compile import build
+    from sigil.compile.compiler import build
     from sigil.sandbox.program import Program
 
     warn(shell, package.manifest.lang, package.code)
@@ -143,7 +144,7 @@ def _assembled(shell: Shell, text: bytes) -> bytes:
 
 
 def _demand_free(folder: Path) -> None:
-    from sigil.files import unwritten
+    from sigil.storage.files import unwritten
 
     try:
         taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))

@@ -65,7 +65,7 @@ class Inline:
 
     def spec(self) -> dict[str, Json]:
         """The flat form that a registry takes."""
-        from sigil.wire import read_object
+        from sigil.http.wire import read_object
 
         fields = {
             "name": self.name,
@@ -107,8 +107,8 @@ def _permissions(texts: Sequence[str]) -> dict[str, Json]:
 
 def _test(text: str) -> Json:
     """`INPUT=OUTPUT` (an output that is no JSON is a string), or a whole test as JSON."""
-    from sigil.strict import loads
-    from sigil.wire import read_object
+    from sigil.http.wire import read_object
+    from sigil.strict_json import loads
 
     given = text_of(text) if text.startswith("@") else text
     try:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sigil.cli.commands.deploy_report import needing
 from sigil.cli.names import names, spelled
 from sigil.cli.namespaces import Namespace, meant
-from sigil.cli.reports import needing
 from sigil.cli.shell import Shell, perhaps, shell_of
 from sigil.errors import Refused, SigilError, UsageError
 

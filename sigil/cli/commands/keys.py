@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli import tabs
-from sigil.cli.helping import examples
-from sigil.cli.moments import moment
+from sigil.cli import completions
+from sigil.cli.help import examples
+from sigil.cli.option_groups import spread
 from sigil.cli.shell import Shell, perhaps, shell_of
-from sigil.cli.spread import spread
+from sigil.cli.times import moment
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def whoami(context: typer.Context) -> None:
 
 def _say_own(shell: Shell, settings: Settings) -> None:
     """Of the registry in this process: whoever may open its store is its owner, so nothing is opened to say so."""
-    from sigil.credentials import Credentials
-    from sigil.tokens import Holder
+    from sigil.access.tokens import Holder
+    from sigil.client.credentials import Credentials
 
     say_who(shell, Holder("", "admin", settings.agent).row(), "in this process, as its owner")
     kept = "" if shell.printer.json else ", ".join(Credentials(settings.credentials).addresses())
@@ -89,7 +89,7 @@ def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
 
     It is printed this once, and kept as a hash.
     """
-    from sigil.tokens import Wish
+    from sigil.access.tokens import Wish
 
     shell = shell_of(context)
     wish = Wish(wanted.kind.value, wanted.name, tuple(wanted.scope or ()), wanted.namespace, _seconds(wanted.expires))
@@ -123,7 +123,9 @@ def revoke(
     id: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="The id that `sigil keys list` shows, or the name if no other token has it.", autocompletion=tabs.tokens
+            metavar="ID",
+            help="The id that `sigil keys list` shows, or the name if no other token has it.",
+            autocompletion=completions.tokens,
         ),
     ],
 ) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.access import say_who
+from sigil.cli.commands.keys import say_who
 from sigil.cli.shell import Shell, shell_of
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
-    from sigil.profiles import Profile
+    from sigil.client.profiles import Profile
     from sigil.protocol import Json
     from sigil.settings import Settings
 
@@ -39,7 +39,7 @@ def login(context: typer.Context, source: Where = "") -> None:
         return
     if source:
         raise UsageError("EUSAGE", "--token-from is for a profile", suggestion="add --profile NAME")
-    from sigil.credentials import Credentials
+    from sigil.client.credentials import Credentials
 
     settings = _settings()
     place = shell.place()
@@ -59,8 +59,8 @@ def login(context: typer.Context, source: Where = "") -> None:
 
 def _login_profile(shell: Shell, source: str) -> None:
     from sigil.cli.destination import revealed
-    from sigil.credentials import Credentials
-    from sigil.profiles import KEPT, Profiles, demand_token
+    from sigil.client.credentials import Credentials
+    from sigil.client.profiles import KEPT, Profiles, demand_token
 
     settings = _settings()
     profile = _named(shell, settings, demand_token(source) if source else KEPT)
@@ -80,8 +80,8 @@ def _login_profile(shell: Shell, source: str) -> None:
 
 def _named(shell: Shell, settings: Settings, token: str) -> Profile:
     """The profile that is to be: its address from --url, else the one that it has already."""
-    from sigil.line import base_of
-    from sigil.profiles import HERE, Profile, Profiles, demand_name
+    from sigil.client.profiles import HERE, Profile, Profiles, demand_name
+    from sigil.client.transport import base_of
 
     name = demand_name(shell.asked.profile)
     if name == HERE:
@@ -96,7 +96,7 @@ def logout(context: typer.Context) -> None:
 
     The token itself goes on working until it ends or is revoked. A profile keeps its address.
     """
-    from sigil.credentials import Credentials
+    from sigil.client.credentials import Credentials
 
     shell = shell_of(context)
     place = shell.place()
@@ -120,7 +120,7 @@ def _settings() -> Settings:
 
 def _tried(url: str, token: str, settings: Settings) -> dict[str, Json]:
     """Who the registry says that the token is."""
-    from sigil.client import RemoteRegistry
+    from sigil.client.registry import RemoteRegistry
     from sigil.protocol import Caller
 
     if not token:
@@ -147,7 +147,7 @@ def _asked(url: str) -> str:
 
 
 def _well_typed(token: str) -> str:
-    from sigil.tokens import PREFIX, is_well_typed, mistyped
+    from sigil.access.tokens import PREFIX, is_well_typed, mistyped
 
     if token.startswith(PREFIX) and not is_well_typed(token):
         raise mistyped()

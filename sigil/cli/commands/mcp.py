@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from sigil.cli.helping import examples
+from sigil.cli.help import examples
+from sigil.cli.option_groups import spread
 from sigil.cli.shell import Opened, shell_of
-from sigil.cli.spread import spread
 
 if TYPE_CHECKING:
     from sigil.protocol import Caller
@@ -52,9 +52,9 @@ def serve(context: typer.Context, wanted: Wanted = USUAL) -> None:
     if context.invoked_subcommand:
         return
     from sigil.mcp.methods import Methods
-    from sigil.mcp.resident import Resident
-    from sigil.mcp.stdio import Pipe
-    from sigil.mcp.toolbox import Toolbox
+    from sigil.mcp.server_stdio import Pipe
+    from sigil.mcp.tools import Toolbox
+    from sigil.mcp.working_set import Resident
 
     shell = shell_of(context)
     with shell.registry() as opened, _alone() as outlet:

@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli import tabs
-from sigil.cli.helping import examples
-from sigil.cli.keeping import confirm, demand_somebody
-from sigil.cli.mcp import mcp
-from sigil.cli.moments import counted
+from sigil.cli import completions
+from sigil.cli.commands.inspect import confirm, demand_somebody
+from sigil.cli.commands.mcp import mcp
+from sigil.cli.help import examples
+from sigil.cli.option_groups import spread
 from sigil.cli.shell import Opened, Shell, perhaps, shell_of
-from sigil.cli.spread import spread
+from sigil.cli.times import counted
 from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from sigil.cli.brought import Brought, Line
+    from sigil.cli.commands.mcp_tools import Brought, Line
     from sigil.protocol import Json
 
 group = mcp
 """`sigil mcp` with all its commands."""
 CALL_SECONDS = 30
 
-ServerName = Annotated[str, typer.Argument(metavar="NAME", help="The server, as `sigil mcp list` shows it.", autocompletion=tabs.servers)]
+ServerName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The server, as `sigil mcp list` shows it.", autocompletion=completions.servers)
+]
 _UNSURE = perhaps("sigil mcp list")
 
 
@@ -69,8 +71,8 @@ def add(
 
     Each waits for a grant (--grant, `sigil mcp grant NAME`) before it may reach the server.
     """
-    from sigil.cli.brought import Brought, server_row
-    from sigil.cli.reaching import placed, reached
+    from sigil.cli.commands.mcp_address import placed, reached
+    from sigil.cli.commands.mcp_tools import Brought, server_row
 
     shell = shell_of(context)
     row = server_row(place, wanted.name, wanted.header or (), wanted.env or ())
@@ -87,7 +89,7 @@ def add(
 @mcp.command("list", epilog=examples("sigil", "sigil mcp list\nsigil mcp list --json"))
 def listed(context: typer.Context) -> None:
     """List the servers whose tools stand here."""
-    from sigil.cli.brought import servers
+    from sigil.cli.commands.mcp_tools import servers
 
     shell = shell_of(context)
     with shell.registry() as opened:
@@ -133,7 +135,7 @@ def refresh(
 
     What changed is a new version that waits for a grant; what the server no longer has is removed.
     """
-    from sigil.cli.reaching import reached
+    from sigil.cli.commands.mcp_address import reached
 
     shell = shell_of(context)
     with shell.registry(_UNSURE) as opened:
@@ -164,7 +166,7 @@ def remove(context: typer.Context, name: ServerName) -> None:
 
 def _of(opened: Opened, name: str, *, alone: bool = False) -> Brought:
     """`alone`: `Refused` when another server goes by this name too, as what was imported may."""
-    from sigil.cli.brought import Brought, servers
+    from sigil.cli.commands.mcp_tools import Brought, servers
 
     row = next((row for row in servers(opened) if row["name"] == name), None)
     if row is None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from sigil.cli.changes import changes
+from sigil.cli.manifest_diff import changes
 from sigil.cli.shell import Opened
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.protocol import Json, is_name
-from sigil.services.mcp import document
+from sigil.run.mcp_client import document
 
 TAG = "mcp"
 _HEADER = re.compile(r"([A-Za-z0-9-]+):\s*(.+)", re.ASCII)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sigil.cli.helping import examples
+from sigil.cli.help import examples
 from sigil.cli.names import profile_names
 from sigil.cli.shell import Shell, shell_of
 
@@ -27,7 +27,7 @@ def listed(context: typer.Context) -> None:
 
     A command goes where --url says, else --profile, else SIGIL_URL, else SIGIL_PROFILE, else the profile in use, else to this process.
     """
-    from sigil.profiles import HERE, Profiles
+    from sigil.client.profiles import HERE, Profiles
     from sigil.settings import Settings
 
     shell, settings = shell_of(context), Settings.read()
@@ -51,7 +51,7 @@ def use(context: typer.Context, name: Name) -> None:
 
     `here` is the registry in this process.
     """
-    from sigil.profiles import Profiles
+    from sigil.client.profiles import Profiles
     from sigil.settings import Settings
 
     profile = Profiles(Settings.read().profiles).use(name)
@@ -65,8 +65,8 @@ def remove(context: typer.Context, name: Name) -> None:
 
     The token itself goes on working until it ends or is revoked.
     """
-    from sigil.credentials import Credentials
-    from sigil.profiles import Profiles
+    from sigil.client.credentials import Credentials
+    from sigil.client.profiles import Profiles
     from sigil.settings import Settings
 
     settings = Settings.read()

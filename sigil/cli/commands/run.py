@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sigil.cli import tabs
+from sigil.cli import completions
 from sigil.cli.names import names, spelled
 from sigil.cli.shell import Shell, shell_of
 from sigil.errors import SigilError, UsageError
@@ -29,7 +29,7 @@ def query(
 
 
 def _explore(shell: Shell, text: str, limit: int) -> None:
-    from sigil.wire import glimpse_row
+    from sigil.http.wire import glimpse_row
 
     with shell.registry() as opened:
         seen = opened.registry.explore(text, opened.caller, limit=limit)
@@ -42,7 +42,7 @@ def _explore(shell: Shell, text: str, limit: int) -> None:
 
 
 def _find(shell: Shell, text: str, limit: int) -> None:
-    from sigil.wire import found_row
+    from sigil.http.wire import found_row
 
     with shell.registry() as opened:
         found = opened.registry.query(text, opened.caller, limit=limit)
@@ -62,7 +62,9 @@ def run(
     input: Annotated[str | None, typer.Argument(metavar="JSON|@FILE|-", help="A JSON object: itself, in a file, or on stdin.")] = None,
     arg: Annotated[
         list[str] | None,
-        typer.Option("--arg", "-a", metavar="KEY=VALUE", help="One argument; repeat a key for a list.", autocompletion=tabs.arguments),
+        typer.Option(
+            "--arg", "-a", metavar="KEY=VALUE", help="One argument; repeat a key for a list.", autocompletion=completions.arguments
+        ),
     ] = None,
 ) -> None:
     """Run a capability.
@@ -70,7 +72,7 @@ def run(
     A string is printed as it is, anything else as JSON.
     """
     from sigil.cli.values import arguments_of
-    from sigil.strict import loads
+    from sigil.strict_json import loads
 
     shell = shell_of(context)
     arguments = arguments_of(input, arg or ())

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.moments import counted
+from sigil.cli.exit_codes import INTERRUPTED
 from sigil.cli.shell import Shell, shell_of
+from sigil.cli.times import counted
 from sigil.errors import SigilError, UsageError
-from sigil.exits import INTERRUPTED
 
 if TYPE_CHECKING:
     import socket
 
-    from sigil.connections import Bounds
-    from sigil.kv import KV
+    from sigil.http.client_limits import Bounds
     from sigil.settings import Settings
+    from sigil.storage.kv import KV
 
 GRACE_SECONDS = 35
 """A run may take 30."""
@@ -40,8 +40,8 @@ def serve(
     Every request needs the admin token or an access token. Ctrl-C or SIGTERM ends it, once the requests at work are answered. On stderr:
     a line for each request that runs or changes something, or is turned away; with --json a line of JSON.
     """
-    from sigil.connections import Bounds
-    from sigil.serving import listen
+    from sigil.http.client_limits import Bounds
+    from sigil.http.server import listen
     from sigil.settings import Settings
 
     shell = shell_of(context)
@@ -60,10 +60,10 @@ def serve(
 
 
 def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bounds) -> int:
-    from sigil.gate import Gate
-    from sigil.http import app_of
-    from sigil.requestlog import Told
-    from sigil.serving import serve as serve_app
+    from sigil.access.authentication import Gate
+    from sigil.http.access_log import Told
+    from sigil.http.app import app_of
+    from sigil.http.server import serve as serve_app
     from sigil.wiring import admin_token, local_registry, open_stores
 
     token, stores = admin_token(settings), open_stores(settings)
@@ -82,7 +82,7 @@ def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bound
 
 
 def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
-    from sigil.sweeping import sweep
+    from sigil.catalog.sweep import sweep
 
     while not over.wait(SWEEP_SECONDS):
         try:
@@ -99,7 +99,7 @@ def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
 
 def _greet(shell: Shell, settings: Settings, door: socket.socket, token: str) -> None:
     """The address on stdout, for whoever waits for it; how to get in on stderr. The token itself is for a terminal alone."""
-    from sigil.serving import public, url_of
+    from sigil.http.server import public, url_of
 
     url, printer = url_of(door), shell.printer
     if printer.json:

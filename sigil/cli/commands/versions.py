@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.moments import counted, moment
+from sigil.cli.commands.deploy_report import came, report
 from sigil.cli.names import names
 from sigil.cli.namespaces import Namespace, meant
-from sigil.cli.reports import came, report
 from sigil.cli.shell import Opened, Shell, perhaps, shell_of
+from sigil.cli.times import counted, moment
 from sigil.errors import UsageError
-from sigil.files import write_whole
+from sigil.storage.files import write_whole
 
 if TYPE_CHECKING:
     from sigil.protocol import Caller, Deployed, Json
@@ -53,7 +53,7 @@ def diff(
 
     The fields of the manifest, the schema and the source.
     """
-    from sigil.cli.changes import changes
+    from sigil.cli.manifest_diff import changes
 
     shell = shell_of(context)
     with shell.registry() as opened:
@@ -181,7 +181,7 @@ def _brought(one: Deployed) -> dict[str, Json]:
 
 
 def _bounded(file: Path) -> bytes:
-    from sigil.bundle import BUNDLE_BYTES
+    from sigil.catalog.bundle import BUNDLE_BYTES
 
     try:
         with file.open("rb") as stream:

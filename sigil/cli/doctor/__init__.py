@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sigil.checkup.findings import Check, Finding, State, Unwise, examine
+from sigil.cli.doctor.findings import Check, Finding, State, Unwise, examine
 
 __all__ = ["Check", "Finding", "State", "Unwise", "examine"]

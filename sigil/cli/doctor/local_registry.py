@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from sigil.checkup.findings import Check, Unwise
+from sigil.cli.doctor.findings import Check, Unwise
 from sigil.errors import BackendError, SigilError, UsageError
-from sigil.kv import ABSENT, keys
 from sigil.settings import Settings, without_userinfo
+from sigil.storage.kv import ABSENT, keys
 from sigil.wiring import admin_token, data_folder, library_folder, open_encoder, open_stores, sqlite_path
 
 LITTLE_BYTES, TOO_LITTLE_BYTES = 500 << 20, 20 << 20
@@ -78,7 +78,7 @@ def store(settings: Settings) -> str:
 
 def records(settings: Settings) -> str:
     """What stands in the store is what was written."""
-    from sigil.checkup.records import look
+    from sigil.cli.doctor.records import look
 
     return look(open_stores(settings).kv)
 
@@ -119,14 +119,14 @@ def _token_file(path: Path, value: str) -> str:
 
 def library(settings: Settings) -> str:
     """Every capability that the registry starts with can be read, and stands in the store."""
-    from sigil.library import packages
+    from sigil.deploy.library import packages
     from sigil.protocol import LIBRARY
 
     place = library_folder(settings)
     if place is None:
         return "none wanted"
     shelf = packages(place)
-    from sigil.catalog import Catalog
+    from sigil.catalog.catalog import Catalog
 
     catalog = Catalog(open_stores(settings).kv)
     stand = sum(catalog.active(LIBRARY, package.manifest.name) is not None for package in shelf)
@@ -145,8 +145,8 @@ def search(settings: Settings) -> str:
 
 def kept(settings: Settings) -> str:
     """The files of `sigil login` can be used."""
-    from sigil.credentials import Credentials
-    from sigil.profiles import Profiles
+    from sigil.client.credentials import Credentials
+    from sigil.client.profiles import Profiles
 
     try:
         Credentials(settings.credentials).token("http://127.0.0.1")

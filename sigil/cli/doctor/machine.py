@@ -9,13 +9,13 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from sigil import plain, toml
-from sigil.checkup.findings import Check, Unwise
-from sigil.engine import MODULE_BYTES
+from sigil.cli.doctor.findings import Check, Unwise
 from sigil.errors import BackendError, Refused, ToolError
-from sigil.langs import SOURCES
-from sigil.package import SOURCE_BYTES
+from sigil.manifest.languages import SOURCES
+from sigil.manifest.package import SOURCE_BYTES
+from sigil.sandbox.engine import MODULE_BYTES
 from sigil.settings import Settings
+from sigil.storage import toml_files, untrusted_files
 from sigil.wiring import cache_folder, engine_path, open_sandbox
 
 _ECHO = "return input.number + 1;"
@@ -33,13 +33,13 @@ def engine(settings: Settings) -> str:
     """The JavaScript engine is there, and the one that this version makes."""
     path = engine_path(settings)
     try:
-        body = plain.read(path, MODULE_BYTES)
+        body = untrusted_files.read(path, MODULE_BYTES)
     except OSError as problem:
         raise BackendError("EUNAVAILABLE", f"{path}: {problem.strerror}", suggestion="run scripts/build-engine") from None
     said = f"{path}, {len(body):,} bytes, sha256:{hashlib.sha256(body).hexdigest()[:12]}"
     if settings.engine:
         return f"{said}, as SIGIL_ENGINE says"
-    from sigil.engine.build import trouble
+    from sigil.sandbox.engine.build import trouble
 
     wrong = trouble()
     if wrong:
@@ -67,18 +67,18 @@ def cache(settings: Settings) -> str:
 
 
 def _whole(folder: Path, engine: Path) -> bool:
+    from sigil.sandbox.code_store import Vault
     from sigil.sandbox.fingerprint import fingerprint
-    from sigil.sandbox.vault import Vault
 
     if not engine.is_file() or engine.stat().st_size > MODULE_BYTES:
         return True  # told by its own check
-    digest = hashlib.sha256(plain.read(engine, MODULE_BYTES)).hexdigest()
+    digest = hashlib.sha256(untrusted_files.read(engine, MODULE_BYTES)).hexdigest()
     return not (folder / f"{digest}.code").exists() or Vault(folder, fingerprint()).read(digest) is not None
 
 
 def runners(settings: Settings) -> str:
     """A runner starts and answers, twice; and how tightly it is shut in."""
-    from sigil.compile.javascript import plugin
+    from sigil.sandbox.javascript_module import plugin
     from sigil.sandbox.program import Program
 
     wasm = plugin(_ECHO)
@@ -111,7 +111,7 @@ def compilers(settings: Settings) -> str:
 
 def _trouble(lang: str, source: str = "") -> Refused | None:
     """What keeps a language, or one source of it, from being compiled here, as its compiler says it."""
-    from sigil.toolchain import assemblyscript, c, rust
+    from sigil.compile.toolchain import assemblyscript, c, rust
 
     try:
         if lang == "c":
@@ -129,7 +129,7 @@ def _written() -> Iterator[tuple[str, str]]:
     """Language and source of the capability in the current folder, or of those in its folders."""
     for path in [Path("sigil.toml"), *sorted(Path().glob("*/sigil.toml"))[:200]]:
         try:
-            build = toml.table_of(toml.text_of(path)).get("build")
+            build = toml_files.table_of(toml_files.text_of(path)).get("build")
         except (OSError, ValueError):
             continue
         lang = str(build.get("lang", "js")) if isinstance(build, dict) else "js"
@@ -139,6 +139,6 @@ def _written() -> Iterator[tuple[str, str]]:
 
 def _text(path: Path) -> str:
     try:
-        return toml.text_of(path)[:SOURCE_BYTES]
+        return toml_files.text_of(path)[:SOURCE_BYTES]
     except (OSError, ValueError):
         return ""

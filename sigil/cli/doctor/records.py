@@ -8,12 +8,12 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+from sigil.access.grants import read_grants
+from sigil.access.secret_store import read_secret
+from sigil.access.tokens import read_holder
+from sigil.catalog.records import decode, head_of
 from sigil.errors import BackendError, one_line
-from sigil.grants import read_grants
-from sigil.kv import KV, Item, Key, keys
-from sigil.records import decode, head_of
-from sigil.secretbook import read_secret
-from sigil.tokens import read_holder
+from sigil.storage.kv import KV, Item, Key, keys
 
 MOST: Final = 20_000
 """Records that are read; a larger store is looked at as far as that."""

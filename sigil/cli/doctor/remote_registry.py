@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from email.utils import parsedate_to_datetime
 
-from sigil.checkup.findings import Check, Unwise
+from sigil.cli.doctor.findings import Check, Unwise
 from sigil.errors import one_line
 from sigil.protocol import Caller
 from sigil.settings import Settings
@@ -52,7 +52,7 @@ def _clock(settings: Settings) -> str:
 
 def _token(settings: Settings) -> str:
     """The token is let in; and for how long."""
-    from sigil.client import RemoteRegistry
+    from sigil.client.registry import RemoteRegistry
 
     with closing(RemoteRegistry(settings.registry_url, settings.registry_token)) as opened:
         row = opened.keys.whoami(Caller(settings.agent, owner=True))
@@ -67,7 +67,7 @@ def _asked(settings: Settings) -> tuple[Mapping[str, object], str]:
     """What the registry says of itself, and the date of its answer. No token is sent."""
     import httpx
 
-    from sigil.client import RemoteRegistry
+    from sigil.client.registry import RemoteRegistry
 
     dates: list[str] = []
     client = httpx.Client(event_hooks={"response": [lambda response: dates.append(response.headers.get("date", ""))]})

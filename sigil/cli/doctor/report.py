@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from sigil.checkup import Check, Finding, State, examine
-from sigil.cli.moments import counted
+from sigil.cli.doctor import Check, Finding, State, examine
+from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
-from sigil.exits import FAILED
+from sigil.cli.times import counted
 
 if TYPE_CHECKING:
     from sigil.settings import Settings

@@ -14,10 +14,10 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from sigil.compile.toolchain.cache_folders import kept, turn, users
+from sigil.compile.toolchain.product import module, refused
+from sigil.compile.toolchain.sandboxed_compiler import MEMORY_BYTES, SECONDS, Compiler, system
 from sigil.errors import Refused, one_line
-from sigil.toolchain.product import module, refused
-from sigil.toolchain.shut import MEMORY_BYTES, SECONDS, Compiler, system
-from sigil.toolchain.turns import kept, turn, users
 
 VERSION = "0.28.20"
 HELPER = Path(__file__).with_name("sigil.ts")

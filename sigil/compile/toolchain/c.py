@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from sigil.compile.toolchain.cache_folders import kept, turn, users
+from sigil.compile.toolchain.product import module, refused
+from sigil.compile.toolchain.sandboxed_compiler import SECONDS, Compiler
 from sigil.errors import one_line
-from sigil.toolchain.product import module, refused
-from sigil.toolchain.shut import SECONDS, Compiler
-from sigil.toolchain.turns import kept, turn, users
 
 HEADER = Path(__file__).with_name("sigil.h")
 BUILT = Path(__file__).with_name("built")

@@ -1,6 +1,6 @@
 """Compiles the library's C capabilities into the package, so that what is installed needs no compiler.
 
-    python -m sigil.toolchain.prebuild
+    python -m sigil.compile.toolchain.library_build
 
 A module is named by its source, so one whose source changed is not found; a note beside them says what else they were made of.
 """
@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from sigil.compile.toolchain import c
 from sigil.errors import SigilError
-from sigil.toolchain import c
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 
 
 def prebuild(capabilities: Path = _ROOT / "capabilities", built: Path = c.BUILT, cache: Path = _ROOT / "build" / "c") -> list[Path]:

@@ -1,6 +1,6 @@
 """Compiles the engine and the library's modules of C to native code beside the package, so that no first start has to.
 
-`python -m sigil.toolchain.native`, for whoever installs or packages.
+`python -m sigil.compile.toolchain.native_code`, for whoever installs or packages.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from sigil.engine import ENGINE
-from sigil.sandbox.shipped import FOLDER, ship
-from sigil.toolchain.c import BUILT
+from sigil.compile.toolchain.c import BUILT
+from sigil.sandbox.engine import ENGINE
+from sigil.sandbox.shipped_code import FOLDER, ship
 
 
 def compile_package(folder: Path = FOLDER) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sigil.errors import Refused
-from sigil.sandbox.scan import MODULE_BYTES
+from sigil.sandbox.module_scan import MODULE_BYTES
 
 
 def module(path: Path, ending: int, why: str, name: str) -> bytes:

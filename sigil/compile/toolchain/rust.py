@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from sigil.compile.toolchain.cache_folders import kept, turn, users
+from sigil.compile.toolchain.product import module, refused
+from sigil.compile.toolchain.sandboxed_compiler import Compiler, system
 from sigil.errors import one_line
-from sigil.toolchain.product import module, refused
-from sigil.toolchain.shut import Compiler, system
-from sigil.toolchain.turns import kept, turn, users
 
 HELPER = Path(__file__).with_name("sigil.rs")
 TARGETS = {"sigil": ("wasm32-unknown-unknown",), "wasi": ("wasm32-wasip1", "wasm32-wasi")}

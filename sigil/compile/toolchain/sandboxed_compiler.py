@@ -33,7 +33,7 @@ class Compiler:
 
     def run(self, arguments: Sequence[str], seconds: int = SECONDS) -> tuple[str, int]:
         """What it says, on either stream, and how it ends: an exit code, or a signal below zero. `seconds`: of processor time."""
-        child = spawn.start("builder", json.dumps(self._order(arguments, seconds)), pipes=True)
+        child = spawn.start("source_compiler", json.dumps(self._order(arguments, seconds)), pipes=True)
         try:
             words, _ = child.communicate(b"", timeout=max(WALL_SECONDS, seconds * 2))
             return words.decode("utf-8", "replace"), child.returncode

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import orjson
 
-from sigil.openapi import operations
-from sigil.openapi import page as pages
+from sigil.http.openapi import operations
+from sigil.http.openapi import page as pages
+from sigil.http.route import Route
 from sigil.protocol import Json
-from sigil.route import Route
 
 
 def described(routes: Sequence[Route], version: str) -> dict[str, Json]:

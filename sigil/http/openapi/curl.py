@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from sigil.openapi.examples import Example, examples
+from sigil.http.openapi.examples import Example, examples
 from sigil.protocol import Json
 
 SHOWN_CHARACTERS, LINE_CHARACTERS = 4_000, 100

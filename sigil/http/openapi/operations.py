@@ -6,14 +6,14 @@ import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from sigil import bodies, shapes
-from sigil.openapi import words
-from sigil.openapi.examples import Example, of_route
-from sigil.openapi.schemas import collected, media
+from sigil.http import admin_bodies, shapes
+from sigil.http.openapi import texts
+from sigil.http.openapi.examples import Example, of_route
+from sigil.http.openapi.schemas import collected, media
+from sigil.http.route import Right, Route
+from sigil.http.status_codes import codes_of
+from sigil.http.wire import AUTHOR, NAMESPACE, OWNER, SESSION
 from sigil.protocol import Json
-from sigil.route import Right, Route
-from sigil.statuses import codes_of
-from sigil.wire import AUTHOR, NAMESPACE, OWNER, SESSION
 
 _CALLER: dict[str, Json] = {
     NAMESPACE: {"type": "string", "maxLength": 500, "pattern": "^[^~]*$", "not": {"const": "library"}},
@@ -34,15 +34,15 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Json]:
         paths.setdefault(path_of(route), {})[route.method.lower()] = _operation(route, ids[route.method, route.path], refs, examples)
     return {
         "openapi": "3.1.0",
-        "info": {"title": words.TITLE, "version": version, "description": _prose(), "license": {"name": "Apache-2.0"}},
+        "info": {"title": texts.TITLE, "version": version, "description": _prose(), "license": {"name": "Apache-2.0"}},
         "servers": [{"url": "/"}],
-        "tags": [{"name": name, "description": what} for name, what in words.GROUPS.values()],
+        "tags": [{"name": name, "description": what} for name, what in texts.GROUPS.values()],
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "headers": {name: _header(name) for name in words.HEADERS},
+            "headers": {name: _header(name) for name in texts.HEADERS},
             "parameters": _callers(),
-            "responses": {f"E{status}": _failed(status, []) for status in words.STATUSES if status >= 400},
+            "responses": {f"E{status}": _failed(status, []) for status in texts.STATUSES if status >= 400},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -62,13 +62,13 @@ def failures(route: Route) -> list[int]:
 
 
 def _operation(route: Route, name: str, refs: dict[Json, Json], examples: Sequence[Example]) -> dict[str, Json]:
-    group, _ = words.GROUPS[route.action.__module__.split(".")[1]]
+    group, _ = texts.GROUPS[route.action.__module__.rpartition(".")[2]]
     lines = inspect.getdoc(route.action) or ""
     return {
         "operationId": name,
         "tags": [group],
         "summary": lines.partition("\n")[0],
-        "description": f"Takes {words.ACCESS[route.right.name]}.",
+        "description": f"Takes {texts.ACCESS[route.right.name]}.",
         "security": {Right.NONE: [], Right.PERHAPS: [{}, {"token": []}]}.get(route.right, [{"token": []}]),
         "parameters": list(_parameters(route, examples)),
         **({"requestBody": _body(route, refs, examples)} if route.takes else {}),
@@ -110,7 +110,7 @@ def _body(route: Route, refs: dict[Json, Json], examples: Sequence[Example]) -> 
     shown = {example.name: {"summary": example.title, "value": example.body} for example in examples if example.body is not None}
     if shown:
         content["application/json"]["examples"] = shown
-    return {"required": route.takes not in (shapes.ARGUMENTS, bodies.Remove), "content": content}
+    return {"required": route.takes not in (shapes.ARGUMENTS, admin_bodies.Remove), "content": content}
 
 
 def _responses(route: Route, refs: dict[Json, Json], examples: Sequence[Example]) -> Iterator[tuple[str, Json]]:
@@ -125,7 +125,7 @@ def _responses(route: Route, refs: dict[Json, Json], examples: Sequence[Example]
         )
     if route.kept:
         kept = ["ETag", "Cache-Control", "Vary", "X-Request-Id", *_rates(route)]
-        yield "304", {"description": words.STATUSES[304], "headers": _headers(kept)}
+        yield "304", {"description": texts.STATUSES[304], "headers": _headers(kept)}
     for status in [status for status in failures(route) if status not in route.gives]:
         shown = [example for example in examples if example.status == status]
         yield str(status), _failed(status, shown) if shown else {"$ref": f"#/components/responses/E{status}"}
@@ -138,7 +138,7 @@ def headers_of(route: Route) -> list[str]:
     found += ["Vary"] if route.kept and route.right is not Right.NONE else []
     found += ["Link"] if "after" in route.query else []
     found += ["Content-Security-Policy"] if route.gives.get(200) in (shapes.ANYTHING, shapes.BUNDLE, shapes.PAGE) else []
-    ran = [name for name in words.HEADERS if name.startswith("X-Sigil-")] if route.gives.get(200) is shapes.ANYTHING else []
+    ran = [name for name in texts.HEADERS if name.startswith("X-Sigil-")] if route.gives.get(200) is shapes.ANYTHING else []
     return [*found, *ran, *_rates(route)]
 
 
@@ -151,7 +151,7 @@ def _headers(names: Sequence[str]) -> Json:
 
 
 def _header(name: str) -> Json:
-    what, always = words.HEADERS[name]
+    what, always = texts.HEADERS[name]
     return {"description": what, "required": always, "schema": {"type": "string"}}
 
 
@@ -162,7 +162,7 @@ def _failed(status: int, examples: Sequence[Example]) -> Json:
         content["examples"] = {example.name: {"summary": example.title, "value": example.answer} for example in examples}
     names = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control", *always, "RateLimit-Policy", "RateLimit"]
     codes = ", ".join(f"`{code}`" for code in codes_of(status))
-    said = f"{words.STATUSES[status]} ({codes})" if codes else words.STATUSES[status]
+    said = f"{texts.STATUSES[status]} ({codes})" if codes else texts.STATUSES[status]
     return {"description": said, "headers": _headers(names), "content": {"application/json": content}}
 
 
@@ -191,4 +191,4 @@ def _types(routes: Sequence[Route]) -> Iterator[Json]:
 
 
 def _prose() -> str:
-    return "\n\n".join((words.LEAD, *(f"**{name}.** {text}" for name, text in words.RULES)))
+    return "\n\n".join((texts.LEAD, *(f"**{name}.** {text}" for name, text in texts.RULES)))

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 
-from sigil.openapi import curl, words
+from sigil.http.openapi import curl, texts
+from sigil.http.status_codes import codes_of
 from sigil.protocol import Json
-from sigil.statuses import codes_of
 
 STYLE = Path(__file__).with_name("page.css")
 METHODS = ("get", "post", "put", "delete")
@@ -28,13 +28,13 @@ def page(document: Mapping[str, Json]) -> tuple[bytes, str]:
 def _lines(document: Mapping[str, Json], style: str) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f'<title>{words.TITLE}: the HTTP API</title>\n<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n<body>'
-    yield f"<header><h1>{words.TITLE}: the HTTP API <small>{escape(document['info']['version'])}</small></h1><p>{_said(words.LEAD)}</p>"
+    yield f'<title>{texts.TITLE}: the HTTP API</title>\n<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n<body>'
+    yield f"<header><h1>{texts.TITLE}: the HTTP API <small>{escape(document['info']['version'])}</small></h1><p>{_said(texts.LEAD)}</p>"
     yield '<p><a href="openapi.json">openapi.json</a> says the same to programs.</p></header>\n<main>'
-    groups = [(name, what, list(_of(document, name))) for name, what in words.GROUPS.values()]
+    groups = [(name, what, list(_of(document, name))) for name, what in texts.GROUPS.values()]
     yield '<nav aria-label="Routes">' + "".join(_contents(name, found) for name, _, found in groups) + "</nav>"
     yield '<h2 id="rules">What holds everywhere</h2>\n<dl>' + "".join(
-        f"<dt>{name}</dt><dd>{_said(text)}</dd>" for name, text in words.RULES
+        f"<dt>{name}</dt><dd>{_said(text)}</dd>" for name, text in texts.RULES
     )
     yield "</dl>\n" + _statuses()
     for name, what, found in groups:
@@ -129,7 +129,7 @@ def _kind(schema: Json) -> str:
 
 
 def _statuses() -> str:
-    return _table("Statuses", ((str(status), ", ".join(codes_of(status)), what) for status, what in words.STATUSES.items()))
+    return _table("Statuses", ((str(status), ", ".join(codes_of(status)), what) for status, what in texts.STATUSES.items()))
 
 
 def _table(title: str, rows: Iterable[tuple[str, str, str]]) -> str:

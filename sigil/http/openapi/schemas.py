@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from sigil import shapes
-from sigil.manifest import Manifest
+from sigil.http import shapes
+from sigil.manifest.model import Manifest
 from sigil.protocol import Json
 
 REF = "#/components/schemas/{model}"

@@ -85,12 +85,12 @@ HEADERS: Final = {
 }
 """What a header says, and whether an answer that may have it always has it."""
 GROUPS: Final = {
-    "verbs": ("Capabilities", "Deploy, find, look at and run them."),
-    "desk": ("Keeping", "Versions, bundles, grants, secrets, tokens and the audit."),
-    "mcp": ("MCP", "The Model Context Protocol, over one route."),
-    "fronts": ("About", "What asks for no token."),
+    "capabilities": ("Capabilities", "Deploy, find, look at and run them."),
+    "admin": ("Keeping", "Versions, bundles, grants, secrets, tokens and the audit."),
+    "mcp_endpoint": ("MCP", "The Model Context Protocol, over one route."),
+    "public": ("About", "What asks for no token."),
 }
-"""The rooms that routes lead to, in the order of the page."""
+"""The modules of `sigil.http` that routes lead to, in the order of the page."""
 ACCESS: Final = {
     "NONE": "no token",
     "PERHAPS": "no token; more with a deploy token or the admin's",

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from sigil.manifest import Manifest
+from sigil.manifest.model import Manifest
+from sigil.manifest.permission_rules import CallRule
+from sigil.network.exchange import Web
+from sigil.run.host_calls.kv_service import Store
 from sigil.sandbox.program import Program
-from sigil.services.hop import Web
-from sigil.services.rules import CallRule
-from sigil.services.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Part:
     """A version of a capability that is about to run. `expires_at`: seconds since the epoch, None for never.
 
     `version`: its number, 0 before it is deployed. `store`: the namespace in which its own store began, empty for its own. `pins`: the
-    digests of what it calls, see `sigil.deployments`; None while they are in the store alone, or not decided yet.
+    digests of what it calls, see `sigil.catalog.deployments`; None while they are in the store alone, or not decided yet.
     """
 
     namespace: str

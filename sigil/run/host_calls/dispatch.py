@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sigil.errors import ToolError, one_line
+from sigil.network.exchange import Web
 from sigil.protocol import Json
-from sigil.services.fetch import Rights, fetch
-from sigil.services.hop import Web
-from sigil.services.store import Store
+from sigil.run.host_calls.fetch import Rights, fetch
+from sigil.run.host_calls.kv_service import Store
 
 Compose = Callable[[str, Json, float], Json]
 Consult = Callable[[Json, float], Json]

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from sigil.errors import Refused, ToolError
+from sigil.manifest.permission_rules import HttpRule, SecretRule
+from sigil.network.exchange import Answer, Asker, Hop, Web
+from sigil.network.headers import CREDENTIALS, bodiless, plain
+from sigil.network.urls import Target
 from sigil.protocol import Json
-from sigil.services import placeholders, scrubbing
-from sigil.services.asked import Asked, asked, reply
-from sigil.services.headers import CREDENTIALS, bodiless, plain
-from sigil.services.hop import Answer, Asker, Hop, Web
-from sigil.services.placeholders import Values
-from sigil.services.rules import HttpRule, SecretRule
-from sigil.services.urls import Target
+from sigil.run.host_calls import placeholders, scrubbing
+from sigil.run.host_calls.fetch_messages import Asked, asked, reply
+from sigil.run.host_calls.placeholders import Values
 
 REDIRECTS_MOST = 5
 AGENT = "main"

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from sigil.errors import ToolError, one_line
+from sigil.manifest.permission_rules import METHODS
+from sigil.network.exchange import Answer
+from sigil.network.headers import Headers, outgoing
+from sigil.network.urls import Target
 from sigil.protocol import Json
-from sigil.services.headers import Headers, outgoing
-from sigil.services.hop import Answer
-from sigil.services.rules import METHODS
-from sigil.services.urls import Target
 
 BODY_BYTES = 512 * 1024
 _FIELDS = {"url", "method", "headers", "body", "redirect"}

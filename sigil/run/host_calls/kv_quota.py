@@ -21,8 +21,8 @@ from typing import NamedTuple
 import orjson
 
 from sigil.errors import BackendError, Conflict, Refused
-from sigil.kv import ABSENT, KV, Item, Key
 from sigil.protocol import Json
+from sigil.storage.kv import ABSENT, KV, Item, Key
 
 HOLD_SECONDS = 60.0
 """How long a write may be on its way: longer than a run, in which it has to be answered."""

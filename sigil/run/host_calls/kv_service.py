@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from sigil.errors import Conflict, ToolError
-from sigil.kv import ABSENT, KV, Expect, Item, Key, keys
 from sigil.protocol import Json
-from sigil.services.usage import Change, Usage, pause
+from sigil.run.host_calls.kv_quota import Change, Usage, pause
+from sigil.storage.kv import ABSENT, KV, Expect, Item, Key, keys
 
 KEY_BYTES, VALUE_BYTES = 512, 64 * 1024
 KEYS_MOST, BYTES_MOST = 1_000, 1024 * 1024

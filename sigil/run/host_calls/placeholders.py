@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote, quote_plus
 
-from sigil.services.scrubbing import Values, scrubbed, scrubbed_field, scrubbed_text
+from sigil.run.host_calls.scrubbing import Values, scrubbed, scrubbed_field, scrubbed_text
 
 __all__ = [
     "Values",

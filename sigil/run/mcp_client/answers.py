@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sigil import jsonrpc
 from sigil.errors import ToolError, one_line
-from sigil.jsonrpc import Id, Reply, RpcError
+from sigil.mcp import jsonrpc
+from sigil.mcp.jsonrpc import Id, Reply, RpcError
 from sigil.protocol import Json
-from sigil.strict import dumps
+from sigil.strict_json import dumps
 
 OUTPUT_BYTES = 256 << 10
 PARTS_MOST = 1_000

@@ -13,14 +13,14 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from sigil import jsonrpc
 from sigil.errors import BackendError, ToolError, one_line
-from sigil.jsonrpc import METHOD, Message, Reply, Request, RpcError
+from sigil.mcp import jsonrpc
+from sigil.mcp.jsonrpc import METHOD, Message, Reply, Request, RpcError
 from sigil.protocol import Json
-from sigil.services.mcp.answers import REMOTE
-from sigil.strict import dumps
+from sigil.run.mcp_client.answers import REMOTE
+from sigil.strict_json import dumps
 
-WARDEN = Path(__file__).with_name("warden.py")
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 LINE_BYTES, PIECE = 4 << 20, 64 << 10
 COMPLAINT_BYTES = 2_000
 IDLE_SECONDS, LOOK_SECONDS = 300.0, 5.0
@@ -75,7 +75,7 @@ class Child:
                 return
             self._over = True
             self._lock.notify_all()
-        os.close(self._life)  # the warden ends it
+        os.close(self._life)  # the supervisor ends it
         with self._writing, suppress(OSError):  # nobody may be about to write to a number that another file has by then
             self._inlet.close()
         try:
@@ -182,11 +182,11 @@ class Child:
 
 
 def _started(command: Sequence[str], environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    """The program under its warden, and the pipe whose end tells the warden that nobody wants it any more."""
+    """The program under its supervisor, and the pipe whose end tells the supervisor that nobody wants it any more."""
     theirs, ours = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(WARDEN), str(theirs), *command],
+            [sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs), *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

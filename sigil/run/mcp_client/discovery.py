@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from sigil.access.secret_store import Secretbook, demand_owner
 from sigil.errors import Refused
+from sigil.manifest.permission_rules import http_rule, secret_rule
+from sigil.network.exchange import Web
 from sigil.protocol import Caller, Json
-from sigil.secretbook import Secretbook, demand_owner
-from sigil.services.fetch import Rights
-from sigil.services.hop import Web
-from sigil.services.mcp import document
-from sigil.services.mcp.servers import Means, Servers
-from sigil.services.mcp.tools import cleaned
-from sigil.services.placeholders import Values, scrubbed
-from sigil.services.rules import http_rule, secret_rule
-from sigil.strict import dumps, loads
+from sigil.run.host_calls.fetch import Rights
+from sigil.run.host_calls.placeholders import Values, scrubbed
+from sigil.run.mcp_client import document
+from sigil.run.mcp_client.servers import Means, Servers
+from sigil.run.mcp_client.tools import cleaned
+from sigil.strict_json import dumps, loads
 
 LIST_SECONDS = 30.0
 

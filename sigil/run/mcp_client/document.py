@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from sigil.errors import SigilError, UsageError, one_line
+from sigil.network.headers import outgoing
+from sigil.network.urls import Target
 from sigil.protocol import Json, is_name
-from sigil.services.headers import outgoing
-from sigil.services.placeholders import named
-from sigil.services.urls import Target
-from sigil.strict import canonical, loads
+from sigil.run.host_calls.placeholders import named
+from sigil.strict_json import canonical, loads
 
 SECRET = "secret:"
 WORDS_MOST, WORD_CHARACTERS, COMMAND_CHARACTERS, PAIRS_MOST = 50, 500, 1_000, 10

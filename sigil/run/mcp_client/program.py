@@ -7,12 +7,12 @@ import time
 from collections.abc import Mapping
 
 from sigil.errors import Refused, ToolError
+from sigil.mcp.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS, about, envelope
 from sigil.protocol import Json
-from sigil.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS, about, envelope
-from sigil.services.mcp.answers import REMOTE, refused
-from sigil.services.mcp.child import Child
-from sigil.services.mcp.document import SECRET, Command
-from sigil.services.placeholders import Values
+from sigil.run.host_calls.placeholders import Values
+from sigil.run.mcp_client.answers import REMOTE, refused
+from sigil.run.mcp_client.child import Child
+from sigil.run.mcp_client.document import SECRET, Command
 
 
 class Program:

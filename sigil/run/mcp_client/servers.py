@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from sigil.errors import BackendError, Refused, ToolError
-from sigil.permissions import MCP
+from sigil.manifest.permissions import MCP
+from sigil.network.exchange import Web as Network
 from sigil.protocol import Json
-from sigil.services.fetch import Rights, fetch
-from sigil.services.hop import Web as Network
-from sigil.services.mcp.answers import REMOTE, output_of, strange
-from sigil.services.mcp.child import IDLE_SECONDS
-from sigil.services.mcp.document import Document, Server, Web
-from sigil.services.mcp.program import Program
-from sigil.services.mcp.web import WebServer
-from sigil.strict import canonical
+from sigil.run.host_calls.fetch import Rights, fetch
+from sigil.run.mcp_client.answers import REMOTE, output_of, strange
+from sigil.run.mcp_client.child import IDLE_SECONDS
+from sigil.run.mcp_client.document import Document, Server, Web
+from sigil.run.mcp_client.program import Program
+from sigil.run.mcp_client.web import WebServer
+from sigil.strict_json import canonical
 
 KEPT, PROGRAMS_MOST = 200, 20
 BUSY_SECONDS = 1.0

@@ -1,7 +1,8 @@
 """Runs one program and leaves nothing of it behind: when whoever started this is gone, or the program ends, all that it started is killed.
 
-`python -I -S warden.py PIPE COMMAND …`: PIPE is a file descriptor that is at its end once the one who started this is gone. Standard input,
-output and error are the program's. It runs without any package.
+`python -I -S supervisor.py PIPE COMMAND …`: PIPE is a file descriptor that is at its end
+once the one who started this is gone. Standard input, output and error are the program's. It runs
+without any package.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ def main(pipe: int, command: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(pipe, False)
-    warden = os.getpid()
+    supervisor = os.getpid()
     started = os.fork()
     if started == 0:
-        _become(command, warden)
+        _become(command, supervisor)
     _let_go()
     code = _watch(started, pipe)
     _clear()
     return code
 
 
-def _become(command: list[str], warden: int) -> None:
-    """The program, in the child; it never comes back. It ends with its warden, should something else end that."""
+def _become(command: list[str], supervisor: int) -> None:
+    """The program, in the child; it never comes back. It ends with its supervisor, should something else end that."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != warden:
+    if os.getppid() != supervisor:
         os._exit(_NOT_FOUND)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

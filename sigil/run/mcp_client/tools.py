@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sigil import schema
 from sigil.errors import UsageError, one_line
+from sigil.manifest import schema
 from sigil.protocol import NAME_LIMIT, Json, is_name
-from sigil.services.mcp import document
+from sigil.run.mcp_client import document
 
 MOST = 200
 """Tools of one server that are brought in: a namespace has room for 500 capabilities."""

@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from sigil import jsonrpc
 from sigil.errors import ToolError, one_line
-from sigil.jsonrpc import REVISION, Reply
-from sigil.protocol import Json
-from sigil.revisions import (
+from sigil.mcp import jsonrpc
+from sigil.mcp.jsonrpc import REVISION, Reply
+from sigil.mcp.revisions import (
     HANDSHAKE,
     METHOD_HEADER,
     NAME_HEADER,
@@ -25,9 +24,10 @@ from sigil.revisions import (
     about,
     envelope,
 )
-from sigil.services.mcp.answers import REMOTE, refused, reply_in, strange
-from sigil.services.mcp.document import Web
-from sigil.strict import dumps
+from sigil.protocol import Json
+from sigil.run.mcp_client.answers import REMOTE, refused, reply_in, strange
+from sigil.run.mcp_client.document import Web
+from sigil.strict_json import dumps
 
 Fetch = Callable[[Json], Json]
 """Sends one request of the web within what is granted and the time that is left, and gives the answer; see `services.fetch`.

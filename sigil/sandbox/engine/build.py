@@ -1,6 +1,6 @@
 """Builds `engine.wasm`: QuickJS-ng and our shim compiled to WebAssembly, then started once with the prelude and kept so.
 
-    python -m sigil.engine.build [--force]
+    python -m sigil.sandbox.engine.build [--force]
 
 Needs the wheels of ziglang (the compiler) and wasmtime, and imports nothing else that is not Python's own: a wheel build
 runs it before the project's dependencies are there. The same inputs give the same bytes, on any machine.
@@ -21,11 +21,11 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sigil.engine import DESCRIPTION, ENGINE, sources
-from sigil.engine.sources import BuildError
+from sigil.sandbox.engine import DESCRIPTION, ENGINE, sources
+from sigil.sandbox.engine.sources import BuildError
 
 ZIG = "0.17.1"
-HOST_STACK = 512 * 1024  # what the sandbox gives to a call, see sigil/sandbox/features.py
+HOST_STACK = 512 * 1024  # what the sandbox gives to a call, see sigil/sandbox/runtime_features.py
 PRELUDE = (
     *("core", "text", "console", "errors", "time", "crypto", "clone", "host", "address", "url"),
     *("headers", "body", "abort", "fetch", "env", "serve", "main"),
@@ -81,7 +81,7 @@ def prelude() -> bytes:
 def _inputs() -> Iterator[bytes]:
     yield from _compiler_inputs()
     yield prelude()
-    for name in ("snapshot.py", "layout.py", "unstarted.py", "wasm.py"):
+    for name in ("snapshot.py", "memory_layout.py", "unstarted.py", "wasm.py"):
         yield (_HERE / name).read_bytes()
 
 
@@ -106,7 +106,7 @@ def _is_current(inputs: str) -> bool:
 @contextmanager
 def _cache() -> Iterator[Path]:
     """`build/engine` of the source tree; a temporary folder where that cannot be written."""
-    folder = _HERE.parents[1] / "build" / "engine"
+    folder = _HERE.parents[2] / "build" / "engine"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)
@@ -157,7 +157,7 @@ def _zig() -> Path:
 
 def _pre_initialised(compiled: bytes) -> bytes:
     try:
-        from sigil.engine.snapshot import pre_initialise
+        from sigil.sandbox.engine.snapshot import pre_initialise
     except ImportError as error:
         raise BuildError("the engine is started once with wasmtime, which is missing here: pip install wasmtime") from error
     try:

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import count
 
-from sigil.engine.unstarted import Plan, Unstarted
+from sigil.sandbox.engine.unstarted import Plan, Unstarted
 
 _SMALL = 1016  # heap.h: larger blocks are laid out by their chunk
 _HEAD = 8

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sigil.engine import wasm
-from sigil.engine.layout import written_by_calls
-from sigil.engine.unstarted import Unstarted
+from sigil.sandbox.engine import wasm
+from sigil.sandbox.engine.memory_layout import written_by_calls
+from sigil.sandbox.engine.unstarted import Unstarted
 
 EXPORTS = (
     *("memory", "sigil_alloc", "sigil_load", "sigil_pack", "sigil_hold", "sigil_unpack", "sigil_tidy"),

@@ -7,9 +7,9 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from sigil import plain
-from sigil.artifacts.base import asked, checked, name_of
 from sigil.errors import BackendError
+from sigil.storage import untrusted_files
+from sigil.storage.artifacts.base import asked, checked, name_of
 
 BODY_BYTES = 1 << 30
 """Of the largest body that is kept: a search index."""
@@ -37,7 +37,7 @@ class FolderArtifacts:
     def get(self, name: str) -> bytes:
         """The body."""
         try:
-            body = plain.read(self._path(asked(name)), BODY_BYTES)
+            body = untrusted_files.read(self._path(asked(name)), BODY_BYTES)
         except OSError:
             body = None
         return checked(name, body)
@@ -49,7 +49,7 @@ class FolderArtifacts:
 def _holds(path: Path, body: bytes) -> bool:
     """Whether the file is what it should be: one that a power loss or a bad disk left otherwise is written again."""
     try:
-        return path.stat().st_size == len(body) and plain.read(path, len(body)) == body
+        return path.stat().st_size == len(body) and untrusted_files.read(path, len(body)) == body
     except FileNotFoundError:
         return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigil.artifacts.base import asked, checked, name_of
+from sigil.storage.artifacts.base import asked, checked, name_of
 
 
 class MemoryArtifacts:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sigil import aws
-from sigil.artifacts.base import asked, checked, name_of
+from sigil.storage import aws
+from sigil.storage.artifacts.base import asked, checked, name_of
 
 _THERE = ("PreconditionFailed", "412")
 _UNDECIDED = ("ConditionalRequestConflict", "409")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sigil.artifacts.base import asked, checked, name_of
-from sigil.kv import KV, keys
+from sigil.storage.artifacts.base import asked, checked, name_of
+from sigil.storage.kv import KV, keys
 
 CHUNK = 256 * 1024
 """Bytes an item: every store takes that many."""

@@ -8,10 +8,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sigil import aws
 from sigil.errors import BackendError, Conflict, UsageError
-from sigil.kv.base import ABSENT, Expect, Item, Key
-from sigil.kv.encoding import PARTITION_LIMIT, SORT_LIMIT, encoded, expiry, new_version, text_bytes
+from sigil.storage import aws
+from sigil.storage.kv.base import ABSENT, Expect, Item, Key
+from sigil.storage.kv.encoding import PARTITION_LIMIT, SORT_LIMIT, encoded, expiry, new_version, text_bytes
 
 ITEM_BYTES = 400 * 1024
 """An item's limit, its attributes' names counted: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html"""
@@ -30,7 +30,7 @@ _OURS = " OR #version = :mine"  # a repeated request meets what its first attemp
 
 
 class DynamoKV:
-    """A `KV` in one table with the string keys `pk` and `sk`, made by `template.yaml` or `sigil.kv.dynamodb_table`.
+    """A `KV` in one table with the string keys `pk` and `sk`, made by `template.yaml` or `sigil.storage.kv.dynamodb_table`.
 
     Nothing is asked of AWS before the first verb. Every read is consistent. A write that the client repeats because its reply was
     lost succeeds when it is the one that stands there; when another write has replaced it meanwhile, it is a `Conflict`. A repeated
@@ -121,7 +121,7 @@ class DynamoKV:
             return Conflict()
         failure = aws.failure(problem, f"table {self._table}")
         if code == "ResourceNotFoundException":
-            failure.suggestion = "deploy template.yaml or run python -m sigil.kv.dynamodb_table NAME; check region and account"
+            failure.suggestion = "deploy template.yaml or run python -m sigil.storage.kv.dynamodb_table NAME; check region and account"
         if code == "ValidationException":
             failure.suggestion = "check the table's name, and that its keys are pk and sk, both strings"
         return failure

@@ -1,4 +1,7 @@
-"""Makes the table of a `DynamoKV`, for those who do not deploy `template.yaml`: python -m sigil.kv.dynamodb_table TABLE [ENDPOINT]"""
+"""Makes the table of a `DynamoKV`, for those who do not deploy `template.yaml`.
+
+python -m sigil.storage.kv.dynamodb_table TABLE [ENDPOINT]
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from sigil import aws
 from sigil.errors import BackendError
+from sigil.storage import aws
 
 WAIT_SECONDS = 60.0
 _KEYS = (("pk", "HASH"), ("sk", "RANGE"))
@@ -49,7 +52,7 @@ def _enable_expiry(client: Any, table: str) -> None:
 def main() -> None:
     """The command."""
     if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
-        raise SystemExit("usage: python -m sigil.kv.dynamodb_table TABLE [ENDPOINT]")
+        raise SystemExit("usage: python -m sigil.storage.kv.dynamodb_table TABLE [ENDPOINT]")
     try:
         create_table(*sys.argv[1:])
     except BackendError as problem:

@@ -6,7 +6,7 @@ import math
 import secrets
 
 from sigil.errors import UsageError
-from sigil.kv.base import Key
+from sigil.storage.kv.base import Key
 
 PARTITION_LIMIT = 2048
 SORT_LIMIT = 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from urllib.parse import quote, unquote
 
-from sigil.kv.base import Key
+from sigil.storage.kv.base import Key
 
 SEEN_TTL = 8 * 86400.0
 """Seconds for which a handled event is remembered: beyond the longest redelivery of any platform (WhatsApp: 7 days)."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sigil.errors import Conflict
-from sigil.kv.base import ABSENT, Expect, Item, Key
-from sigil.kv.encoding import encoded, expiry, new_version, text_bytes
+from sigil.storage.kv.base import ABSENT, Expect, Item, Key
+from sigil.storage.kv.encoding import encoded, expiry, new_version, text_bytes
 
 SWEEP_EVERY = 1024
 """Writes with a lifetime between two sweeps."""

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from sigil.errors import Conflict, UsageError
-from sigil.kv.base import ABSENT, Expect, Item, Key
-from sigil.kv.encoding import encoded, expiry, new_version, text_bytes
-from sigil.kv.redis_link import Link
-from sigil.kv.redis_scripts import DELETE, PRUNE, PUT, SCAN, Script
-from sigil.kv.redis_url import address
+from sigil.storage.kv.base import ABSENT, Expect, Item, Key
+from sigil.storage.kv.encoding import encoded, expiry, new_version, text_bytes
+from sigil.storage.kv.redis_client import Link
+from sigil.storage.kv.redis_scripts import DELETE, PRUNE, PUT, SCAN, Script
+from sigil.storage.kv.redis_url import address
 
 PREFIX: Final = b"uncaged:"
 VALUE_LIMIT: Final = 8 << 20

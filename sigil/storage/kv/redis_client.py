@@ -21,9 +21,9 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from sigil.errors import BackendError
-from sigil.kv.redis_failures import failure, is_passing
-from sigil.kv.redis_scripts import Script
-from sigil.kv.redis_url import Address
+from sigil.storage.kv.redis_failures import failure, is_passing
+from sigil.storage.kv.redis_scripts import Script
+from sigil.storage.kv.redis_url import Address
 
 PAUSES: Final = (0.02, 0.1, 0.4)
 """Seconds before each repeat, give or take a half."""

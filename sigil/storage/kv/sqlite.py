@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sigil.errors import Conflict
-from sigil.kv.base import ABSENT, Expect, Item, Key
-from sigil.kv.encoding import encoded, expiry, new_version, text_bytes
-from sigil.kv.sqlite_file import SqliteFile
+from sigil.storage.kv.base import ABSENT, Expect, Item, Key
+from sigil.storage.kv.encoding import encoded, expiry, new_version, text_bytes
+from sigil.storage.kv.sqlite_file import SqliteFile
 
 SWEEP_EVERY = 512
 SWEEP_BATCH = 1024

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, Key
+from sigil.storage.kv import ABSENT, KV, Key
 
 TRIES = 32
 _T = TypeVar("_T")

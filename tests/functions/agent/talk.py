@@ -6,7 +6,7 @@ import itertools
 import time
 from typing import Any
 
-from functions.agent.session import Opened
+from functions.agent.session.store import Opened
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
 from functions.wiring import House

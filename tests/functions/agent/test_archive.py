@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from functions.agent.documents import FIRST_SOUL
-from functions.agent.memory.consolidation import MOST
+from functions.agent.commands.mem import FAILED, NOTHING, TRIGGERED
+from functions.agent.consolidation import MOST
+from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.memory.history import Entry, History
-from functions.agent.memory.mem import FAILED, NOTHING, TRIGGERED
 from functions.agent.messages import RUNTIME_ORIGIN, Message
-from functions.agent.record import Document
-from functions.agent.session import Sessions
+from functions.agent.session.document import Document
+from functions.agent.session.store import Sessions
 from functions.wiring import House
 from sigil.errors import BackendError
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
 from tests.functions.agent.memory.memories import SESSION, asked, consolidations, document, entries, memory, saves
@@ -378,7 +378,7 @@ def test_for_a_damaged_memory_the_version_before_stands_in(home: House, model: S
 def test_a_damaged_document_is_mended_even_by_the_words_that_stand_in_for_it(
     home: House, monkeypatch: pytest.MonkeyPatch, damage: bytes
 ) -> None:
-    monkeypatch.setattr("functions.agent.documents.PAGE", 2)
+    monkeypatch.setattr("functions.agent.memory.documents.PAGE", 2)
     documents = home.app.documents
     for number in range(1, 7):
         documents.write(SESSION, "memory", f"- {number}", by="test")

@@ -12,8 +12,8 @@ from functions.agent.compaction import compact, size
 from functions.agent.messages import Message, ToolCall
 from functions.agent.toolset import definitions, in_scope
 from functions.wiring import House
-from sigil.kv import keys
 from sigil.protocol import Caller, Offer
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.talk import tell
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from functions.agent.documents import FIRST_SOUL
 from functions.agent.loop import NOTHING
+from functions.agent.memory.documents import FIRST_SOUL
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, results, say
 from tests.functions.agent.talk import tell
 

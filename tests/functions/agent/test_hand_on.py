@@ -15,7 +15,7 @@ from functions.agent.turn import Shift, handle
 from functions.events import Event, decode, encode
 from functions.wiring import House
 from functions.worker import process
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from functions.agent import loop
-from functions.agent.model_failures import SENTENCES
+from functions.agent.model.failures import SENTENCES
 from functions.wiring import House
 from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, completion, offered, results, say

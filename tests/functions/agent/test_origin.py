@@ -15,7 +15,7 @@ from functions.agent.turn import handle
 from functions.channels.telegram.updates import events
 from functions.events import Sender
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.memory.memories import asked, saves
 from tests.functions.agent.talk import event, tell, told

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.agent.cleaning import clean, fenced, inert, observed, unseen
-from functions.agent.documents import checked
+from functions.agent.memory.documents import checked
+from functions.agent.sanitize import clean, fenced, inert, observed, unseen
 from functions.events import Sender
 from functions.wiring import House
 from sigil.errors import UsageError

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.agent.quiet import NOTE
+from functions.agent.scheduled_replies import NOTE
 from functions.events import Kind
 from functions.wiring import House
 from tests.fakes.model import ScriptedModel, say

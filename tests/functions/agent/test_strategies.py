@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from functions.agent.commands.status import report
 from functions.agent.eviction import FAILED
 from functions.agent.messages import RUNTIME_MARK, Message, ToolCall
-from functions.agent.status import report
 from functions.agent.strategies import INSTRUCTION, strategy_of, transcript
 from functions.wiring import House
 from sigil.errors import UsageError
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from functions.wiring import House
-from sigil import http
-from sigil.client import RemoteRegistry
+from sigil.client.registry import RemoteRegistry
+from sigil.http import app
 from sigil.registry import LocalRegistry
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import tell
@@ -35,7 +35,7 @@ def home(request: pytest.FixtureRequest, house: Callable[..., House], model: Scr
         yield local
         return
     assert isinstance(local.app.registry, LocalRegistry)
-    with served(http.app(local.app.registry, TOKEN)) as url:
+    with served(app.app(local.app.registry, TOKEN)) as url:
         remote = house(**settings, registry_url=url, registry_token=TOKEN)
         assert isinstance(remote.app.registry, RemoteRegistry)
         yield remote

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from functions.agent.record import Document
+from functions.agent.session.document import Document
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import tell
 

@@ -9,7 +9,7 @@ import pytest
 
 from functions.channels.base import Busy
 from functions.channels.telegram import Telegram
-from functions.channels.telegram.outgoing import NOT_TAKEN
+from functions.channels.telegram.sending import NOT_TAKEN
 from functions.events import Event, Sender
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.bot_api import BotApi

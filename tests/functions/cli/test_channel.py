@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands import COMMANDS
-from functions.channels.telegram.hook import UPDATES
+from functions.agent.commands.table import COMMANDS
+from functions.channels.telegram.webhook_setup import UPDATES
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.server import Answer
 

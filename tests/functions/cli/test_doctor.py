@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from functions.cli import checkup
-from functions.cli.commands import _ended
+from functions.cli import doctor as checkup
+from functions.cli.app import _ended
 from sigil.cli.printing import Printer
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, say

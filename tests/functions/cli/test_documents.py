@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from functions.agent.documents import CAPS, FIRST_SOUL
-from functions.cli.commands import cli
+from functions.agent.memory.documents import CAPS, FIRST_SOUL
+from functions.cli.app import cli
 from functions.wiring import House
 from sigil.errors import Conflict, SigilError, UsageError
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from functions import letters
-from functions.cli.commands import cli
+from functions.cli.app import cli
+from functions.queues import dead_letters
 from functions.wiring import House
 from functions.worker import process
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event, told
 
@@ -49,11 +49,11 @@ def test_a_dead_letter_is_shown_retried_and_dropped(
 ) -> None:
     home = house(llm_url=model.url)
     poison, other = event("poison\x1b[31m"), event("other")
-    assert letters.give_up(home.stores.kv, poison, "its turn failed at every try", 1.0) == 1.0
-    assert letters.give_up(home.stores.kv, poison, "again", 2.0) == 1.0
-    letters.tell(home.stores.kv, poison)
-    assert letters.give_up(home.stores.kv, poison, "again", 3.0) is None
-    letters.give_up(home.stores.kv, other, "why not", 1.0)
+    assert dead_letters.give_up(home.stores.kv, poison, "its turn failed at every try", 1.0) == 1.0
+    assert dead_letters.give_up(home.stores.kv, poison, "again", 2.0) == 1.0
+    dead_letters.tell(home.stores.kv, poison)
+    assert dead_letters.give_up(home.stores.kv, poison, "again", 3.0) is None
+    dead_letters.give_up(home.stores.kv, other, "why not", 1.0)
     assert "its turn failed at every try" in run("inbox", "dead")[1]
     assert "\x1b" not in run("inbox", "dead")[1]
 

@@ -12,7 +12,7 @@ import pytest
 from functions.wiring import House
 from sigil.errors import SigilError, UsageError
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.host.conftest import services
+from tests.functions.agent.services.conftest import services
 from tests.functions.agent.talk import tell
 from tests.functions.cli.test_documents import Run, run
 

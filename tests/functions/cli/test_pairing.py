@@ -19,10 +19,10 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.agent.pair import LET_IN, NOW_OWNER
+from functions.agent.commands.pairing import LET_IN, NOW_OWNER
 from functions.wiring import House
 from tests.fakes.bot_api import BotApi
-from tests.functions.agent.people.people import code_of, say
+from tests.functions.agent.access.people import code_of, say
 from tests.functions.test_server import SECRET, update
 
 COMMAND = [sys.executable, "-m", "functions.cli"]

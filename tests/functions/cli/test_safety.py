@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from functions.cli.commands import cli
+from functions.cli.app import cli
 from functions.wiring import House
 from tests.fakes.model import ScriptedModel, call
 from tests.functions.agent.talk import tell

@@ -421,7 +421,7 @@ def test_the_first_chat_after_an_installation_compiles_nothing(environment: dict
 def test_an_engine_that_was_not_compiled_yet_is_compiled_before_anybody_waits_for_an_answer(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    from sigil.engine import ENGINE
+    from sigil.sandbox.engine import ENGINE
 
     another = tmp_path / "engine.wasm"
     another.write_bytes(ENGINE.read_bytes() + b"\0\2\1x")  # with a section that says nothing
@@ -436,7 +436,7 @@ def test_an_engine_that_was_not_compiled_yet_is_compiled_before_anybody_waits_fo
 
 
 def test_a_server_has_compiled_its_engine_before_it_answers(environment: dict[str, str], tmp_path: Path) -> None:
-    from sigil.engine import ENGINE
+    from sigil.sandbox.engine import ENGINE
 
     another = tmp_path / "engine.wasm"
     another.write_bytes(ENGINE.read_bytes() + b"\0\2\1y")

@@ -12,7 +12,7 @@ from functions.queues.base import Delivery, Queue
 from functions.worker import TRIES_MOST
 from sigil.errors import UsageError
 from tests.functions.queues.workers import LEASE, PATIENCE, Ledger, event, handle_all, taken, together
-from tests.sigil.kv.model import Clock
+from tests.sigil.storage.kv.model import Clock
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sigil import aws
+from sigil.storage import aws
 from tests.servers.ministack import Ministack, unique
 
 

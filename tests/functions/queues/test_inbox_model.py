@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from functions.events import Event
 from functions.queues.base import Delivery
-from functions.queues.inbox import Inbox
-from sigil.kv.memory import MemoryKV
+from functions.queues.store_queue import Inbox
+from sigil.storage.kv.memory import MemoryKV
 from tests.functions.queues.workers import LEASE, event, timed
-from tests.sigil.kv.model import Clock
+from tests.sigil.storage.kv.model import Clock
 
 STEPS = st.one_of(
     st.tuples(st.just("put"), st.sampled_from("abc"), st.integers(0, 5)),

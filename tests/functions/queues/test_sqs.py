@@ -15,23 +15,23 @@ from typing import Any, ClassVar
 import orjson
 import pytest
 
-from functions import letters
 from functions.clock import SYSTEM
 from functions.events import Event
+from functions.queues import dead_letters
 from functions.queues.base import Queue
 from functions.queues.sqs import PATIENT_RECEIVES, SqsQueue
-from functions.queues.sqs_calls import POLL_SECONDS, Calls
-from functions.queues.sqs_holds import Holds
+from functions.queues.sqs_attempts import Tries
+from functions.queues.sqs_client import POLL_SECONDS, Calls
 from functions.queues.sqs_message import Message, group_id
 from functions.queues.sqs_receiver import AHEAD
-from functions.queues.sqs_tries import Tries
-from functions.queues.waiting import RAW_MOST
+from functions.queues.sqs_visibility import Holds
+from functions.queues.waiting_events import RAW_MOST
 from functions.worker import TRIES_MOST
-from sigil import aws
 from sigil.errors import BackendError, UsageError
-from sigil.kv import KV
-from sigil.kv.memory import MemoryKV
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage import aws
+from sigil.storage.kv import KV
+from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.queues.contract import QueueContract
 from tests.functions.queues.invoked import make_queue
@@ -39,7 +39,7 @@ from tests.functions.queues.watched import WatchedKV
 from tests.functions.queues.workers import PATIENCE, event, handle_all, taken, together
 from tests.servers.ministack import Ministack
 from tests.servers.proxy import DROP_REPLY, PASS, REFUSE, Proxy
-from tests.sigil.kv.processes import finish, start
+from tests.sigil.storage.kv.processes import finish, start
 
 VISIBILITY = 2.0
 Opens = Callable[..., SqsQueue]
@@ -226,7 +226,7 @@ def test_a_body_that_is_no_event_becomes_a_dead_letter_and_its_session_goes_on(q
     raw(url, body, "second")
     queue.put(event(1))
     assert handle_all(queue) == [event(1)]
-    found = list(letters.letters(kv))
+    found = list(dead_letters.letters(kv))
     assert [letter.event for letter in found] == [None, None]
     assert {b64decode(orjson.loads(item.value)["raw"]).decode() for _, item in kv.scan("dead")} == {
         body.encode(errors="replace")[:RAW_MOST].decode(errors="replace")

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from functions import letters
+from functions.queues import dead_letters
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_batch import Batch
 from functions.queues.sqs_message import group_id
-from sigil.kv import KV
-from sigil.kv.memory import MemoryKV
+from sigil.storage.kv import KV
+from sigil.storage.kv.memory import MemoryKV
 from tests.functions.queues.invoked import Source, make_queue
 from tests.functions.queues.watched import WatchedKV
 from tests.functions.queues.workers import event, taken
@@ -102,7 +102,7 @@ def test_bytes_that_are_no_event_end_as_a_dead_letter(queue: SqsQueue, source: S
     assert delivery.event == event(1)
     batch.done(delivery)
     assert failed(batch) == set()
-    assert len(list(letters.letters(kv))) == 1
+    assert len(list(dead_letters.letters(kv))) == 1
 
 
 def test_bytes_that_are_no_event_wait_for_a_store_that_is_away(source: Source, kv: KV) -> None:

@@ -16,7 +16,7 @@ from functions.events import Sender, encode
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import group_id
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.queues.invoked import Source, make_queue
 from tests.functions.queues.workers import event, taken

@@ -15,17 +15,17 @@ import orjson
 import pytest
 
 from functions.queues.base import Queue
-from functions.queues.inbox import Inbox
-from functions.queues.waiting import RAW_MOST
+from functions.queues.store_queue import Inbox
+from functions.queues.waiting_events import RAW_MOST
 from sigil.errors import BackendError
-from sigil.kv import KV, keys
-from sigil.kv.memory import MemoryKV
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.functions.queues.contract import QueueContract, clock
 from tests.functions.queues.watched import WatchedKV
 from tests.functions.queues.workers import LEASE, PATIENCE, event, handle_all, taken, timed, together
-from tests.sigil.kv.model import Clock
-from tests.sigil.kv.processes import finish, start
+from tests.sigil.storage.kv.model import Clock
+from tests.sigil.storage.kv.processes import finish, start
 
 __all__ = ["clock"]
 SESSION = keys.session_of("main", "telegram:1")
@@ -315,7 +315,7 @@ def test_a_session_of_nothing_but_bytes_that_are_no_event_is_cleared(inbox: Inbo
 
 
 def worker(path: Path, code: str) -> subprocess.Popen[str]:
-    head = "from functions.queues.inbox import Inbox\nkv = SqliteKV(sys.argv[1])\ninbox = Inbox(kv, poll=0.01)\n"
+    head = "from functions.queues.store_queue import Inbox\nkv = SqliteKV(sys.argv[1])\ninbox = Inbox(kv, poll=0.01)\n"
     return start(head + code, path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sigil.errors import BackendError
-from sigil.kv import KV, Expect, Item, Key
+from sigil.storage.kv import KV, Expect, Item, Key
 
 
 class WatchedKV:

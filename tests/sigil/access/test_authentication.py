@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from sigil.access.authentication import RATE, TRIES, Gate, demand_admin
+from sigil.access.rate_limit import BUCKETS_MOST, Rates
+from sigil.access.tokens import Tokens, Wish, made
 from sigil.errors import Refused
-from sigil.gate import RATE, TRIES, Gate, demand_admin
-from sigil.kv.memory import MemoryKV
-from sigil.rates import BUCKETS_MOST, Rates
-from sigil.tokens import Tokens, Wish, made
-from tests.sigil.test_tokens import Clock, clock, code
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.access.test_tokens import Clock, clock, code
 
 __all__ = ["clock"]
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from sigil.catalog import Catalog
+from sigil.access.grant_admin import Granting
+from sigil.access.grants import KEPT, Grant, Grantbook
+from sigil.access.secret_store import Secretbook
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.cursors import of_grant, written
+from sigil.catalog.heads import Step
+from sigil.catalog.records import Record
 from sigil.errors import Refused, UsageError
-from sigil.granting import Granting
-from sigil.grants import KEPT, Grant, Grantbook
-from sigil.heads import Step
-from sigil.kv import KV, Item, Key
-from sigil.kv.memory import MemoryKV
-from sigil.manifest import Manifest
-from sigil.places import of_grant, written
+from sigil.manifest.model import Manifest
 from sigil.protocol import LIBRARY, Caller, Json
-from sigil.records import Record
-from sigil.secretbook import Secretbook
-from tests.sigil.kv.contract import in_parallel
-from tests.sigil.kv.processes import finish, start
+from sigil.storage.kv import KV, Item, Key
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.storage.kv.contract import in_parallel
+from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place
 
 __all__ = ["place"]
@@ -269,9 +269,9 @@ class TestPages:
 
 
 GRANTS = """
-from sigil.grants import Grantbook
-from sigil.manifest import Manifest
-from sigil.records import Record
+from sigil.access.grants import Grantbook
+from sigil.manifest.model import Manifest
+from sigil.catalog.records import Record
 from sigil.settings import Settings
 from sigil.wiring import open_stores
 url, first = sys.argv[1:]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from sigil.audit import Audit
+from sigil.access.token_admin import Keyring, Logbook
+from sigil.access.tokens import ADMIN, Tokens, Wish
+from sigil.catalog.audit import Audit
 from sigil.errors import Refused, UsageError
-from sigil.keyring import Keyring, Logbook
-from sigil.kv import KV
 from sigil.protocol import Caller
-from sigil.tokens import ADMIN, Tokens, Wish
-from tests.sigil.kv.contract import in_parallel
+from sigil.storage.kv import KV
+from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.stores import Place, place
 
 __all__ = ["place"]

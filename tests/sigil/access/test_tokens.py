@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigil.access.scopes import Scope
+from sigil.access.tokens import Tokens, Wish, is_well_typed, made
+from sigil.catalog.cursors import key_after
 from sigil.errors import BackendError, SigilError, UsageError
-from sigil.kv import KV, keys
-from sigil.kv.base import Expect, Key
-from sigil.kv.memory import MemoryKV
-from sigil.places import key_after
 from sigil.protocol import Caller, Ref, capability_of, is_full_name, is_name, tool_of
-from sigil.scopes import Scope
-from sigil.tokens import Tokens, Wish, is_well_typed, made
-from tests.sigil.kv.contract import in_parallel
-from tests.sigil.kv.processes import finish, start
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.base import Expect, Key
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.storage.kv.contract import in_parallel
+from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place
 
 __all__ = ["place"]
@@ -145,7 +145,7 @@ def test_tokens_made_at_once_are_all_there(place: Place, clock: Clock) -> None:
 SHOWS = """
 from sigil.errors import Refused, UsageError
 from sigil.settings import Settings
-from sigil.tokens import Tokens
+from sigil.access.tokens import Tokens
 from sigil.wiring import open_stores
 url, value, id = sys.argv[1:]
 tokens = Tokens(open_stores(Settings(store=url)).kv, clock=iter(range(0, 10**6, 100)).__next__)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sigil.artifacts import FolderArtifacts
-from sigil.kv.sqlite import SqliteKV
+from sigil.catalog.quotas import Quotas
 from sigil.protocol import Caller
-from sigil.quotas import Quotas
 from sigil.registry import LocalRegistry, Rules
 from sigil.sandbox.pool import Sandbox
 from sigil.settings import Settings
+from sigil.storage.artifacts import FolderArtifacts
+from sigil.storage.kv.sqlite import SqliteKV
 from sigil.wiring import open_sandbox
 
 PERSON = Caller("main", owner=True)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigil.artifacts import MemoryArtifacts
 from sigil.errors import UsageError
-from sigil.kv.memory import MemoryKV
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
-from tests.sigil.versions.conftest import PERSON, spec, text
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.catalog.conftest import PERSON, spec, text
 
 WORDS = ("a", "b", "c")
 ACTS = st.one_of(

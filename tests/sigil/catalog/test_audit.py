@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from sigil.audit import ROOT, Audit
+from sigil.catalog.audit import ROOT, Audit
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, Item, keys
-from sigil.kv.base import Expect, Key
-from sigil.kv.memory import MemoryKV
 from sigil.protocol import Caller
-from tests.sigil.kv.contract import in_parallel
-from tests.sigil.kv.processes import finish, start
+from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.base import Expect, Key
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.storage.kv.contract import in_parallel
+from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place
 
 __all__ = ["place"]
@@ -73,7 +73,7 @@ def test_writers_at_the_same_time_make_one_chain(place: Place) -> None:
 
 
 WRITES = """
-from sigil.audit import Audit
+from sigil.catalog.audit import Audit
 from sigil.settings import Settings
 from sigil.wiring import open_stores
 url, writer = sys.argv[1:]

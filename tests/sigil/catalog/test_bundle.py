@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sigil.artifacts import MemoryArtifacts
-from sigil.bundle import MOST, unpack
+from sigil.catalog.bundle import MOST, unpack
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.kv.memory import MemoryKV
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
-from tests.sigil.versions.conftest import PERSON, spec, text
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.catalog.conftest import PERSON, spec, text
 
 ELSEWHERE = Caller("other", owner=True)
 Files = dict[str, bytes]

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from sigil.deploying import MODEL_AT_ONCE
+from sigil.access.tokens import Holder
+from sigil.deploy.deployer import MODEL_AT_ONCE
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.kv.sqlite import SqliteKV
-from sigil.package import parse_flat
+from sigil.manifest.package import parse_flat
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
+from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.program import Outcome, Program
-from sigil.sandbox.shelf import Rank
-from sigil.tokens import Holder
-from tests.sigil.versions.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.sigil.catalog.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
 
 KEY = dataclasses.replace(PERSON, token="k1")
 

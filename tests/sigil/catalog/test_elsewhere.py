@@ -8,20 +8,20 @@ from contextlib import closing
 import httpx
 import pytest
 
-from sigil import http
-from sigil.client import RemoteRegistry
+from sigil.catalog.health import FAILURES
+from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.health import FAILURES
+from sigil.http import app
 from sigil.registry import LocalRegistry
+from tests.sigil.catalog.conftest import PERSON, WAYS, spec
 from tests.sigil.serving import served
-from tests.sigil.versions.conftest import PERSON, WAYS, spec
 
 TOKEN = "a-token-of-the-admin"
 
 
 @pytest.fixture
 def address(registry: LocalRegistry) -> Iterator[str]:
-    with served(http.app(registry, TOKEN)) as url:
+    with served(app.app(registry, TOKEN)) as url:
         yield url
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from sigil import finder
-from sigil.library import stock
+from sigil.deploy.library import stock
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
-from tests.sigil.versions.conftest import PERSON, spec, text
+from sigil.search import catalog_search
+from tests.sigil.catalog.conftest import PERSON, spec, text
 
 SHELF = Caller(LIBRARY, author="library")
 
 
 def test_the_index_keeps_those_chats_that_asked_last(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finder, "NAMESPACES", 4)
+    monkeypatch.setattr(catalog_search, "NAMESPACES", 4)
     chats = [Caller("main", f"telegram:{number}", author="model") for number in range(8)]
     for chat in chats:
         registry.deploy(spec(f"shout-{chat.session[-1]}"), chat)

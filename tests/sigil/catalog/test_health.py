@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import pytest
 
+from sigil.catalog.health import FAILURES, REST_SECONDS, TRIAL_SECONDS, Breaker
 from sigil.errors import BackendError, Refused, SigilError, ToolError
-from sigil.health import FAILURES, REST_SECONDS, TRIAL_SECONDS, Breaker
-from sigil.kv import KV
-from sigil.kv.redis import RedisKV
-from sigil.kv.sqlite import SqliteKV
 from sigil.registry import LocalRegistry
+from sigil.storage.kv import KV
+from sigil.storage.kv.redis import RedisKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.servers.valkey import shared
-from tests.sigil.versions.conftest import PERSON, WAYS, Clock, Open, spec, text
+from tests.sigil.catalog.conftest import PERSON, WAYS, Clock, Open, spec, text
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_trial_with_a_bad_input_leaves_the_place_to_the_next(ways: LocalRegist
 
 
 def test_only_one_process_tries(ways: LocalRegistry, opened: Open, clock: Clock) -> None:
-    from sigil.catalog import Catalog
+    from sigil.catalog.catalog import Catalog
 
     fails(ways, "throw", times=FAILURES)
     clock.now += REST_SECONDS + 1

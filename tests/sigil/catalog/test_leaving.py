@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from sigil.catalog import Catalog
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.expiry import Lifetimes
+from sigil.catalog.heads import Standing, Step, split
+from sigil.catalog.public_index import follow, wants
+from sigil.catalog.records import Record
+from sigil.catalog.usage import DONE_SECONDS, FLUSH_SECONDS, Statistics, fold, forget
 from sigil.errors import Conflict
-from sigil.heads import Standing, Step, split
-from sigil.kv import KV, Key, keys
-from sigil.kv.redis import RedisKV
-from sigil.kv.sqlite import SqliteKV
-from sigil.lifetimes import Lifetimes
-from sigil.marks import follow, wants
-from sigil.package import parse_flat
+from sigil.manifest.package import parse_flat
 from sigil.protocol import Caller
-from sigil.records import Record
 from sigil.registry import LocalRegistry
-from sigil.statistics import DONE_SECONDS, FLUSH_SECONDS, Statistics, fold, forget
+from sigil.storage.kv import KV, Key, keys
+from sigil.storage.kv.redis import RedisKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.servers.valkey import shared
-from tests.sigil.versions.conftest import GUEST, MODEL, PERSON, Clock, Open, spec, text
+from tests.sigil.catalog.conftest import GUEST, MODEL, PERSON, Clock, Open, spec, text
 
 BOB = Caller("bob", owner=True)
 KEEPS = "const n = 1 + Number(await env.KV.get('n') ?? 0); await env.KV.put('n', `${n}`); return n"

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from functions import scheduler
-from sigil import statistics
-from sigil.audit import Audit
+from sigil.catalog import usage
+from sigil.catalog.audit import Audit
+from sigil.catalog.expiry import AGAIN_SECONDS, IDLE_SECONDS, Lifetimes
 from sigil.errors import BackendError, UsageError
-from sigil.kv import KV, keys
-from sigil.kv.redis import RedisKV
-from sigil.kv.sqlite import SqliteKV
-from sigil.lifetimes import AGAIN_SECONDS, IDLE_SECONDS, Lifetimes
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.redis import RedisKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.servers.valkey import shared
-from tests.sigil.versions.conftest import GUEST, PERSON, Clock, Open, spec, text
+from tests.sigil.catalog.conftest import GUEST, PERSON, Clock, Open, spec, text
 
 DAY = 86_400.0
 
@@ -280,7 +280,7 @@ def test_daily_work_that_failed_is_told_and_done_by_the_next_sweep(
     registry.deploy(spec(), PERSON)
     clock.now += IDLE_SECONDS + 1
     with monkeypatch.context() as patch:
-        patch.setattr(statistics, "fold", lambda *_: 1 / 0)
+        patch.setattr(usage, "fold", lambda *_: 1 / 0)
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 Lifetimes(kv, clock).sweep()
@@ -295,7 +295,7 @@ def test_daily_work_in_which_a_process_died_is_begun_anew_minutes_later(
     clock.now += IDLE_SECONDS + 1
     with monkeypatch.context() as patch:
         patch.setattr(kv, "delete", lambda *_, **__: None)  # a process that is killed takes nothing back
-        patch.setattr(statistics, "fold", lambda *_: 1 / 0)
+        patch.setattr(usage, "fold", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             Lifetimes(kv, clock).sweep()
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from sigil.blame import Link, Passed
+from sigil.catalog.expiry import IDLE_SECONDS, Lifetimes
+from sigil.catalog.health import FAILURES, REST_SECONDS
 from sigil.errors import BackendError, Refused, SigilError, ToolError
-from sigil.health import FAILURES, REST_SECONDS
-from sigil.kv import Key
-from sigil.kv.sqlite import SqliteKV
-from sigil.lifetimes import IDLE_SECONDS, Lifetimes
-from sigil.package import parse_flat
+from sigil.manifest.package import parse_flat
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
+from sigil.run.call_chain import Link, Passed
+from sigil.run.host_calls.context import Part
 from sigil.sandbox.program import Program
-from sigil.services.part import Part
-from tests.sigil.versions.conftest import GUEST, PERSON, WAYS, Clock, Open, spec, text
+from sigil.storage.kv import Key
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.sigil.catalog.conftest import GUEST, PERSON, WAYS, Clock, Open, spec, text
 
 BOB = Caller("bob", owner=True)
 SHELF = Caller(LIBRARY, author="library")
@@ -186,7 +186,7 @@ def test_nobody_is_blamed_for_what_the_machinery_did_however_it_is_told_on(troub
 
 
 def test_whoever_begins_a_tree_that_is_too_large_is_blamed_for_it(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.execution.CALLS_MOST", 5)  # the sixth is a call of the middle one's
+    monkeypatch.setattr("sigil.run.executor.CALLS_MOST", 5)  # the sixth is a call of the middle one's
     registry.deploy(spec("leaf", "return 1"), PERSON)
     registry.deploy(spec("middle", "return await env.call('leaf', {})", requires=["leaf"]), PERSON)
     many = "for (let i = 0; i < 4; i++) await env.call('middle', {})"

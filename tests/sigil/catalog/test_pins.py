@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from sigil import changes
-from sigil import http as sigil_http
-from sigil.catalog import Catalog, Record
+from sigil.catalog import changes
+from sigil.catalog.catalog import Catalog, Record
+from sigil.catalog.expiry import Lifetimes
 from sigil.errors import Refused, SigilError
-from sigil.kv import Key, keys
-from sigil.kv.sqlite import SqliteKV
-from sigil.lifetimes import Lifetimes
+from sigil.http import app as sigil_http
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
+from sigil.storage.kv import Key, keys
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.sigil.catalog.conftest import GUEST, MODEL, PERSON, Clock, Open, spec, text
 from tests.sigil.serving import served
-from tests.sigil.versions.conftest import GUEST, MODEL, PERSON, Clock, Open, spec, text
 
 BOB = Caller("bob", owner=True)
 KEY = Caller("main", token="0123456789ab")
@@ -111,7 +111,7 @@ def test_a_caller_moves_to_a_new_version_by_a_deploy_of_its_own(registry: LocalR
 
 
 def test_what_calls_nothing_has_the_digest_that_it_always_had(registry: LocalRegistry) -> None:
-    from sigil.package import parse_flat
+    from sigil.manifest.package import parse_flat
 
     assert deploy(registry, "part", "return 1") == parse_flat(spec("part", "return 1")).digest
 
@@ -244,7 +244,7 @@ def test_a_strangers_new_version_is_called_after_a_deploy_and_a_grant_alone(regi
 
 
 def test_a_version_that_a_caller_names_outlives_those_that_nobody_names(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.catalog.VERSIONS_KEPT", 3)
+    monkeypatch.setattr("sigil.catalog.catalog.VERSIONS_KEPT", 3)
     deploy(registry, "part", "return 'v1'")
     deploy(registry, "whole", CALLS_PART, requires=["part"])
     for number in range(2, 8):
@@ -261,7 +261,7 @@ def test_a_version_that_a_caller_names_outlives_those_that_nobody_names(registry
 
 
 def test_a_stranger_that_names_a_version_does_not_keep_it(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.catalog.VERSIONS_KEPT", 2)
+    monkeypatch.setattr("sigil.catalog.catalog.VERSIONS_KEPT", 2)
     deploy(registry, "part", "return 'v1'", public=True)
     deploy(registry, "theirs", "return await env.call('main/part', {})", BOB, permissions={"call": ["main/part"]})
     registry.granting.grant("theirs", BOB)
@@ -309,7 +309,7 @@ def test_what_is_imported_alone_calls_what_stands_there(registry: LocalRegistry)
 
 
 def test_a_library_in_any_order_calls_its_own(tmp_path: Path, registry: LocalRegistry) -> None:
-    from sigil.library import stock
+    from sigil.deploy.library import stock
 
     def folder(word: str) -> Path:
         for name, code, needs in (

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, suppress
 
 import pytest
 
-from sigil.cooldown import Cooldown
+from sigil.deploy.cooldown import Cooldown
 from sigil.errors import Refused, UsageError
-from sigil.kv.redis import RedisKV
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage.kv.redis import RedisKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.servers.valkey import shared
-from tests.sigil.versions.conftest import GUEST, MODEL, PERSON, Clock, Open, small, spec, text
+from tests.sigil.catalog.conftest import GUEST, MODEL, PERSON, Clock, Open, small, spec, text
 
 KEY = dataclasses.replace(PERSON, token="k1")
 

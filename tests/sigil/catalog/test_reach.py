@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from sigil.asks import Ask
+from sigil.access.tokens import Holder
+from sigil.catalog.expiry import IDLE_SECONDS, Lifetimes
+from sigil.deploy.transfer import Mover
 from sigil.errors import Refused, UsageError
-from sigil.kv.sqlite import SqliteKV
-from sigil.lifetimes import IDLE_SECONDS, Lifetimes
-from sigil.moving import Mover
+from sigil.http.capabilities import query
+from sigil.http.request import Ask
 from sigil.protocol import LIBRARY, Caller, Deployed
 from sigil.registry import LocalRegistry
-from sigil.tokens import Holder
-from sigil.verbs import query
-from tests.sigil.versions.conftest import GUEST, MODEL, OTHER, PERSON, Clock, spec, text
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.sigil.catalog.conftest import GUEST, MODEL, OTHER, PERSON, Clock, spec, text
 
 SHELF = Caller(LIBRARY, author="library")
 BOB = Caller("bob", owner=True)

@@ -9,25 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from sigil.catalog import Catalog
+from sigil.catalog.catalog import Catalog
+from sigil.catalog.heads import Step
+from sigil.catalog.quotas import HOLD_SECONDS, Claim, Quotas, Room, used
+from sigil.catalog.records import Head, Record
 from sigil.errors import BackendError, Refused
-from sigil.heads import Step
-from sigil.kv import KV, Item, Key, keys
-from sigil.kv.redis import RedisKV
-from sigil.kv.sqlite import SqliteKV
-from sigil.package import parse_flat
-from sigil.quotas import HOLD_SECONDS, Claim, Quotas, Room, used
-from sigil.records import Head, Record
+from sigil.manifest.package import parse_flat
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.redis import RedisKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.servers.valkey import shared
-from tests.sigil.kv.processes import finish, start
-from tests.sigil.versions.conftest import GUEST, OTHER, PERSON, Clock, Open, small, spec
+from tests.sigil.catalog.conftest import GUEST, OTHER, PERSON, Clock, Open, small, spec
+from tests.sigil.storage.kv.processes import finish, start
 
 DEPLOYER = """
 from sigil.errors import Refused
-from sigil.heads import Step
-from sigil.kv.redis import RedisKV
-from sigil.quotas import Quotas, claim_of
-from tests.sigil.versions.test_room import record, room
+from sigil.catalog.heads import Step
+from sigil.storage.kv.redis import RedisKV
+from sigil.catalog.quotas import Quotas, claim_of
+from tests.sigil.catalog.test_room import record, room
 where, which, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 kv = RedisKV(where) if "://" in where else SqliteKV(where)
 catalog, room = room(kv, Quotas(capabilities=count, bytes=count * 100 + 50, ephemeral=count // 2))
@@ -148,8 +148,8 @@ def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(kv: SqliteKV, 
 
 
 DYING = """
-from sigil.quotas import Claim
-from tests.sigil.versions.test_room import room, small
+from sigil.catalog.quotas import Claim
+from tests.sigil.catalog.test_room import room, small
 catalog, room = room(SqliteKV(sys.argv[1]), small(capabilities=1))
 with room.taken("main", Claim("one", 10, False)):
     print("taken", flush=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from sigil.catalog.usage import DONE_SECONDS, EPOCH_SECONDS, FLUSH_SECONDS, Statistics, fold
 from sigil.errors import BackendError, SigilError
-from sigil.kv import keys
-from sigil.kv.memory import MemoryKV
 from sigil.registry import LocalRegistry
-from sigil.statistics import DONE_SECONDS, EPOCH_SECONDS, FLUSH_SECONDS, Statistics, fold
-from tests.sigil.kv.contract import in_parallel
-from tests.sigil.kv.processes import finish, start
+from sigil.storage.kv import keys
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.catalog.conftest import PERSON, WAYS, Clock, Open, spec, text
+from tests.sigil.storage.kv.contract import in_parallel
+from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place
-from tests.sigil.versions.conftest import PERSON, WAYS, Clock, Open, spec, text
 
 __all__ = ["place"]
 
@@ -138,7 +138,7 @@ def test_two_who_fold_at_once_count_nothing_twice(place: Place, clock: Clock) ->
 
 COUNTS = """
 from sigil.settings import Settings
-from sigil.statistics import Statistics
+from sigil.catalog.usage import Statistics
 from sigil.wiring import open_stores
 url, = sys.argv[1:]
 statistics = Statistics(open_stores(Settings(store=url)).kv)
@@ -184,7 +184,7 @@ def test_a_process_that_slept_for_long_goes_on_under_another_name(place: Place, 
 
 
 def test_a_process_counts_so_many_at_a_time_and_loses_none(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.statistics.COUNTED_MOST", 5)
+    monkeypatch.setattr("sigil.catalog.usage.COUNTED_MOST", 5)
     kv = MemoryKV()
     statistics = Statistics(kv, clock)
     for number in range(40):

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from sigil.catalog.health import CALLERS_MOST, FAILURES, REST_SECONDS, Breaker
 from sigil.errors import Refused, SigilError
-from sigil.health import CALLERS_MOST, FAILURES, REST_SECONDS, Breaker
-from sigil.kv import keys
-from sigil.kv.sqlite import SqliteKV
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
-from tests.sigil.versions.conftest import GUEST, PERSON, WAYS, Clock, spec, text
-from tests.sigil.versions.test_health import PROBLEM, Version
+from sigil.storage.kv import keys
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.sigil.catalog.conftest import GUEST, PERSON, WAYS, Clock, spec, text
+from tests.sigil.catalog.test_health import PROBLEM, Version
 
 BOB = Caller("bob", owner=True)
 SHELF = Caller(LIBRARY, author="library")

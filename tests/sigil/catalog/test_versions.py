@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from sigil.artifacts import FolderArtifacts
-from sigil.catalog import VERSIONS_KEPT, Catalog
+from sigil.catalog.catalog import VERSIONS_KEPT, Catalog
 from sigil.errors import Conflict, Refused, SigilError, UsageError
-from sigil.kv import KV, keys
 from sigil.registry import LocalRegistry, Rules
 from sigil.sandbox.pool import Sandbox
-from tests.sigil.kv.contract import in_parallel
+from sigil.storage.artifacts import FolderArtifacts
+from sigil.storage.kv import KV, keys
+from tests.sigil.catalog.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
+from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.stores import Place, place
-from tests.sigil.versions.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
 
 __all__ = ["place"]
 
@@ -282,7 +282,7 @@ def test_a_publication_replaces_what_somebody_else_made_only_when_told(registry:
 
 
 def test_everything_that_happened_stands_in_the_audit(registry: LocalRegistry, kv: KV, three: list[str]) -> None:
-    from sigil.audit import Audit
+    from sigil.catalog.audit import Audit
 
     registry.rollback("shout", PERSON, 1)
     registry.yank("shout@3", PERSON)

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import typer
 
-from sigil import http as sigil_http
 from sigil import wiring
 from sigil.cli import main
-from sigil.cli.commands import app
+from sigil.cli.app import app
+from sigil.cli.exit_codes import exit_code
 from sigil.cli.options import hoisted
 from sigil.cli.tables import aligned
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
-from sigil.exits import exit_code
+from sigil.http import app as sigil_http
 from sigil.settings import Settings
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.serving import served
@@ -151,7 +151,9 @@ def test_ctrl_c_ends_a_real_run_with_130(shout: Sigil, place: Path) -> None:
     assert (process.returncode, out, err) == (130, b"", b"error: interrupted; nothing was changed (EINTERRUPTED)\n")
 
 
-@pytest.mark.parametrize(("at", "said"), [("sigil.golden.demand", "nothing was deployed"), ("sigil.audit.Audit.note", "one@1 runs")])
+@pytest.mark.parametrize(
+    ("at", "said"), [("sigil.deploy.golden_tests.demand", "nothing was deployed"), ("sigil.catalog.audit.Audit.note", "one@1 runs")]
+)
 def test_ctrl_c_in_a_deploy_says_whether_it_took_place(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch, at: str, said: str) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

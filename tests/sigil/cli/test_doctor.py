@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from sigil import http as sigil_http
 from sigil import wiring
-from sigil.checkup import State, Unwise, examine, machine
+from sigil.cli.doctor import State, Unwise, examine, machine
 from sigil.errors import BackendError
+from sigil.http import app as sigil_http
 from sigil.settings import Settings
 from tests.sigil.cli.conftest import Ended, Sigil
 from tests.sigil.serving import served
@@ -118,21 +118,23 @@ def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
 
 
 def test_another_engine_than_the_sources_make_is_a_warning(doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.engine.build.PRELUDE", ("core",))
+    monkeypatch.setattr("sigil.sandbox.engine.build.PRELUDE", ("core",))
     assert "another version" in found(doctor(), "engine")["found"]
     assert found(doctor(), "engine")["state"] == "warn"
 
 
 def test_a_full_disk_is_red_and_one_that_is_nearly_full_a_warning(doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     for free, state in ((1 << 20, "fail"), (100 << 20, "warn")):
-        monkeypatch.setattr("sigil.checkup.here.shutil", SimpleNamespace(disk_usage=lambda _, free=free: SimpleNamespace(free=free)))
+        monkeypatch.setattr(
+            "sigil.cli.doctor.local_registry.shutil", SimpleNamespace(disk_usage=lambda _, free=free: SimpleNamespace(free=free))
+        )
         assert states(doctor())["disk"] == state
 
 
 def test_a_compiler_is_missed_only_where_a_folder_needs_it(
     doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sigil.toolchain.c.find_spec", lambda name: None)
+    monkeypatch.setattr("sigil.compile.toolchain.c.find_spec", lambda name: None)
     assert states(doctor())["compilers"] == "ok"
     (place / "fast").mkdir()
     (place / "fast" / "sigil.toml").write_text('[build]\nlang = "c"\n')
@@ -233,8 +235,8 @@ def test_a_registry_elsewhere_is_asked_how_it_does(
         assert "sigil login" in found(wrong, "token")["mend"]
         assert states(there())["token"] == "fail"
         now = time.time
-        monkeypatch.setattr("sigil.checkup.there.time", SimpleNamespace(time=lambda: now() + 3_600))
-        monkeypatch.setattr("sigil.checkup.there.version", lambda: "9.9")
+        monkeypatch.setattr("sigil.cli.doctor.remote_registry.time", SimpleNamespace(time=lambda: now() + 3_600))
+        monkeypatch.setattr("sigil.cli.doctor.remote_registry.version", lambda: "9.9")
         skewed = there("--token", "there")
         assert (skewed.code, states(skewed)["clock"], states(skewed)["registry"]) == (0, "warn", "warn")
     closed = run_sigil("doctor", "--json", "--url", "http://127.0.0.1:9", "--token", "t")

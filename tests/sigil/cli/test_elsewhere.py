@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from sigil import wiring
+from sigil.access.authentication import Gate
+from sigil.access.tokens import Wish
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
-from sigil.cli.sources import patient
-from sigil.client import RemoteRegistry
+from sigil.cli.source_folder import patient
+from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused
-from sigil.gate import Gate
-from sigil.http import app_of
+from sigil.http.app import app_of
 from sigil.protocol import Caller, Deployed
 from sigil.settings import Settings
-from sigil.tokens import Wish
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.servers.certificates import authority
 from tests.sigil.cli.conftest import Sigil
-from tests.sigil.services.conftest import Scripted
+from tests.sigil.conftest import Scripted
 from tests.sigil.serving import served
 
 

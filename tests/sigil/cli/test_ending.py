@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sigil import http as sigil_http
 from sigil import wiring
 from sigil.cli import main
+from sigil.http import app as sigil_http
 from sigil.settings import Settings
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import ROOT, Terminal
@@ -89,18 +89,18 @@ def test_a_name_that_is_nearly_right_is_suggested(shout: Sigil) -> None:
 
 
 PLACES = {
-    "check": ("sigil.golden.demand_loads", ("check", "fails")),
-    "test": ("sigil.golden.verdicts", ("test", "fails")),
-    "deploy": ("sigil.golden.demand", ("deploy", "fails")),
-    "dry run": ("sigil.golden.verdicts", ("deploy", "fails", "--dry-run")),
+    "check": ("sigil.deploy.golden_tests.demand_loads", ("check", "fails")),
+    "test": ("sigil.deploy.golden_tests.verdicts", ("test", "fails")),
+    "deploy": ("sigil.deploy.golden_tests.demand", ("deploy", "fails")),
+    "dry run": ("sigil.deploy.golden_tests.verdicts", ("deploy", "fails", "--dry-run")),
     "run": ("sigil.registry.LocalRegistry.run", ("run", "shout", "-a", "text=a")),
     "export": ("sigil.registry.LocalRegistry.export", ("export", "shout", "-o", "other.sigil")),
     "import": ("sigil.registry.LocalRegistry.import_bundle", ("import", "shout.sigil")),
     "query": ("sigil.registry.LocalRegistry.query", ("query", "x")),
-    "doctor": ("sigil.checkup.machine.engine_path", ("doctor",)),
+    "doctor": ("sigil.cli.doctor.machine.engine_path", ("doctor",)),
     "rollback": ("sigil.registry.LocalRegistry.rollback", ("rollback", "shout")),
     "serve": ("sigil.wiring.local_registry", ("serve", "--port", "0")),
-    "schema": ("sigil.blueprint.blueprint", ("schema",)),
+    "schema": ("sigil.manifest.json_schema.blueprint", ("schema",)),
 }
 
 

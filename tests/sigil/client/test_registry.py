@@ -14,21 +14,21 @@ import httpx
 import pytest
 
 import sigil
-from sigil import http as sigil_http
-from sigil.artifacts import MemoryArtifacts
-from sigil.client import RemoteRegistry
+from sigil.admin_protocol import Keeper
+from sigil.client.registry import RemoteRegistry
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
-from sigil.keeper import Keeper
-from sigil.kv.memory import MemoryKV
+from sigil.http import app as sigil_http
+from sigil.http.status_codes import error_of, status_of
 from sigil.protocol import LIBRARY, Caller, Deployed
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
-from sigil.statuses import error_of, status_of
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.server import Answer, RecordingServer, json_answer
 from tests.sigil.serving import served
 
 TOKEN = "a-token-for-tests"
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 NUMBERS = count()
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "description": "What to shout."}}}
 SHOUT: dict[str, Any] = {
@@ -366,7 +366,7 @@ def test_a_redirect_never_sees_the_token(person: Caller, asking: Callable[..., R
 
 
 def test_a_slow_registry_is_given_up(person: Caller, asking: Callable[..., RemoteRegistry], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.client.RUN_SECONDS", 0.05)
+    monkeypatch.setattr("sigil.client.registry.RUN_SECONDS", 0.05)
     with Stranger(Answer(hang=True)) as server:
         asker = asking(server.url)
         with pytest.raises(BackendError, match="did not answer in time"):

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 import sigil
-from sigil.compile import build
+from sigil.compile.compiler import build
 from sigil.compile.typescript import STRIPPER, stripped
 from sigil.errors import Refused, ToolError, one_line
-from sigil.manifest import Manifest
-from sigil.package import SOURCE_BYTES, Package
+from sigil.manifest.model import Manifest
+from sigil.manifest.package import SOURCE_BYTES, Package
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
 
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 
 
 @pytest.fixture(scope="module")

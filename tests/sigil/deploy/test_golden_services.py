@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sigil.artifacts import MemoryArtifacts
 from sigil.errors import Refused
-from sigil.facilities import to_the_web
-from sigil.kv.memory import MemoryKV
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry, Rules
+from sigil.run.live_services import to_the_web
 from sigil.sandbox.pool import Sandbox
 from sigil.settings import Settings
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import open_sandbox
 
 URL = "http://127.0.0.1:18777/v1/x"

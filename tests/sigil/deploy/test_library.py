@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sigil import library
-from sigil.library import Shelf
+from sigil.deploy import library
+from sigil.deploy.library import Shelf
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.settings import Settings
 from sigil.wiring import local_registry, open_stores
-from tests.house.tree import ROOT
+from tests.project.tree import ROOT
 
 READER = Caller("main")
 

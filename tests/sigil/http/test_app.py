@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sigil
-from sigil import http as sigil_http
-from sigil.artifacts import MemoryArtifacts
 from sigil.cli.templates import files_for
-from sigil.kv.memory import MemoryKV
+from sigil.http import app as sigil_http
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.serving import served
 
 TOKEN = "a-token-for-tests"
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
 ADD = {
     "type": "object",

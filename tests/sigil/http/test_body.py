@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sigil import http as sigil_http
-from sigil.asks import Ask
+from sigil.http import app as sigil_http
+from sigil.http.request import Ask
 from tests.sigil.serving import served
 from tests.sigil.web import TOKEN, Web, error, raw, web
 

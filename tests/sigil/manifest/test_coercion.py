@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from sigil import schema
-from sigil.coercion import filled
 from sigil.errors import UsageError
+from sigil.manifest import schema
+from sigil.manifest.coercion import filled
 from sigil.protocol import Json
 
 JSON = some.recursive(

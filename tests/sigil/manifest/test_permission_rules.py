@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sigil.errors import UsageError
-from sigil.services.rules import call_rule, http_rule, secret_rule
-from sigil.services.urls import Target
+from sigil.manifest.permission_rules import call_rule, http_rule, secret_rule
+from sigil.network.urls import Target
 
 ALLOWED = [
     ("GET api.example.com/v1/", "GET", "https://api.example.com/v1/x"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sigil import schema
 from sigil.errors import UsageError
+from sigil.manifest import schema
 from sigil.protocol import Json
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from sigil.artifacts import MemoryArtifacts
-from sigil.kv.memory import MemoryKV
+from sigil.network.http_transport import Line, open_line
 from sigil.protocol import Caller, Json
 from sigil.registry import LocalRegistry
+from sigil.run.mcp_client import document
+from sigil.run.mcp_client.servers import Servers
 from sigil.sandbox.pool import Sandbox
-from sigil.services.line import Line, open_line
-from sigil.services.mcp import document
-from sigil.services.mcp.servers import Servers
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.mcp import FakeMcp
 
 OWNER = Caller("main", owner=True)
-ENGINE = Path(__file__).parents[3] / "sigil" / "engine" / "engine.wasm"
+ENGINE = Path(__file__).parents[3] / "sigil" / "sandbox" / "engine" / "engine.wasm"
 
 
 class Ground:

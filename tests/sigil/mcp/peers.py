@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.house.tree import ROOT
+from tests.project.tree import ROOT
 from tests.servers.lambda_runtime import tool
 from tests.servers.process import Process, free_port
 

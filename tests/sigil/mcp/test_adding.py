@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sigil import http
 from sigil.errors import Conflict
+from sigil.http import app
 from tests.fakes.mcp import FakeMcp, tool
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
 from tests.sigil.mcp.conftest import OWNER, Ground
@@ -92,9 +92,9 @@ def test_what_a_server_changed_is_shown_and_waits_for_a_grant_again(sigil: Sigil
 
 
 def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> None:
-    from sigil.cli.brought import Brought
+    from sigil.cli.commands.mcp_tools import Brought
     from sigil.cli.shell import Opened
-    from sigil.services.mcp import document
+    from sigil.run.mcp_client import document
 
     shown = {"name": "tracker", "url": fake.address}
     ground.bring(shown, grant=False)
@@ -183,7 +183,7 @@ def test_a_registry_elsewhere_is_never_told_to_run_a_command(sigil: Sigil) -> No
 
 
 def test_a_servers_tools_are_added_to_a_registry_elsewhere(sigil: Sigil, fake: FakeMcp, ground: Ground) -> None:
-    with served(http.app(ground.registry, "admin-token-of-this-test")) as url:
+    with served(app.app(ground.registry, "admin-token-of-this-test")) as url:
         there = ("--url", url, "--token", "admin-token-of-this-test")
         added = sigil(*there, "--json", "mcp", "add", fake.address, "--name", "tracker", "--grant")
         assert [(item["capability"], item["state"]) for item in added.document["items"]] == [("tracker-greet", "granted")]
@@ -222,7 +222,7 @@ def test_a_bundle_that_comes_over_http_brings_no_command(sigil: Sigil, place: Pa
     ],
 )
 def test_a_server_is_called_after_what_it_is(words: tuple[str, ...], name: str) -> None:
-    from sigil.cli.brought import server_row
+    from sigil.cli.commands.mcp_tools import server_row
 
     assert server_row(words, "", (), ())["name"] == name
 
@@ -278,7 +278,7 @@ def test_a_server_that_is_not_there_is_said_before_anybody_is_asked(sigil: Sigil
 
 
 def test_a_header_names_a_secret_and_never_holds_one(sigil: Sigil) -> None:
-    from sigil.cli.brought import server_row
+    from sigil.cli.commands.mcp_tools import server_row
 
     row = server_row(["https://a.example/mcp"], "", ["Authorization: Bearer secret:KEY"], ())
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from sigil.errors import BackendError, Refused, ToolError
-from sigil.jsonrpc import Reply, RpcError
-from sigil.services.mcp import document
-from sigil.services.mcp.program import Program
-from sigil.services.mcp.servers import Servers
-from tests.house.tree import ROOT
+from sigil.mcp.jsonrpc import Reply, RpcError
+from sigil.run.mcp_client import document
+from sigil.run.mcp_client.program import Program
+from sigil.run.mcp_client.servers import Servers
+from tests.project.tree import ROOT
 from tests.sigil.mcp.conftest import OWNER, Ground
 
 HOSTILE = str(Path(__file__).with_name("hostile.py"))
@@ -127,7 +127,7 @@ def test_a_program_waits_for_a_grant_and_a_revoked_one_is_not_asked(ground: Grou
 
 
 def test_a_program_is_ended_when_nobody_has_needed_it_for_long(grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.services.mcp.child.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
     ground = grounds(servers=Servers({"PATH": os.environ["PATH"]}, idle=0.1))
     ground.bring(program())
 
@@ -152,7 +152,7 @@ def test_closing_a_registry_ends_its_programs_and_what_they_started(grounds: Cal
 def test_kill_9_of_the_registrys_process_ends_its_programs_too() -> None:
     code = """
 import os, sys, time
-from sigil.services.mcp.child import Child
+from sigil.run.mcp_client.child import Child
 child = Child(sys.argv[1:], {"PATH": os.environ["PATH"]})
 said = child.ask("tools/call", {"name": "pid"}, 20).result["content"][0]["text"]
 print(said, flush=True)
@@ -177,7 +177,7 @@ def test_a_program_whose_warden_is_killed_ends_too(local: Ground) -> None:
 
 
 def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.services.mcp.servers.PROGRAMS_MOST", 1)
+    monkeypatch.setattr("sigil.run.mcp_client.servers.PROGRAMS_MOST", 1)
     ground.bring(program(), timeout=30_000)
     ground.bring({**program(), "name": "other"})
     number = pid(ground.run("local-pid"))
@@ -212,7 +212,7 @@ def test_starting_and_asking_a_program_take_their_time_from_one_call(monkeypatch
                 return Reply(1, error=RpcError(-32601, "what?"))
             return Reply(1, {"supportedVersions": ["2026-07-28"]})
 
-    monkeypatch.setattr("sigil.services.mcp.program.Child", Slow)
+    monkeypatch.setattr("sigil.run.mcp_client.program.Child", Slow)
     Program(document.Command("local", ("x",)), {}, 1.0).ask("tools/list", {}, {}, 5.0)
 
     assert len(given) == 3
@@ -222,7 +222,7 @@ def test_starting_and_asking_a_program_take_their_time_from_one_call(monkeypatch
 
 @pytest.mark.parametrize("act", ["revoke", "remove"])
 def test_a_program_that_nothing_may_ask_any_more_is_ended(ground: Ground, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
-    monkeypatch.setattr("sigil.services.mcp.child.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
     ground.bring(program())
     ground.bring({**program(), "name": "other"})
     number, other = (pid(ground.run(f"{name}-pid")) for name in ("local", "other"))
@@ -246,7 +246,7 @@ def test_a_program_that_nothing_may_ask_any_more_is_ended(ground: Ground, monkey
     ],
 )
 def test_a_program_that_is_no_server_says_why(ground: Ground, command: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.importing.LIST_SECONDS", 2.0)
+    monkeypatch.setattr("sigil.run.mcp_client.discovery.LIST_SECONDS", 2.0)
     with pytest.raises(ToolError, match=why):
         ground.told({"name": "local", "command": command})
 

@@ -15,7 +15,7 @@ from sigil.wiring import local_registry, open_stores
 from tests.functions.serving import serving
 from tests.functions.test_registry import ask as invoke
 from tests.functions.test_registry import data, handler
-from tests.sigil.mcp.test_stdio import SHOUT, ask, call
+from tests.sigil.mcp.test_server_stdio import SHOUT, ask, call
 
 __all__ = ["data", "handler"]
 

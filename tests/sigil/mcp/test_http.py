@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from sigil import http
-from sigil.tokens import Wish
+from sigil.access.tokens import Wish
+from sigil.http import app
 from tests.sigil.mcp import peers
 from tests.sigil.mcp.conftest import OWNER, Ground
-from tests.sigil.mcp.test_stdio import SHOUT, ask, call
+from tests.sigil.mcp.test_server_stdio import SHOUT, ask, call
 from tests.sigil.serving import served
 
 TOKEN = "admin-token-of-this-test"
@@ -43,7 +43,7 @@ class Place:
 
 @pytest.fixture
 def place(ground: Ground) -> Iterator[Place]:
-    with served(http.app(ground.registry, TOKEN)) as url:
+    with served(app.app(ground.registry, TOKEN)) as url:
         yield Place(ground, url)
 
 
@@ -165,7 +165,7 @@ def test_a_revoke_ends_a_list_that_is_under_way(place: Place) -> None:
 
 
 def test_a_list_that_takes_too_long_is_left(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.mcp.door.BATCH_SECONDS", 0.0)
+    monkeypatch.setattr("sigil.http.mcp_endpoint.BATCH_SECONDS", 0.0)
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     said = place.post([ask(1, "ping"), note, ask(2, "ping"), ask(3, "ping")]).json()
 
@@ -252,7 +252,7 @@ def test_accept_may_be_anything_that_takes_json(place: Place) -> None:
 def test_a_registry_elsewhere_lists_a_servers_tools_for_its_admin(place: Place, fake: Any) -> None:
     from dataclasses import replace
 
-    from sigil.client import RemoteRegistry
+    from sigil.client.registry import RemoteRegistry
     from sigil.errors import Refused
 
     elsewhere = RemoteRegistry(place.url.removesuffix("/mcp"), TOKEN)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sigil.bundle import Entry, pack
-from sigil.package import of_fields
-from sigil.records import Record
+from sigil.catalog.bundle import Entry, pack
+from sigil.catalog.records import Record
+from sigil.manifest.package import of_fields
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
 
 __all__ = ["place", "run_sigil"]

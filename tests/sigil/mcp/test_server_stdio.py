@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from sigil import http
-from tests.house.tree import ROOT
+from sigil.http import app
+from tests.project.tree import ROOT
 from tests.sigil.mcp import peers
 from tests.sigil.mcp.conftest import OWNER, Ground
 from tests.sigil.serving import served
@@ -107,7 +107,7 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(surroundings: dict[str
 
 
 def test_a_client_sees_the_registry_elsewhere_too(ground: Ground, surroundings: dict[str, str]) -> None:
-    with served(http.app(ground.registry, "admin-token-of-this-test")) as url:
+    with served(app.app(ground.registry, "admin-token-of-this-test")) as url:
         there = {**surroundings, "SIGIL_URL": url, "SIGIL_TOKEN": "admin-token-of-this-test"}
         seen = peers.client(["call", "sigil_deploy", SHOUT], ["call", "cap_shout", {"text": "hi"}], command=COMMAND, environment=there)
 
@@ -116,8 +116,8 @@ def test_a_client_sees_the_registry_elsewhere_too(ground: Ground, surroundings: 
 
 
 def test_a_tool_runs_the_digest_that_was_offered(pipe: Any, ground: Ground, surroundings: dict[str, str]) -> None:
-    from sigil.mcp.resident import Resident
-    from sigil.mcp.toolbox import Toolbox
+    from sigil.mcp.tools import Toolbox
+    from sigil.mcp.working_set import Resident
 
     toolbox = Toolbox(ground.registry, OWNER, Resident(), lambda name: None)
     toolbox.call("sigil_deploy", SHOUT)
@@ -129,8 +129,8 @@ def test_a_tool_runs_the_digest_that_was_offered(pipe: Any, ground: Ground, surr
 
 
 def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_models_take(ground: Ground) -> None:
-    from sigil.mcp.resident import Resident
-    from sigil.mcp.toolbox import Toolbox
+    from sigil.mcp.tools import Toolbox
+    from sigil.mcp.working_set import Resident
 
     toolbox = Toolbox(ground.registry, OWNER, Resident(), lambda name: None)
     schema = {"type": "object", "required": ["城市"], "properties": {"城市": {"type": "string"}}}
@@ -145,8 +145,8 @@ def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_model
 
 
 def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> None:
-    from sigil.mcp.resident import Resident
-    from sigil.mcp.toolbox import Toolbox
+    from sigil.mcp.tools import Toolbox
+    from sigil.mcp.working_set import Resident
 
     changes: list[bool] = []
     toolbox = Toolbox(ground.registry, OWNER, Resident(2), lambda name: None, lambda: changes.append(True))
@@ -164,7 +164,7 @@ def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> No
 def test_a_model_replaces_nothing_that_a_person_made(ground: Ground) -> None:
     from dataclasses import replace
 
-    from sigil.mcp.toolbox import Toolbox
+    from sigil.mcp.tools import Toolbox
 
     ground.registry.deploy(SHOUT, OWNER)
     model = replace(OWNER, author="model", session="mcp")

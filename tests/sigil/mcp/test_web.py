@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from sigil.errors import Refused, SigilError, ToolError, UsageError
-from sigil.services.line import Line
-from sigil.services.mcp import document
-from sigil.services.mcp.web import WebServer
+from sigil.network.http_transport import Line
+from sigil.run.mcp_client import document
+from sigil.run.mcp_client.web import WebServer
 from tests.fakes.mcp import FakeMcp, tool
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.servers.certificates import Authority, authority

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from sigil.services.shares import Shares
+from sigil.network.fair_share import Shares
 
 
 def test_one_takes_its_share_and_others_have_theirs() -> None:

@@ -10,11 +10,11 @@ import httpcore
 import pytest
 
 from sigil.errors import Refused, ToolError
-from sigil.services.guard import look_up
-from sigil.services.hop import Hop
-from sigil.services.line import Line
-from sigil.services.urls import Target
-from tests.sigil.services.conftest import Scripted
+from sigil.network.exchange import Hop
+from sigil.network.guarded_connections import look_up
+from sigil.network.http_transport import Line
+from sigil.network.urls import Target
+from tests.sigil.conftest import Scripted
 
 Lines = Callable[..., Line]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sigil.errors import Refused
-from sigil.services.headers import outgoing
+from sigil.network.headers import outgoing
 
 REFUSED = """
 X-HTTP-Method-Override X-HTTP-Method X-Method-Override X-Original-URL X-Rewrite-URL X-Original-URI True-Client-IP X-Client-IP X-Host

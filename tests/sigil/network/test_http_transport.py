@@ -11,14 +11,14 @@ import httpcore
 import pytest
 
 from sigil.errors import ToolError
-from sigil.services.connections import MOST, PER_HOST, PER_NAMESPACE
-from sigil.services.guard import LOOKUPS, LOOKUPS_PER_NAMESPACE
-from sigil.services.hop import Answer, Asker, Hop
-from sigil.services.line import Line
-from sigil.services.urls import Target
+from sigil.network.connection_pool import MOST, PER_HOST, PER_NAMESPACE
+from sigil.network.exchange import Answer, Asker, Hop
+from sigil.network.guarded_connections import LOOKUPS, LOOKUPS_PER_NAMESPACE
+from sigil.network.http_transport import Line
+from sigil.network.urls import Target
 from tests.fakes.server import Answer as Said
 from tests.servers.certificates import Authority
-from tests.sigil.services.conftest import Scripted
+from tests.sigil.conftest import Scripted
 
 Lines = Callable[..., Line]
 Speak = Callable[[socket.socket], None]

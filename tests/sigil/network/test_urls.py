@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigil.errors import SigilError, ToolError
-from sigil.services.urls import Target
+from sigil.network.urls import Target
 
 SAME = [
     ("https://example.com", "https://example.com/"),

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from sigil.artifacts import FolderArtifacts
 from sigil.errors import Conflict, Refused, SigilError, UsageError
-from sigil.kv.sqlite import SqliteKV
+from sigil.network.http_transport import Line
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
-from sigil.services.line import Line
 from sigil.settings import Settings
+from sigil.storage.artifacts import FolderArtifacts
+from sigil.storage.kv.sqlite import SqliteKV
 from sigil.wiring import open_sandbox
 from tests.fakes.server import Answer, json_answer
-from tests.sigil.services.conftest import Scripted
+from tests.sigil.conftest import Scripted
 
 PERSON = Caller("main", owner=True)
 MODEL = Caller("main", "telegram:1", owner=True, author="model")

@@ -13,7 +13,7 @@ from sigil.errors import SigilError
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Limits, Program
 
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 SHORT = Limits(timeout_ms=150)
 
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import wasmtime
 
-from sigil.compile.javascript import plugin
+from sigil.sandbox.javascript_module import plugin
 from sigil.sandbox.program import Program
 
 MEMORY = '(memory (export "memory") 2)'

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sigil.sandbox import features
+from sigil.sandbox import runtime_features
 from sigil.sandbox.aot import Codes
+from sigil.sandbox.code_store import Vault
+from sigil.sandbox.compile_job import Press
 from sigil.sandbox.fingerprint import fingerprint
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.press import Press
-from sigil.sandbox.sealed import Code
-from sigil.sandbox.vault import Vault
+from sigil.sandbox.sealed_memory import Code
 from tests.sigil.sandbox.modules import guest, program
 
 MODULE = guest(more="(func (result i32) (i32.const 1))" * 600)
@@ -79,7 +79,7 @@ def test_code_of_another_module_is_not_taken_for_this_ones(tmp_path: Path) -> No
 
 def test_code_for_another_runtime_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_anew(tmp_path)
-    monkeypatch.setattr(features, "ON", (*features.ON, "something"))
+    monkeypatch.setattr(runtime_features, "ON", (*runtime_features.ON, "something"))
     assert Vault(tmp_path, fingerprint()).read(only(tmp_path).stem) is None
 
 
@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path, opened:
 
 
 def test_the_cache_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.sandbox.vault._FILES", 3)
+    monkeypatch.setattr("sigil.sandbox.code_store._FILES", 3)
     vault = Vault(tmp_path, bytes(32))
     code = Press().work("compile", guest())
     for number in range(6):

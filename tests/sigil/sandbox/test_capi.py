@@ -8,7 +8,7 @@ import pytest
 import wasmtime._bindings as bindings
 
 from sigil.sandbox import capi
-from sigil.sandbox.features import OFF, ON
+from sigil.sandbox.runtime_features import OFF, ON
 
 POINTERS = (ctypes.c_void_p, ctypes.c_char_p)
 

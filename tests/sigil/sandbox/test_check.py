@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sigil.errors import Refused, ToolError, one_line
+from sigil.sandbox.compile_job import Press
+from sigil.sandbox.module_scan import Unfit
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.press import Press
 from sigil.sandbox.program import Limits
-from sigil.sandbox.scan import Unfit
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
 

@@ -7,8 +7,8 @@ from time import process_time
 import pytest
 
 from sigil.sandbox.abi import COMMAND, SIGIL
-from sigil.sandbox.press import Press
-from sigil.sandbox.scan import Unfit, scan
+from sigil.sandbox.compile_job import Press
+from sigil.sandbox.module_scan import Unfit, scan
 from tests.sigil.sandbox.modules import guest
 from tests.sigil.sandbox.wasi_modules import command, say
 

@@ -13,7 +13,7 @@ import pytest
 
 from sigil.errors import ToolError
 from sigil.protocol import Json
-from sigil.sandbox.near import CROWDED_SECONDS, Near
+from sigil.sandbox.cpu_affinity import CROWDED_SECONDS, Near
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits
 from tests.sigil.sandbox.modules import guest, program, script

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wasmtime import Engine, Module
 
-from sigil.compile.javascript import SOURCE_LIMIT, plugin, source_of
-from sigil.engine import wasm
 from sigil.errors import UsageError
-from tests.sigil.engine.driver import Call, run
+from sigil.sandbox.engine import wasm
+from sigil.sandbox.javascript_module import SOURCE_LIMIT, plugin, source_of
+from tests.sigil.sandbox.engine.driver import Call, run
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

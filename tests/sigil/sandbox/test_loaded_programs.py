@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sigil.sandbox.loaded_programs import Held, Rank, Shelf
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
-from sigil.sandbox.shelf import Held, Rank, Shelf
 from tests.sigil.sandbox.modules import script
 
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 import pytest
 
 from sigil.errors import ToolError, UsageError
-from sigil.sandbox import images, spawn
+from sigil.sandbox import memory_images, spawn
 from sigil.sandbox.driver import Driver
-from sigil.sandbox.images import Images
+from sigil.sandbox.memory_images import Images
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits
 from tests.sigil.sandbox.conftest import ENGINE
@@ -92,7 +92,7 @@ def test_an_image_holds_what_loading_changed_and_nothing_dead(driven: tuple[Driv
 
 def test_an_image_that_is_too_large_is_not_kept(driven: tuple[Driver, Images], monkeypatch: pytest.MonkeyPatch) -> None:
     _, engine = driven
-    monkeypatch.setattr(images, "IMAGE_BYTES", 4096)
+    monkeypatch.setattr(memory_images, "IMAGE_BYTES", 4096)
     loaded = engine.take(b"return 5", LIMITS[0])
     assert loaded.image is None
     assert engine.call(loaded, b"{}", LIMITS, nobody) == (True, b"5")
@@ -198,7 +198,7 @@ def test_a_source_that_is_loaded_of_bytecode_does_what_it_does_otherwise(
     _, taker = driven
     data = b'{"a": 7}'
     plain = taker.take(source.encode(), LIMITS[0])
-    monkeypatch.setattr(images, "PACKED_BYTES", 0)
+    monkeypatch.setattr(memory_images, "PACKED_BYTES", 0)
     packed = taker.take(source.encode(), LIMITS[0])
     answers = {taker.call(script, data, LIMITS, nobody) for script in (plain, packed, packed, plain._replace(image=None))}
     assert len(answers) == 1, answers

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigil.errors import one_line
-from sigil.sandbox.scan import LOCALS, MODULE_BYTES, Unfit, measure, scan
+from sigil.sandbox.module_scan import LOCALS, MODULE_BYTES, Unfit, measure, scan
 from tests.sigil.sandbox.modules import CALL, MEMORY, TAKE, guest, wasm
 
 ECHO = guest(imports=CALL + TAKE, more='(table 3 funcref) (data (i32.const 0) "abc") (func (export "sigil_start"))')

@@ -17,12 +17,12 @@ import pytest
 
 from sigil.errors import BackendError, ToolError
 from sigil.sandbox import spawn
-from sigil.sandbox.child import Child, Supply
-from sigil.sandbox.frames import Breach, Channel, Kind, Late, Run, pack_answer, pack_ask, unpack_answer
+from sigil.sandbox.loaded_programs import Held, Shelf
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Limits
-from sigil.sandbox.shelf import Held, Shelf
-from sigil.tenants import Tenant
+from sigil.sandbox.protocol import Breach, Channel, Kind, Late, Run, pack_answer, pack_ask, unpack_answer
+from sigil.sandbox.runner_process import Child, Supply
+from sigil.sandbox.tenants import Tenant
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
 
@@ -81,7 +81,7 @@ def test_this_process_never_loads_the_runtime() -> None:
         import sys
         from pathlib import Path
         from hashlib import sha256
-        from sigil.compile.javascript import plugin
+        from sigil.sandbox.javascript_module import plugin
         from sigil.sandbox.pool import Sandbox
         from sigil.sandbox.program import Program
         sandbox = Sandbox(engine=Path({str(ENGINE)!r}), cache=None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigil.sandbox.frames import (
+from sigil.sandbox.protocol import (
     FRAME_LIMIT,
     GRANTS,
     OPERATIONS,

@@ -14,12 +14,12 @@ import pytest
 
 from sigil.errors import BackendError, Refused, SigilError, ToolError
 from sigil.protocol import Json
-from sigil.sandbox.child import Child, Supply
-from sigil.sandbox.frames import ASK_LIMIT, ASKS, Breach, Channel, Kind, Late, Run, pack_answer, pack_ask
+from sigil.sandbox.loaded_programs import Held, Shelf
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits
-from sigil.sandbox.shelf import Held, Shelf
-from sigil.tenants import NOBODY, Tenant
+from sigil.sandbox.protocol import ASK_LIMIT, ASKS, Breach, Channel, Kind, Late, Run, pack_answer, pack_ask
+from sigil.sandbox.runner_process import Child, Supply
+from sigil.sandbox.tenants import NOBODY, Tenant
 from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program, script
 
 ALL = Grants(services=frozenset({"http", "kv", "call"}))

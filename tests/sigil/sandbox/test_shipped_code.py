@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sigil.engine import ENGINE
-from sigil.sandbox import aot, features
+from sigil.compile.toolchain.c import BUILT
+from sigil.compile.toolchain.native_code import compile_package
+from sigil.sandbox import aot, runtime_features
 from sigil.sandbox.aot import Codes
-from sigil.sandbox.press import Press
-from sigil.sandbox.sealed import Code
-from sigil.sandbox.shipped import ship, shipped
-from sigil.sandbox.vault import Vault
-from sigil.toolchain.c import BUILT
-from sigil.toolchain.native import compile_package
+from sigil.sandbox.code_store import Vault
+from sigil.sandbox.compile_job import Press
+from sigil.sandbox.engine import ENGINE
+from sigil.sandbox.sealed_memory import Code
+from sigil.sandbox.shipped_code import ship, shipped
 from tests.sigil.sandbox.modules import guest
 
 MODULE = guest(more="(func (result i32) (i32.const 1))" * 600)
@@ -71,7 +71,7 @@ def test_damaged_code_is_compiled_again(place: int, package: Path) -> None:
 
 
 def test_code_for_other_settings_is_compiled_again(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features, "STACK_BYTES", features.STACK_BYTES * 2)
+    monkeypatch.setattr(runtime_features, "STACK_BYTES", runtime_features.STACK_BYTES * 2)
 
     assert compiled_anew()
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from sigil.protocol import Caller
-from sigil.tenants import REMEMBERED, Admission, FairQueue, Tenant, tenant_of
+from sigil.sandbox.tenants import REMEMBERED, Admission, FairQueue, Tenant, tenant_of
 
 ALICE, BOB, OWNER = Tenant("alice", "a1"), Tenant("bob", "b1"), Tenant("main", "admin")
 

@@ -9,13 +9,13 @@ import pytest
 import wasmtime
 
 import sigil
+from sigil.compile.toolchain.c import compiled
 from sigil.errors import ToolError
-from sigil.sandbox import preview1
+from sigil.sandbox import wasi_functions
 from sigil.sandbox.abi import COMMAND
+from sigil.sandbox.module_scan import Unfit, scan
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits, Outcome, Program
-from sigil.sandbox.scan import Unfit, scan
-from sigil.toolchain.c import compiled
 from tests.sigil.sandbox import modules
 from tests.sigil.sandbox.modules import MEMORY, data, guest, wasm
 from tests.sigil.sandbox.wasi_modules import ECHO, answering, command, imported, say, speaking
@@ -88,12 +88,12 @@ def test_an_input_ends_where_it_ends(sandbox: Sandbox) -> None:
     ],
 )
 def test_what_is_not_there_says_so_with_a_number(call: str, errno: int, sandbox: Sandbox) -> None:
-    names = [name.decode() for name in preview1.FUNCTIONS if f"${name.decode()}" in call]
+    names = [name.decode() for name in wasi_functions.FUNCTIONS if f"${name.decode()}" in call]
     assert run(sandbox, answering(call, *names)).output == str(errno).encode()
 
 
 def test_every_function_of_preview_1_links_with_the_types_that_the_runtime_gives_it(sandbox: Sandbox) -> None:
-    everything = [name.decode() for name in preview1.FUNCTIONS]
+    everything = [name.decode() for name in wasi_functions.FUNCTIONS]
     module = command(say("(i32.const 2)"), *everything, more=data(4096, "42"))
     linker = wasmtime.Linker(engine := wasmtime.Engine())
     linker.define_wasi()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigil.sandbox import preview1
+from sigil.sandbox import wasi_functions
 from tests.sigil.sandbox.modules import MEMORY, data, wasm
 
 _TYPES = {"i": "i32", "I": "i64"}
@@ -14,7 +14,7 @@ def imported(*names: str) -> str:
 
 
 def _import(name: str) -> str:
-    parameters, _, results = preview1.FUNCTIONS[name.encode()].partition(" ")
+    parameters, _, results = wasi_functions.FUNCTIONS[name.encode()].partition(" ")
     kinds = "".join(f"(param {_TYPES[kind]})" for kind in parameters) + "".join(f"(result {_TYPES[kind]})" for kind in results)
     return f'(import "wasi_snapshot_preview1" "{name}" (func ${name} {kinds}))'
 

@@ -13,21 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigil import changes, following
-from sigil import finder as finder_module
-from sigil.artifacts import MemoryArtifacts, name_of
-from sigil.artifacts.stored import StoredArtifacts
-from sigil.finder import Finder
-from sigil.kv import Item, Key, keys
-from sigil.kv.memory import MemoryKV
-from sigil.lifetimes import Lifetimes
+from sigil.catalog import changes
+from sigil.catalog.expiry import Lifetimes
+from sigil.catalog.public import EVERYWHERE
 from sigil.protocol import LIBRARY, Caller
-from sigil.public import EVERYWHERE
-from sigil.search import Document, Index
-from sigil.search import rules as rules_module
-from sigil.search.layout import unpack
-from sigil.search.rules import RULES
-from sigil.search.sealed import KINDS
+from sigil.search import Document, Index, index_sync
+from sigil.search import catalog_search as finder_module
+from sigil.search import index_rules as rules_module
+from sigil.search.catalog_search import Finder
+from sigil.search.file_documents import KINDS
+from sigil.search.index_file import unpack
+from sigil.search.index_rules import RULES
+from sigil.storage.artifacts import MemoryArtifacts, name_of
+from sigil.storage.artifacts.stored import StoredArtifacts
+from sigil.storage.kv import Item, Key, keys
+from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.searching import MAIN, Counting, Garden, found, names
 from tests.sigil.stores import SHARED, Place, place
 
@@ -287,7 +287,7 @@ def test_snapshots_are_not_made_more_often_than_once_a_minute(garden: Garden, cl
 
 
 def test_a_large_snapshot_is_written_behind_the_answer(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "AT_ONCE", 10)
+    monkeypatch.setattr(index_sync, "AT_ONCE", 10)
     garden.stock(30)
     finder = garden.finder()
     assert names(finder, "weed a carrot")

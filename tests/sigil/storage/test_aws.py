@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from sigil import aws
 from sigil.errors import BackendError
+from sigil.storage import aws
 from tests.fakes.aws import Moody
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.servers.ministack import Ministack
 from tests.servers.process import free_port
 from tests.servers.proxy import HANG, Proxy
-from tests.sigil.kv.contract import in_parallel
+from tests.sigil.storage.kv.contract import in_parallel
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN")
 
 
@@ -206,11 +206,12 @@ def test_threads_share_one_client(fresh: None, keys: None) -> None:
 
 def test_a_forked_process_has_connections_of_its_own(fresh: None, monkeypatch: pytest.MonkeyPatch, keys: None) -> None:
     before = aws.client("dynamodb")
-    monkeypatch.setattr("sigil.aws.os.getpid", lambda: -1)
+    monkeypatch.setattr("sigil.storage.aws.os.getpid", lambda: -1)
     assert aws.client("dynamodb") is not before
 
 
 def test_nothing_of_botocore_is_loaded_before_the_first_use() -> None:
-    program = "import sys, sigil.secrets, sigil.kv.dynamodb, sigil.artifacts.s3; print(*{'botocore', 'boto3'} & set(sys.modules))"
+    modules = "sigil.storage.setting_secrets, sigil.storage.kv.dynamodb, sigil.storage.artifacts.s3"
+    program = f"import sys, {modules}; print(*{{'botocore', 'boto3'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

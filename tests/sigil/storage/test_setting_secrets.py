@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from sigil import aws
 from sigil.errors import BackendError, UsageError
-from sigil.secrets import KEEP_SECONDS, Secrets, reveal
+from sigil.storage import aws
+from sigil.storage.setting_secrets import KEEP_SECONDS, Secrets, reveal
 from tests.servers.ministack import Ministack, unique
 from tests.servers.process import free_port
-from tests.sigil.kv.contract import in_parallel
-from tests.sigil.kv.model import Clock
+from tests.sigil.storage.kv.contract import in_parallel
+from tests.sigil.storage.kv.model import Clock
 
 
 def parameter(value: str) -> str:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from msgspec import Meta
 
-from sigil.stored import NewerFormat, Shape, Stored, dumps, later, row
+from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later, row
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from functions.agent.command import Asked, Effect
+from functions.agent.access.daily_limits import DAY_SECONDS
+from functions.agent.access.roles import Rules
+from functions.agent.commands.command import Asked, Effect
 from functions.agent.messages import Usage
-from functions.agent.people.allowances import DAY_SECONDS
-from functions.agent.roles import Rules
 from functions.settings import Settings
 from functions.wiring import House
 from sigil.errors import UsageError
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.fakes.model import call as model_calls
 from tests.fakes.model import say as model_says
+from tests.functions.agent.access.people import OWNER, Wall, crash_at
+from tests.functions.agent.access.people import say as said
 from tests.functions.agent.memory.memories import saves
-from tests.functions.agent.people.people import OWNER, Wall, crash_at
-from tests.functions.agent.people.people import say as said
 from tests.functions.agent.talk import event, told
 
 Open = Callable[..., House]
@@ -161,11 +161,11 @@ def test_a_record_that_cannot_be_read_counts_as_all_used(opened: Open, model: Sc
 
 
 def test_a_command_that_asks_the_model_is_a_turn(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    from functions.agent import commands
+    from functions.agent.commands import table
 
     home = opened(guest_turns=1)
-    asking = replace(commands.COMMANDS["help"], asks=True)
-    monkeypatch.setattr(commands, "COMMANDS", {**commands.COMMANDS, "help": asking})
+    asking = replace(table.COMMANDS["help"], asks=True)
+    monkeypatch.setattr(table, "COMMANDS", {**table.COMMANDS, "help": asking})
     assert "/new" in said(home, GUEST, "/help")[0]
     assert "your 1 turns" in said(home, GUEST, "/help")[0]
     assert said(home, GUEST, "/help") == []
@@ -179,11 +179,11 @@ def test_taking_into_memory_is_a_turn(opened: Open, model: ScriptedModel) -> Non
 
 
 def test_what_a_command_costs_is_counted_with_it(opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    from functions.agent import commands
+    from functions.agent.commands import table
 
     home = opened(guest_turns=0, guest_tokens=10)
-    costly = replace(commands.COMMANDS["help"], asks=True, run=_costly)
-    monkeypatch.setattr(commands, "COMMANDS", {**commands.COMMANDS, "help": costly})
+    costly = replace(table.COMMANDS["help"], asks=True, run=_costly)
+    monkeypatch.setattr(table, "COMMANDS", {**table.COMMANDS, "help": costly})
     assert said(home, GUEST, "/help") == [f"{GUEST} done"]
     assert "your 10 tokens" in said(home, GUEST, "hi")[0]
 

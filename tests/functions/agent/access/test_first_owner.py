@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from functions.agent.pair import LAST, NOW_OWNER
-from functions.agent.people import claim
-from functions.agent.people.pairing import SECONDS
-from functions.agent.people.roster import People
+from functions.agent.access import first_owner
+from functions.agent.access.members import People
+from functions.agent.access.pairing import SECONDS
+from functions.agent.commands.pairing import LAST, NOW_OWNER
 from functions.agent.turn import handle
 from functions.wiring import House
 from sigil.errors import BackendError
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
-from tests.functions.agent.people.people import Wall, code_of, crash_at, say
+from tests.functions.agent.access.people import Wall, code_of, crash_at, say
 from tests.functions.agent.talk import event, told
 
 Open = Callable[..., House]
@@ -114,7 +114,7 @@ def test_it_holds_for_ten_minutes_and_a_new_one_ends_it(house: Open, model: Scri
     first, second = home.app.claim.offer(), home.app.claim.offer()
 
     assert "is not the code. 4 of" in say(home, FIRST, f"/pair {first}")[0]
-    wall.now += claim.SECONDS + 1
+    wall.now += first_owner.SECONDS + 1
     assert NOW_OWNER not in say(home, FIRST, f"/pair {second}")[0]
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from functions.agent.pair import LET_IN, PRIVATELY, SHOWN, WAITS
-from functions.agent.people import code, pairing, roster
+from functions.agent.access import members, pairing, pairing_code
+from functions.agent.commands.pairing import LET_IN, PRIVATELY, SHOWN, WAITS
 from functions.agent.turn import handle
 from functions.events import Sender
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
-from tests.functions.agent.people.people import CODE, OWNER, Wall, code_of, crash_at, say
+from tests.functions.agent.access.people import CODE, OWNER, Wall, code_of, crash_at, say
 from tests.functions.agent.talk import event, told
 
 Open = Callable[..., House]
@@ -107,13 +107,13 @@ def test_a_note_to_a_newcomer_takes_no_reply_away(home: House) -> None:
 
 
 def test_so_many_people_are_let_in_and_no_more_and_a_chat_is_shown_some(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(roster.PAGE + 5):
+    for number in range(members.PAGE + 5):
         home.app.people.let_in(f"telegram:{1_000 + number}", "member", "", OWNER)
     shown = say(home, OWNER, "/pair")[0]
     assert shown.count(", member since ") == SHOWN
     assert "- and 75 more: `uncaged channel pair --list`" in shown
 
-    monkeypatch.setattr(roster, "MOST", roster.PAGE + 5)
+    monkeypatch.setattr(members, "MOST", members.PAGE + 5)
     assert say(home, OWNER, f"/pair {code_of(home)}") == [f"{OWNER} 105 people were let in, and no more may be; take somebody out first."]
     assert home.app.people.find(STRANGER) is None
 
@@ -309,7 +309,7 @@ def test_the_store_is_asked_once_about_whoever_writes(home: House, monkeypatch: 
 
 
 def test_codes_have_forty_bits_and_no_two_letters_that_look_alike() -> None:
-    assert len(set(code.ALPHABET)) == 32
-    assert not set("OILU") & set(code.ALPHABET)
-    assert code.read("4f7k 9qxz", 8) == code.read("4F7K-9QXZ", 8) == "4F7K9QXZ"
-    assert len({code.made(8) for _ in range(500)}) == 500
+    assert len(set(pairing_code.ALPHABET)) == 32
+    assert not set("OILU") & set(pairing_code.ALPHABET)
+    assert pairing_code.read("4f7k 9qxz", 8) == pairing_code.read("4F7K-9QXZ", 8) == "4F7K9QXZ"
+    assert len({pairing_code.made(8) for _ in range(500)}) == 500

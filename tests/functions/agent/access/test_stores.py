@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from functions.agent.people.allowances import Allowances
-from functions.agent.people.claim import Claim
-from functions.agent.people.pairing import Pairing, Used
-from functions.agent.people.roster import People
-from functions.agent.roles import Allowance, Rules
+from functions.agent.access.daily_limits import Allowances
+from functions.agent.access.first_owner import Claim
+from functions.agent.access.members import People
+from functions.agent.access.pairing import Pairing, Used
+from functions.agent.access.roles import Allowance, Rules
 from functions.events import Sender
 from functions.settings import Settings
 from functions.wiring import Closes
-from sigil.kv import KV
-from sigil.kv.dynamodb_table import create_table
+from sigil.storage.kv import KV
+from sigil.storage.kv.dynamodb_table import create_table
 from sigil.wiring import open_stores
 from tests.functions.agent.talk import event
 from tests.servers.ministack import unique

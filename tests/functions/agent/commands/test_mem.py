@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.memory.consolidation import ENTRY_CHARACTERS
-from functions.agent.memory.mem import FAILED, NOTHING, TRIGGERED
+from functions.agent.commands.mem import FAILED, NOTHING, TRIGGERED
+from functions.agent.consolidation import ENTRY_CHARACTERS
 from functions.clock import Clock
 from functions.events import Sender
 from functions.wiring import House

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from functions.agent.documents import FIRST_SOUL
-from functions.agent.soul import PROMPT
+from functions.agent.commands.soul import PROMPT
+from functions.agent.memory.documents import FIRST_SOUL
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, completion, say
 from tests.fakes.server import Answer
 from tests.functions.agent.talk import tell

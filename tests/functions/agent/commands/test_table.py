@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from functions.agent.commands import COMMANDS
+from functions.agent.commands.table import COMMANDS
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from functions.agent.documents import Doc
+from functions.agent.memory.documents import Doc
 from functions.agent.memory.history import Entry, History
-from functions.agent.record import Document
+from functions.agent.session.document import Document
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import call
 
 SESSION = keys.session_of("main", "telegram:7")

@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from functions.agent.memory.consolidation import MOST
+from functions.agent.commands.mem import TRIGGERED
+from functions.agent.consolidation import MOST
 from functions.agent.memory.history import Entry, History
-from functions.agent.memory.mem import TRIGGERED
-from functions.agent.model import Request
-from functions.agent.session import Sessions
+from functions.agent.model.base import Request
+from functions.agent.session.store import Sessions
 from functions.wiring import House
 from scripts.benchmarks.year import FIRST, SESSION, WEEK, Scripted, talk, week
-from sigil.kv import KV
+from sigil.storage.kv import KV
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.memory.memories import entries, saves
 from tests.functions.agent.talk import tell

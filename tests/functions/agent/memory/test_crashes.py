@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from functions.agent.app import App
-from functions.agent.memory.mem import NOTHING, TRIGGERED
+from functions.agent.commands.mem import NOTHING, TRIGGERED
 from functions.agent.messages import Message
-from functions.agent.record import Document
-from functions.agent.session import Opened, Sessions
+from functions.agent.session.document import Document
+from functions.agent.session.store import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event
 from functions.wiring import House
 from sigil.errors import BackendError, Conflict
-from sigil.kv import KV, Item, Key, keys
+from sigil.storage.kv import KV, Item, Key, keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.memory.memories import SESSION, asked, consolidations, document, entries, memory, saves
 from tests.functions.agent.talk import event, tell, told

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands import NOT_HERE
-from functions.agent.documents import CAPS
-from functions.agent.memory.consolidation import FULL
-from functions.agent.memory.mem import TRIGGERED
+from functions.agent.commands.mem import TRIGGERED
+from functions.agent.commands.table import NOT_HERE
+from functions.agent.consolidation import FULL
+from functions.agent.memory.documents import CAPS
 from functions.agent.memory.statements import compare, news
 from functions.agent.messages import Message
 from functions.wiring import House

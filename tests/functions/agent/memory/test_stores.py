@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from functions.agent.memory.mem import NOTHING, TRIGGERED
+from functions.agent.commands.mem import NOTHING, TRIGGERED
 from functions.wiring import House
-from sigil.kv.dynamodb_table import create_table
+from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import tell
-from tests.house.tree import ROOT
+from tests.project.tree import ROOT
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 

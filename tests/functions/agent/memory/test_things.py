@@ -13,8 +13,8 @@ from functions.agent.memory.thing import Kind, Thing, checked
 from functions.agent.memory.things import Things
 from functions.wiring import _aids
 from sigil.errors import Conflict, UsageError
-from sigil.kv import ABSENT, KV, Expect, Key, keys
-from sigil.kv.memory import MemoryKV
+from sigil.storage.kv import ABSENT, KV, Expect, Key, keys
+from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.stores import Place, place
 
 __all__ = ["place"]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.agent import completions
-from functions.agent.llm import ChatCompletions
-from functions.agent.model import Reply, Request
+from functions.agent.model import completion_reader
+from functions.agent.model.base import Reply, Request
+from functions.agent.model.chat_completions import ChatCompletions
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer, json_answer
 
@@ -232,11 +232,11 @@ def test_a_url_that_cannot_be_is_said_and_not_raised(url: str) -> None:
 
 
 def written_in(text: str) -> Reply:
-    return completions.written_calls(reply_of({"content": text}), ASK, in_prose=True)
+    return completion_reader.written_calls(reply_of({"content": text}), ASK, in_prose=True)
 
 
 def reply_of(message: dict[str, Any], finish: str = "stop", **more: Any) -> Any:
-    return completions.parse(json.dumps(completion(message, finish, **more)).encode())
+    return completion_reader.parse(json.dumps(completion(message, finish, **more)).encode())
 
 
 def test_thinking_is_never_shown_and_reasoning_is_kept_apart() -> None:
@@ -268,7 +268,7 @@ def test_a_call_written_as_text_counts_when_tools_were_offered_to_a_chat_that_ma
 
 def test_a_native_call_cannot_pass_for_a_written_one() -> None:
     made = reply_of({"tool_calls": [{"id": "written_0", "function": {"name": "sigil_query", "arguments": "{}"}}]}).calls
-    assert [completions.native(one.id) for one in made] == [True]
+    assert [completion_reader.native(one.id) for one in made] == [True]
 
 
 def test_json_that_is_no_call_stays_text() -> None:
@@ -291,7 +291,7 @@ def test_arguments_may_come_as_an_object_or_not_at_all() -> None:
 def test_length_content_parts_and_lone_surrogates() -> None:
     assert reply_of({"content": "cut"}, "length").finish == "length"
     assert reply_of({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 5]}).text == "ab"
-    assert completions.parse(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}').text == "x\ufffd"
+    assert completion_reader.parse(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}').text == "x\ufffd"
 
 
 def test_usage_is_read_with_its_cached_part() -> None:
@@ -314,13 +314,13 @@ JSON = st.recursive(
 @given(JSON, JSON)
 def test_no_answer_raises(message: Any, usage: Any) -> None:
     body = json.dumps({"choices": [{"message": message}], "usage": usage}).encode()
-    reply = completions.written_calls(completions.parse(body), (), in_prose=True)
+    reply = completion_reader.written_calls(completion_reader.parse(body), (), in_prose=True)
     assert len({one.id for one in reply.calls}) == len(reply.calls)
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_raise(body: bytes) -> None:
-    assert completions.parse(body).finish in {"error", "stop", "length", "tool_calls"}
+    assert completion_reader.parse(body).finish in {"error", "stop", "length", "tool_calls"}
 
 
 def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
@@ -330,7 +330,7 @@ def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
     for _ in range(300):
         nested = [nested]
     body = json.dumps(completion({"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": nested}}]}, "stop")).encode()
-    assert completions.parse(body).calls[0].arguments == "{}"
+    assert completion_reader.parse(body).calls[0].arguments == "{}"
     started = time.monotonic()
     for text in ("```" + "\n" * 40_000 + "x", "<tool_call>" * 4_000, "```" * 16_000, "<think>" * 100_000):
         written_in(text)
@@ -339,4 +339,4 @@ def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
 
 def test_many_calls_are_bounded() -> None:
     calls: list[dict[str, Any]] = [{"id": str(number), "function": {"name": "f"}} for number in range(500)]
-    assert len(reply_of({"tool_calls": calls}).calls) == completions.CALLS_MOST
+    assert len(reply_of({"tool_calls": calls}).calls) == completion_reader.CALLS_MOST

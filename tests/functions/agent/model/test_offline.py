@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from functions.agent.offline import SIGNATURE
+from functions.agent.model.offline import SIGNATURE
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.functions.agent.talk import tell
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from functions.agent.documents import FIRST_SOUL
-from functions.agent.memory.consolidation import MOST
-from functions.agent.memory.mem import NOTHING, TRIGGERED
+from functions.agent.commands.mem import NOTHING, TRIGGERED
+from functions.agent.consolidation import MOST
+from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.messages import Message
-from functions.agent.offline import SIGNATURE
-from functions.agent.unaided import kept_of, merged, shortened
+from functions.agent.model.offline import SIGNATURE
+from functions.agent.model.offline_documents import kept_of, merged, shortened
 from functions.wiring import House
 from tests.functions.agent.memory.memories import SESSION, document, entries, memory
 from tests.functions.agent.talk import tell

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from functions.agent.safety.guides import ALERT
-from functions.agent.safety.standing import REASONS
+from functions.agent.safety.status import REASONS
 from functions.agent.turn import GAVE_UP, STOPPED
 from functions.events import Event
 from tests.functions.agent.safety.rules import CALLS, ROW, Agent, Call, Chat, fingerprint

@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from functions.agent import control
+from functions.agent.commands import control
 from functions.agent.safety import locks
 from functions.agent.safety.budget import period
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 from tests.functions.people import sentence

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from functions.agent.messages import ToolCall
 from functions.agent.safety.facts import Fact, fact_of
 from functions.agent.safety.ladder import Counters, Step
-from sigil.stored import Shape, dumps
+from sigil.storage.stored import Shape, dumps
 
 
 def operation(code: str = "EINVAL", arguments: str = "{}", result: str = "") -> Fact:

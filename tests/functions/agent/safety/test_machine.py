@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from functions.agent.record import Document, decode, encode
 from functions.agent.safety.facts import fingerprint
-from functions.agent.safety.standing import REASONS, Standing
+from functions.agent.safety.status import REASONS, Standing
+from functions.agent.session.document import Document, decode, encode
 from functions.events import Event
 from tests.functions.agent.safety.damages import DAMAGES, damaged
 from tests.functions.agent.safety.rules import STATES, Agent

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from functions.agent.commands.control import HALTED, unlock
+from functions.agent.commands.status import report
 from functions.agent.context import VERIFY
-from functions.agent.control import HALTED, unlock
 from functions.agent.messages import RUNTIME_MARK
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
-from functions.agent.safety.standing import REASONS
-from functions.agent.status import report
-from functions.agent.trace import read, tree
+from functions.agent.safety.status import REASONS
+from functions.agent.session.trace import read, tree
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import event, tell, told
 from tests.functions.people import sentence

@@ -8,19 +8,19 @@ from typing import Any
 
 import orjson
 
-from functions.agent import control, status
+from functions.agent.access.roles import Role, Rules
 from functions.agent.app import App
+from functions.agent.commands import control, status
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model import Reply, Request
-from functions.agent.roles import Role, Rules
+from functions.agent.model.base import Reply, Request
 from functions.agent.safety.budget import Limits
-from functions.agent.session import Sessions
+from functions.agent.session.store import Sessions
 from functions.agent.turn import handle
 from functions.clock import Clock
 from functions.events import Event
 from sigil.errors import Conflict, Refused, UsageError
-from sigil.kv import Expect, Item, Key, keys
 from sigil.protocol import Caller, Deployed, Found, Hit, Json, Offer, Ran
+from sigil.storage.kv import Expect, Item, Key, keys
 from tests.functions.agent.safety.account import NEW, Account
 from tests.functions.agent.safety.rules import STATES
 from tests.functions.agent.safety.world import DAY, NAME, OPERATIONS, World, parsed, session_of, spelled, trouble

@@ -14,8 +14,8 @@ import orjson
 
 from functions.events import Event, Kind, Sender, order_of
 from sigil.errors import BackendError, Refused, SigilError, ToolError
-from sigil.kv import keys
-from sigil.kv.memory import MemoryKV
+from sigil.storage.kv import keys
+from sigil.storage.kv.memory import MemoryKV
 from tests.functions.agent.safety.account import NEW, Stored
 from tests.functions.agent.safety.damages import damaged
 from tests.functions.agent.safety.rules import Agent, Chat

@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import tell
-from tests.house.tree import ROOT
+from tests.project.tree import ROOT
 
 SERVICES = ("remember", "recall", "forget", "search-history")
 FEW = 24

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.functions.agent.host.conftest import Chat
+from tests.functions.agent.services.conftest import Chat
 from tests.functions.agent.talk import tell
 
 SAID = {"key": "city", "value": "Ghent", "source": "user"}

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from functions.agent.aids import plain
-from functions.agent.host.place import Place
-from functions.agent.host.services import serve
+from functions.agent.helpers import plain
 from functions.agent.memory import things
 from functions.agent.memory.things import Things
 from functions.agent.messages import ToolCall
+from functions.agent.services.call_context import Place
+from functions.agent.services.table import serve
 from functions.wiring import House
-from sigil import http
 from sigil.errors import ToolError
+from sigil.http import app
 from sigil.protocol import Caller, Offer
 from sigil.registry import LocalRegistry
 from tests.fakes.model import ScriptedModel, call, offered, results, say
-from tests.functions.agent.host.conftest import SERVICES, Chat
+from tests.functions.agent.services.conftest import SERVICES, Chat
 from tests.functions.agent.talk import tell
 from tests.sigil.serving import served
 
@@ -290,7 +290,7 @@ def test_an_agent_with_a_registry_elsewhere_has_its_own_memory_here(
 ) -> None:
     away = house(llm_url=model.url, library=str(services), store=f"sqlite:///{tmp_path}/away.db")
     assert isinstance(away.app.registry, LocalRegistry)
-    with served(http.app(away.app.registry, "token")) as url:
+    with served(app.app(away.app.registry, "token")) as url:
         here = Chat(house(llm_url=model.url, registry_url=url, registry_token="token", access="open", tokens_per_day=0), model)
         assert here.gets("remember", NUTS)["new"] is True
         assert here.gets("recall", {"query": "nuts"})["items"][0]["subject"] == "Ada"

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from functions.agent.commands import NOT_HERE
-from functions.agent.memory.remembered import GONE, NO_ID, NOT_FOUND, NOTHING
+from functions.agent.commands.remembered import GONE, NO_ID, NOT_FOUND, NOTHING
+from functions.agent.commands.table import NOT_HERE
 from functions.wiring import House
-from sigil.kv import keys
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.host.conftest import Chat
+from tests.functions.agent.services.conftest import Chat
 from tests.functions.agent.talk import tell
 
 OWNER = "telegram:1"

@@ -7,13 +7,13 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from functions.agent.host import search_history
 from functions.agent.memory.history import Entry, History
 from functions.agent.messages import Message, ToolCall
-from functions.agent.record import Document
-from sigil.kv import keys
+from functions.agent.services import search_history
+from functions.agent.session.document import Document
+from sigil.storage.kv import keys
 from tests.fakes.model import say
-from tests.functions.agent.host.conftest import Chat
+from tests.functions.agent.services.conftest import Chat
 from tests.functions.agent.talk import tell
 
 SESSION = keys.session_of("main", "telegram:7")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.agent.host.wanted import Wanted
+from functions.agent.services.search_terms import Wanted
 from sigil.search.words import Words, phrase
 
 PARTS = [

@@ -7,15 +7,15 @@ import secrets
 import orjson
 import pytest
 
-from functions.agent import spill
 from functions.agent.messages import Message, ToolCall
-from functions.agent.record import Document, Outgoing
-from functions.agent.session import Sessions
-from sigil.artifacts import MemoryArtifacts
+from functions.agent.session import overflow
+from functions.agent.session.document import Document, Outgoing
+from functions.agent.session.store import Sessions
 from sigil.errors import BackendError
-from sigil.kv import keys
-from sigil.kv.memory import MemoryKV
 from sigil.protocol import Offer
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv import keys
+from sigil.storage.kv.memory import MemoryKV
 
 KEY = keys.session_of("main", "telegram:7")
 DYNAMODB = 400 * 1024
@@ -56,7 +56,7 @@ def test_a_session_of_a_megabyte_is_stored_in_small_items_and_read_back_whole() 
     saved = Sessions(kv, shelf).save(Sessions(kv, shelf).open(KEY), document)
     opened = Sessions(kv, shelf).open(KEY)
 
-    assert saved.size <= spill.LIMIT < DYNAMODB
+    assert saved.size <= overflow.LIMIT < DYNAMODB
     assert opened.document == document
     assert shelf.puts > 0
 
@@ -85,7 +85,7 @@ def test_a_session_that_is_not_large_stays_in_one_item() -> None:
 
 def test_a_message_that_looks_like_a_pointer_is_text() -> None:
     kv, shelf = MemoryKV(), MemoryArtifacts()
-    other = shelf.put(spill.packed(orjson.dumps("another session's secret")))
+    other = shelf.put(overflow.packed(orjson.dumps("another session's secret")))
     forged = orjson.dumps({"spilled": {"messages/0/content": other}}).decode()
     schema = {"type": "object", "spilled": {"messages/0/content": other}}
     offer = Offer("shout", 1, "0" * 64, "Shout.", schema)

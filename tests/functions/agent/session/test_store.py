@@ -11,21 +11,21 @@ from typing import Any
 import orjson
 import pytest
 
-from functions.agent import record
-from functions.agent.control import UNLOCKED
+from functions.agent.commands.control import UNLOCKED
+from functions.agent.commands.mem import FAILED, TRIGGERED
+from functions.agent.commands.remembered import NOT_FOUND
 from functions.agent.memory.history import Entry, History
-from functions.agent.memory.mem import FAILED, TRIGGERED
-from functions.agent.memory.remembered import NOT_FOUND
 from functions.agent.messages import Message, ToolCall
-from functions.agent.record import Document, Outgoing, Turn
-from functions.agent.session import Opened, Sessions
-from functions.agent.spill import LIMIT
+from functions.agent.session import document as record
+from functions.agent.session.document import Document, Outgoing, Turn
+from functions.agent.session.overflow import LIMIT
+from functions.agent.session.store import Opened, Sessions
 from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
 from functions.events import Event
 from functions.wiring import House
 from sigil.errors import BackendError, Conflict
-from sigil.kv import KV, Expect, Item, Key, keys
 from sigil.protocol import Caller
+from sigil.storage.kv import KV, Expect, Item, Key, keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.talk import event, tell, told

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from sigil.blueprint import blueprint
-from sigil.manifest import Manifest
+from sigil.manifest.json_schema import blueprint
+from sigil.manifest.model import Manifest
 from tests.sigil.cli.conftest import Sigil
 
-LIBRARY = sorted((Path(__file__).parents[3] / "capabilities").glob("*/sigil.toml"))
+LIBRARY = sorted((Path(__file__).parents[4] / "capabilities").glob("*/sigil.toml"))
 GOOD = {"capability": {"name": "a", "description": "Add."}}
 
 

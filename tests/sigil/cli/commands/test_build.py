@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from sigil.cli.templates import STARTED
-from sigil.langs import SOURCES
+from sigil.manifest.languages import SOURCES
 from tests.servers.npm import node, packages
 from tests.sigil.cli.conftest import Sigil
-from tests.sigil.toolchain.test_c import CACHE
-from tests.sigil.toolchain.test_rust import has
+from tests.sigil.compile.toolchain.test_c import CACHE
+from tests.sigil.compile.toolchain.test_rust import has
 
 KINDS = {"js": "js", "ts": "js", "c": "sigil", "assemblyscript": "sigil", "rust": "sigil", "wat": "sigil", "wasm": "sigil", "wasi": "wasi"}
 SLOW = ("assemblyscript", "rust")
@@ -130,7 +130,7 @@ def test_nobody_is_told_to_wait_for_a_source_that_is_no_text(run_sigil: Sigil, p
 def test_where_a_compiler_is_missing_the_way_out_is_told(
     lang: str, source: str, run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sigil.toolchain import c
+    from sigil.compile.toolchain import c
 
     monkeypatch.setattr(c, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", str(place))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sigil.cli.lint import lint
-from sigil.compile.javascript import plugin
-from sigil.package import Package, parse_flat, read_folder
+from sigil.manifest.package import Package, parse_flat, read_folder
+from sigil.sandbox.javascript_module import plugin
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import PATIENCE, started
 
@@ -21,7 +21,7 @@ GOOD = {
     "tests": [{"input": {}, "output": 1}],
     "execute": "return 1",
 }
-LIBRARY = sorted((Path(__file__).parents[3] / "capabilities").glob("*/sigil.toml"))
+LIBRARY = sorted((Path(__file__).parents[4] / "capabilities").glob("*/sigil.toml"))
 
 
 def advice(**changed: object) -> set[str]:

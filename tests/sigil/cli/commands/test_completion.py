@@ -71,7 +71,7 @@ def test_what_was_removed_or_has_ended_is_no_longer_offered(shout: Sigil, monkey
 
 
 def test_what_else_has_a_name_here_is_completed_too(shout: Sigil, path: str, place: Path) -> None:
-    hostile = Path(__file__).parents[1] / "mcp" / "hostile.py"
+    hostile = Path(__file__).parents[2] / "mcp" / "hostile.py"
     added = shout("mcp", "add", "--name", "local", "--only", "pid", "--grant", "--", sys.executable, "-I", "-S", str(hostile), "plain")
     assert added.code == 0, added.err
     assert shout("secret", "set", "API_KEY", stdin=b"a long enough value").code == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.cli.commands import main
+from sigil.cli.app import main
 from tests.fakes.server import RecordingServer
 from tests.sigil.cli.conftest import Sigil
 

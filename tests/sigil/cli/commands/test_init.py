@@ -289,5 +289,5 @@ def test_the_first_wait_for_the_c_library_is_told_before(run_sigil: Sigil, place
     assert "greet/main.c:1: no embed here" in ended.err
     assert run_sigil("deploy", "greet").err == ended.err
     assert run_sigil("check", "greet", "--quiet").err.startswith("error: ")
-    monkeypatch.setattr("sigil.toolchain.c.find_spec", lambda name: None)  # an installed wheel, or Lambda: there is no compiler
+    monkeypatch.setattr("sigil.compile.toolchain.c.find_spec", lambda name: None)  # an installed wheel, or Lambda: there is no compiler
     assert run_sigil("check", "greet").err.startswith("error: ")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sigil.package import parse_flat, read_folder
-from sigil.wire import spec_of
+from sigil.http.wire import spec_of
+from sigil.manifest.package import parse_flat, read_folder
 from tests.sigil.cli.conftest import SHOUT, Sigil
 
 
@@ -114,8 +114,8 @@ def test_remove_warns_of_those_that_call_it_and_takes_no_for_an_answer(shout: Si
     (folder / "main.js").write_text("return env.call('shout', {text: 'a'})")
     assert shout("deploy", "both").code == 0
 
-    monkeypatch.setattr("sigil.cli.keeping.typer.confirm", lambda *_, **__: False)
-    monkeypatch.setattr("sigil.cli.keeping.demand_somebody", lambda *_: None)
+    monkeypatch.setattr("sigil.cli.commands.inspect.typer.confirm", lambda *_, **__: False)
+    monkeypatch.setattr("sigil.cli.commands.inspect.demand_somebody", lambda *_: None)
     declined = shout("remove", "shout")
     assert declined.code == 1
     assert declined.err == "both calls shout, and will fail without it\nerror: nothing was removed (EDECLINED)\n"
@@ -134,7 +134,7 @@ def test_a_folder_travels_as_a_flat_spec_with_the_same_digest(run_sigil: Sigil, 
     for name in ("greet", "echo"):
         package = read_folder(place / name)
         assert parse_flat(spec_of(package)).digest == package.digest
-    shipped = Path(__file__).parents[3] / "capabilities"
+    shipped = Path(__file__).parents[4] / "capabilities"
     for manifest in shipped.glob("*/sigil.toml"):
         package = read_folder(manifest.parent)
         assert parse_flat(spec_of(package)).digest == package.digest

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from sigil import http as sigil_http
 from sigil import wiring
-from sigil.cli.access import _seconds
-from sigil.credentials import Credentials, place_of
+from sigil.access.tokens import made
+from sigil.cli.commands.keys import _seconds
+from sigil.client.credentials import Credentials, place_of
 from sigil.errors import UsageError
-from sigil.kv import keys
-from sigil.kv.sqlite import SqliteKV
+from sigil.http import app as sigil_http
 from sigil.settings import Settings
-from sigil.tokens import made
+from sigil.storage.kv import keys
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.serving import served
 

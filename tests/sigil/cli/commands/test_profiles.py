@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sigil import http as sigil_http
 from sigil import wiring
 from sigil.cli.destination import Asked, Destination, destination
+from sigil.client.profiles import Profile, Profiles
 from sigil.errors import UsageError
-from sigil.profiles import Profile, Profiles
+from sigil.http import app as sigil_http
 from sigil.settings import Settings
 from tests.sigil.cli.conftest import Ended, Sigil
 from tests.sigil.serving import served

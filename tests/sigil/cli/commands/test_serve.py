@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sigil.cli import serving
+from sigil.cli.commands import serve as serving
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
 from sigil.settings import Settings
@@ -92,7 +92,7 @@ def test_ctrl_c_ends_it_with_130(place: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_that_comes_right_after_the_greeting_ends_it(number: signal.Signals) -> None:
     script = (
-        "import os, signal, sys, sigil.serving as serving\n"
+        "import os, signal, sys, sigil.http.server as serving\n"
         "async def app(scope, receive, send): pass\n"
         f"greet = lambda: os.kill(os.getpid(), {int(number)})\n"
         "sys.exit(serving.serve(app, serving.listen('127.0.0.1', 0), 5, greet))"

@@ -76,9 +76,9 @@ def test_capabilities_travel_in_one_file(two: Sigil, place: Path) -> None:
 
 def test_an_export_that_cannot_be_written_leaves_the_file_as_it_was(two: Sigil, place: Path) -> None:
     (place / "old.sigil").write_bytes(b"as it was")
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
     full = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
-    script = f"from pathlib import Path; from sigil import files; {full}; files.write_whole(Path('old.sigil'), b'x' * 1000)"
+    script = f"from pathlib import Path; from sigil.storage import files; {full}; files.write_whole(Path('old.sigil'), b'x' * 1000)"
     done = subprocess.run([sys.executable, "-c", script], cwd=place, env=environment, capture_output=True, text=True, check=False)
     assert "EWRITE" in done.stderr
     assert (place / "old.sigil").read_bytes() == b"as it was"

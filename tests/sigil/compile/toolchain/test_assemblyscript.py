@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import sigil
+from sigil.compile.toolchain import assemblyscript
+from sigil.compile.toolchain.sandboxed_compiler import Compiler, system
 from sigil.errors import Refused, ToolError, one_line
 from sigil.sandbox import landlock
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
-from sigil.toolchain import assemblyscript
-from sigil.toolchain.shut import Compiler, system
 from tests.servers.npm import node, packages
 
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 IMPORT = 'import { Json, Kind, call, fail, parse } from "./sigil";\n'
 ANSWER = IMPORT + "export function answer(input: Json): Json { %s }\n"
 

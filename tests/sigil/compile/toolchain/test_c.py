@@ -14,15 +14,15 @@ import pytest
 
 import sigil
 from sigil.cli.templates import files_for
-from sigil.compile import build
+from sigil.compile.compiler import build
+from sigil.compile.toolchain import c
+from sigil.compile.toolchain.library_build import prebuild
 from sigil.errors import BackendError, Refused, ToolError, one_line
-from sigil.manifest import Manifest
-from sigil.package import Package, parse_toml, read_folder
+from sigil.manifest.model import Manifest
+from sigil.manifest.package import Package, parse_toml, read_folder
 from sigil.sandbox import landlock
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
-from sigil.toolchain import c
-from sigil.toolchain.prebuild import prebuild
 
 ROOT = Path(sigil.__file__).parents[1]
 CACHE = ROOT / "build" / "c"
@@ -31,7 +31,7 @@ SAYING = b'#include "sigil.h"\nint answer(void) { %s }\n'
 
 @pytest.fixture(scope="module")
 def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ROOT / "sigil" / "engine" / "engine.wasm", cache=compiled, children=1)
+    made = Sandbox(engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
     yield made
     made.close()
 

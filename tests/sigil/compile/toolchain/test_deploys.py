@@ -10,13 +10,13 @@ import httpx
 import pytest
 
 import sigil
-from sigil import http
-from sigil.artifacts import MemoryArtifacts
 from sigil.errors import Refused
-from sigil.kv.memory import MemoryKV
+from sigil.http import app
 from sigil.protocol import Caller, Json
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.sandbox.modules import guest
 from tests.sigil.sandbox.wasi_modules import ECHO, answering
 from tests.sigil.serving import served
@@ -28,7 +28,7 @@ SEVEN = '#include "sigil.h"\nint answer(void) { sigil_put("7"); return 0; }\n'
 
 @pytest.fixture(scope="module")
 def registry(compiled: Path) -> Iterator[LocalRegistry]:
-    sandbox = Sandbox(engine=Path(sigil.__file__).parent / "engine" / "engine.wasm", cache=compiled, children=1)
+    sandbox = Sandbox(engine=Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
     yield LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox)
     sandbox.close()
 
@@ -64,7 +64,7 @@ def test_a_source_that_does_not_compile_is_not_deployed(registry: LocalRegistry)
 
 def test_typescript_is_deployed_and_run_over_http(registry: LocalRegistry) -> None:
     token = {"Authorization": "Bearer a-token-of-the-tests"}
-    with served(http.app(registry, "a-token-of-the-tests")) as address, httpx.Client(base_url=address, headers=token) as client:
+    with served(app.app(registry, "a-token-of-the-tests")) as address, httpx.Client(base_url=address, headers=token) as client:
         tests = [{"input": {"n": 2}, "output": 4}]
         answer = client.post("/_api/deploy", json={"name": "typed", "lang": "ts", "code": TYPED, "tests": tests})
         assert (answer.status_code, answer.json()["tests"]["passed"]) == (201, 1)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import sigil
+from sigil.compile.toolchain import c
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
-from sigil.toolchain import c
 
 ROOT = Path(sigil.__file__).parents[1]
 SOURCE = b"""#include "sigil.h"
@@ -36,7 +36,7 @@ int answer(void)
 
 @pytest.fixture(scope="module")
 def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ROOT / "sigil" / "engine" / "engine.wasm", cache=compiled, children=1)
+    made = Sandbox(engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
     yield made
     made.close()
 

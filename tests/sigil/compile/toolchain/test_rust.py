@@ -11,12 +11,12 @@ from typing import Literal
 import pytest
 
 import sigil
+from sigil.compile.toolchain import rust
 from sigil.errors import Refused, ToolError, one_line
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
-from sigil.toolchain import rust
 
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 USE = "use crate::sigil::{call, fail, Failure, Json};\n"
 ANSWER = USE + "pub fn answer(input: Json) -> Result<Json, Failure> { %s }\n"
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from sigil import http
-from sigil.openapi import described
-from tests.house.tree import ROOT
-from tests.sigil.openapi import story
+from sigil.http import app
+from sigil.http.openapi import described
+from tests.project.tree import ROOT
+from tests.sigil.http.openapi import story
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Stage:
 @pytest.fixture(scope="session")
 def document() -> dict[str, Any]:
     """The description."""
-    return described(http.ROUTES, "0")
+    return described(app.ROUTES, "0")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """The examples of the API's description, played: each is sent to a live registry that began empty, in the order of the file.
 
-`PYTHONPATH=. python -m tests.sigil.openapi.story` writes the answers that the description shows anew.
+`PYTHONPATH=. python -m tests.sigil.http.openapi.story` writes the answers that the description shows anew.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import httpx
 import orjson
 
 import sigil
-from sigil.artifacts import MemoryArtifacts
-from sigil.gate import Gate
-from sigil.http import app_of
-from sigil.kv.memory import MemoryKV
-from sigil.openapi.examples import FILE, Example, examples
+from sigil.access.authentication import Gate
+from sigil.http.app import app_of
+from sigil.http.openapi.examples import FILE, Example, examples
 from sigil.registry import LocalRegistry, Rules
 from sigil.sandbox.pool import Sandbox
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.serving import served
 
 ADMIN = "the-admin-token-of-the-examples"
@@ -33,7 +33,7 @@ CHANGING = ("mean_ms", "p95_ms", "id", "key", "token", "hash", "previous", "tip"
 """Fields whose values differ from one play to the next."""
 SHUFFLED = ("GET /_api/keys",)
 """Routes that list what has random ids, so that another row may come first."""
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,17 @@ import httpx
 import pytest
 from starlette.routing import Route as Served
 
-from sigil import bodies, http
-from sigil.asks import Ask
-from sigil.gate import Gate
-from sigil.manifest import Manifest
-from sigil.openapi import operations, schemas, words
-from sigil.route import Right
-from sigil.shapes import Media
-from sigil.statuses import _TABLE
-from tests.house.tree import ROOT
-from tests.sigil.openapi import story
-from tests.sigil.openapi.conftest import Stage
+from sigil.access.authentication import Gate
+from sigil.http import admin_bodies, app
+from sigil.http.openapi import operations, schemas, texts
+from sigil.http.request import Ask
+from sigil.http.route import Right
+from sigil.http.shapes import Media
+from sigil.http.status_codes import _TABLE
+from sigil.manifest.model import Manifest
+from tests.project.tree import ROOT
+from tests.sigil.http.openapi import story
+from tests.sigil.http.openapi.conftest import Stage
 
 METHODS = {"get", "post", "put", "delete"}
 
@@ -35,14 +35,14 @@ def described(document: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def test_every_route_is_described_and_nothing_else(document: dict[str, Any]) -> None:
-    routes = http.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
+    routes = app.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
     served = {
         (method, route.path.replace(":path}", "}")) for route in routes if isinstance(route, Served) for method in route.methods or ()
     }
 
     assert served - {(method, path) for method, path in served if method == "HEAD"} == described(document)
     assert {path for method, path in served if method == "HEAD"} == {path for method, path in described(document) if method == "GET"}
-    assert {(route.method, operations.path_of(route)) for route in http.ROUTES} == described(document)
+    assert {(route.method, operations.path_of(route)) for route in app.ROUTES} == described(document)
 
 
 def test_every_parameter_that_is_read_is_described_and_no_other(
@@ -65,8 +65,8 @@ def template(ask: Ask, document: dict[str, Any]) -> str:
     return next((each for each in document["paths"] if re.fullmatch(re.escape(each).replace(r"\{ref\}", ".+"), path)), path)
 
 
-@pytest.mark.parametrize("body", [route.takes for route in http.ROUTES if route.takes and not isinstance(route.takes, Media)])
-def test_every_field_of_a_body_is_described(body: type[bodies.Body], document: dict[str, Any]) -> None:  # type: ignore[valid-type]
+@pytest.mark.parametrize("body", [route.takes for route in app.ROUTES if route.takes and not isinstance(route.takes, Media)])
+def test_every_field_of_a_body_is_described(body: type[admin_bodies.Body], document: dict[str, Any]) -> None:  # type: ignore[valid-type]
     schema = document["components"]["schemas"][body.__name__]
     assert schema["properties"].keys() == body.model_fields.keys()  # type: ignore[attr-defined]
     assert schema["additionalProperties"] is False
@@ -78,17 +78,17 @@ def test_a_deploy_takes_every_field_of_a_manifest(document: dict[str, Any]) -> N
 
 
 def test_every_action_reads_the_body_that_its_row_names() -> None:
-    for route in http.GUARDED:
-        named = re.findall(r"bodies\.read\(bodies\.(\w+)", inspect.getsource(route.action))
+    for route in app.GUARDED:
+        named = re.findall(r"admin_bodies\.read\(admin_bodies\.(\w+)", inspect.getsource(route.action))
         wanted = [] if route.takes is None or isinstance(route.takes, Media) else [route.takes.__name__]
         assert named == wanted, route.path
 
 
 def test_every_status_has_a_sentence(document: dict[str, Any]) -> None:
     of_routes = {row.status for row in _TABLE if row.code not in ("EROUTE", "EMETHOD")}
-    assert of_routes <= words.STATUSES.keys()
+    assert of_routes <= texts.STATUSES.keys()
     used = {int(status) for methods in document["paths"].values() for each in methods.values() for status in each["responses"]}
-    assert {status for status in used if status >= 300} == words.STATUSES.keys()
+    assert {status for status in used if status >= 300} == texts.STATUSES.keys()
 
 
 def test_schemas_have_plain_names(document: dict[str, Any]) -> None:
@@ -96,9 +96,9 @@ def test_schemas_have_plain_names(document: dict[str, Any]) -> None:
 
 
 def test_whoever_has_no_token_learns_what_the_routes_ask_for(document: dict[str, Any]) -> None:
-    for route in http.ROUTES:
+    for route in app.ROUTES:
         own = document["paths"][operations.path_of(route)][route.method.lower()]
-        assert words.ACCESS[route.right.name] in own["description"]
+        assert texts.ACCESS[route.right.name] in own["description"]
         assert (own["security"] == []) is (route.right is Right.NONE)
 
 
@@ -110,9 +110,9 @@ def test_the_description_is_good_openapi(stage: Stage, tools: Path, tmp_path: Pa
 
 
 def test_the_description_is_made_when_somebody_asks_for_it() -> None:
-    script = "import sys, sigil.http; print(*sys.modules)"
+    script = "import sys, sigil.http.app; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True, text=True)
-    assert not [name for name in done.stdout.split() if name.startswith("sigil.openapi")]
+    assert not [name for name in done.stdout.split() if name.startswith("sigil.http.openapi")]
 
 
 def test_references_lead_somewhere(document: dict[str, Any]) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import jsonschema
 import orjson
 
-from sigil import http
-from sigil.openapi.examples import examples
-from tests.sigil.openapi import story
-from tests.sigil.openapi.conftest import Stage
+from sigil.http import app
+from sigil.http.openapi.examples import examples
+from tests.sigil.http.openapi import story
+from tests.sigil.http.openapi.conftest import Stage
 
 OF_THE_SERVER = {"date", "server", "content-length", "content-type"}
 
@@ -83,7 +83,7 @@ def test_every_request_has_the_shape_that_is_described(stage: Stage, document: d
 
 def test_every_operation_has_an_example_that_succeeds() -> None:
     shown = {example.route for example in examples() if example.status < 300}
-    routes = {f"{route.method} {route.path}" for route in http.ROUTES}
+    routes = {f"{route.method} {route.path}" for route in app.ROUTES}
     assert routes - shown == {"POST /_api/mcp/tools"}  # it takes a server of somebody else's
 
 

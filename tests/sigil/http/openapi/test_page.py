@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 from functions.wiring import House
-from sigil.openapi import curl
-from sigil.openapi.examples import examples
+from sigil.http.openapi import curl
+from sigil.http.openapi.examples import examples
 from tests.functions.serving import serving
-from tests.sigil.openapi.conftest import Stage
+from tests.sigil.http.openapi.conftest import Stage
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 

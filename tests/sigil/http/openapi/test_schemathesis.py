@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT
-from tests.sigil.openapi.conftest import Stage
+from tests.project.tree import ROOT
+from tests.sigil.http.openapi.conftest import Stage
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 TOKENS = {

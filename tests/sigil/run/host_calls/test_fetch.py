@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from sigil.errors import Refused, SigilError, ToolError
+from sigil.manifest.permission_rules import http_rule, secret_rule
+from sigil.network.exchange import REPLY_BYTES
+from sigil.network.http_transport import Line
 from sigil.protocol import Json
-from sigil.services.fetch import Rights, fetch
-from sigil.services.hop import REPLY_BYTES
-from sigil.services.line import Line
-from sigil.services.rules import http_rule, secret_rule
+from sigil.run.host_calls.fetch import Rights, fetch
 from tests.fakes.server import Answer, Recorded, json_answer
-from tests.sigil.services.conftest import Scripted
+from tests.sigil.conftest import Scripted
 
 VALUE = "s3cret+value/42"
 Lines = Callable[..., Line]

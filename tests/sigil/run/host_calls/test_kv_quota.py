@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from sigil.errors import BackendError, Refused
-from sigil.kv import KV, Item, Key, keys
-from sigil.kv.memory import MemoryKV
-from sigil.kv.redis import RedisKV
-from sigil.kv.sqlite import SqliteKV
-from sigil.services import store
-from sigil.services.store import Store
-from sigil.services.usage import HOLD_SECONDS, Change
+from sigil.run.host_calls import kv_service
+from sigil.run.host_calls.kv_quota import HOLD_SECONDS, Change
+from sigil.run.host_calls.kv_service import Store
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.kv.redis import RedisKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.servers.valkey import shared
-from tests.sigil.kv.processes import finish, start
+from tests.sigil.storage.kv.processes import finish, start
 
 OWNER = ("main", "main", "notes")
 MOST = 8
 WRITER = f"""
 import random, time
-from sigil.kv.redis import RedisKV
-from sigil.services import store
-from sigil.services.store import Store
+from sigil.storage.kv.redis import RedisKV
+from sigil.run.host_calls import kv_service as store
+from sigil.run.host_calls.kv_service import Store
 from sigil.errors import Refused
 store.KEYS_MOST = {MOST}
 where, seed, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -77,7 +77,7 @@ def room(book: Store) -> int:
 
 
 def test_two_processes_never_store_too_much_and_never_lose_room(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "KEYS_MOST", MOST)
+    monkeypatch.setattr(kv_service, "KEYS_MOST", MOST)
     begun = time.time()
     outputs = finish([start(WRITER, where, seed, 400, begun) for seed in (1, 2)])
 
@@ -97,7 +97,7 @@ def test_two_processes_never_store_too_much_and_never_lose_room(where: str, monk
 
 
 def test_a_process_that_was_killed_takes_no_room_for_long(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "KEYS_MOST", MOST)
+    monkeypatch.setattr(kv_service, "KEYS_MOST", MOST)
     writer = start(WRITER, where, 3, -1, time.time())
     assert writer.stdin is not None
     assert writer.stdout is not None
@@ -141,7 +141,7 @@ def now() -> list[float]:
 
 @pytest.fixture
 def kv(now: list[float], monkeypatch: pytest.MonkeyPatch) -> Stumbling:
-    monkeypatch.setattr(store, "KEYS_MOST", 3)
+    monkeypatch.setattr(kv_service, "KEYS_MOST", 3)
     return Stumbling(lambda: now[0])
 
 

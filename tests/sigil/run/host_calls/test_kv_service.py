@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sigil.errors import Refused, ToolError
-from sigil.kv.memory import MemoryKV
-from sigil.services import store
-from sigil.services.store import Store
+from sigil.run.host_calls import kv_service
+from sigil.run.host_calls.kv_service import Store
+from sigil.storage.kv.memory import MemoryKV
 
 OWNER = ("main", "main", "notes")
 
@@ -72,7 +72,7 @@ def test_what_makes_no_sense_is_refused(operation: str, argument: dict[str, Any]
 
 
 def test_a_value_goes_when_its_time_is_over_and_its_room_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "KEYS_MOST", 2)
+    monkeypatch.setattr(kv_service, "KEYS_MOST", 2)
     now = [1000.0]
     book = Store(MemoryKV(lambda: now[0]), OWNER)
     ask(book, "put", key="a", value="1", ttl=60)
@@ -107,8 +107,8 @@ def test_a_store_takes_a_mebibyte_and_not_more() -> None:
 
 
 def test_many_writers_at_once_keep_within_the_quota_and_count_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "KEYS_MOST", 10)
-    monkeypatch.setattr(store, "RACES", 1000)
+    monkeypatch.setattr(kv_service, "KEYS_MOST", 10)
+    monkeypatch.setattr(kv_service, "RACES", 1000)
     kv = MemoryKV()
     refused: list[int] = []
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigil.services.placeholders import in_body, in_header, in_query, named, scrubbed, scrubbed_text
+from sigil.run.host_calls.placeholders import in_body, in_header, in_query, named, scrubbed, scrubbed_text
 
 VALUE = 's3cr+t/"va&lue\\=é<x>'
 VALUES = {"KEY": VALUE}

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigil.services.scrubbing import scrubbed, scrubbed_field, scrubbed_name, scrubbed_text
+from sigil.run.host_calls.scrubbing import scrubbed, scrubbed_field, scrubbed_name, scrubbed_text
 
 VALUE = "Ab/cd+Ef=gh'IJ\"12&x<é>"
 ASCII = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40)

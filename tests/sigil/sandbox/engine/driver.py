@@ -10,8 +10,8 @@ from typing import Any
 
 from wasmtime import Config, Engine, Func, FuncType, Instance, Memory, Module, Store, ValType
 
-from sigil.compile.javascript import plugin
-from sigil.engine.build import build
+from sigil.sandbox.engine.build import build
+from sigil.sandbox.javascript_module import plugin
 
 Grants = Mapping[str, Callable[[Any], Any]]
 STACK = 512 * 1024

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from wasmtime import FuncType
 
-from sigil.engine import DESCRIPTION, build, snapshot, sources
-from sigil.engine.sources import BuildError
-from tests.sigil.engine.driver import Call, compiled
+from sigil.sandbox.engine import DESCRIPTION, build, snapshot, sources
+from sigil.sandbox.engine.sources import BuildError
+from tests.sigil.sandbox.engine.driver import Call, compiled
 
 ABI = {
     "memory": None,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sigil.engine.driver import failure, run
+from tests.sigil.sandbox.engine.driver import failure, run
 
 DIGESTS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
 DIGEST = "return new Uint8Array(await crypto.subtle.digest(input.name, Uint8Array.fromHex(input.data))).toHex()"

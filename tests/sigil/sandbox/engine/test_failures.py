@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sigil.engine.driver import Call, Failed, Host, failure, run
+from tests.sigil.sandbox.engine.driver import Call, Failed, Host, failure, run
 
 SYNTAX = {
     'return "a" +* 2': "unexpected token in expression: '*' (1:13)",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.sigil.engine.driver import Failed, Host, evaluate, failure, run
+from tests.sigil.sandbox.engine.driver import Failed, Host, evaluate, failure, run
 
 ANSWER = {"url": "https://h/x", "status": 200, "statusText": "OK", "headers": [], "body": "", "redirected": False}
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 from wasmtime import Trap, TrapCode
 
-from tests.sigil.engine.driver import Call, compiled, failure, run
+from tests.sigil.sandbox.engine.driver import Call, compiled, failure, run
 
 RECURSIONS = (
     "(function f() { f() })()",

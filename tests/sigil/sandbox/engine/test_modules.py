@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.sigil.engine.driver import Call, Host, failure, run
+from tests.sigil.sandbox.engine.driver import Call, Host, failure, run
 
 
 def worker(body: str, before: str = "", **granted: Any) -> str:

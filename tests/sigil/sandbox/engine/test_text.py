@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sigil.engine.driver import Failed, evaluate, failure, run
+from tests.sigil.sandbox.engine.driver import Failed, evaluate, failure, run
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates included
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sigil.engine.driver import evaluate, failure, run
+from tests.sigil.sandbox.engine.driver import evaluate, failure, run
 
 ABSOLUTE = {
     "http://EXAMPLE.com:80": "http://example.com/",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wasmtime import Engine, Module
 
-from sigil.engine import wasm
+from sigil.sandbox.engine import wasm
 
 
 @given(st.integers(0, 2**32 - 1))

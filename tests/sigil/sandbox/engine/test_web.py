@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.sigil.engine.driver import Host, evaluate, failure, run
+from tests.sigil.sandbox.engine.driver import Host, evaluate, failure, run
 
 NAMES = set(
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from sigil.engine.wasm import signed, unsigned, vector
+from sigil.sandbox.engine.wasm import signed, unsigned, vector
 
 I32, I64, F32, F64 = 0x7F, 0x7E, 0x7D, 0x7C
 KINDS = (I32, I32, I32, I64, F32, F64)

@@ -19,19 +19,19 @@ from random import Random
 from time import monotonic
 
 import sigil
-from sigil import strict
-from sigil.compile.javascript import plugin
+from sigil import strict_json
+from sigil.compile.toolchain.c import headers
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.sandbox.abi import ABIS
+from sigil.sandbox.javascript_module import plugin
+from sigil.sandbox.module_scan import Unfit, scan
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits, Program
-from sigil.sandbox.scan import Unfit, scan
-from sigil.toolchain.c import headers
 from tests.sigil.sandbox.fuzz import sources
 from tests.sigil.sandbox.fuzz.generator import any_abi, module, mutated, reordered
 from tests.sigil.sandbox.modules import guest
 
-ENGINE = Path(sigil.__file__).parent / "engine" / "engine.wasm"
+ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 LIMITS = Limits(timeout_ms=40, memory_bytes=16 << 20, output_bytes=64 << 10)
 ALL = Grants(clock=True, random=True, log=True)
 GOOD = guest()
@@ -94,7 +94,7 @@ class Campaign:
 
     def run(self, wasm: bytes, kind: str) -> str:
         output = self._sandbox.run(_program(wasm, kind), b'{"a":[1,"x"]}', ALL, LIMITS).output
-        strict.loads(output)
+        strict_json.loads(output)
         return "ok"
 
     def check(self, wasm: bytes, abi: str) -> str:

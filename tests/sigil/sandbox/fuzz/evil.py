@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from random import Random
 
-from sigil.sandbox.frames import Kind, pack_answer
+from sigil.sandbox.protocol import Kind, pack_answer
 
 _HEADER = struct.Struct("!BI")
 

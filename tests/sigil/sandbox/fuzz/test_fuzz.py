@@ -14,9 +14,9 @@ import pytest
 
 from sigil.errors import SigilError, one_line
 from sigil.sandbox import spawn
-from sigil.sandbox.frames import Breach, Channel, Kind, Late
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Limits
+from sigil.sandbox.protocol import Breach, Channel, Kind, Late
 from tests.sigil.sandbox.fuzz import evil
 from tests.sigil.sandbox.fuzz.campaign import (
     Campaign,
@@ -36,7 +36,7 @@ SEED = 20
 
 @pytest.fixture(scope="module")
 def fuzzed(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=Path(spawn.__file__).parents[1] / "engine" / "engine.wasm", cache=compiled, children=1)
+    made = Sandbox(engine=Path(spawn.__file__).parent / "engine" / "engine.wasm", cache=compiled, children=1)
     yield made
     made.close()
 

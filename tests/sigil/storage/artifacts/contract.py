@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from sigil.artifacts import Artifacts, name_of
 from sigil.errors import BackendError
-from tests.sigil.kv.contract import in_parallel
+from sigil.storage.artifacts import Artifacts, name_of
+from tests.sigil.storage.kv.contract import in_parallel
 
 SIZES = [0, 1, 255 * 1024, 256 * 1024, 256 * 1024 + 1, 512 * 1024, 1_200_000]
 LARGE = os.urandom(600_000)

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from sigil import aws
-from sigil.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts, name_of
-from sigil.artifacts.s3 import S3Artifacts
-from sigil.artifacts.stored import CHUNK, StoredArtifacts
 from sigil.errors import BackendError
-from sigil.kv import KV, keys
-from sigil.kv.dynamodb import DynamoKV
-from sigil.kv.dynamodb_table import create_table
-from sigil.kv.memory import MemoryKV
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage import aws
+from sigil.storage.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts, name_of
+from sigil.storage.artifacts.s3 import S3Artifacts
+from sigil.storage.artifacts.stored import CHUNK, StoredArtifacts
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.dynamodb import DynamoKV
+from sigil.storage.kv.dynamodb_table import create_table
+from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.aws import Moody
 from tests.servers.ministack import Ministack, unique
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, RESET, Mode, Proxy
-from tests.sigil.artifacts.contract import LARGE, ArtifactsContract
+from tests.sigil.storage.artifacts.contract import LARGE, ArtifactsContract
 
 
 class TestMemoryArtifacts(ArtifactsContract):

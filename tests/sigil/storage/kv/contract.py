@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigil.errors import Conflict, UsageError
-from sigil.kv import ABSENT, KV, Item, Key
-from tests.sigil.kv.model import STEPS, Clock, Comparison
-from tests.sigil.kv.processes import increment
+from sigil.storage.kv import ABSENT, KV, Item, Key
+from tests.sigil.storage.kv.model import STEPS, Clock, Comparison
+from tests.sigil.storage.kv.processes import increment
 
 ODD = ["#", "%", "_", "a\nb", "a\0b", "a b", "'; DROP TABLE item; --", "é", "語", "\U0001f98a", "\uffff", "\u200b", "x" * 1000, "~", "\x7f"]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from sigil.errors import Conflict
-from sigil.kv import ABSENT, KV, Item, Key
+from sigil.storage.kv import ABSENT, KV, Item, Key
 
 PARTITIONS = (f"model-{number}" for number in itertools.count())
 

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from sigil.errors import Conflict
-from sigil.kv import KV, Key
+from sigil.storage.kv import KV, Key
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 IMPORTS = """
 import os, sys
 from sigil.errors import BackendError, Conflict
-from sigil.kv import ABSENT, Key
-from sigil.kv.sqlite import SqliteKV
+from sigil.storage.kv import ABSENT, Key
+from sigil.storage.kv.sqlite import SqliteKV
 """
 
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from sigil import aws
 from sigil.errors import BackendError, Conflict, UsageError
-from sigil.kv import ABSENT, KV, Expect, Item, Key
-from sigil.kv.dynamodb import DynamoKV
-from sigil.kv.dynamodb_table import create_table
+from sigil.storage import aws
+from sigil.storage.kv import ABSENT, KV, Expect, Item, Key
+from sigil.storage.kv.dynamodb import DynamoKV
+from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.aws import Moody
 from tests.servers.ministack import Ministack, unique
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, PASS, REFUSE, RESET, Mode, Proxy
-from tests.sigil.kv.contract import KVContract, clock, in_parallel
-from tests.sigil.kv.model import Clock
-from tests.sigil.kv.processes import ROOT, finish, start
+from tests.sigil.storage.kv.contract import KVContract, clock, in_parallel
+from tests.sigil.storage.kv.model import Clock
+from tests.sigil.storage.kv.processes import ROOT, finish, start
 
 __all__ = ["clock"]
 
@@ -167,7 +167,7 @@ def test_throttling_is_waited_out_and_then_told(code: str, aws_here: Ministack, 
 def test_a_table_that_is_not_there_says_how_to_make_it(aws_here: Ministack) -> None:
     with pytest.raises(BackendError, match="table nowhere: it does not exist") as caught:
         DynamoKV("nowhere").get(KEY)
-    assert "sigil.kv.dynamodb_table" in caught.value.suggestion
+    assert "sigil.storage.kv.dynamodb_table" in caught.value.suggestion
 
 
 def test_a_table_with_other_keys_says_which_it_needs(aws_here: Ministack) -> None:
@@ -197,7 +197,7 @@ def test_making_a_table_twice_or_at_once_is_fine(aws_here: Ministack) -> None:
 
 def test_a_table_is_made_from_the_command_line(aws_here: Ministack) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "sigil.kv.dynamodb_table", *arguments]
+        command = [sys.executable, "-m", "sigil.storage.kv.dynamodb_table", *arguments]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     name = unique("store")
@@ -326,8 +326,8 @@ def test_a_scan_after_what_no_key_can_be_is_a_scan_all_the_same(table: str) -> N
 
 def test_of_several_processes_that_count_none_is_lost(table: str) -> None:
     code = """
-from sigil.kv.dynamodb import DynamoKV
-from tests.sigil.kv.processes import increment
+from sigil.storage.kv.dynamodb import DynamoKV
+from tests.sigil.storage.kv.processes import increment
 increment(DynamoKV(sys.argv[1]), Key('p', 's'), 20)
 """
     kv = DynamoKV(table)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.kv import KV, Key
-from sigil.kv.memory import MemoryKV
-from tests.sigil.kv.contract import KVContract, clock
-from tests.sigil.kv.model import Clock
+from sigil.storage.kv import KV, Key
+from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.storage.kv.contract import KVContract, clock
+from tests.sigil.storage.kv.model import Clock
 
 __all__ = ["clock"]
 

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from sigil.errors import BackendError, Conflict, UsageError
-from sigil.kv import ABSENT, KV, Item, Key, redis_link
-from sigil.kv.redis import VALUE_LIMIT, RedisKV
-from sigil.kv.redis_link import Link
-from sigil.kv.redis_scripts import Script
+from sigil.storage.kv import ABSENT, KV, Item, Key, redis_client
+from sigil.storage.kv.redis import VALUE_LIMIT, RedisKV
+from sigil.storage.kv.redis_client import Link
+from sigil.storage.kv.redis_scripts import Script
 from tests.servers.certificates import Authority, authority
 from tests.servers.proxy import Proxy
 from tests.servers.valkey import Valkey, cluster, shared, valkey_server
-from tests.sigil.kv.contract import KVContract, clock, in_parallel
-from tests.sigil.kv.model import Clock
-from tests.sigil.kv.processes import finish, start
+from tests.sigil.storage.kv.contract import KVContract, clock, in_parallel
+from tests.sigil.storage.kv.model import Clock
+from tests.sigil.storage.kv.processes import finish, start
 
 __all__ = ["clock", "valkey_server"]
 KEY = Key("p", "s")
-IMPORT = "from sigil.kv.redis import RedisKV\n"
+IMPORT = "from sigil.storage.kv.redis import RedisKV\n"
 
 
 class TestRedisKV(KVContract):
@@ -153,7 +153,7 @@ for number in range(200):
 
 
 def test_counting_from_several_processes_loses_nothing(kv: RedisKV) -> None:
-    code = "from tests.sigil.kv.processes import increment\nincrement(RedisKV(sys.argv[1]), Key('p', 's'), 50)"
+    code = "from tests.sigil.storage.kv.processes import increment\nincrement(RedisKV(sys.argv[1]), Key('p', 's'), 50)"
     kv.put(KEY, b"0")
     finish([start(IMPORT + code, shared().url) for _ in range(3)])
     item = kv.get(KEY)
@@ -167,7 +167,7 @@ def test_a_store_carried_over_a_fork_works_on_both_sides(query: str, nodes: list
     code = """
 kv = RedisKV(sys.argv[1])
 kv.put(Key('p', 'count'), b'0')
-from tests.sigil.kv.processes import increment
+from tests.sigil.storage.kv.processes import increment
 child = os.fork()
 increment(kv, Key('p', 'count'), 50)
 if not child:
@@ -197,7 +197,7 @@ def settled(fits: Callable[[int], bool]) -> bool:
 def test_a_connection_that_lay_idle_for_long_is_not_used_again(kv: RedisKV, monkeypatch: pytest.MonkeyPatch) -> None:
     kv.put(KEY, b"")
     before = shared().do("INFO", "stats")["total_connections_received"]
-    monkeypatch.setattr(redis_link, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(redis_client, "IDLE_SECONDS", 0.0)
     assert kv.get(KEY) is not None
     assert shared().do("INFO", "stats")["total_connections_received"] - before >= 2
 

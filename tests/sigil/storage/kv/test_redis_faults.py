@@ -13,12 +13,12 @@ from functools import partial
 import pytest
 
 from sigil.errors import BackendError, Conflict
-from sigil.kv import ABSENT, Item, Key
-from sigil.kv.redis import RedisKV
+from sigil.storage.kv import ABSENT, Item, Key
+from sigil.storage.kv.redis import RedisKV
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, MUTE, PASS, REFUSE, RESET, Mode, Proxy
 from tests.servers.valkey import Valkey, shared, valkey_server
-from tests.sigil.kv.contract import in_parallel
-from tests.sigil.kv.processes import increment
+from tests.sigil.storage.kv.contract import in_parallel
+from tests.sigil.storage.kv.processes import increment
 
 __all__ = ["valkey_server"]
 KEY, GONE = Key("p", "s"), Key("p", "gone")

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from sigil.errors import BackendError
-from sigil.kv import KV, Key
-from sigil.kv.sqlite import SqliteKV
-from tests.sigil.kv.contract import KVContract, clock, in_parallel
-from tests.sigil.kv.model import Clock
-from tests.sigil.kv.processes import finish, start
+from sigil.storage.kv import KV, Key
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.sigil.storage.kv.contract import KVContract, clock, in_parallel
+from tests.sigil.storage.kv.model import Clock
+from tests.sigil.storage.kv.processes import finish, start
 
 __all__ = ["clock"]
 KEY = Key("p", "s")
@@ -89,7 +89,7 @@ for number in range(200):
 
 
 def test_counting_from_several_processes_loses_nothing(path: Path) -> None:
-    code = "from tests.sigil.kv.processes import increment\nincrement(SqliteKV(sys.argv[1]), Key('p', 's'), 50)"
+    code = "from tests.sigil.storage.kv.processes import increment\nincrement(SqliteKV(sys.argv[1]), Key('p', 's'), 50)"
     with closing(SqliteKV(path)) as kv:
         kv.put(KEY, b"0")
         finish([start(code, path) for _ in range(3)])

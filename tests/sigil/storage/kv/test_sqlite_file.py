@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from sigil.errors import BackendError
-from sigil.kv import Key
-from sigil.kv.sqlite import SqliteKV
-from tests.sigil.kv.contract import in_parallel
-from tests.sigil.kv.processes import IMPORTS, ROOT, finish, start
+from sigil.storage.kv import Key
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.sigil.storage.kv.contract import in_parallel
+from tests.sigil.storage.kv.processes import IMPORTS, ROOT, finish, start
 
 KEY = Key("p", "s")
 

@@ -1,0 +1,1 @@
+"""Language models: the contract, the endpoint, the offline model, and how they fail."""

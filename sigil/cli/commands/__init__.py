@@ -1,0 +1,1 @@
+"""The commands of `sigil`, one subject a file."""

@@ -1,0 +1,1 @@
+"""Deploys of capabilities: checks, golden tests, transfers, and the standard library."""

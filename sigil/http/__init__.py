@@ -1,0 +1,1 @@
+"""Sigil's HTTP API."""

@@ -1,0 +1,1 @@
+"""What a capability declares: its manifest, schema, permissions and package."""

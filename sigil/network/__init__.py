@@ -1,0 +1,1 @@
+"""Connections to foreign servers, checked against addresses inside."""

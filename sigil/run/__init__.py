@@ -1,0 +1,1 @@
+"""Calls of capabilities: their programs, what they may ask of the host, and how they fail."""

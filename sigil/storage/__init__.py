@@ -1,0 +1,1 @@
+"""Where bytes are kept: key-value stores, artifacts, files and AWS."""

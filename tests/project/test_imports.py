@@ -1,0 +1,136 @@
+"""Imports point one way: from the entry points down, with no circle of files and none of folders."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+
+from tests.project.tree import arrows, modules
+
+SIGIL = (
+    ("cli",),
+    ("wiring",),
+    ("http", "client", "later"),
+    ("registry", "admin_protocol"),
+    ("deploy",),
+    ("compile",),
+    ("run",),
+    ("search", "access"),
+    ("catalog",),
+    ("sandbox",),
+    ("manifest",),
+    ("network", "mcp", "builtin_tools", "tool_parameters"),
+    ("settings", "version"),
+    ("storage",),
+    ("protocol", "strict_json", "errors"),
+)
+"""Sigil's packages and modules in layers: each may import its own layer and those below."""
+
+ENTRY_POINTS = ("webhook", "worker", "stack", "scheduler", "registry", "local", "admin", "cli")
+PACKAGES = ("channels", "agent", "queues")
+COMMON = ("events", "settings", "clock", "log", "plugins", "http_transport", "http_connection")
+FUNCTIONS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ENTRY_POINTS,
+        (*ENTRY_POINTS, "wiring", "turn_lock", "status_alerts", "alerts", *PACKAGES, *COMMON),
+    ),
+    "wiring": ("alerts", "turn_lock", *PACKAGES, *COMMON),
+    "status_alerts": ("wiring", "alerts", "agent"),
+    "alerts": ("log", "http_connection"),
+    "http_connection": ("http_transport",),
+    "channels": COMMON,
+    "queues": COMMON,
+    "agent": (*COMMON, "queues"),
+    "log": ("events",),
+    **dict.fromkeys(("events", "settings", "clock", "plugins", "http_transport", "turn_lock"), ()),
+}
+"""What each package and module of the agent may import. `alerts` is for the entry points and the
+wiring alone: a turn is done when they ring. Of the queues, the agent may see the dead letters."""
+
+ACROSS: Mapping[str, tuple[str, ...] | None] = {
+    **dict.fromkeys((*ENTRY_POINTS, "wiring")),
+    **dict.fromkeys(
+        (*PACKAGES, "events", "http_transport"),
+        ("protocol", "storage", "errors", "strict_json", "builtin_tools", "tool_parameters"),
+    ),
+    "plugins": ("errors",),
+    "status_alerts": ("storage", "errors"),
+    "alerts": ("errors", "storage"),
+    "settings": ("settings", "errors"),
+}
+"""What each of them may import of Sigil: None for all, nothing for those that are not named."""
+
+
+def split(module: str) -> tuple[str, str]:
+    """The distribution's package of a module, and the part of it that the module belongs to.
+
+    A package's own `__init__` belongs to the part with the empty name.
+    """
+    package, _, rest = module.partition(".")
+    return package, rest.partition(".")[0]
+
+
+def allowed(source: str, target: str) -> bool:
+    (package, part), (other, imported) = split(source), split(target)
+    if (package, part) == (other, imported):
+        return True
+    if package == other == "sigil":
+        return layer(imported) >= layer(part)
+    if package == other:
+        return imported in FUNCTIONS.get(part, ()) and (
+            imported != "queues" or part != "agent" or target == "functions.queues.dead_letters"
+        )
+    seen = ACROSS.get(part, ())
+    return package == "functions" and (seen is None or imported in seen)
+
+
+def layer(name: str) -> int:
+    """The layer of a part of Sigil. The package itself, for files beside the code, is below everything."""
+    return next((number for number, names in enumerate(SIGIL) if name in names), len(SIGIL))
+
+
+def circles(graph: Mapping[str, set[str]]) -> Iterator[str]:
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as circle:
+        yield " → ".join(circle.args[1])
+
+
+def test_every_part_has_its_place() -> None:
+    known = {"sigil": {name for names in SIGIL for name in names}, "functions": set(FUNCTIONS)}
+    placed = {(package, name) for package, names in known.items() for name in (*names, "")}
+
+    assert not {module for module in modules() if split(module) not in placed}, "say in this file what these may import"
+
+
+def test_imports_point_one_way() -> None:
+    assert not sorted(f"{source} → {target}" for source, targets in arrows().items() for target in targets if not allowed(source, target))
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    assert not list(circles({source: set(targets) for source, targets in arrows().items()}))
+
+
+def test_no_folder_imports_itself_in_a_circle() -> None:
+    inside: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for source, targets in arrows().items():
+        for target in targets:
+            parts, others = source.split("."), target.split(".")
+            depth = next((number for number, (one, other) in enumerate(zip(parts, others, strict=False)) if one != other), 0)
+            if depth:
+                inside[".".join(parts[:depth])][parts[depth]].add(others[depth])
+
+    assert not [f"{folder}: {circle}" for folder, graph in inside.items() for circle in circles(graph)]
+
+
+def test_the_rules_tell_a_wrong_arrow_from_a_right_one() -> None:
+    assert allowed("functions.worker", "functions.agent.turn")
+    assert allowed("functions.agent.loop", "sigil.protocol")
+    assert allowed("sigil.registry", "sigil.sandbox.pool")
+    assert not allowed("functions.agent.loop", "sigil.sandbox.pool")
+    assert not allowed("functions.agent.loop", "functions.channels.base")
+    assert not allowed("functions.agent.loop", "functions.queues.base")
+    assert not allowed("functions.agent.loop", "functions.wiring")
+    assert not allowed("sigil.sandbox.pool", "sigil.registry")
+    assert not allowed("sigil.storage.kv.sqlite", "functions.events")
