@@ -1,4 +1,6 @@
-"""Builds the JavaScript engine and the library's C when a wheel is built, editable ones too: what is installed needs no compiler."""
+"""Builds the JavaScript engine and the library's C when a wheel is built, editable ones too: what
+is installed needs no compiler.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts `sigil/sandbox/engine/engine.wasm`, its description and the library's modules of C into the wheel."""
+    """Puts `sigil/sandbox/engine/engine.wasm`, its description and the library's modules of C into
+    the wheel.
+    """
 
     PLUGIN_NAME = "custom"
 

@@ -33,7 +33,11 @@ def router(house: House, gate: Gate) -> APIRouter:
         async def door(request: Request) -> Response:
             try:
                 demand_admin(await sigil_http.admit(request, gate), "does this")
-                session = await _asked(request) if method == "POST" else request.query_params.get("session", "")
+                session = (
+                    await _asked(request)
+                    if method == "POST"
+                    else request.query_params.get("session", "")
+                )
                 return answer(await run_in_threadpool(act, house, _session(session)))
             except SigilError as problem:
                 return sigil_http.failure(problem)
@@ -53,8 +57,14 @@ async def _asked(request: Request) -> Any:
 
 
 def _session(session: Any) -> str:
-    if not isinstance(session, str) or len(session) > control.SESSION_CHARACTERS or (session and ":" not in session):
-        raise UsageError("EINVAL", "session is PLATFORM:CHAT, or left out for every chat", source="http")
+    if (
+        not isinstance(session, str)
+        or len(session) > control.SESSION_CHARACTERS
+        or (session and ":" not in session)
+    ):
+        raise UsageError(
+            "EINVAL", "session is PLATFORM:CHAT, or left out for every chat", source="http"
+        )
     return session
 
 
@@ -77,4 +87,8 @@ def _unlock(house: House, session: str) -> dict[str, Any]:
 def _status(house: House, session: str) -> dict[str, Any]:
     app, name = house.app, session or "http:admin:main"
     key = _key(app, name)
-    return {"agent": app.name, "session": name, **row(status.report(key, app.sessions.open(key).document, app))}
+    return {
+        "agent": app.name,
+        "session": name,
+        **row(status.report(key, app.sessions.open(key).document, app)),
+    }

@@ -1,4 +1,6 @@
-"""Alerts for whoever looks after an agent: one line in the log, and a webhook or an SNS topic when one is set."""
+"""Alerts for whoever looks after an agent: one line in the log, and a webhook or an SNS topic when
+one is set.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,22 @@ from sigil.errors import BackendError
 
 SECONDS = 5.0
 ANSWER_BYTES = 64 << 10
-HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "uncaged"}
+HEADERS = {
+    "content-type": "application/json",
+    "accept-encoding": "identity",
+    "user-agent": "uncaged",
+}
 MODEL_FAILURE = "MODEL_FAILURE"
 SUBJECT = "Uncaged: {event} in {session}"
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An agent does not go on: `event` (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …), `state`, `reason`, `at` in seconds since 1970.
+    """An agent does not go on: `event` (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …), `state`, `reason`,
+    `at` in seconds since 1970.
 
-    `failure`: the fact that led to it, as one line without its place, which is of somebody's words; of a model's failure (MODEL_FAILURE)
-    its endpoint's own line. No message of anybody is in it.
+    `failure`: the fact that led to it, as one line without its place, which is of somebody's words;
+    of a model's failure (MODEL_FAILURE) its endpoint's own line. No message of anybody is in it.
     """
 
     event: str
@@ -63,7 +70,9 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address that takes JSON, as chat platforms' incoming webhooks do (`text`), with the alert's fields beside it."""
+    """An address that takes JSON, as chat platforms' incoming webhooks do (`text`), with the
+    alert's fields beside it.
+    """
 
     url: str
 
@@ -75,7 +84,9 @@ class Webhook:
             raise BackendError("EUNAVAILABLE", f"the alert's address answered {status}")
 
     def _posted(self, body: bytes) -> int:
-        """The answer's status. All of it has come within `SECONDS`, however it drips: who waits here may be who hears the next halt."""
+        """The answer's status. All of it has come within `SECONDS`, however it drips: who waits
+        here may be who hears the next halt.
+        """
         import httpx
 
         from functions.http_connection import TROUBLES, Connections
@@ -84,16 +95,24 @@ class Webhook:
             connections = Connections(self.url)
             try:
                 headers = {**HEADERS, **_signed(httpx.URL(self.url).userinfo)}
-                return connections.post(body, headers, ANSWER_BYTES, time.monotonic() + SECONDS, lambda: False).status
+                return connections.post(
+                    body, headers, ANSWER_BYTES, time.monotonic() + SECONDS, lambda: False
+                ).status
             finally:
                 connections.close()
         except (*TROUBLES, ValueError) as problem:
-            raise BackendError("EUNAVAILABLE", f"the alert's address does not answer: {type(problem).__name__}") from None
+            raise BackendError(
+                "EUNAVAILABLE", f"the alert's address does not answer: {type(problem).__name__}"
+            ) from None
 
 
 def _signed(userinfo: bytes) -> dict[str, str]:
     """The header for an address with a name and a password in it."""
-    return {"authorization": f"Basic {b64encode(unquote_to_bytes(userinfo)).decode()}"} if userinfo else {}
+    return (
+        {"authorization": f"Basic {b64encode(unquote_to_bytes(userinfo)).decode()}"}
+        if userinfo
+        else {}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +133,9 @@ class Topic:
 
 def raised(alert: Alert, bell: Bell) -> bool:
     """Log the alert and ring; whether it was heard. An alert is never in the way of a turn."""
-    log.note("alert", **{name: value for name, value in asdict(alert).items() if value and name != "at"})  # a line has its own
+    log.note(
+        "alert", **{name: value for name, value in asdict(alert).items() if value and name != "at"}
+    )  # a line has its own
     try:
         bell.ring(alert)
     except BackendError as problem:

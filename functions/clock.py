@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`now`: seconds since the epoch, which people and other machines set as they like. `monotonic`: seconds that only grow.
+    """`now`: seconds since the epoch, which people and other machines set as they like.
+    `monotonic`: seconds that only grow.
 
     `pause` waits for seconds.
     """

@@ -15,11 +15,17 @@ from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 Kind = Literal["message", "mail", "task", "wakeup", "continue"]
 KINDS = get_args(Kind)
 _CONTROL = re.compile(
-    r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+here)?|admin:unlock", re.IGNORECASE | re.ASCII | re.DOTALL
+    r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+here)?|admin:unlock",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 """Whatever stands after them, what stops and halts does; what unlocks has to be meant."""
-_INQUIRY = re.compile(r"/(?:status|help|whoami|usage|tools|recall)(?:@[A-Za-z0-9_]+)?(?:\s.*)?", re.IGNORECASE | re.ASCII | re.DOTALL)
-"""The commands that only read. Nothing that changes a chat may stand here: it is answered beside the chat's queue."""
+_INQUIRY = re.compile(
+    r"/(?:status|help|whoami|usage|tools|recall)(?:@[A-Za-z0-9_]+)?(?:\s.*)?",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+"""The commands that only read. Nothing that changes a chat may stand here: it is answered beside
+the chat's queue.
+"""
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 
@@ -36,10 +42,10 @@ class Sender(Stored):
 class Event(Stored):
     """One thing that happened to a session.
 
-    `id`: platform, bot and the platform's own update id. `order`: sorts a session's events by the platform's own time
-    (ms, 15 digits) and update id (20 digits), never by arrival. `at`: seconds since the epoch, the platform's own time.
-    `addressed`: whom a group message names (`@bot`), empty when it is for us without doubt.
-    `private`: nobody but the sender writes into the session.
+    `id`: platform, bot and the platform's own update id. `order`: sorts a session's events by the
+    platform's own time (ms, 15 digits) and update id (20 digits), never by arrival. `at`: seconds
+    since the epoch, the platform's own time. `addressed`: whom a group message names (`@bot`),
+    empty when it is for us without doubt. `private`: nobody but the sender writes into the session.
     """
 
     id: str
@@ -61,12 +67,16 @@ class Event(Stored):
 
     @property
     def control(self) -> bool:
-        """Whether it must not queue behind the turns that it is about (`/stop`, `/halt`, `/unlock`)."""
+        """Whether it must not queue behind the turns that it is about (`/stop`, `/halt`,
+        `/unlock`).
+        """
         return self.kind == "message" and _CONTROL.fullmatch(self.text.strip()) is not None
 
     @property
     def inquiry(self) -> bool:
-        """Whether it only asks to read something (`/status`, `/help`, …), and so need not wait for a turn."""
+        """Whether it only asks to read something (`/status`, `/help`, …), and so need not wait for
+        a turn.
+        """
         return self.kind == "message" and _INQUIRY.fullmatch(self.text.strip()) is not None
 
     @property
@@ -76,7 +86,9 @@ class Event(Stored):
 
 
 def order_of(at: float, update: int) -> str:
-    """The sort key of an event: `at` in seconds, `update` the platform's own counter (both clamped to their digits)."""
+    """The sort key of an event: `at` in seconds, `update` the platform's own counter (both clamped
+    to their digits).
+    """
     milliseconds = min(max(int(at * 1000), 0), 10**15 - 1)
     return f"{milliseconds:015d}-{min(max(update, 0), 10**20 - 1):020d}"
 

@@ -1,6 +1,8 @@
-"""Connections to a model: a request ends at its deadline, whatever drips, and lets go once a second to hear whether it should stop.
+"""Connections to a model: a request ends at its deadline, whatever drips, and lets go once a second
+to hear whether it should stop.
 
-httpcore is what httpx itself stands on; its public network backend is where a read can be cut into slices.
+httpcore is what httpx itself stands on; its public network backend is where a read can be cut into
+slices.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ class Connections:
         if url.scheme not in ("http", "https") or not url.host:
             raise ValueError("not an http or https address")
         proxy = proxy_for(url)
-        self._url = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        self._url = httpcore.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        )
         self._host = url.netloc
         self._pool = httpcore.ConnectionPool(
             ssl_context=_trust() if url.scheme == "https" else None,
@@ -89,7 +93,14 @@ class Connections:
             network_backend=_Backend(),
         )
 
-    def post(self, body: bytes, headers: Mapping[str, str], most: int, deadline: float, stopped: Callable[[], bool]) -> Answer:
+    def post(
+        self,
+        body: bytes,
+        headers: Mapping[str, str],
+        most: int,
+        deadline: float,
+        stopped: Callable[[], bool],
+    ) -> Answer:
         """The answer, at most `most` bytes of it. `Late`, `Stopped`, or httpcore's own errors."""
         watch = _Watch(deadline, stopped)
         token = _watch.set(watch)
@@ -101,8 +112,13 @@ class Connections:
         left = watch.left()
         timeout = {"connect": min(CONNECT_SECONDS, left), "read": left, "write": left, "pool": left}
         try:
-            with self._pool.stream("POST", self._url, headers=sent, content=body, extensions={"timeout": timeout}) as response:
-                received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+            with self._pool.stream(
+                "POST", self._url, headers=sent, content=body, extensions={"timeout": timeout}
+            ) as response:
+                received = {
+                    name.decode("latin-1").lower(): value.decode("latin-1")
+                    for name, value in response.headers
+                }
                 return Answer(response.status, received, _whole(response.iter_stream(), most))
         finally:
             _watch.reset(token)

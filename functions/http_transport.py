@@ -1,4 +1,6 @@
-"""Connections to other servers, through the system's proxy where it has one. httpx looks it up only for clients of its own."""
+"""Connections to other servers, through the system's proxy where it has one. httpx looks it up only
+for clients of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import httpx
 
 
 def open_transport(address: str | httpx.URL) -> httpx.HTTPTransport:
-    """A pool of connections for `address`. `ValueError` or `httpx.InvalidURL` when the address or the proxy's cannot be right."""
+    """A pool of connections for `address`. `ValueError` or `httpx.InvalidURL` when the address or
+    the proxy's cannot be right.
+    """
     limits = httpx.Limits(max_connections=100, max_keepalive_connections=20)
     try:
         return httpx.HTTPTransport(proxy=proxy_for(httpx.URL(address)), limits=limits)

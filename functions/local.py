@@ -37,13 +37,16 @@ CONTROL_WORKERS = 2
 """An answer that is slow to leave keeps a `/stop` from nobody."""
 LOOK_SECONDS = 0.25
 RENEWALS = 4
-"""How often a lease is renewed before it would end: a store that is away for a moment costs none."""
+"""How often a lease is renewed before it would end: a store that is away for a moment costs none.
+"""
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NUMBERS = itertools.count()
 
 
 class Crew:
-    """The threads that work on the queue, two of them on what goes beside it alone. `stop` lets running turns end and takes no new ones."""
+    """The threads that work on the queue, two of them on what goes beside it alone. `stop` lets
+    running turns end and takes no new ones.
+    """
 
     def __init__(self, house: House) -> None:
         self._house = house = replace(house, turns=TurnLock())
@@ -53,8 +56,14 @@ class Crew:
             *((f"control-{n}", direct) for n in range(CONTROL_WORKERS)),
             *((f"worker-{n}", house) for n in range(house.settings.workers)),
         ]
-        self._workers = [threading.Thread(target=self._work, args=(at,), name=name, daemon=True) for name, at in places]
-        self._beats = [threading.Thread(target=beat, name=beat.__name__, daemon=True) for beat in (self._tick, self._renew)]
+        self._workers = [
+            threading.Thread(target=self._work, args=(at,), name=name, daemon=True)
+            for name, at in places
+        ]
+        self._beats = [
+            threading.Thread(target=beat, name=beat.__name__, daemon=True)
+            for beat in (self._tick, self._renew)
+        ]
 
     def start(self) -> None:
         for thread in (*self._workers, *self._beats):
@@ -100,7 +109,9 @@ class Crew:
                 self._over.wait(1.0)
 
     def _take(self, house: House) -> None:
-        """Work on the next event. While a turn runs alone none is taken: whatever this process held would be lost with it in a crash."""
+        """Work on the next event. While a turn runs alone none is taken: whatever this process held
+        would be lost with it in a crash.
+        """
         control = house.queue is self._house.control  # waits for no turn, and runs none
         if not control and not house.turns.enter(LOOK_SECONDS):
             return
@@ -127,7 +138,9 @@ def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> F
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
     registry = house.app.registry
     here = registry if isinstance(registry, LocalRegistry) else None
-    gate = Gate(token, (lambda: here.keys) if here else None, house.settings.agent, house.settings.rate)
+    gate = Gate(
+        token, (lambda: here.keys) if here else None, house.settings.agent, house.settings.rate
+    )
     if here:
         served.include_router(sigil_http.router(lambda: here, gate))
     served.include_router(chat_routes(house, gate))
@@ -145,20 +158,26 @@ def chat_routes(house: House, gate: Gate) -> APIRouter:
     async def chat(request: Request) -> Response:
         try:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
-            event = _event(strict_json.loads(await read_body(request, webhook.BODY_BYTES)), house.settings.agent)
+            event = _event(
+                strict_json.loads(await read_body(request, webhook.BODY_BYTES)),
+                house.settings.agent,
+            )
         except (Refused, UsageError, BackendError) as problem:
             return sigil_http.failure(problem)
         try:
             return await run_in_threadpool(_ask, house, event)
         except asyncio.CancelledError:
-            # the server ends before the answer is there: the event is kept, and answered at the next start
+            # the server ends before the answer is there: the event is kept, and answered at the
+            # next start
             return _answer({"waiting": True}, *_names(event))
 
     @routes.get("/chat/{session}/{event}")
     async def poll(session: str, event: str, request: Request) -> Response:
         try:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
-            reply = await run_in_threadpool(house.replies.get, _key(house, f"http:admin:{session}"), f"http:{event}")
+            reply = await run_in_threadpool(
+                house.replies.get, _key(house, f"http:admin:{session}"), f"http:{event}"
+            )
         except UsageError:  # no key is that long: nothing can be known of it
             reply = None
         except (Refused, BackendError) as problem:
@@ -169,15 +188,33 @@ def chat_routes(house: House, gate: Gate) -> APIRouter:
 
 
 def _event(body: Json, agent: str) -> Event:
-    name, text = (body.get("session", "main"), body.get("text")) if isinstance(body, dict) else (None, None)
+    name, text = (
+        (body.get("session", "main"), body.get("text")) if isinstance(body, dict) else (None, None)
+    )
     if not isinstance(name, str) or not _SESSION.fullmatch(name):
-        raise UsageError("EINVAL", "session is a name of letters, digits, dot, hyphen and underscore", source="chat")
+        raise UsageError(
+            "EINVAL",
+            "session is a name of letters, digits, dot, hyphen and underscore",
+            source="chat",
+        )
     if not isinstance(text, str) or not text.strip() or len(text) > TEXT_LIMIT:
-        raise UsageError("EINVAL", f"text is a string of 1 to {TEXT_LIMIT:,} characters", source="chat")
+        raise UsageError(
+            "EINVAL", f"text is a string of 1 to {TEXT_LIMIT:,} characters", source="chat"
+        )
     now = time.time()
     number = f"http:{uuid.uuid4().hex}"
     order = order_of(now, next(_NUMBERS))
-    return Event(number, "message", agent, f"http:admin:{name}", Sender("http:admin", "admin"), text, now, order, private=True)
+    return Event(
+        number,
+        "message",
+        agent,
+        f"http:admin:{name}",
+        Sender("http:admin", "admin"),
+        text,
+        now,
+        order,
+        private=True,
+    )
 
 
 def _key(house: House, session: str) -> str:
@@ -204,7 +241,9 @@ def _names(event: Event) -> tuple[str, str]:
 
 def _answer(reply: dict[str, Any] | None, session: str, event: str) -> JSONResponse:
     if reply is None:
-        return webhook.refusal(404, UsageError("ENOENT", "no such message, or its answer is too old", source="chat"))
+        return webhook.refusal(
+            404, UsageError("ENOENT", "no such message, or its answer is too old", source="chat")
+        )
     if reply.get("waiting"):
         return JSONResponse({"waiting": True, "poll": f"/chat/{session}/{event}"}, 202)
     return JSONResponse(reply)

@@ -19,9 +19,17 @@ class _Lines(logging.Formatter):
     """A record as one object: `{"at", "level", "step", …}`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+        stamp = (
+            time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03d}Z"
+        )
         facts: dict[str, Any] = getattr(record, "facts", {})
-        line = {"at": stamp, "level": record.levelname.lower(), "step": record.getMessage(), **facts}
+        line = {
+            "at": stamp,
+            "level": record.levelname.lower(),
+            "step": record.getMessage(),
+            **facts,
+        }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return orjson.dumps(line, default=str).decode()

@@ -1,4 +1,6 @@
-"""The registry's door: Sigil's HTTP API as one deployable function, opened by the first request that needs it."""
+"""The registry's door: Sigil's HTTP API as one deployable function, opened by the first request
+that needs it.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ if TYPE_CHECKING:
 
 
 class Door:
-    """An ASGI app that `build` makes at the first request, with the registry to be closed at the end.
+    """An ASGI app that `build` makes at the first request, with the registry to be closed at the
+    end.
 
-    While it cannot be made (a secret that is kept elsewhere does not come), requests are answered 503.
+    While it cannot be made (a secret that is kept elsewhere does not come), requests are answered
+    503.
     """
 
     def __init__(self, build: Callable[[], tuple[FastAPI, Later]]) -> None:
@@ -45,7 +49,9 @@ class Door:
 
 
 def build() -> tuple[FastAPI, Later]:
-    """Sigil's app and registry from the settings; without a token, and without a folder to keep one in, the API is closed."""
+    """Sigil's app and registry from the settings; without a token, and without a folder to keep one
+    in, the API is closed.
+    """
     from sigil import wiring
     from sigil.access.authentication import Gate
     from sigil.http.app import app_of

@@ -10,7 +10,10 @@ from sigil.settings import Settings as SigilSettings
 from sigil.settings import setting
 
 DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
-_ALERTS = re.compile(r"https?://[^\s/?#]+\S*|sns:arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}", re.ASCII)
+_ALERTS = re.compile(
+    r"https?://[^\s/?#]+\S*|sns:arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}",
+    re.ASCII,
+)
 _OWNER = re.compile(r"telegram:[1-9][0-9]{0,18}|(?!telegram:)[a-z]+:[!-~]{1,100}")
 """Telegram's are numbers: a name there is nobody's id, and would be nobody for ever."""
 ACCESS = ("open", "members", "owners")
@@ -26,7 +29,10 @@ class Settings(SigilSettings):
     """What an agent needs: its model, its people, its platforms."""
 
     queue: str = setting(
-        "UNCAGED_QUEUE", "", "where events wait: sqs://QUEUE_URL of a FIFO queue (default: in the store itself)", rules=True
+        "UNCAGED_QUEUE",
+        "",
+        "where events wait: sqs://QUEUE_URL of a FIFO queue (default: in the store itself)",
+        rules=True,
     )
     llm_url: str = setting(
         "UNCAGED_LLM_URL",
@@ -37,76 +43,171 @@ class Settings(SigilSettings):
     )
     llm_key: str = setting("UNCAGED_LLM_KEY", "", "the endpoint's key", secret=True)
     llm_model: str = setting("UNCAGED_LLM_MODEL", "qwen-plus", "the model's name at the endpoint")
-    llm_window: int = setting("UNCAGED_LLM_WINDOW", 128_000, "tokens that fit into one request of the model")
+    llm_window: int = setting(
+        "UNCAGED_LLM_WINDOW", 128_000, "tokens that fit into one request of the model"
+    )
     llm_fallback_url: str = setting(
         "UNCAGED_LLM_FALLBACK_URL",
         "",
-        "an endpoint whose model stands in while the first gives no answer (default: the same endpoint)",
+        "an endpoint whose model stands in while the first gives no answer (default: the same"
+        " endpoint)",
         keeps="UNCAGED_LLM_FALLBACK_KEY",
         rules=True,
     )
     llm_fallback_key: str = setting(
-        "UNCAGED_LLM_FALLBACK_KEY", "", "the key for that (default: the first one's, for the same endpoint alone)", secret=True
+        "UNCAGED_LLM_FALLBACK_KEY",
+        "",
+        "the key for that (default: the first one's, for the same endpoint alone)",
+        secret=True,
     )
-    llm_fallback_model: str = setting("UNCAGED_LLM_FALLBACK_MODEL", "", "that model's name (default: the first one's)")
-    llm_fallback_window: int = setting("UNCAGED_LLM_FALLBACK_WINDOW", 0, "its window in tokens; 0: as the first one's")
+    llm_fallback_model: str = setting(
+        "UNCAGED_LLM_FALLBACK_MODEL", "", "that model's name (default: the first one's)"
+    )
+    llm_fallback_window: int = setting(
+        "UNCAGED_LLM_FALLBACK_WINDOW", 0, "its window in tokens; 0: as the first one's"
+    )
     llm_written_calls: bool = setting(
         "UNCAGED_LLM_WRITTEN_CALLS",
         False,
-        "for small models: tool calls that they write in the middle of a text count (never a deploy)",
+        "for small models: tool calls that they write in the middle of a text count (never a"
+        " deploy)",
         rules=True,
     )
-    owners: tuple[str, ...] = setting("UNCAGED_OWNERS", (), "who may change the agent: telegram:123,slack:U1", rules=True)
+    owners: tuple[str, ...] = setting(
+        "UNCAGED_OWNERS", (), "who may change the agent: telegram:123,slack:U1", rules=True
+    )
     access: str = setting(
-        "UNCAGED_ACCESS", "members", "who may talk to it: open, members (owners and whom they let in) or owners", rules=True
+        "UNCAGED_ACCESS",
+        "members",
+        "who may talk to it: open, members (owners and whom they let in) or owners",
+        rules=True,
     )
-    deploy: str = setting("UNCAGED_DEPLOY", "members", "in whose chats it may create capabilities: members, owners or none", rules=True)
-    member_turns: int = setting("UNCAGED_MEMBER_TURNS", 200, "turns that a member may have a day (UTC); 0: any number", rules=True)
-    member_tokens: int = setting("UNCAGED_MEMBER_TOKENS", 0, "tokens that a member's turns may use a day; 0: any number", rules=True)
+    deploy: str = setting(
+        "UNCAGED_DEPLOY",
+        "members",
+        "in whose chats it may create capabilities: members, owners or none",
+        rules=True,
+    )
+    member_turns: int = setting(
+        "UNCAGED_MEMBER_TURNS",
+        200,
+        "turns that a member may have a day (UTC); 0: any number",
+        rules=True,
+    )
+    member_tokens: int = setting(
+        "UNCAGED_MEMBER_TOKENS",
+        0,
+        "tokens that a member's turns may use a day; 0: any number",
+        rules=True,
+    )
     guest_turns: int = setting(
-        "UNCAGED_GUEST_TURNS", 20, "turns that a guest may have a day, where guests may talk; 0: any number", rules=True
+        "UNCAGED_GUEST_TURNS",
+        20,
+        "turns that a guest may have a day, where guests may talk; 0: any number",
+        rules=True,
     )
-    guest_tokens: int = setting("UNCAGED_GUEST_TOKENS", 20_000, "tokens that a guest's turns may use a day; 0: any number", rules=True)
+    guest_tokens: int = setting(
+        "UNCAGED_GUEST_TOKENS",
+        20_000,
+        "tokens that a guest's turns may use a day; 0: any number",
+        rules=True,
+    )
     guide: str = setting(
-        "UNCAGED_GUIDE", "default", "what failures mean to the model: default, security, learner, debugger, none, or a package's own"
+        "UNCAGED_GUIDE",
+        "default",
+        "what failures mean to the model: default, security, learner, debugger, none, or a"
+        " package's own",
     )
-    context: str = setting("UNCAGED_CONTEXT", "window", "what becomes of a long history: window, summary, none, or a package's own")
+    context: str = setting(
+        "UNCAGED_CONTEXT",
+        "window",
+        "what becomes of a long history: window, summary, none, or a package's own",
+    )
     tokens_per_day: int = setting(
-        "UNCAGED_TOKENS_PER_DAY", 100_000, "tokens that the agent may use a day, or a period; 0: any number", rules=True
+        "UNCAGED_TOKENS_PER_DAY",
+        100_000,
+        "tokens that the agent may use a day, or a period; 0: any number",
+        rules=True,
     )
-    tokens_period: int = setting("UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period", rules=True)
-    session_tokens: int = setting("UNCAGED_SESSION_TOKENS", 0, "tokens that one chat may use in a period; 0: any number", rules=True)
+    tokens_period: int = setting(
+        "UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period", rules=True
+    )
+    session_tokens: int = setting(
+        "UNCAGED_SESSION_TOKENS",
+        0,
+        "tokens that one chat may use in a period; 0: any number",
+        rules=True,
+    )
     ticks: int = setting(
-        "UNCAGED_TICKS", 50, "requests to the model for one piece of work, until a person speaks again; 0: any number", rules=True
+        "UNCAGED_TICKS",
+        50,
+        "requests to the model for one piece of work, until a person speaks again; 0: any number",
+        rules=True,
     )
-    call_seconds: float = setting("UNCAGED_CALL_SECONDS", 30.0, "how long a tool call is waited for, its tries together")
+    call_seconds: float = setting(
+        "UNCAGED_CALL_SECONDS", 30.0, "how long a tool call is waited for, its tries together"
+    )
     alerts: str = setting(
         "UNCAGED_ALERTS",
         "",
-        "who hears when it halts: an https:// address that takes JSON, or sns:ARN (default: the log)",
+        "who hears when it halts: an https:// address that takes JSON, or sns:ARN (default: the"
+        " log)",
         rules=True,
     )
     turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
-    workers: int = setting("UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time")
+    workers: int = setting(
+        "UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time"
+    )
     lease: float = setting(
-        "UNCAGED_LEASE", 30.0, "seconds after which the chat of a worker that crashed goes to another; one at work renews them"
+        "UNCAGED_LEASE",
+        30.0,
+        "seconds after which the chat of a worker that crashed goes to another; one at work renews"
+        " them",
     )
-    editor: str = setting("EDITOR", "vi", "the program that `uncaged agent doc edit` opens", outside=True)
+    editor: str = setting(
+        "EDITOR", "vi", "the program that `uncaged agent doc edit` opens", outside=True
+    )
     telegram_token: str = setting("TELEGRAM_TOKEN", "", "the bot's token", secret=True)
-    telegram_bot: str = setting("TELEGRAM_BOT", "", "the bot's id, for a webhook that does not get the token (default: its first part)")
-    telegram_secret: str = setting(
-        "TELEGRAM_SECRET", "", "the webhook's secret token (without it the webhook refuses everything)", secret=True, rules=True
+    telegram_bot: str = setting(
+        "TELEGRAM_BOT",
+        "",
+        "the bot's id, for a webhook that does not get the token (default: its first part)",
     )
-    telegram_api: str = setting("TELEGRAM_API", "https://api.telegram.org", "the Bot API's address", keeps="TELEGRAM_TOKEN TELEGRAM_SECRET")
-    telegram_username: str = setting("TELEGRAM_USERNAME", "", "the bot's user name without @ (default: the Bot API is asked once)")
+    telegram_secret: str = setting(
+        "TELEGRAM_SECRET",
+        "",
+        "the webhook's secret token (without it the webhook refuses everything)",
+        secret=True,
+        rules=True,
+    )
+    telegram_api: str = setting(
+        "TELEGRAM_API",
+        "https://api.telegram.org",
+        "the Bot API's address",
+        keeps="TELEGRAM_TOKEN TELEGRAM_SECRET",
+    )
+    telegram_username: str = setting(
+        "TELEGRAM_USERNAME",
+        "",
+        "the bot's user name without @ (default: the Bot API is asked once)",
+    )
 
     def __post_init__(self) -> None:
-        for name, value, known in (("UNCAGED_ACCESS", self.access, ACCESS), ("UNCAGED_DEPLOY", self.deploy, DEPLOY)):
+        for name, value, known in (
+            ("UNCAGED_ACCESS", self.access, ACCESS),
+            ("UNCAGED_DEPLOY", self.deploy, DEPLOY),
+        ):
             if value not in known:
-                raise UsageError("ESETTING", f"{name}={value!r} is unknown", suggestion=f"use {', '.join(known)}")
+                raise UsageError(
+                    "ESETTING", f"{name}={value!r} is unknown", suggestion=f"use {', '.join(known)}"
+                )
         odd = next((owner for owner in self.owners if not _OWNER.fullmatch(owner)), None)
         if odd is not None:
-            raise UsageError("ESETTING", f"UNCAGED_OWNERS: {odd!r} is nobody", suggestion="platform:user id, such as telegram:123")
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_OWNERS: {odd!r} is nobody",
+                suggestion="platform:user id, such as telegram:123",
+            )
         for name, number, least in (
             ("UNCAGED_LLM_WINDOW", self.llm_window, LEAST_WINDOW),
             ("UNCAGED_WORKERS", self.workers, 1),
@@ -120,25 +221,44 @@ class Settings(SigilSettings):
             ("UNCAGED_GUEST_TOKENS", self.guest_tokens, 0),
         ):
             if number < least:
-                raise UsageError("ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}")
+                raise UsageError(
+                    "ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}"
+                )
         if self.llm_fallback_window and self.llm_fallback_window < LEAST_WINDOW:
             message = f"UNCAGED_LLM_FALLBACK_WINDOW={self.llm_fallback_window} is too small"
             raise UsageError("ESETTING", message, suggestion=f"at least {LEAST_WINDOW:,}, or 0")
-        for name, address in (("UNCAGED_LLM_URL", self.llm_url), ("UNCAGED_LLM_FALLBACK_URL", self.llm_fallback_url)):
+        for name, address in (
+            ("UNCAGED_LLM_URL", self.llm_url),
+            ("UNCAGED_LLM_FALLBACK_URL", self.llm_fallback_url),
+        ):
             if address and not address.startswith(("http://", "https://")):
-                raise UsageError("ESETTING", f"{name}={address!r} is no address", suggestion="it begins with http:// or https://")
+                raise UsageError(
+                    "ESETTING",
+                    f"{name}={address!r} is no address",
+                    suggestion="it begins with http:// or https://",
+                )
         if self.has_fallback and not self.endpoint:
             message = "UNCAGED_LLM_FALLBACK_… names a second model, and there is no first one"
-            raise UsageError("ESETTING", message, suggestion="set UNCAGED_LLM_URL or UNCAGED_LLM_KEY")
+            raise UsageError(
+                "ESETTING", message, suggestion="set UNCAGED_LLM_URL or UNCAGED_LLM_KEY"
+            )
         if self.alerts and not _ALERTS.fullmatch(self.alerts):
-            raise UsageError("ESETTING", f"UNCAGED_ALERTS={self.alerts!r} is nobody", suggestion="https://ADDRESS or sns:ARN")
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_ALERTS={self.alerts!r} is nobody",
+                suggestion="https://ADDRESS or sns:ARN",
+            )
         for name, seconds in (
             ("UNCAGED_TURN_SECONDS", self.turn_seconds),
             ("UNCAGED_CALL_SECONDS", self.call_seconds),
             ("UNCAGED_LEASE", self.lease),
         ):
             if not 0 < seconds <= YEAR:
-                raise UsageError("ESETTING", f"{name}={seconds} is no time", suggestion="a number of seconds above 0, a year at most")
+                raise UsageError(
+                    "ESETTING",
+                    f"{name}={seconds} is no time",
+                    suggestion="a number of seconds above 0, a year at most",
+                )
 
     @property
     def endpoint(self) -> str:
@@ -152,7 +272,9 @@ class Settings(SigilSettings):
 
     @property
     def fallback(self) -> Settings:
-        """The same settings with the second model as the only one. The first one's key goes to the first one's address alone."""
+        """The same settings with the second model as the only one. The first one's key goes to the
+        first one's address alone.
+        """
         elsewhere = bool(self.llm_fallback_url)
         return replace(
             self,

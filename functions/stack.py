@@ -1,4 +1,5 @@
-"""Answers CloudFormation, which asks when a stack is made, changed or removed: the library stands before anybody's call.
+"""Answers CloudFormation, which asks when a stack is made, changed or removed: the library stands
+before anybody's call.
 
 It asks as for a custom resource, and waits for a document at an address of its own:
 https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html
@@ -42,13 +43,20 @@ def answer(event: Mapping[str, Any], stock: Callable[[], None]) -> dict[str, str
     }
     body = orjson.dumps(document)
     # the address is signed for a request without a media type
-    request = Request(event["ResponseURL"], body, {"Content-Type": "", "Content-Length": str(len(body))}, method="PUT")
+    request = Request(
+        event["ResponseURL"],
+        body,
+        {"Content-Type": "", "Content-Length": str(len(body))},
+        method="PUT",
+    )
     with urlopen(request, timeout=ANSWER_SECONDS):
         return {"status": document["Status"]}
 
 
 def stock_library() -> None:
-    """Deploy the library of the settings. The second time finds nothing to do and says so, for the starts that follow."""
+    """Deploy the library of the settings. The second time finds nothing to do and says so, for the
+    starts that follow.
+    """
     settings = Settings.read()
     stores = open_stores(settings)
     for _ in range(2):

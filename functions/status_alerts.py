@@ -1,4 +1,6 @@
-"""What whoever looks after an agent has to hear: how a session stands, once, and of a budget once for all; and why its model failed."""
+"""What whoever looks after an agent has to hear: how a session stands, once, and of a budget once
+for all; and why its model failed.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,38 @@ MODEL_SECONDS = 3_600.0
 
 
 def alarm(opened: Opened, house: House) -> Opened:
-    """Tell whoever watches that the session does not go on, once: what it says of its budget, once for all sessions of a period."""
+    """Tell whoever watches that the session does not go on, once: what it says of its budget, once
+    for all sessions of a period.
+    """
     standing, agent = opened.document.safety, house.app.name
     if standing.told or not standing.reason or standing.reason in QUIET:
         return opened
     why, failures = REASONS[standing.reason], standing.counters.failures
-    failure = replace(failures[-1], target="").line if failures and standing.reason in ("cascade", "fatal") else ""
-    alert = Alert(why.event, agent, opened.key.partition("#")[2], standing.state, standing.reason, standing.since, failure)
+    failure = (
+        replace(failures[-1], target="").line
+        if failures and standing.reason in ("cascade", "fatal")
+        else ""
+    )
+    alert = Alert(
+        why.event,
+        agent,
+        opened.key.partition("#")[2],
+        standing.state,
+        standing.reason,
+        standing.since,
+        failure,
+    )
     if standing.reason != "budget" or _first(opened.key, standing.since, house):
         raised(alert, house.bell)
-    return house.app.sessions.save(opened, replace(opened.document, safety=replace(standing, told=True)))
+    return house.app.sessions.save(
+        opened, replace(opened.document, safety=replace(standing, told=True))
+    )
 
 
 def alarm_of_model(house: House) -> None:
-    """Tell whoever watches why the agent's model gave no answer, in its endpoint's words: each kind of failure once an hour."""
+    """Tell whoever watches why the agent's model gave no answer, in its endpoint's words: each kind
+    of failure once an hour.
+    """
     app = house.app
     while app.failures:
         try:
@@ -53,7 +73,9 @@ def alarm_of_model(house: House) -> None:
 
 
 def _first(session: str, since: float, house: House) -> bool:
-    """Whether nobody else told of this period's budget before; whoever noted that it would may have died before it did."""
+    """Whether nobody else told of this period's budget before; whoever noted that it would may have
+    died before it did.
+    """
     seconds, mine = house.app.limits.seconds, f"{session} {since}".encode()
     noted = keys.alerted(house.app.name, period(since, seconds))
     with suppress(Conflict):

@@ -1,4 +1,6 @@
-"""Which turns of one process may run at the same time: all of them, but for one that may be what crashed the process before."""
+"""Which turns of one process may run at the same time: all of them, but for one that may be what
+crashed the process before.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,11 @@ from contextlib import contextmanager
 
 
 class TurnLock:
-    """Workers enter before they take an event and leave when they are done with it, so turns run side by side.
+    """Workers enter before they take an event and leave when they are done with it, so turns run
+    side by side.
 
-    A worker that asks to be alone waits until all others have left, and nobody enters before it is done: a crash in its turn hits no other.
+    A worker that asks to be alone waits until all others have left, and nobody enters before it is
+    done: a crash in its turn hits no other.
     """
 
     def __init__(self) -> None:
@@ -20,7 +24,9 @@ class TurnLock:
         self._closed = False
 
     def enter(self, wait: float) -> bool:
-        """Join the others; False when somebody was alone, or waiting for it, for `wait` seconds, or when the lock is closed."""
+        """Join the others; False when somebody was alone, or waiting for it, for `wait` seconds, or
+        when the lock is closed.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._alone is None or self._closed, wait)
             if self._alone is not None or self._closed:
@@ -36,7 +42,9 @@ class TurnLock:
 
     @contextmanager
     def alone(self, wait: float) -> Iterator[bool]:
-        """Keep everybody else out. Whether that came true: the others had `wait` seconds to leave, and only one can ask at a time."""
+        """Keep everybody else out. Whether that came true: the others had `wait` seconds to leave,
+        and only one can ask at a time.
+        """
         me = threading.get_ident()
         with self._changed:
             free = self._alone is None and not self._closed

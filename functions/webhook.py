@@ -41,9 +41,16 @@ def router(entrance: Callable[[], Entrance]) -> APIRouter:
             here = entrance()
             channel = here.channels.get(platform)
             if channel is None:
-                raise UsageError("ENOENT", "no such platform here", source=platform, suggestion="set its token first")
+                raise UsageError(
+                    "ENOENT",
+                    "no such platform here",
+                    source=platform,
+                    suggestion="set its token first",
+                )
             incoming = Incoming(_headers(request), b"", dict(request.query_params))
-            channel.verify_head(incoming)  # before the body: a stranger's costs neither memory nor time
+            channel.verify_head(
+                incoming
+            )  # before the body: a stranger's costs neither memory nor time
             incoming = replace(incoming, body=await read_body(request, BODY_BYTES))
             return await run_in_threadpool(_enqueue, channel, here.queue, incoming)
         except BackendError as problem:
@@ -51,7 +58,8 @@ def router(entrance: Callable[[], Entrance]) -> APIRouter:
         except (Refused, UsageError) as problem:
             return refusal(status_of(problem), problem)
 
-    # plain routes: FastAPI's own read the annotations and load all of pydantic's first version for it, 20 ms of a cold start
+    # plain routes: FastAPI's own read the annotations and load all of pydantic's first version for
+    # it, 20 ms of a cold start
     routes.add_route("/health", health, methods=["GET"])
     routes.add_route("/webhook/{platform}", webhook, methods=["POST"])
     return routes
@@ -73,7 +81,9 @@ def away(problem: BackendError) -> JSONResponse:
 
 
 def _headers(request: Request) -> dict[str, str]:
-    """The headers by name. A repeated one is all of its values, as RFC 9110 joins them, so that no secret is found in one of two."""
+    """The headers by name. A repeated one is all of its values, as RFC 9110 joins them, so that no
+    secret is found in one of two.
+    """
     return {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
 
 

@@ -37,7 +37,9 @@ _MARKS = re.compile(r"\\(?=[!-/:-@\[-`{-~])|[*`~\u00ad\u200b-\u200d\u2060\ufeff]
 SECRET_CHARACTERS = 8
 """A shorter secret could not be told from other text."""
 HOLD_SECONDS = 120.0
-"""How long beyond a turn's time a worker may keep a chat: time to finish a turn that another left, and to send."""
+"""How long beyond a turn's time a worker may keep a chat: time to finish a turn that another left,
+and to send.
+"""
 
 
 @runtime_checkable
@@ -50,7 +52,9 @@ class Closes(Protocol):
 
 @runtime_checkable
 class Warms(Protocol):
-    """A registry of this process, which runs capabilities with an engine that has to be compiled once."""
+    """A registry of this process, which runs capabilities with an engine that has to be compiled
+    once.
+    """
 
     def warm(self, progress: Callable[[str], None]) -> None:
         """Compile it now, unless it is; `progress` hears of it."""
@@ -73,22 +77,38 @@ class House:
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
         self.app.pool.shutdown(wait=False, cancel_futures=True)
-        for part in (self.queue, self.app.registry, self.app.model, *self.channels.values(), self.stores.kv):
+        for part in (
+            self.queue,
+            self.app.registry,
+            self.app.model,
+            *self.channels.values(),
+            self.stores.kv,
+        ):
             if isinstance(part, Closes):
                 part.close()
 
 
 def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
-    """The queue that `UNCAGED_QUEUE` names: the side that hands out a session's events, and the one for control events."""
+    """The queue that `UNCAGED_QUEUE` names: the side that hands out a session's events, and the one
+    for control events.
+    """
     if not settings.queue:
         from functions.queues.store_queue import Inbox
 
         hold = settings.turn_seconds + HOLD_SECONDS
-        ordinary, control = (Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, control=apart) for apart in (False, True))
+        ordinary, control = (
+            Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, control=apart)
+            for apart in (False, True)
+        )
         return ordinary, control
     from functions.queues.sqs import SqsQueue
 
-    queue = SqsQueue(_queue_url(settings), kv=stores.kv, visibility=settings.lease, hold=settings.turn_seconds + HOLD_SECONDS)
+    queue = SqsQueue(
+        _queue_url(settings),
+        kv=stores.kv,
+        visibility=settings.lease,
+        hold=settings.turn_seconds + HOLD_SECONDS,
+    )
     return queue, queue.control
 
 
@@ -108,7 +128,11 @@ def open_batch(queue: Queue, event: Mapping[str, Any]) -> Batch:
 
     if not isinstance(queue, SqsQueue):
         message = "a function works on a queue of SQS"
-        raise UsageError("ESETTING", message, suggestion="set UNCAGED_QUEUE to sqs:// and the FIFO queue's own address")
+        raise UsageError(
+            "ESETTING",
+            message,
+            suggestion="set UNCAGED_QUEUE to sqs:// and the FIFO queue's own address",
+        )
     return Batch(queue, event)
 
 
@@ -165,21 +189,37 @@ def open_model(settings: Settings) -> Model:
 
 
 def _open_models(settings: Settings, stores: Stores) -> Model:
-    """The model that an agent asks: with the window that its endpoint teaches, and with the second model if one is set."""
+    """The model that an agent asks: with the window that its endpoint teaches, and with the second
+    model if one is set.
+    """
     if not settings.endpoint:
         return open_model(settings)
     from functions.agent.model.fallback import WithFallback
     from functions.agent.model.window import LearntWindow
 
     def keeping_its_window(of: Settings) -> Model:
-        return LearntWindow(open_model(of), stores.kv, keys.window(of.endpoint, of.llm_model, of.llm_window))
+        return LearntWindow(
+            open_model(of), stores.kv, keys.window(of.endpoint, of.llm_model, of.llm_window)
+        )
 
     first = keeping_its_window(settings)
-    return WithFallback(first, keeping_its_window(settings.fallback)) if settings.has_fallback else first
+    return (
+        WithFallback(first, keeping_its_window(settings.fallback))
+        if settings.has_fallback
+        else first
+    )
 
 
-def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard, *, later: bool = False) -> App:
-    """The agent of the settings over a store. `later`: its registry is opened by the first turn that needs it."""
+def open_app(
+    settings: Settings,
+    stores: Stores,
+    progress: Callable[[str], None] = unheard,
+    *,
+    later: bool = False,
+) -> App:
+    """The agent of the settings over a store. `later`: its registry is opened by the first turn
+    that needs it.
+    """
     from functions.agent.app import App
     from functions.agent.safety.guides import guide_of
     from functions.agent.session.store import Sessions
@@ -191,7 +231,9 @@ def open_app(settings: Settings, stores: Stores, progress: Callable[[str], None]
         kv=stores.kv,
         sessions=Sessions(stores.kv, stores.artifacts),
         model=_open_models(settings, stores),
-        registry=LaterRegistry(partial(local_registry, settings, stores)) if later and not settings.registry_url else opened(),
+        registry=LaterRegistry(partial(local_registry, settings, stores))
+        if later and not settings.registry_url
+        else opened(),
         rules=_rules(settings),
         turn_seconds=settings.turn_seconds,
         guide=guide_of(settings.guide),
@@ -226,8 +268,14 @@ def _aids() -> Aids:
 
 
 def _redact(settings: Settings) -> Callable[[str], str]:
-    """Return what takes the secrets of the settings out of a text, in whatever form they stand there."""
-    named = {part.metadata["name"]: getattr(settings, part.name) for part in fields(settings) if part.metadata["secret"]}
+    """Return what takes the secrets of the settings out of a text, in whatever form they stand
+    there.
+    """
+    named = {
+        part.metadata["name"]: getattr(settings, part.name)
+        for part in fields(settings)
+        if part.metadata["secret"]
+    }
 
     def redact(text: str) -> str:
         from sigil.run.host_calls.scrubbing import scrubbed_text
@@ -235,7 +283,8 @@ def _redact(settings: Settings) -> Callable[[str], str]:
         told = {name: known(value) for name, value in named.items()}
         values = {name: value for name, value in told.items() if len(value) >= SECRET_CHARACTERS}
         said = scrubbed_text(text, values)
-        # what a platform makes of the text may join what its marks keep apart: `sk\\-live`, `sk-**live**`
+        # what a platform makes of the text may join what its marks keep apart: `sk\\-live`,
+        # `sk-**live**`
         bare = normalize("NFKC", _MARKS.sub("", said))
         plain = scrubbed_text(bare, values)
         return said if plain == bare else plain
@@ -262,11 +311,21 @@ def _limits(settings: Settings) -> Limits:
     from functions.agent.safety.budget import Limits
 
     tokens = settings.tokens_per_day if settings.endpoint else 0
-    return Limits(tokens, settings.tokens_period, settings.session_tokens, settings.ticks, settings.call_seconds)
+    return Limits(
+        tokens,
+        settings.tokens_period,
+        settings.session_tokens,
+        settings.ticks,
+        settings.call_seconds,
+    )
 
 
-def open_house(settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False) -> House:
-    """All of it, for a process that works on events. `later`: see `open_app`; otherwise the engine is ready when it returns."""
+def open_house(
+    settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False
+) -> House:
+    """All of it, for a process that works on events. `later`: see `open_app`; otherwise the engine
+    is ready when it returns.
+    """
     stores = open_stores(settings)
     queue, control = open_queue(settings, stores)
     house = House(

@@ -31,35 +31,47 @@ from sigil.storage.stored import NewerFormat
 
 RETRY_SECONDS = 5.0
 CONFLICT_SECONDS = 0.5
-"""Seconds until an event is handed out again: after trouble, and after another worker was faster."""
+"""Seconds until an event is handed out again: after trouble, and after another worker was faster.
+"""
 FORMAT_SECONDS = 30.0
 """Seconds until an event of a chat that a newer version keeps is looked at again."""
 TYPING_SECONDS = 4.5
 PAUSES = (0.5, 2.0, 8.0, 30.0)
 """Seconds between attempts to tell the queue what became of an event."""
 TRIES_MOST = 10
-"""How often an event is handed out without coming to anything before it is given up: the backstop behind the turn's own count."""
+"""How often an event is handed out without coming to anything before it is given up: the backstop
+behind the turn's own count.
+"""
 TRIES_SHARED = 6
-"""From so many on, what it comes to is seen where no other turn runs: it may crash the process before its turn is opened, which the turn
-cannot count, and others that were in flight each time must not be given up with it. A wait for the model or a platform counts less."""
+"""From so many on, what it comes to is seen where no other turn runs: it may crash the process
+before its turn is opened, which the turn cannot count, and others that were in flight each time
+must not be given up with it. A wait for the model or a platform counts less.
+"""
 CROWDED_SECONDS = 1.0
 """Until a turn that has to run alone is handed out again, while another one does."""
 UNSENT_SECONDS = 3600.0
 UNSENT_TRIES = 6
-"""How long, and for how many tries, a reply that the platform does not take stays in the outbox: age alone may be a clock that was set."""
+"""How long, and for how many tries, a reply that the platform does not take stays in the outbox:
+age alone may be a clock that was set.
+"""
 STOPPING = "The running turn was told to stop."
 """For whoever waits for an answer to `/stop` itself; in a chat the stopped turn replies."""
 NEWER = (
     "A newer version of me keeps this chat, and I cannot read it. Nothing is lost: "
     "your message waits in the dead letters until my owner runs the newer version again."
 )
-LOST = "I could not work on your last message: my memory of this chat cannot be read. My owner can see it in the dead letters."
+LOST = (
+    "I could not work on your last message: my memory of this chat cannot be read. My owner can see"
+    " it in the dead letters."
+)
 
 
 def process(delivery: Delivery, house: House, until: float = inf) -> None:
-    """Take a delivery to its end: the event is done, handed out again later, or given up. Never an exception.
+    """Take a delivery to its end: the event is done, handed out again later, or given up. Never an
+    exception.
 
-    `until`: when this worker's own time is up (monotonic); a turn that is not over by then is handed on.
+    `until`: when this worker's own time is up (monotonic); a turn that is not over by then is
+    handed on.
     """
     log.step("taken", delivery.event, tries=delivery.tries)
     began = house.app.clock.monotonic()
@@ -74,7 +86,12 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
                 _process(delivery, house, min(until, began + patience + HOLD_SECONDS), shared=False)
                 return
         waited = house.app.clock.monotonic() - began >= patience  # a turn of another worker hangs
-        _later(replace(delivery, tries=delivery.tries + int(waited)), house, CROWDED_SECONDS, _Crowded())
+        _later(
+            replace(delivery, tries=delivery.tries + int(waited)),
+            house,
+            CROWDED_SECONDS,
+            _Crowded(),
+        )
 
 
 def _process(delivery: Delivery, house: House, until: float, *, shared: bool) -> None:
@@ -100,9 +117,15 @@ def _process(delivery: Delivery, house: House, until: float, *, shared: bool) ->
     except BackendError as problem:
         _later(delivery, house, RETRY_SECONDS, problem)
     except Exception as problem:  # noqa: BLE001  a door: one event's failure must not end the worker
-        log.failure("failed", event=event.id)  # a SigilError among them: what is no trouble of a back-end will not pass by waiting
+        log.failure(
+            "failed", event=event.id
+        )  # a SigilError among them: what is no trouble of a back-end will not pass by waiting
         if delivery.tries >= TRIES_MOST:
-            _give_up(delivery, house, Refused("EPOISON", f"it was handed out {delivery.tries} times and came to nothing"))
+            _give_up(
+                delivery,
+                house,
+                Refused("EPOISON", f"it was handed out {delivery.tries} times and came to nothing"),
+            )
         else:
             _later(replace(delivery, tries=delivery.tries + 1), house, RETRY_SECONDS, problem)
     else:
@@ -141,13 +164,19 @@ def work(
     shared: bool = False,
     behind: Sequence[events.Event] | None = (),
 ) -> None:
-    """Run the event's turn and send what it says. `spent`: it was handed out too often; it is not run, its sender is told.
+    """Run the event's turn and send what it says. `spent`: it was handed out too often; it is not
+    run, its sender is told.
 
-    `shared`: other turns run in this process; `NeedsIsolation` when this one must not run beside them. `behind`: see `Delivery`.
+    `shared`: other turns run in this process; `NeedsIsolation` when this one must not run beside
+    them. `behind`: see `Delivery`.
     """
     if event.agent != house.app.name:
         give_up(
-            house.stores.kv, event, f"it is for the agent {event.agent!r}: each needs a queue of its own", house.app.clock.now(), told=True
+            house.stores.kv,
+            event,
+            f"it is for the agent {event.agent!r}: each needs a queue of its own",
+            house.app.clock.now(),
+            told=True,
         )
         return
     channel = house.channels.get(event.platform)
@@ -161,14 +190,25 @@ def work(
         told = control.act(event, house.app)
         _say(event, told or ("" if channel else STOPPING), house)
         if told in control.CLOSED:
-            raised(halted(house.app.name, event.session if told == control.HALTED_HERE else "", house.app.clock.now()), house.bell)
+            raised(
+                halted(
+                    house.app.name,
+                    event.session if told == control.HALTED_HERE else "",
+                    house.app.clock.now(),
+                ),
+                house.bell,
+            )
         return
     with _typing(channel if _heard(event, house) else None, event.session):
         between = partial(deliver, house=house)
         # whoever waits for an answer over HTTP waits for one to each message
         shift = Shift(until, patient=True, shared=shared, behind=behind if channel else ())
         with _incomplete_told():
-            opened = abandon(event, house.app) if spent else handle(event, house.app, partial(_logged, event), shift, between)
+            opened = (
+                abandon(event, house.app)
+                if spent
+                else handle(event, house.app, partial(_logged, event), shift, between)
+            )
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait, continuation = opened.wait, opened.next
     opened = deliver(opened, house)
@@ -190,13 +230,17 @@ def _incomplete_told() -> Iterator[None]:
 
 
 def _heard(event: events.Event, house: House) -> bool:
-    """Whether an answer may be on its way: of what strangers write nobody sees a trace in a group."""
+    """Whether an answer may be on its way: of what strangers write nobody sees a trace in a
+    group.
+    """
     rules = house.app.rules
     return rules.access == "open" or rules.may_talk(house.app.people.role(event))
 
 
 def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, house: House) -> None:
-    """Queue the continuation before this event is acknowledged. An event that only found the turn waits behind it."""
+    """Queue the continuation before this event is acknowledged. An event that only found the turn
+    waits behind it.
+    """
     house.queue.put(continuation)
     log.step("handed on", continuation)
     turn = opened.document.turn
@@ -205,7 +249,9 @@ def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, ho
 
 
 def deliver(opened: Opened, house: House) -> Opened:
-    """Send what waits in the outbox; whoever watches hears that the session or the model does not go on, though the platform is away."""
+    """Send what waits in the outbox; whoever watches hears that the session or the model does not
+    go on, though the platform is away.
+    """
     try:
         opened = flush(opened, house)
     except Conflict:
@@ -219,7 +265,9 @@ def deliver(opened: Opened, house: House) -> Opened:
 
 
 def flush(opened: Opened, house: House) -> Opened:
-    """Send what waits in the outbox. Each part that left is marked, and each reply is gone from the store before the next is sent."""
+    """Send what waits in the outbox. Each part that left is marked, and each reply is gone from the
+    store before the next is sent.
+    """
     while opened.document.outbox:
         opened = _send(opened, house)
         opened = house.app.sessions.left(opened)
@@ -241,14 +289,20 @@ def _send(opened: Opened, house: House) -> Opened:
         opened = house.app.sessions.sent(opened, parts)
 
     try:
-        channel.send(reply.session, reply.text, reply_to=reply.reply_to, start=reply.sent, sent=mark)
+        channel.send(
+            reply.session, reply.text, reply_to=reply.reply_to, start=reply.sent, sent=mark
+        )
     except Refused as problem:
         log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
     except Conflict:
         raise
     except BackendError as problem:
-        waits = opened.key == keys.session_of(house.app.name, reply.session)  # a word to another chat holds this one up for nothing
-        if waits and (reply.tries < UNSENT_TRIES or house.app.clock.now() - reply.at <= UNSENT_SECONDS):
+        waits = opened.key == keys.session_of(
+            house.app.name, reply.session
+        )  # a word to another chat holds this one up for nothing
+        if waits and (
+            reply.tries < UNSENT_TRIES or house.app.clock.now() - reply.at <= UNSENT_SECONDS
+        ):
             raise
         log.note("unsendable", event=reply.event, session=reply.session, code=problem.code)
     else:
@@ -269,21 +323,28 @@ def _tell(event: events.Event, text: str, house: House) -> None:
     if not text:
         return
     if channel is None:
-        house.replies.keep(keys.session_of(event.agent, event.session), event.id, _kept(Outgoing(event.id, event.session, text)))
+        house.replies.keep(
+            keys.session_of(event.agent, event.session),
+            event.id,
+            _kept(Outgoing(event.id, event.session, text)),
+        )
         return
     with suppress(Refused):  # a chat that never gets it
         channel.send(event.session, text, reply_to=event.reply_to, sent=lambda _: None)
 
 
 def _answer_inquiry(event: events.Event, house: House) -> None:
-    """Send the answer, part by part. It stands in a record of its own while it leaves, so that whoever tries again goes on with it.
+    """Send the answer, part by part. It stands in a record of its own while it leaves, so that
+    whoever tries again goes on with it.
 
     Only a crash between sending a part and noting it can repeat that part, as with every reply.
     """
     session, kv = keys.session_of(event.agent, event.session), house.stores.kv
     key, now = keys.inquiry(session, event.id), house.app.clock.now()
     item = kv.get(key)
-    reply = _decode_sending(item.value) if item else _Sending(read_only.answer(event, house.app), now)
+    reply = (
+        _decode_sending(item.value) if item else _Sending(read_only.answer(event, house.app), now)
+    )
     if reply.done:
         return
     channel = house.channels.get(event.platform)
@@ -297,7 +358,9 @@ def _answer_inquiry(event: events.Event, house: House) -> None:
             kv.put(key, _encode_sending(replace(reply, parts=parts)), ttl=keys.SEEN_TTL)
 
         try:
-            channel.send(event.session, reply.text, reply_to=event.reply_to, start=reply.parts, sent=mark)
+            channel.send(
+                event.session, reply.text, reply_to=event.reply_to, start=reply.parts, sent=mark
+            )
         except Refused as problem:
             log.trouble("unanswerable", event, code=problem.code)
         except BackendError as problem:
@@ -309,7 +372,9 @@ def _answer_inquiry(event: events.Event, house: House) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Sending:
-    """The answer to an inquiry: made at `at`, `parts` of it have left; `done`: all of it has, or never will."""
+    """The answer to an inquiry: made at `at`, `parts` of it have left; `done`: all of it has, or
+    never will.
+    """
 
     text: str
     at: float
@@ -323,21 +388,32 @@ def _encode_sending(reply: _Sending) -> bytes:
 
 
 def _decode_sending(data: bytes) -> _Sending:
-    """What `_encode_sending` wrote; what cannot be read counts as sent, for an answer of this moment is asked for again."""
+    """What `_encode_sending` wrote; what cannot be read counts as sent, for an answer of this
+    moment is asked for again.
+    """
     try:
         fields = orjson.loads(data)
-        return _Sending(str(fields["text"]), float(fields["at"]), int(fields["parts"]), bool(fields["done"]))
+        return _Sending(
+            str(fields["text"]), float(fields["at"]), int(fields["parts"]), bool(fields["done"])
+        )
     except (ValueError, TypeError, KeyError):
         return _Sending("", 0.0, done=True)
 
 
 def _later(delivery: Delivery, house: House, seconds: float, problem: Exception) -> None:
-    log.trouble("waits", delivery.event, seconds=seconds, code=getattr(problem, "code", type(problem).__name__))
+    log.trouble(
+        "waits",
+        delivery.event,
+        seconds=seconds,
+        code=getattr(problem, "code", type(problem).__name__),
+    )
     _surely(lambda: house.queue.retry(delivery, seconds), house)
 
 
 def _surely(action: Callable[[], None], house: House) -> None:
-    """Tell the queue, through a store that is away for a moment: a session that is not given back waits for its lease to end."""
+    """Tell the queue, through a store that is away for a moment: a session that is not given back
+    waits for its lease to end.
+    """
     for seconds in PAUSES:
         try:
             return action()
@@ -354,7 +430,13 @@ def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
     try:
         since = give_up(house.stores.kv, event, problem.message, now)
         if since is not None:
-            text = NEWER if isinstance(problem, NewerFormat) else LOST if isinstance(problem, _Incomplete) else GAVE_UP
+            text = (
+                NEWER
+                if isinstance(problem, NewerFormat)
+                else LOST
+                if isinstance(problem, _Incomplete)
+                else GAVE_UP
+            )
             _tell_of_end(event, text, house, since)
     except BackendError as trouble:
         _later(delivery, house, RETRY_SECONDS, trouble)
@@ -363,7 +445,9 @@ def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
 
 
 def _tell_of_end(event: events.Event, text: str, house: House, since: float) -> None:
-    """Tell the sender of a dead letter and note it, so that a crash in between tells twice rather than never; for an hour at most."""
+    """Tell the sender of a dead letter and note it, so that a crash in between tells twice rather
+    than never; for an hour at most.
+    """
     try:
         _tell(event, text, house)
     except BackendError as problem:
@@ -382,9 +466,19 @@ def _logged(event: events.Event, step: Step) -> None:
 
 
 def _kept(reply: Outgoing) -> dict[str, Any]:
-    usage = {"prompt_tokens": reply.usage.prompt, "completion_tokens": reply.usage.completion, "estimated": reply.usage.estimated}
+    usage = {
+        "prompt_tokens": reply.usage.prompt,
+        "completion_tokens": reply.usage.completion,
+        "estimated": reply.usage.estimated,
+    }
     failed = {"failed": True} if reply.failed else {}
-    return {"reply": reply.text, "rounds": reply.rounds, "tools": list(reply.tools), "usage": usage, **failed}
+    return {
+        "reply": reply.text,
+        "rounds": reply.rounds,
+        "tools": list(reply.tools),
+        "usage": usage,
+        **failed,
+    }
 
 
 @contextmanager
@@ -415,9 +509,11 @@ def _house() -> House:
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda's invocation with records of the FIFO queue, each body one event. Those that did not end are reported and come again.
+    """Lambda's invocation with records of the FIFO queue, each body one event. Those that did not
+    end are reported and come again.
 
-    CloudFormation asks here as well, because stocking the library needs what the worker has: the sandbox, its rights and its time.
+    CloudFormation asks here as well, because stocking the library needs what the worker has: the
+    sandbox, its rights and its time.
     """
     if stack.is_asked(event):
         log.start()

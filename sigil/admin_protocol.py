@@ -1,4 +1,6 @@
-"""What a registry offers to those who keep it, beside its four verbs: the same in this process and over HTTP."""
+"""What a registry offers to those who keep it, beside its four verbs: the same in this process and
+over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,14 @@ class Shelved(Protocol):
         """One row for each name that the caller sees, nearest namespace first, then by name."""
 
     def explore(self, text: str, caller: Caller, *, limit: int = 20) -> Sequence[Glimpse]:
-        """What there is, or what there is for `text`, so that what stands below does not repeat what stands above."""
+        """What there is, or what there is for `text`, so that what stands below does not repeat
+        what stands above.
+        """
 
     def remove(self, name: str, caller: Caller) -> None:
-        """Take a capability of the caller's own away; `UsageError` with ENOENT when there is none."""
+        """Take a capability of the caller's own away; `UsageError` with ENOENT when there is
+        none.
+        """
 
     def status(self, caller: Caller) -> Row:
         """How the caller's capabilities fare, and what the registry itself is doing."""
@@ -41,8 +47,12 @@ class Versioned(Protocol):
     def history(self, name: str, caller: Caller) -> Rows:
         """What was made active when, oldest first."""
 
-    def diff(self, name: str, caller: Caller, older: int | None = None, newer: int | None = None) -> Row:
-        """What changed between two versions; by default between the active one and the one before it."""
+    def diff(
+        self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
+    ) -> Row:
+        """What changed between two versions; by default between the active one and the one before
+        it.
+        """
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> Row:
         """Make an older version the active one; an owner's act."""
@@ -54,14 +64,20 @@ class Versioned(Protocol):
 class Moved(Protocol):
     """Capabilities that go from one place to another."""
 
-    def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> Deployed:
+    def publish(
+        self, name: str, caller: Caller, *, session: str = "", replace: bool = False
+    ) -> Deployed:
         """Bring a chat's capability into the agent's namespace; an owner's act."""
 
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
         """Capabilities as one file."""
 
-    def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> Sequence[Deployed]:
-        """What `export` wrote, checked and deployed; an owner's act. `public`: stay so; `replace`: over what keeps something here."""
+    def import_bundle(
+        self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
+    ) -> Sequence[Deployed]:
+        """What `export` wrote, checked and deployed; an owner's act. `public`: stay so; `replace`:
+        over what keeps something here.
+        """
 
 
 class Granting(Protocol):
@@ -77,7 +93,9 @@ class Granting(Protocol):
         """Take a permission back, or all of them."""
 
     def rows(self, caller: Caller, after: str = "") -> Iterable[Row]:
-        """What waits and what stands, by name; `after` is where a page of it ended (`sigil.catalog.cursors`)."""
+        """What waits and what stands, by name; `after` is where a page of it ended
+        (`sigil.catalog.cursors`).
+        """
 
 
 class Secrets(Protocol):
@@ -123,7 +141,9 @@ class Gatekeeping(Keys, Holders, Protocol):
 class Log(Protocol):
     """The audit of a namespace; an owner's to read."""
 
-    def rows(self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100) -> Rows:
+    def rows(
+        self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100
+    ) -> Rows:
         """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
 
     def verify(self, caller: Caller, *, namespace: str = "") -> Row:

@@ -1,4 +1,6 @@
-"""The tools that are always there, `sigil_query`, `sigil_deploy` and `sigil_run`: what a model reads of them, and what it may give them."""
+"""The tools that are always there, `sigil_query`, `sigil_deploy` and `sigil_run`: what a model
+reads of them, and what it may give them.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,27 @@ from sigil.protocol import Deployed, Found, Hit, Json
 QUERY: Final = "sigil_query"
 DEPLOY: Final = "sigil_deploy"
 RUN: Final = "sigil_run"
-SPEC_FIELDS: Final = ("name", "description", "schema", "execute", "tags", "aliases", "examples", "tests", "permissions", "requires")
+SPEC_FIELDS: Final = (
+    "name",
+    "description",
+    "schema",
+    "execute",
+    "tags",
+    "aliases",
+    "examples",
+    "tests",
+    "permissions",
+    "requires",
+)
 _ENCODED: Final = ("schema", "permissions", "tests", "tags", "aliases", "examples", "requires")
 LIMIT, LIMIT_MOST = 3, 10
-UNPAGED: Final = "what has no tool was not paged in: your window is full; search for one alone, with limit 1"
+UNPAGED: Final = (
+    "what has no tool was not paged in: your window is full; search for one alone, with limit 1"
+)
 
 QUERY_TEXT: Final = (
-    "Find capabilities by what they do. What is found becomes a callable cap_* tool in the next step. "
-    "Tools that are not listed any more come back when you search for them again."
+    "Find capabilities by what they do. What is found becomes a callable cap_* tool in the next"
+    " step. Tools that are not listed any more come back when you search for them again."
 )
 DEPLOY_TEXT: Final = """\
 Create a new capability when sigil_query found none, and call it as cap_NAME (hyphens become underscores) in the next step.
@@ -43,7 +58,10 @@ _STRINGS: Final = {"type": "array", "items": {"type": "string"}}
 QUERY_SCHEMA: Final[dict[str, Json]] = {
     "type": "object",
     "properties": {
-        "query": {"type": "string", "description": "What the capability should do, in a few words."},
+        "query": {
+            "type": "string",
+            "description": "What the capability should do, in a few words.",
+        },
         "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MOST, "default": LIMIT},
     },
     "required": ["query"],
@@ -53,7 +71,9 @@ DEPLOY_SCHEMA: Final[dict[str, Json]] = {
     "properties": {
         "name": {
             "type": "string",
-            "description": "Lower-case words joined by hyphens; without one it is called t- and a number.",
+            "description": (
+                "Lower-case words joined by hyphens; without one it is called t- and a number."
+            ),
         },
         "description": {"type": "string", "description": "What it does, in one sentence."},
         "schema": {"type": "object", "description": "JSON Schema of the input, an object."},
@@ -61,8 +81,15 @@ DEPLOY_SCHEMA: Final[dict[str, Json]] = {
         "tags": _STRINGS,
         "aliases": _STRINGS,
         "examples": _STRINGS,
-        "tests": {"type": "array", "items": {"type": "object"}, "description": "[{input, output}] or [{input, error}]."},
-        "permissions": {"type": "object", "description": 'For example {"clock": true, "http": ["GET api.example.com/v1/"]}.'},
+        "tests": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "[{input, output}] or [{input, error}].",
+        },
+        "permissions": {
+            "type": "object",
+            "description": 'For example {"clock": true, "http": ["GET api.example.com/v1/"]}.',
+        },
         "requires": _STRINGS,
     },
     "required": ["description", "schema", "execute"],
@@ -70,7 +97,9 @@ DEPLOY_SCHEMA: Final[dict[str, Json]] = {
 
 
 def read_query(arguments: Mapping[str, Json]) -> tuple[str, int]:
-    """The text and the limit of a query; `ToolError` EINVAL when they are none. A limit may be the digits of one."""
+    """The text and the limit of a query; `ToolError` EINVAL when they are none. A limit may be the
+    digits of one.
+    """
     text, limit = arguments.get("query"), arguments.get("limit", LIMIT)
     if not isinstance(text, str) or not text.strip():
         raise ToolError("EINVAL", "query is missing: say what the capability should do")
@@ -82,19 +111,37 @@ def read_query(arguments: Mapping[str, Json]) -> tuple[str, int]:
 
 
 def read_spec(arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """What a deploy is given, in the flat form that registries take; `ToolError` EINVAL for a field that is not a model's."""
+    """What a deploy is given, in the flat form that registries take; `ToolError` EINVAL for a field
+    that is not a model's.
+    """
     unknown = sorted(set(arguments) - set(SPEC_FIELDS))
     if unknown:
-        raise ToolError("EINVAL", f"unknown field {one_line(unknown[0], 40)!r}", suggestion=f"the fields are {', '.join(SPEC_FIELDS)}")
+        raise ToolError(
+            "EINVAL",
+            f"unknown field {one_line(unknown[0], 40)!r}",
+            suggestion=f"the fields are {', '.join(SPEC_FIELDS)}",
+        )
     if not isinstance(arguments.get("name"), str | None):
-        raise ToolError("EINVAL", "name is no text", suggestion="lower-case words joined by hyphens, or leave it out")
+        raise ToolError(
+            "EINVAL",
+            "name is no text",
+            suggestion="lower-case words joined by hyphens, or leave it out",
+        )
     return {name: _unwrapped(name, value) for name, value in arguments.items()}
 
 
 def hit_row(hit: Hit) -> dict[str, Json]:
-    """What the model reads of a found capability; its schema and its examples arrive as the tool."""
+    """What the model reads of a found capability; its schema and its examples arrive as the
+    tool.
+    """
     offer, about = hit.offer, hit.summary or hit.offer.description
-    return {"capability": offer.name, "tool": offer.tool, "description": about, "version": offer.version, "score": hit.score}
+    return {
+        "capability": offer.name,
+        "tool": offer.tool,
+        "description": about,
+        "version": offer.version,
+        "score": hit.score,
+    }
 
 
 def found_row(found: Found) -> dict[str, Json]:
@@ -103,13 +150,23 @@ def found_row(found: Found) -> dict[str, Json]:
 
 
 def without_tools(row: Mapping[str, Json], out: Collection[str]) -> dict[str, Json]:
-    """What the model reads of a query or a deploy of which these tools were not paged in: the names, and why there is no tool."""
-    told = {**row, "items": [_named(item, out) for item in items]} if isinstance(items := row.get("items"), list) else _named(row, out)
+    """What the model reads of a query or a deploy of which these tools were not paged in: the
+    names, and why there is no tool.
+    """
+    told = (
+        {**row, "items": [_named(item, out) for item in items]}
+        if isinstance(items := row.get("items"), list)
+        else _named(row, out)
+    )
     return {**told, "note": UNPAGED}
 
 
 def _named(row: Json, out: Collection[str]) -> Json:
-    return {name: value for name, value in row.items() if name not in ("tool", "description")} if row.get("tool") in out else row
+    return (
+        {name: value for name, value in row.items() if name not in ("tool", "description")}
+        if row.get("tool") in out
+        else row
+    )
 
 
 def deployed_row(done: Deployed) -> dict[str, Json]:

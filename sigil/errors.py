@@ -18,15 +18,21 @@ _IGNORABLE = (
     r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""What Unicode calls default ignorable (DerivedCoreProperties): nobody sees it, and whole texts are hidden in it. Without `_SELECTORS`,
-of which one may follow a character that is seen: many emoji are written so."""
+"""What Unicode calls default ignorable (DerivedCoreProperties): nobody sees it, and whole texts are
+hidden in it. Without `_SELECTORS`, of which one may follow a character that is seen: many emoji are
+written so.
+"""
 _CONTROL = rf"\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\udfff{_IGNORABLE}"
-_UNSEEN = re.compile(rf"(?:[{_CONTROL}]|(?<![^\s{_SELECTORS}])[{_SELECTORS}])[{_CONTROL}{_SELECTORS}]*")
+_UNSEEN = re.compile(
+    rf"(?:[{_CONTROL}]|(?<![^\s{_SELECTORS}])[{_SELECTORS}])[{_CONTROL}{_SELECTORS}]*"
+)
 MESSAGE_LIMIT = 300
 
 
 def one_line(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """`text` without control, bidi, invisible and lone surrogate characters, on one line, at most `limit` characters."""
+    """`text` without control, bidi, invisible and lone surrogate characters, on one line, at most
+    `limit` characters.
+    """
     line = _UNSEEN.sub(" ", text).strip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -34,13 +40,22 @@ def one_line(text: str, limit: int = MESSAGE_LIMIT) -> str:
 class SigilError(Exception):
     """A failure that people, programs and the model can all read.
 
-    `code` is an upper-case word (`EINVAL`); `message` one line; `source` the capability, tool or part that failed;
-    `suggestion` what helps. All four travel as they are in replies, so nothing secret belongs in them. `retry_after`: the seconds
-    until it makes sense to try again, 0 when nobody knows; over HTTP the header `Retry-After`. `logs`: what a run said before it
-    failed; for owners alone.
+    `code` is an upper-case word (`EINVAL`); `message` one line; `source` the capability, tool or
+    part that failed; `suggestion` what helps. All four travel as they are in replies, so nothing
+    secret belongs in them. `retry_after`: the seconds until it makes sense to try again, 0 when
+    nobody knows; over HTTP the header `Retry-After`. `logs`: what a run said before it failed; for
+    owners alone.
     """
 
-    def __init__(self, code: str, message: str, *, source: str = "", suggestion: str = "", retry_after: float = 0.0) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        source: str = "",
+        suggestion: str = "",
+        retry_after: float = 0.0,
+    ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
@@ -51,7 +66,12 @@ class SigilError(Exception):
 
     def as_dict(self) -> dict[str, str]:
         """`{"source", "code", "message", "suggestion"}`, each one clean line."""
-        fields = {"source": self.source, "code": self.code, "message": self.message, "suggestion": self.suggestion}
+        fields = {
+            "source": self.source,
+            "code": self.code,
+            "message": self.message,
+            "suggestion": self.suggestion,
+        }
         return {name: one_line(text) for name, text in fields.items()}
 
 

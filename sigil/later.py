@@ -1,4 +1,6 @@
-"""A registry that is opened when it is first asked for, so that a start waits for nothing and loads nothing."""
+"""A registry that is opened when it is first asked for, so that a start waits for nothing and loads
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ class Later:
                 self._registry = self._registry or self._open()
             except UsageError as problem:
                 # A wrong setting is the server's mistake, not that of whoever asks.
-                raise BackendError("EUNAVAILABLE", problem.message, source="registry", suggestion=problem.suggestion) from None
+                raise BackendError(
+                    "EUNAVAILABLE",
+                    problem.message,
+                    source="registry",
+                    suggestion=problem.suggestion,
+                ) from None
             return self._registry
 
     def close(self) -> None:

@@ -22,35 +22,47 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,7}", re.ASCII)
 TOOL_PREFIX, TOOL_LIMIT = "cap_", 64
 Kind = Literal["wasm", "host", "mcp"]
-"""What stands behind a capability: a module in the sandbox, a function of the agent's own, a tool of a remote MCP server."""
+"""What stands behind a capability: a module in the sandbox, a function of the agent's own, a tool
+of a remote MCP server.
+"""
 
 
 def is_name(text: str) -> bool:
-    """Whether `text` can name a capability: `[a-z][a-z0-9]*(-[a-z0-9]+)*`, at most 60 characters."""
+    """Whether `text` can name a capability: `[a-z][a-z0-9]*(-[a-z0-9]+)*`, at most 60
+    characters.
+    """
     return len(text) <= NAME_LIMIT and _NAME.fullmatch(text) is not None
 
 
 def is_full_name(text: str) -> bool:
-    """Whether `text` is `NAMESPACE/NAME`, as another namespace's public capability is called; its tool has to fit into 64 characters."""
+    """Whether `text` is `NAMESPACE/NAME`, as another namespace's public capability is called; its
+    tool has to fit into 64 characters.
+    """
     namespace, slash, name = text.partition("/")
     return bool(slash) and is_name(namespace) and is_name(name) and len(tool_of(text)) <= TOOL_LIMIT
 
 
 @lru_cache(maxsize=4096)
 def tool_of(name: str) -> str:
-    """The tool of a capability: `sha256-hash` → `cap_sha256_hash`, `alice/sha256-hash` → `cap_alice__sha256_hash`."""
+    """The tool of a capability: `sha256-hash` → `cap_sha256_hash`, `alice/sha256-hash` →
+    `cap_alice__sha256_hash`.
+    """
     return TOOL_PREFIX + name.replace("-", "_").replace("/", "__")
 
 
 def capability_of(tool: str) -> str | None:
-    """The capability of a tool, or None when no capability can have this tool. Inverts `tool_of`: no name holds `--`."""
+    """The capability of a tool, or None when no capability can have this tool. Inverts `tool_of`:
+    no name holds `--`.
+    """
     name = tool.removeprefix(TOOL_PREFIX).replace("__", "/").replace("_", "-")
     return name if (is_name(name) or is_full_name(name)) and tool_of(name) == tool else None
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A capability as callers name it: `name`, `name@3` or `name@sha256:…`, all three also as `namespace/name…`."""
+    """A capability as callers name it: `name`, `name@3` or `name@sha256:…`, all three also as
+    `namespace/name…`.
+    """
 
     name: str
     version: int | None = None
@@ -64,7 +76,9 @@ class Ref:
         namespace, slash, name = full.rpartition("/")
         if not is_name(name) or (slash and not is_name(namespace)):
             raise UsageError(
-                "ENAME", f"not a capability's name: {text!r}", suggestion="lower-case words joined by hyphens, at most 60 characters"
+                "ENAME",
+                f"not a capability's name: {text!r}",
+                suggestion="lower-case words joined by hyphens, at most 60 characters",
             )
         if not at:
             return cls(name, namespace=namespace)
@@ -72,15 +86,22 @@ class Ref:
             return cls(name, digest=rest, namespace=namespace)
         if _VERSION.fullmatch(rest):
             return cls(name, version=int(rest), namespace=namespace)
-        raise UsageError("ENAME", f"not a version: {rest!r}", source=name, suggestion="use NAME@3 or NAME@sha256:DIGEST")
+        raise UsageError(
+            "ENAME",
+            f"not a version: {rest!r}",
+            source=name,
+            suggestion="use NAME@3 or NAME@sha256:DIGEST",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. `namespace`: the agent's own. `session`: the chat it speaks in, empty for a person at a shell.
+    """Who asks. `namespace`: the agent's own. `session`: the chat it speaks in, empty for a person
+    at a shell.
 
-    `owner`: whether an owner stands behind the request. `author`: who wrote what is deployed. `token`: the id of the key that it came
-    with, `admin` for the admin token, empty in this process. `only`: when given, it reaches nothing but these: `*`, `NAMESPACE/*` or
+    `owner`: whether an owner stands behind the request. `author`: who wrote what is deployed.
+    `token`: the id of the key that it came with, `admin` for the admin token, empty in this
+    process. `only`: when given, it reaches nothing but these: `*`, `NAMESPACE/*` or
     `NAMESPACE/NAME`.
     """
 
@@ -92,8 +113,12 @@ class Caller:
     only: tuple[str, ...] | None = None
 
     def reaches(self, namespace: str, name: str) -> bool:
-        """Whether its token lets it see and run this capability, provided that its namespace does."""
-        return self.only is None or not {"*", f"{namespace}/*", f"{namespace}/{name}"}.isdisjoint(self.only)
+        """Whether its token lets it see and run this capability, provided that its namespace
+        does.
+        """
+        return self.only is None or not {"*", f"{namespace}/*", f"{namespace}/{name}"}.isdisjoint(
+            self.only
+        )
 
     @property
     def own(self) -> str:
@@ -108,21 +133,30 @@ class Caller:
 
     @property
     def target(self) -> str:
-        """Where this caller's deploys go: a model that speaks with no owner deploys for its session alone."""
+        """Where this caller's deploys go: a model that speaks with no owner deploys for its session
+        alone.
+        """
         if self.author == "library":
             return LIBRARY
-        return self.own if self.author == "model" and self.session and not self.owner else self.namespace
+        return (
+            self.own
+            if self.author == "model" and self.session and not self.owner
+            else self.namespace
+        )
 
 
 def viewed(namespace: str) -> Caller:
-    """Somebody who sees what a capability of `namespace` sees, and whom it would not let see more."""
+    """Somebody who sees what a capability of `namespace` sees, and whom it would not let see
+    more.
+    """
     agent, _, session = namespace.partition("~")
     return Caller(agent, session)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A capability as a caller may use it: what becomes a tool. `pure`: it may run twice (no permission, or idempotent).
+    """A capability as a caller may use it: what becomes a tool. `pure`: it may run twice (no
+    permission, or idempotent).
 
     One of kind `host` is run by the agent that was offered it, and by no registry.
     """
@@ -147,7 +181,9 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An offer that a query found; `score` in 0…1. `summary`: its description without the examples, which its tool has."""
+    """An offer that a query found; `score` in 0…1. `summary`: its description without the examples,
+    which its tool has.
+    """
 
     offer: Offer
     score: float
@@ -208,7 +244,9 @@ class Registry(Protocol):
         """Everything about one capability; `UsageError` with ENOENT when there is none."""
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
-        """Check, test and activate what `spec` (the flat form of a manifest with its source) describes."""
+        """Check, test and activate what `spec` (the flat form of a manifest with its source)
+        describes.
+        """
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """Run a capability on `arguments`."""

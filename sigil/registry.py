@@ -1,4 +1,6 @@
-"""The registry in this process: query, inspect, deploy and run, and what its keepers need beside them."""
+"""The registry in this process: query, inspect, deploy and run, and what its keepers need beside
+them.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ Rows = list[Row]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How much a namespace may hold, the seconds between two deploys of one token, and what tells a query's meaning (None: its words)."""
+    """How much a namespace may hold, the seconds between two deploys of one token, and what tells a
+    query's meaning (None: its words).
+    """
 
     room: Quotas = Quotas()
     pause: float = 5.0
@@ -86,14 +90,20 @@ class LocalRegistry:
         self._servers = servers or Servers()
         self._grantbook = Grantbook(kv, clock, self._servers.revoked)
         self.secrets = Secretbook(kv, clock, self._audit.note)
-        self._facilities = Standing(kv, self._catalog, artifacts, self._grantbook, self.secrets, Way(web), clock)
+        self._facilities = Standing(
+            kv, self._catalog, artifacts, self._grantbook, self.secrets, Way(web), clock
+        )
         pins_of = self._facilities.pins_of
-        self.granting = Granting(self._catalog, self._grantbook, self.secrets, self._audit.note, pins_of)
+        self.granting = Granting(
+            self._catalog, self._grantbook, self.secrets, self._audit.note, pins_of
+        )
         books = Books(self._breaker, self._statistics, self._catalog, self._versions, self._audit)
         self.importing = Importing(self._servers, self.secrets, self._facilities.way)
         self._execution = Execution(sandbox, self._facilities, books, self._servers)
         room = Room(kv, self._catalog, rules.room, clock)
-        self._deployer = Deployer(kv, sandbox, self._facilities, clock, room=room, pause=rules.pause)
+        self._deployer = Deployer(
+            kv, sandbox, self._facilities, clock, room=room, pause=rules.pause
+        )
         self._mover = Mover(kv, artifacts, self._deployer, clock, room=room)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
@@ -105,13 +115,27 @@ class LocalRegistry:
         return self._finder.explore(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
     def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
-        """See `Registry.inspect`: manifest, version, digest, author, times, use, health, pending permissions and the source."""
+        """See `Registry.inspect`: manifest, version, digest, author, times, use, health, pending
+        permissions and the source.
+        """
         record = self._catalog.resolve(Ref.parse(ref), caller)
         use = self._statistics.of(record.namespace, record.name)
         head = self._catalog.head(record.namespace, record.name)
-        stands = views.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
-        own: Row = {"pending": [*self._pending(record, caller)], "pins": self._facilities.pin_rows(record), "source": self._source(record)}
-        everything = {**views.row(record), **stands, **views.use(use), **views.detail(record), **own}
+        stands = views.standing(
+            head, record, self._breaker.health(record, caller.namespace), self._clock()
+        )
+        own: Row = {
+            "pending": [*self._pending(record, caller)],
+            "pins": self._facilities.pin_rows(record),
+            "source": self._source(record),
+        }
+        everything = {
+            **views.row(record),
+            **stands,
+            **views.use(use),
+            **views.detail(record),
+            **own,
+        }
         if record.namespace in caller.sees:
             return everything
         offer = foreign(record)
@@ -127,7 +151,9 @@ class LocalRegistry:
         standing = self._deployer.standing(linked, caller)
         if standing:
             standing = self._catalog.again(standing, caller)
-            return self._deployed(standing, caller, created=False, passed=len(standing.manifest.tests))
+            return self._deployed(
+                standing, caller, created=False, passed=len(standing.manifest.tests)
+            )
         self._facilities.pin_older_callers(caller.target)
         record, passed = self._deployer.deploy(linked, caller)
         return self._deployed(record, caller, created=True, passed=passed)
@@ -137,7 +163,9 @@ class LocalRegistry:
         return self._deployer.standing(self._deployer.link(_read(spec), caller), caller) is not None
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
-        """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its own."""
+        """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its
+        own.
+        """
         record = self._catalog.resolve(Ref.parse(ref), caller)
         shown = record.namespace in caller.sees  # what a capability logs is its owner's
         try:
@@ -146,7 +174,9 @@ class LocalRegistry:
             problem.logs = problem.logs if shown else ()
             raise
         logs = outcome.logs if shown else ()
-        return Ran(outcome.output, record.version, record.digest, outcome.duration_ms, outcome.cold, logs)
+        return Ran(
+            outcome.output, record.version, record.digest, outcome.duration_ms, outcome.cold, logs
+        )
 
     def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
         """One row for each name that the caller sees, nearest namespace first."""
@@ -155,19 +185,36 @@ class LocalRegistry:
             uses = self._statistics.all_of(namespace)
             for head in self._catalog.heads(namespace):
                 record = head.record
-                if record.name not in shown and self._catalog.runs(head) and caller.reaches(namespace, record.name):
+                if (
+                    record.name not in shown
+                    and self._catalog.runs(head)
+                    and caller.reaches(namespace, record.name)
+                ):
                     shown.add(record.name)
-                    stands = views.standing(head, record, self._breaker.health(record, caller.namespace), self._clock())
+                    stands = views.standing(
+                        head, record, self._breaker.health(record, caller.namespace), self._clock()
+                    )
                     yield {**views.row(record), **stands, **views.use(uses.get(record.name))}
 
     def status(self, caller: Caller) -> Row:
-        """What the caller's own namespace holds, what it may hold, and how each of its capabilities does."""
+        """What the caller's own namespace holds, what it may hold, and how each of its capabilities
+        does.
+        """
         namespace = caller.target
         uses = self._statistics.all_of(namespace)
-        heads = [head for head in self._catalog.heads(namespace) if self._catalog.alive(head.record)]
+        heads = [
+            head for head in self._catalog.heads(namespace) if self._catalog.alive(head.record)
+        ]
         now = self._clock()
-        items = [views.brief(head, self._breaker.health(head.record), uses.get(head.record.name), now) for head in heads]
-        return {**views.usage(heads, namespace, self._rules.room), **self._works(namespace), "items": items}
+        items = [
+            views.brief(head, self._breaker.health(head.record), uses.get(head.record.name), now)
+            for head in heads
+        ]
+        return {
+            **views.usage(heads, namespace, self._rules.room),
+            **self._works(namespace),
+            "items": items,
+        }
 
     def remove(self, name: str, caller: Caller) -> None:
         """Take a capability of the caller's own namespace away, resident or not."""
@@ -177,26 +224,47 @@ class LocalRegistry:
         if head is None or head.removed:
             if self._catalog.active(LIBRARY, name):
                 raise Refused(
-                    "EPERM", "the standard library cannot be removed", source=name, suggestion="deploy your own under this name instead"
+                    "EPERM",
+                    "the standard library cannot be removed",
+                    source=name,
+                    suggestion="deploy your own under this name instead",
                 )
-            raise UsageError("ENOENT", "no such capability", source=name, suggestion="`sigil list` shows what there is")
+            raise UsageError(
+                "ENOENT",
+                "no such capability",
+                source=name,
+                suggestion="`sigil list` shows what there is",
+            )
         self._facilities.pin_older_callers(caller.target)
         stores = self._catalog.stores(head)
         self._catalog.remove(head)
         self._grantbook.revoke(caller.target, name)
         self._clear(head.record, stores, caller)
-        self._audit.note(caller.target, "remove", caller=caller, name=name, version=head.record.version, digest=head.record.digest)
+        self._audit.note(
+            caller.target,
+            "remove",
+            caller=caller,
+            name=name,
+            version=head.record.version,
+            digest=head.record.digest,
+        )
 
     def _clear(self, record: Record, stores: set[str], caller: Caller) -> None:
         """Forget what a removed capability kept, and how it was used."""
         part = self._facilities.part(record)
         for store in stores:
-            self._facilities.store(replace(part, store=store), home_of(caller.target, caller)).clear()
+            self._facilities.store(
+                replace(part, store=store), home_of(caller.target, caller)
+            ).clear()
         usage.forget(self._kv, record.namespace, record.name)
 
     def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
         """Remove what stands in the caller's namespace under other names; the names that went."""
-        gone = [head.record.name for head in self._catalog.heads(caller.target) if head.record.name not in names]
+        gone = [
+            head.record.name
+            for head in self._catalog.heads(caller.target)
+            if head.record.name not in names
+        ]
         for name in gone:
             self.remove(name, caller)
         return gone
@@ -209,7 +277,9 @@ class LocalRegistry:
         """See `Versions.history`."""
         return self._versions.history(name, caller)
 
-    def diff(self, name: str, caller: Caller, older: int | None = None, newer: int | None = None) -> dict[str, Json]:
+    def diff(
+        self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
+    ) -> dict[str, Json]:
         """See `Versions.diff`."""
         return self._versions.diff(name, caller, older, newer)
 
@@ -223,7 +293,9 @@ class LocalRegistry:
         self._facilities.pin_older_callers(caller.target)
         return self._versions.yank(ref, caller, undo=undo)
 
-    def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> Deployed:
+    def publish(
+        self, name: str, caller: Caller, *, session: str = "", replace: bool = False
+    ) -> Deployed:
         """See `Mover.publish`."""
         self._facilities.pin_older_callers(caller.namespace)
         record, created = self._mover.publish(name, caller, session=session, replace=replace)
@@ -233,11 +305,15 @@ class LocalRegistry:
         """See `Mover.export`."""
         return self._mover.export(refs, caller)
 
-    def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> Sequence[Deployed]:
+    def import_bundle(
+        self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
+    ) -> Sequence[Deployed]:
         """See `Mover.import_bundle`."""
         self._facilities.pin_older_callers(caller.target)
         done = self._mover.import_bundle(body, caller, public=public, replace=replace)
-        return [self._deployed(record, caller, created=created, passed=0) for record, created in done]
+        return [
+            self._deployed(record, caller, created=created, passed=0) for record, created in done
+        ]
 
     def warm(self, progress: Callable[[str], None]) -> None:
         """See `Sandbox.warm`."""
@@ -261,10 +337,14 @@ class LocalRegistry:
         }
 
     def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
-        return waiting(record.manifest, self._grantbook.granted(record, home_of(record.namespace, caller)))
+        return waiting(
+            record.manifest, self._grantbook.granted(record, home_of(record.namespace, caller))
+        )
 
     def _deployed(self, record: Record, caller: Caller, *, created: bool, passed: int) -> Deployed:
-        return Deployed(record.offer, created, passed, self._pending(record, caller), record.expires_at)
+        return Deployed(
+            record.offer, created, passed, self._pending(record, caller), record.expires_at
+        )
 
     def _source(self, record: Record) -> str | None:
         body = self._artifacts.get(record.source)
@@ -276,5 +356,7 @@ def _read(spec: Mapping[str, Json]) -> Package:
         return parse_flat(spec)
     except SigilError as problem:
         name = spec.get("name")
-        problem.source = problem.source or (one_line(name, 60) if isinstance(name, str) else "") or "deploy"
+        problem.source = (
+            problem.source or (one_line(name, 60) if isinstance(name, str) else "") or "deploy"
+        )
         raise

@@ -1,4 +1,6 @@
-"""JSON from outside, read strictly: no NaN, no infinity, no depth beyond 1,024, no lone surrogate."""
+"""JSON from outside, read strictly: no NaN, no infinity, no depth beyond 1,024, no lone
+surrogate.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,17 @@ def loads(data: bytes | str, *, source: str = "") -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as problem:
-        raise UsageError("EJSON", f"not JSON: {problem.msg} (line {problem.lineno}, column {problem.colno})", source=source) from None
+        raise UsageError(
+            "EJSON",
+            f"not JSON: {problem.msg} (line {problem.lineno}, column {problem.colno})",
+            source=source,
+        ) from None
 
 
 def dumps(value: Any, *, source: str = "") -> bytes:
-    """`value` as JSON; `UsageError` with EJSON when it holds what JSON cannot say (a lone surrogate, a huge integer)."""
+    """`value` as JSON; `UsageError` with EJSON when it holds what JSON cannot say (a lone
+    surrogate, a huge integer).
+    """
     try:
         return orjson.dumps(value)
     except TypeError as problem:
@@ -26,7 +34,9 @@ def dumps(value: Any, *, source: str = "") -> bytes:
 
 
 def canonical(value: Any) -> bytes:
-    """`value` as JSON with sorted keys and no spaces: equal values give equal bytes. `UsageError` as `dumps`."""
+    """`value` as JSON with sorted keys and no spaces: equal values give equal bytes. `UsageError`
+    as `dumps`.
+    """
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError as problem:
@@ -35,5 +45,7 @@ def canonical(value: Any) -> bytes:
 
 def depth(value: Any, most: int) -> bool:
     """Whether `value` is nested at most `most` deep."""
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    children = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
     return all(depth(child, most - 1) for child in children) if most > 0 else not children

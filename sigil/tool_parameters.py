@@ -1,7 +1,8 @@
 """The parameters of a tool as a model is told them, and as its capability calls them.
 
-Endpoints refuse a whole request when one tool has a parameter whose name is not of ASCII letters, digits, dot, hyphen and underscore.
-So a name of another script is told as another one, the same in every request, and read back before the call.
+Endpoints refuse a whole request when one tool has a parameter whose name is not of ASCII letters,
+digits, dot, hyphen and underscore. So a name of another script is told as another one, the same in
+every request, and read back before the call.
 """
 
 from __future__ import annotations
@@ -18,22 +19,34 @@ _SHORTEST: Final = 8
 
 
 def told_schema(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The schema with names that every endpoint takes; what a parameter is really called begins its description."""
+    """The schema with names that every endpoint takes; what a parameter is really called begins its
+    description.
+    """
     told = _told_names(schema)
     if not told:
         return schema
-    properties = {told.get(name, name): _described(name, part) if name in told else part for name, part in schema["properties"].items()}
-    return {**{key: _renamed(key, value, told) for key, value in schema.items()}, "properties": properties}
+    properties = {
+        told.get(name, name): _described(name, part) if name in told else part
+        for name, part in schema["properties"].items()
+    }
+    return {
+        **{key: _renamed(key, value, told) for key, value in schema.items()},
+        "properties": properties,
+    }
 
 
 def own_arguments(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """The arguments of a call under the names that the capability knows; one that came under its own name stays as it is."""
+    """The arguments of a call under the names that the capability knows; one that came under its
+    own name stays as it is.
+    """
     own = {told: name for name, told in _told_names(schema).items()}
     return {own.get(name, name): value for name, value in arguments.items()}
 
 
 def _told_names(schema: Mapping[str, Json]) -> dict[str, str]:
-    """Parameter → what a model is told instead. No two are told alike, and none like a parameter that is told as it is."""
+    """Parameter → what a model is told instead. No two are told alike, and none like a parameter
+    that is told as it is.
+    """
     properties = schema.get("properties")
     names = properties if isinstance(properties, dict) else {}
     odd = sorted(name for name in names if not _SAFE.fullmatch(name))
@@ -52,7 +65,9 @@ def _renamed(key: str, value: Json, told: Mapping[str, str]) -> Json:
     if key == "required" and isinstance(value, list):
         return [told.get(name, name) if isinstance(name, str) else name for name in value]
     if key == "dependentRequired" and isinstance(value, dict):
-        return {told.get(name, name): _renamed("required", names, told) for name, names in value.items()}
+        return {
+            told.get(name, name): _renamed("required", names, told) for name, names in value.items()
+        }
     if key == "dependentSchemas" and isinstance(value, dict):
         return {told.get(name, name): part for name, part in value.items()}
     return value
@@ -61,4 +76,7 @@ def _renamed(key: str, value: Json, told: Mapping[str, str]) -> Json:
 def _described(name: str, part: Json) -> dict[str, Json]:
     fields = part if isinstance(part, dict) else {}
     about = fields.get("description")
-    return {**fields, "description": f"{name}: {about}" if isinstance(about, str) and about else name}
+    return {
+        **fields,
+        "description": f"{name}: {about}" if isinstance(about, str) and about else name,
+    }

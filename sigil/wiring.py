@@ -48,7 +48,9 @@ class Stores:
 
 
 def open_stores(settings: Settings) -> Stores:
-    """The store that `UNCAGED_STORE` names and the artifacts that `UNCAGED_ARTIFACTS` names; nothing is asked yet."""
+    """The store that `UNCAGED_STORE` names and the artifacts that `UNCAGED_ARTIFACTS` names;
+    nothing is asked yet.
+    """
     kv = _open_kv(settings)
     return Stores(kv, _open_artifacts(settings, kv))
 
@@ -73,7 +75,11 @@ def _open_kv(settings: Settings) -> KV:
         from sigil.storage.kv.memory import MemoryKV
 
         return MemoryKV()
-    raise UsageError("ESETTING", f"UNCAGED_STORE={without_userinfo(settings.store)!r} names no store", suggestion=f"use {SCHEMES}")
+    raise UsageError(
+        "ESETTING",
+        f"UNCAGED_STORE={without_userinfo(settings.store)!r} names no store",
+        suggestion=f"use {SCHEMES}",
+    )
 
 
 def sqlite_path(settings: Settings) -> Path | None:
@@ -87,7 +93,9 @@ def sqlite_path(settings: Settings) -> Path | None:
 
 
 def _open_artifacts(settings: Settings, kv: KV) -> Artifacts:
-    """A folder, a bucket or the store itself; by default what is as durable, and as shared, as the store."""
+    """A folder, a bucket or the store itself; by default what is as durable, and as shared, as the
+    store.
+    """
     where, path = settings.artifacts, sqlite_path(settings)
     if where.startswith("s3://"):
         from sigil.storage.artifacts.s3 import S3Artifacts
@@ -111,7 +119,9 @@ def _endpoint(rest: str) -> tuple[str, str]:
     name, _, query = rest.partition("?")
     fields = parse_qs(query)
     if set(fields) - {"endpoint"}:
-        raise UsageError("ESETTING", f"unknown option in {rest!r}", suggestion="?endpoint=URL is the only one")
+        raise UsageError(
+            "ESETTING", f"unknown option in {rest!r}", suggestion="?endpoint=URL is the only one"
+        )
     return name, fields.get("endpoint", [""])[0]
 
 
@@ -122,7 +132,9 @@ def data_folder(settings: Settings) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as problem:
         message = f"cannot make the data folder {folder}: {problem.strerror}"
-        raise UsageError("ESETTING", message, suggestion="set UNCAGED_DATA to a folder that you can write") from None
+        raise UsageError(
+            "ESETTING", message, suggestion="set UNCAGED_DATA to a folder that you can write"
+        ) from None
     return folder
 
 
@@ -151,12 +163,18 @@ def _token_in(path: Path) -> str:
         if not token or _TOKEN.fullmatch(token):
             return token
         reason = "it is no token"
-    raise UsageError("ESETTING", f"{path}: {reason}", suggestion="remove it; the next start makes another one")
+    raise UsageError(
+        "ESETTING", f"{path}: {reason}", suggestion="remove it; the next start makes another one"
+    )
 
 
 def engine_path(settings: Settings) -> Path:
     """Where the JavaScript engine is, or should be."""
-    return Path(settings.engine) if settings.engine else Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
+    return (
+        Path(settings.engine)
+        if settings.engine
+        else Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
+    )
 
 
 def open_sandbox(settings: Settings) -> Sandbox:
@@ -165,8 +183,14 @@ def open_sandbox(settings: Settings) -> Sandbox:
 
     engine = engine_path(settings)
     if not engine.exists():
-        raise BackendError("EUNAVAILABLE", "the JavaScript engine is not built", suggestion="run scripts/build-engine")
-    return Sandbox(engine=engine, cache=cache_folder(settings), children=settings.runners, way=settings.sandbox)
+        raise BackendError(
+            "EUNAVAILABLE",
+            "the JavaScript engine is not built",
+            suggestion="run scripts/build-engine",
+        )
+    return Sandbox(
+        engine=engine, cache=cache_folder(settings), children=settings.runners, way=settings.sandbox
+    )
 
 
 def cache_folder(settings: Settings) -> Path | None:
@@ -179,7 +203,9 @@ def cache_folder(settings: Settings) -> Path | None:
         return None
 
 
-def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> Registry:
+def open_registry(
+    settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard
+) -> Registry:
     """The registry that `SIGIL_URL` names, or one in this process with its library."""
     if settings.registry_url:
         from sigil.client.registry import RemoteRegistry
@@ -188,7 +214,9 @@ def open_registry(settings: Settings, stores: Stores, progress: Callable[[str], 
     return local_registry(settings, stores, progress)
 
 
-def local_registry(settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard) -> LocalRegistry:
+def local_registry(
+    settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard
+) -> LocalRegistry:
     """A registry in this process, its library deployed when it is new or changed."""
     from sigil.catalog.quotas import Quotas
     from sigil.deploy.library import Shelf
@@ -196,11 +224,18 @@ def local_registry(settings: Settings, stores: Stores, progress: Callable[[str],
     from sigil.run.live_services import to_the_web
     from sigil.run.mcp_client.servers import Servers
 
-    room = Quotas(settings.capabilities, settings.artifact_mib << 20, settings.session_capabilities, settings.ephemeral)
+    room = Quotas(
+        settings.capabilities,
+        settings.artifact_mib << 20,
+        settings.session_capabilities,
+        settings.ephemeral,
+    )
     rules = Rules(room, settings.deploy_cooldown, encoder=open_encoder(settings))
     web = partial(to_the_web, loopback=settings.loopback)
     servers = Servers(settings.surroundings if settings.programs else None)
-    registry = LocalRegistry(stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web, servers=servers)
+    registry = LocalRegistry(
+        stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web, servers=servers
+    )
     if folder := library_folder(settings):
         Shelf(stores.kv, folder).stock(registry, progress)
     return registry
@@ -211,7 +246,11 @@ def open_encoder(settings: Settings) -> Encoder | None:
     if settings.ranker == "words":
         return None
     if settings.ranker != "dense":
-        raise UsageError("ESETTING", f"SIGIL_RANKER={settings.ranker!r} is no ranker", suggestion="use words or dense")
+        raise UsageError(
+            "ESETTING",
+            f"SIGIL_RANKER={settings.ranker!r} is no ranker",
+            suggestion="use words or dense",
+        )
     from sigil.search.dense_encoders import UniversalEncoder
 
     return UniversalEncoder()
@@ -222,10 +261,23 @@ def library_folder(settings: Settings) -> Path | None:
     if settings.library == "none":
         return None
     package = Path(sigil.__file__).parent
-    shipped = next((folder for folder in (package / "capabilities", package.parent / "capabilities") if folder.is_dir()), None)
+    shipped = next(
+        (
+            folder
+            for folder in (package / "capabilities", package.parent / "capabilities")
+            if folder.is_dir()
+        ),
+        None,
+    )
     folder = shipped if settings.library == "builtin" else Path(settings.library).expanduser()
     if folder is None or not folder.is_dir():
-        raise UsageError("ESETTING", f"UNCAGED_LIBRARY={settings.library!r} is no folder", suggestion=_LIBRARIES)
+        raise UsageError(
+            "ESETTING", f"UNCAGED_LIBRARY={settings.library!r} is no folder", suggestion=_LIBRARIES
+        )
     if not any(folder.glob("*/sigil.toml")):
-        raise UsageError("ESETTING", f"there is no capability in UNCAGED_LIBRARY={settings.library!r}", suggestion=_LIBRARIES)
+        raise UsageError(
+            "ESETTING",
+            f"there is no capability in UNCAGED_LIBRARY={settings.library!r}",
+            suggestion=_LIBRARIES,
+        )
     return folder

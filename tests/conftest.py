@@ -1,4 +1,6 @@
-"""What every test may use: settings over an empty folder, a house with real stores and a real sandbox, a scripted model."""
+"""What every test may use: settings over an empty folder, a house with real stores and a real
+sandbox, a scripted model.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from functions.wiring import House, open_house
 from tests.fakes.model import ScriptedModel
 from tests.servers.ministack import aws_here, ministack
 
-settings.register_profile("patient", settings.default, deadline=None)  # how long an example takes depends on what else this machine does
+settings.register_profile(
+    "patient", settings.default, deadline=None
+)  # how long an example takes depends on what else this machine does
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
 
@@ -34,13 +38,17 @@ def model() -> Iterator[ScriptedModel]:
 
 @pytest.fixture
 def house(tmp_path: Path, compiled: Path) -> Iterator[Callable[..., House]]:
-    """Opens houses over one data folder: `house(llm_url=…, library="none", …)`; a second call is a second process's view."""
+    """Opens houses over one data folder: `house(llm_url=…, library="none", …)`; a second call is a
+    second process's view.
+    """
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     compiled.mkdir(exist_ok=True)
     with ExitStack() as stack:
 
         def opened(**settings: object) -> House:
-            made = open_house(Settings(**{"data": str(tmp_path), "library": "none", "runners": 1, **settings}))  # type: ignore[arg-type]
+            made = open_house(
+                Settings(**{"data": str(tmp_path), "library": "none", "runners": 1, **settings})
+            )  # type: ignore[arg-type]
             stack.callback(made.close)
             return made
 

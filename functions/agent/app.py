@@ -1,4 +1,6 @@
-"""What a turn works with: the store, the model, the registry and the rules, put together once by the wiring."""
+"""What a turn works with: the store, the model, the registry and the rules, put together once by
+the wiring.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ FAILURES_MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that a turn just did, for whoever watches: a terminal, a log. `ms` is how long it took."""
+    """Something that a turn just did, for whoever watches: a terminal, a log. `ms` is how long it
+    took.
+    """
 
     kind: Literal["open", "request", "call", "answer", "load", "evict", "save", "note"]
     name: str = ""
@@ -57,7 +61,8 @@ def unchanged(text: str) -> str:
 class App:
     """One agent. Stamps are of `clock.now`, deadlines of `clock.monotonic`.
 
-    `failures`: what its model failed with lately, by session (S of the keys), until whoever looks after the agent has been told.
+    `failures`: what its model failed with lately, by session (S of the keys), until whoever looks
+    after the agent has been told.
     """
 
     name: str
@@ -74,8 +79,12 @@ class App:
     aids: Aids = field(default_factory=Aids)
     redact: Callable[[str], str] = unchanged
     """Takes the secrets of the settings out of a text that leaves."""
-    failures: deque[tuple[str, Failure]] = field(default_factory=lambda: deque(maxlen=FAILURES_MOST))
-    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call"))
+    failures: deque[tuple[str, Failure]] = field(
+        default_factory=lambda: deque(maxlen=FAILURES_MOST)
+    )
+    pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call")
+    )
 
     @property
     def documents(self) -> Documents:

@@ -1,7 +1,9 @@
-"""Memory hears of what leaves a session's history: one path into HISTORY and memory, whoever takes it, that loses and doubles nothing.
+"""Memory hears of what leaves a session's history: one path into HISTORY and memory, whoever takes
+it, that loses and doubles nothing.
 
-The order of the writes: the entry first, which no two workers can both write and which carries what the memory shall be; then the memory;
-then the session's document, which says how far memory has heard. Whoever crashes in between is gone on from where the entry is found.
+The order of the writes: the entry first, which no two workers can both write and which carries what
+the memory shall be; then the memory; then the session's document, which says how far memory has
+heard. Whoever crashes in between is gone on from where the entry is found.
 """
 
 from __future__ import annotations
@@ -33,49 +35,70 @@ TRANSCRIPT_SHARE = 0.6
 """Of what the model's window leaves: the rest is for what it writes."""
 BY = "consolidation"
 REFUSED = (
-    "I kept what I remember of this chat: the model wrote my memory anew without {lost:,} of the {count:,} things in it, twice, "
-    "so I only added what is new. `/mem history` shows how the memory changed, `/mem rollback N` takes a version back."
+    "I kept what I remember of this chat: the model wrote my memory anew without {lost:,} of the"
+    " {count:,} things in it, twice, so I only added what is new. `/mem history` shows how the"
+    " memory changed, `/mem rollback N` takes a version back."
 )
 """What the people of a chat are told when a rewrite of their memory was refused."""
 GIVEN = (
-    "What I remember of this chat was full, so the model wrote it shorter: {lost:,} of the {count:,} things in it are gone or "
-    "changed. `/recall WORDS` finds them, `/mem history` shows how the memory changed, `/mem rollback N` takes a version back."
+    "What I remember of this chat was full, so the model wrote it shorter: {lost:,} of the"
+    " {count:,} things in it are gone or changed. `/recall WORDS` finds them, `/mem history` shows"
+    " how the memory changed, `/mem rollback N` takes a version back."
 )
 """What they are told when a full memory lost more than another rewrite may lose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The messages that memory has not heard of, in order. `ends`: where the archived chunks of them end, by where they begin."""
+    """The messages that memory has not heard of, in order. `ends`: where the archived chunks of
+    them end, by where they begin.
+    """
 
     messages: tuple[Message, ...]
     ends: Mapping[int, int]
 
 
 def backlog(aside: Aside) -> Backlog:
-    """What memory has not heard of: archived, said to memory alone, and still in the history. What the runtime wrote is nothing new."""
+    """What memory has not heard of: archived, said to memory alone, and still in the history. What
+    the runtime wrote is nothing new.
+    """
     document = aside.document
     chunks = {first: _archived(aside, first) for first in document.unheard}
-    said = {message.seq: message for message in chain(document.noted, *chunks.values(), document.messages)}
-    news = (said[seq] for seq in sorted(said) if seq > document.consolidated and said[seq].origin != RUNTIME_ORIGIN)
-    return Backlog(tuple(news), {first: chunk[-1].seq if chunk else 0 for first, chunk in chunks.items()})
+    said = {
+        message.seq: message
+        for message in chain(document.noted, *chunks.values(), document.messages)
+    }
+    news = (
+        said[seq]
+        for seq in sorted(said)
+        if seq > document.consolidated and said[seq].origin != RUNTIME_ORIGIN
+    )
+    return Backlog(
+        tuple(news), {first: chunk[-1].seq if chunk else 0 for first, chunk in chunks.items()}
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What came of telling memory: how many entries there are, and what the people of the chat are to be told, if anything."""
+    """What came of telling memory: how many entries there are, and what the people of the chat are
+    to be told, if anything.
+    """
 
     entries: int = 0
     notice: str = ""
 
 
 def remember(aside: Aside, known: Backlog, upto: float = inf, tries: int = 1) -> Heard:
-    """Tell memory of what it has not heard, up to the message `upto`, in as many entries as it takes.
+    """Tell memory of what it has not heard, up to the message `upto`, in as many entries as it
+    takes.
 
-    It ends after `tries` answers of no use; `aside.document` says how far it came. `BackendError` when the store cannot be used.
+    It ends after `tries` answers of no use; `aside.document` says how far it came. `BackendError`
+    when the store cannot be used.
     """
     history, heard, raw = History(aside.app.kv, aside.session), Heard(), False
-    while news := [message for message in known.messages if aside.document.consolidated < message.seq <= upto]:
+    while news := [
+        message for message in known.messages if aside.document.consolidated < message.seq <= upto
+    ]:
         found = history.get(news[0].seq)
         made, notice = (None, "") if found else _made(aside, news, tries, raw)
         entry = found or (history.add(made) if made else None)
@@ -93,26 +116,36 @@ def remember(aside: Aside, known: Backlog, upto: float = inf, tries: int = 1) ->
 
 
 def passively(aside: Aside, dropped: Sequence[Message], watch: Watch = unwatched) -> None:
-    """Before messages leave the history: memory hears of them, and of all that came before. When it cannot, that is for the next time.
+    """Before messages leave the history: memory hears of them, and of all that came before. When it
+    cannot, that is for the next time.
 
-    What /new put away does not wait for that: it is told before the next message is answered, once, when it is enough.
+    What /new put away does not wait for that: it is told before the next message is answered, once,
+    when it is enough.
     """
     document = aside.document
     if not dropped and (document.failures or _waiting(document) < ENOUGH):
         return
     try:
         known = backlog(aside)
-        heard = remember(aside, known, dropped[-1].seq if dropped else max(known.ends.values(), default=0))
+        heard = remember(
+            aside, known, dropped[-1].seq if dropped else max(known.ends.values(), default=0)
+        )
     except BackendError:
         heard = Heard()
     if heard.notice:
         aside.document = _noticed(aside, heard.notice)
-    told = f"memory has heard of all up to message {aside.document.consolidated}" if heard.entries else "memory heard of nothing this time"
+    told = (
+        f"memory has heard of all up to message {aside.document.consolidated}"
+        if heard.entries
+        else "memory heard of nothing this time"
+    )
     watch(Step("note", "memory", told))
 
 
 def _noticed(aside: Aside, notice: str) -> Document:
-    """The document with a word to the people of the chat, of an id of its own beside the answer to whatever they wrote."""
+    """The document with a word to the people of the chat, of an id of its own beside the answer to
+    whatever they wrote.
+    """
     document = aside.document
     chat = keys.unescape(aside.session.partition("#")[2])
     name = f"memory:{chat}:{document.consolidated}"
@@ -144,13 +177,16 @@ def _archived(aside: Aside, first: int) -> tuple[Message, ...]:
 
 
 def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple[Entry | None, str]:
-    """The entry for the first of the messages, as many as fit into a request, and what the chat is to be told of the memory.
+    """The entry for the first of the messages, as many as fit into a request, and what the chat is
+    to be told of the memory.
 
     None when there is no entry this time.
     """
     app = aside.app
     memory = app.documents.read(aside.session, "memory")
-    room = context.room(app.model.window, tokens.of_text(PROMPT) + tokens.of_text(memory.text), aside.document.ratio)
+    room = context.room(
+        app.model.window, tokens.of_text(PROMPT) + tokens.of_text(memory.text), aside.document.ratio
+    )
     count, said = transcript.fitting(news, room * TRANSCRIPT_SHARE)
     first, last = news[0].seq, news[count - 1]
     for _ in range(0 if raw else tries):
@@ -159,7 +195,9 @@ def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple
         draft = drafted(aside, memory.text, said, last.at)
         if draft:
             update = draft.memory if draft.memory != memory.text else None
-            entry = Entry(first, last.seq, app.clock.now(), draft.entry, memory=update, base=memory.version)
+            entry = Entry(
+                first, last.seq, app.clock.now(), draft.entry, memory=update, base=memory.version
+            )
             return entry, _notice(draft)
         if not aside.may_ask():
             return None, ""
@@ -168,17 +206,22 @@ def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple
             raw = True
             break
     head = f"[{transcript.stamp(app.clock.now())}] [RAW] {count} messages"
-    return (Entry(first, last.seq, app.clock.now(), f"{head}\n{said}", raw=True) if raw else None), ""
+    return (
+        Entry(first, last.seq, app.clock.now(), f"{head}\n{said}", raw=True) if raw else None
+    ), ""
 
 
 def _notice(draft: Draft) -> str:
     """What the people of the chat are told of a memory that was not written as usual."""
     told = ((REFUSED, draft.refused), (GIVEN, draft.given))
-    return "\n\n".join(text.format(lost=len(loss.lost), count=loss.count) for text, loss in told if loss)
+    return "\n\n".join(
+        text.format(lost=len(loss.lost), count=loss.count) for text, loss in told if loss
+    )
 
 
 def _follow(aside: Aside, history: History, entry: Entry) -> bool:
-    """Make the chat's memory what the entry says; whether it is so now. When somebody else wrote it in between, theirs stands.
+    """Make the chat's memory what the entry says; whether it is so now. When somebody else wrote it
+    in between, theirs stands.
 
     What leaves the memory is written down first, so that a crash in between loses no statement.
     """
@@ -186,14 +229,20 @@ def _follow(aside: Aside, history: History, entry: Entry) -> bool:
         return False
     app = aside.app
     followed = False
-    why = f"messages {entry.first} to {entry.last}" if entry.last > entry.first else f"message {entry.first}"
+    why = (
+        f"messages {entry.first} to {entry.last}"
+        if entry.last > entry.first
+        else f"message {entry.first}"
+    )
     with suppress(Conflict, UsageError):
         before = app.documents.read(aside.session, "memory")
         if before.version == entry.base:
             lost = compare(before.text, entry.memory, app.aids.terms).lost
             left = Left(entry.first, entry.at, tuple(statement.text for statement in lost))
             LeftStatements(app.kv, aside.session).keep(left)
-        app.documents.write(aside.session, "memory", entry.memory, by=BY, why=why, expect=entry.base)
+        app.documents.write(
+            aside.session, "memory", entry.memory, by=BY, why=why, expect=entry.base
+        )
         followed = True
     history.settle(entry)
     return followed

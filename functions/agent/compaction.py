@@ -1,4 +1,6 @@
-"""Eviction: a history that grew too long keeps its first user message and its end; what tools came from the middle are gone."""
+"""Eviction: a history that grew too long keeps its first user message and its end; what tools came
+from the middle are gone.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,14 @@ class Compacted:
     dropped: tuple[Message, ...] = ()
 
 
-def compact(messages: Sequence[Message], room: float, *, most: int = MOST, keep: int = KEPT) -> Compacted:
-    """The history that fits: at most `most` messages, and messages and tools of at most `room` tokens.
+def compact(
+    messages: Sequence[Message], room: float, *, most: int = MOST, keep: int = KEPT
+) -> Compacted:
+    """The history that fits: at most `most` messages, and messages and tools of at most `room`
+    tokens.
 
-    A history that does not fit keeps the first user message and the last `keep`; when even these are too large, fewer.
+    A history that does not fit keeps the first user message and the last `keep`; when even these
+    are too large, fewer.
     """
     if len(messages) <= most and size(messages) <= room:
         return Compacted(tuple(messages))
@@ -42,14 +48,19 @@ def size(messages: Sequence[Message]) -> float:
 
 
 def _ends(messages: Sequence[Message], keep: int) -> tuple[Message, ...]:
-    first = next((position for position, message in enumerate(messages) if message.role == "user"), len(messages))
+    first = next(
+        (position for position, message in enumerate(messages) if message.role == "user"),
+        len(messages),
+    )
     start = max(len(messages) - keep, 0)
     head = [messages[first]] if first < start else []
     return without_orphans([*head, *messages[start:]])
 
 
 def without_orphans(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages but for tool results whose call is missing, and for calls that are missing a result."""
+    """The messages but for tool results whose call is missing, and for calls that are missing a
+    result.
+    """
     kept: list[Message] = []
     position = 0
     while position < len(messages):
@@ -64,7 +75,9 @@ def without_orphans(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _paired(message: Message, results: Sequence[Message]) -> list[Message]:
-    """`message` with its results; alone when it makes no calls; nothing when one of its calls has no result."""
+    """`message` with its results; alone when it makes no calls; nothing when one of its calls has
+    no result.
+    """
     wanted = {call.id for call in message.calls}
     answers = [result for result in results if result.call_id in wanted]
     return [message, *answers] if {answer.call_id for answer in answers} == wanted else []

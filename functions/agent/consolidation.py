@@ -25,9 +25,13 @@ LEAST: Final = MOST // 20
 LARGEST: Final = 4
 """So many times as long as its cap an answer is read at all."""
 FULL: Final = MOST * 3 // 4
-"""Characters from which a memory has to give when it passes `MOST`; before, there is room for what is new."""
+"""Characters from which a memory has to give when it passes `MOST`; before, there is room for what
+is new.
+"""
 KEPT_PART: Final = 4
-"""A full memory, written shorter, keeps a fourth of the statements that stood as they were, or it is none of this memory."""
+"""A full memory, written shorter, keeps a fourth of the statements that stood as they were, or it
+is none of this memory.
+"""
 ENTRY_CHARACTERS: Final = 4_000
 LOST_CHARACTERS: Final = 2_000
 """Of what a refused answer leaves out, so many are shown to the model."""
@@ -41,13 +45,17 @@ TOOL: Final[dict[str, Any]] = {
             "properties": {
                 "history_entry": {
                     "type": "string",
-                    "description": "A paragraph summarizing key events/decisions/topics. Start with [YYYY-MM-DD HH:MM]. "
-                    "Include detail useful for grep search.",
+                    "description": (
+                        "A paragraph summarizing key events/decisions/topics. Start with"
+                        " [YYYY-MM-DD HH:MM]. Include detail useful for grep search."
+                    ),
                 },
                 "memory_update": {
                     "type": "string",
-                    "description": "The whole long-term memory in Markdown as it is from now on: what stood there and still holds, and "
-                    "what is new. As it was when nothing is new.",
+                    "description": (
+                        "The whole long-term memory in Markdown as it is from now on: what stood"
+                        " there and still holds, and what is new. As it was when nothing is new."
+                    ),
                 },
             },
             "required": ["history_entry", "memory_update"],
@@ -94,8 +102,9 @@ Above the first plane a string of JSON has two codes for one character, so that 
 class Draft:
     """What the model makes of messages: an entry of HISTORY, and the memory after them.
 
-    `refused`: what its own memory would have lost, where that was too much and what stood was kept instead. `given`: what a full
-    memory lost when it was written shorter, where that is more than any other rewrite may lose.
+    `refused`: what its own memory would have lost, where that was too much and what stood was kept
+    instead. `given`: what a full memory lost when it was written shorter, where that is more than
+    any other rewrite may lose.
     """
 
     entry: str
@@ -105,10 +114,11 @@ class Draft:
 
 
 def drafted(aside: Aside, memory: str, said: str, at: float) -> Draft | None:
-    """What the model makes of a transcript whose last message is of `at`; None when its answer is of no use.
+    """What the model makes of a transcript whose last message is of `at`; None when its answer is
+    of no use.
 
-    An answer that drops what stands in the memory is asked for once more. When the next one does so too, everything stays, and what
-    is new is added behind it.
+    An answer that drops what stands in the memory is asked for once more. When the next one does so
+    too, everything stays, and what is new is added behind it.
     """
     terms = aside.app.aids.terms
     draft = _asked(aside, memory, said, at)
@@ -129,9 +139,10 @@ def drafted(aside: Aside, memory: str, said: str, at: float) -> Draft | None:
 def shortened(aside: Aside, before: str, memory: str) -> tuple[str, Comparison | None]:
     """A memory within its cap that was made of the one `before`: the model writes a shorter one.
 
-    It may drop what is new, and of what stood no more than any other rewrite; only where what stood was `FULL` it may drop more, and
-    what it lost then is given as well. When it writes nothing of use, the memory loses its last lines; those of them that are new,
-    where it would otherwise lose too much of what stood.
+    It may drop what is new, and of what stood no more than any other rewrite; only where what stood
+    was `FULL` it may drop more, and what it lost then is given as well. When it writes nothing of
+    use, the memory loses its last lines; those of them that are new, where it would otherwise lose
+    too much of what stood.
     """
     if len(memory) <= MOST:
         return memory, None
@@ -152,7 +163,9 @@ def shortened(aside: Aside, before: str, memory: str) -> tuple[str, Comparison |
 
 
 def cut(memory: str, most: int) -> str:
-    """The first whole lines of a memory, `most` characters at most: what matters most stands first."""
+    """The first whole lines of a memory, `most` characters at most: what matters most stands
+    first.
+    """
     if len(memory) <= most:
         return memory
     kept = memory[: most + 1].rpartition("\n")[0].rstrip()
@@ -164,8 +177,12 @@ def steady(text: str) -> str:
     return unfenced(clean(text))
 
 
-def _asked(aside: Aside, memory: str, said: str, at: float, loss: Comparison | None = None) -> Draft | None:
-    """The draft in the answer to one request; its memory is empty when it has nothing to remember. `loss`: why one before was refused."""
+def _asked(
+    aside: Aside, memory: str, said: str, at: float, loss: Comparison | None = None
+) -> Draft | None:
+    """The draft in the answer to one request; its memory is empty when it has nothing to remember.
+    `loss`: why one before was refused.
+    """
     system = PROMPT
     parts = [fenced("MEMORY", memory or NO_MEMORY), fenced("TRANSCRIPT", said)]
     if loss:
@@ -183,7 +200,8 @@ def _asked(aside: Aside, memory: str, said: str, at: float, loss: Comparison | N
 
 
 def _repeats(text: str, draft: Draft, memory: str, said: str) -> bool:
-    """Whether an answer that is written out only repeats what somebody wrote: that is a quote, and no call.
+    """Whether an answer that is written out only repeats what somebody wrote: that is a quote, and
+    no call.
 
     Thinking is taken out of an answer, but not out of what was said, so that a quote with its tags
     in it cannot be told from an answer.
@@ -197,31 +215,47 @@ def _repeats(text: str, draft: Draft, memory: str, said: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    """The letters and digits of a text: neither its layout, nor what JSON makes of it in a string."""
+    """The letters and digits of a text: neither its layout, nor what JSON makes of it in a
+    string.
+    """
     plain = _CODE.sub(lambda found: chr(int(found[1], 16)), text)
     return _LAYOUT.sub("", plain).casefold()
 
 
 def _written(text: str) -> str:
-    """The arguments in an answer that writes the call out instead of making it, as small models do."""
+    """The arguments in an answer that writes the call out instead of making it, as small models
+    do.
+    """
     text = unfenced(text)
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    inner = given.get("arguments", given.get("parameters")) if isinstance(given, dict) and given.get("name") == SAVE_MEMORY else given
+    inner = (
+        given.get("arguments", given.get("parameters"))
+        if isinstance(given, dict) and given.get("name") == SAVE_MEMORY
+        else given
+    )
     return json.dumps(inner)
 
 
 def _read(arguments: str, at: float) -> Draft | None:
-    """The draft in a call's arguments: an object, perhaps in a list, perhaps written as JSON once more."""
+    """The draft in a call's arguments: an object, perhaps in a list, perhaps written as JSON once
+    more.
+    """
     try:
-        given = json.loads(arguments)  # which takes halves of characters, as models send them; they are cleaned away
+        given = json.loads(
+            arguments
+        )  # which takes halves of characters, as models send them; they are cleaned away
         given = json.loads(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
         return None
     given = given[0] if isinstance(given, list) and given else given
-    fields = [given.get(name) for name in ("history_entry", "memory_update")] if isinstance(given, dict) else []
+    fields = (
+        [given.get(name) for name in ("history_entry", "memory_update")]
+        if isinstance(given, dict)
+        else []
+    )
     texts = [steady(field) for field in fields if isinstance(field, str)]
     if len(texts) != 2 or not all(texts):
         return None

@@ -1,4 +1,6 @@
-"""What the model reads: one system message, then the history, each user message stamped with its time and origin."""
+"""What the model reads: one system message, then the history, each user message stamped with its
+time and origin.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ CUT_TOKENS = 10.0
 """What the mark of a cut takes, and what an estimate may be wrong by."""
 OF_CHAT = " OF THIS CHAT"
 _SHED = ("memory", "user", "tools", "agents", "role", "self", "soul")
-"""In this order documents are cut when the prompt is too long (seed 004's order: memory, then tools, then the role)."""
+"""In this order documents are cut when the prompt is too long (seed 004's order: memory, then
+tools, then the role).
+"""
 _TITLES = {
     "role": "## Role",
     "self": "## Self",
@@ -54,18 +58,27 @@ _TITLES = {
 DOCUMENTS_SHARE = 0.3
 """Of the model's window, for the system message."""
 VERIFY = (
-    "Your last tool call failed. Before you answer, check whether the request is fulfilled: call a tool that shows it, or mend what "
-    "failed. When neither is possible, say plainly what was not done, or ask about it."
+    "Your last tool call failed. Before you answer, check whether the request is fulfilled: call a"
+    " tool that shows it, or mend what failed. When neither is possible, say plainly what was not"
+    " done, or ask about it."
 )
-FINISH = "You have used all steps of this turn. Answer now, without tools, from what you know; say what is missing."
-FULL = "Your window has no room for another step of this turn. Answer now, without tools, from what you know; say what is missing."
+FINISH = (
+    "You have used all steps of this turn. Answer now, without tools, from what you know; say what"
+    " is missing."
+)
+FULL = (
+    "Your window has no room for another step of this turn. Answer now, without tools, from what"
+    " you know; say what is missing."
+)
 RESERVED_SHARE = 0.2
 RESERVED_MOST = 8_192
 
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """The system message, in segments: (name, text as it stands in the prompt). `tokens`: the estimate of all of it."""
+    """The system message, in segments: (name, text as it stands in the prompt). `tokens`: the
+    estimate of all of it.
+    """
 
     segments: tuple[tuple[str, str], ...]
     tokens: float
@@ -77,13 +90,18 @@ class Preamble:
 
 @lru_cache(maxsize=64)
 def preamble(name: str, docs: tuple[Doc, ...] = (), room: float = inf) -> Preamble:
-    """The system message: who it is, policy, then the documents. The same while these are, so that the prompt's prefix stays cacheable.
+    """The system message: who it is, policy, then the documents. The same while these are, so that
+    the prompt's prefix stays cacheable.
 
     What is beyond `room` estimated tokens is cut, memory first; who it is and policy are never.
     """
     fixed = (("identity", IDENTITY.format(name=one_line(name, 60))), ("policy", POLICY))
     parts = [(_segment(doc), doc) for doc in docs]
-    over = tokens.of_text("\n".join(text for _, text in fixed)) + sum(tokens.of_text(text) for (_, text), _ in parts) - room
+    over = (
+        tokens.of_text("\n".join(text for _, text in fixed))
+        + sum(tokens.of_text(text) for (_, text), _ in parts)
+        - room
+    )
     for shed in _SHED:
         for place, (_, doc) in enumerate(parts):
             if over > 0 and doc.name == shed:
@@ -98,14 +116,18 @@ def _segment(doc: Doc, cut: float = 0.0) -> tuple[str, str]:
     """A document between its delimiters, `cut` estimated tokens shorter."""
     text = doc.text
     if cut > 0:
-        left = max(int(len(text) - (cut + CUT_TOKENS) * len(text) / max(tokens.of_text(text), 1.0)), 0)
+        left = max(
+            int(len(text) - (cut + CUT_TOKENS) * len(text) / max(tokens.of_text(text), 1.0)), 0
+        )
         text = f"{text[:left].rstrip()}\n{TRUNCATED}"
     title, name = _TITLES[doc.name], doc.name.upper() + (OF_CHAT if "#" in doc.scope else "")
     return name.lower(), fenced(name, f"{title}\n\n{text}")
 
 
 def stamp(message: Message) -> str:
-    """The first line of a user message: `[2026-11-22 01:30 UTC · telegram · "Alice" · 42 · member]`."""
+    """The first line of a user message: `[2026-11-22 01:30 UTC · telegram · "Alice" · 42 ·
+    member]`.
+    """
     return _stamp(int(message.at) // 60, message.origin)
 
 
@@ -125,11 +147,16 @@ def wire(message: Message) -> Mapping[str, Json]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
     if message.role == "user":
-        return {"role": "user", "content": f"{RUNTIME_MARK if message.origin == RUNTIME_ORIGIN else stamp(message)}\n{message.content}"}
+        head = RUNTIME_MARK if message.origin == RUNTIME_ORIGIN else stamp(message)
+        return {"role": "user", "content": f"{head}\n{message.content}"}
     if not message.calls:
         return {"role": message.role, "content": message.content}
     calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _sendable(call.arguments)}}
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": _sendable(call.arguments)},
+        }
         for call in message.calls
     ]
     thought = {"reasoning_content": message.reasoning} if message.reasoning else {}
@@ -138,7 +165,9 @@ def wire(message: Message) -> Mapping[str, Json]:
 
 @lru_cache(maxsize=1024)
 def _sendable(arguments: str) -> str:
-    """Arguments that endpoints take back: many parse a history's arguments and refuse the whole chat when one is not a JSON object."""
+    """Arguments that endpoints take back: many parse a history's arguments and refuse the whole
+    chat when one is not a JSON object.
+    """
     try:
         return arguments if isinstance(orjson.loads(arguments), dict) else "{}"
     except orjson.JSONDecodeError:
@@ -146,17 +175,23 @@ def _sendable(arguments: str) -> str:
 
 
 def last_words(full: bool = False) -> Json:
-    """The message that asks for an answer when a turn's rounds are used up, or the window is `full`."""
+    """The message that asks for an answer when a turn's rounds are used up, or the window is
+    `full`.
+    """
     return {"role": "user", "content": f"{RUNTIME_MARK}\n{FULL if full else FINISH}"}
 
 
 def room(window: int, overhead: float, ratio: float) -> float:
-    """Estimated tokens that history and tools may use of a window, what the answer needs set aside."""
+    """Estimated tokens that history and tools may use of a window, what the answer needs set
+    aside.
+    """
     return max((window - _reserved(window)) / ratio - overhead, 200.0)
 
 
 def is_full(window: int, estimate: float, ratio: float) -> bool:
-    """Whether a request of so many estimated tokens takes half of what is set aside for its answer, and what a step adds is too much."""
+    """Whether a request of so many estimated tokens takes half of what is set aside for its answer,
+    and what a step adds is too much.
+    """
     return estimate * ratio > window - _reserved(window) / 2
 
 

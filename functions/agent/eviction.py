@@ -1,4 +1,6 @@
-"""What leaves a history is told to memory and archived first, and what failed before stays in sight."""
+"""What leaves a history is told to memory and archived first, and what failed before stays in
+sight.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ FAILED = "These attempts failed before. Do not repeat them as they were:"
 
 
 def evict(aside: Aside, room: float, watch: Watch) -> Document:
-    """The document of a session with the history that fits into `room` estimated tokens. `aside` asks the model for it."""
+    """The document of a session with the history that fits into `room` estimated tokens. `aside`
+    asks the model for it.
+    """
     app, document = aside.app, aside.document
     made = compacted(app.strategy, document.messages, room)
     archive.passively(aside, made.dropped, watch)
@@ -37,9 +41,11 @@ def evict(aside: Aside, room: float, watch: Watch) -> Document:
 
 
 def evict_before_turn(aside: Aside, room: float, watch: Watch) -> Document | None:
-    """The document with less of what was said before the turn in progress, whose request an endpoint refused as too long.
+    """The document with less of what was said before the turn in progress, whose request an
+    endpoint refused as too long.
 
-    The turn's own messages stay. None when there is nothing else. No note stands for what left: it would come behind the question.
+    The turn's own messages stay. None when there is nothing else. No note stands for what left: it
+    would come behind the question.
     """
     app, messages = aside.app, aside.document.messages
     start = turn_start(messages)
@@ -62,7 +68,9 @@ def turn_start(messages: Sequence[Message]) -> int:
     return next((place for place in starts if messages[place].origin != RUNTIME_ORIGIN), 0)
 
 
-def _archive(aside: Aside, kept: Sequence[Message], dropped: Sequence[Message], watch: Watch) -> None:
+def _archive(
+    aside: Aside, kept: Sequence[Message], dropped: Sequence[Message], watch: Watch
+) -> None:
     """Put away what leaves a history, and say which tools go with it."""
     app, before = aside.app, aside.document
     aside.document = archive.put_away(aside.session, before, dropped, app)
@@ -74,11 +82,15 @@ def _archive(aside: Aside, kept: Sequence[Message], dropped: Sequence[Message], 
 
 
 def calls_may_be_written(session: str, document: Document, app: App) -> bool:
-    """Whether a call that the model writes as text may count in a session (S of the keys): only while it has made no native one there.
+    """Whether a call that the model writes as text may count in a session (S of the keys): only
+    while it has made no native one there.
 
-    A model that makes its calls natively has no reason to write any: what it writes is a quote, however it stands there.
+    A model that makes its calls natively has no reason to write any: what it writes is a quote,
+    however it stands there.
     """
-    return not _made_native_calls(document.messages) and app.kv.get(keys.native_calls(session)) is None
+    return (
+        not _made_native_calls(document.messages) and app.kv.get(keys.native_calls(session)) is None
+    )
 
 
 def _made_native_calls(messages: Sequence[Message]) -> bool:
@@ -86,20 +98,33 @@ def _made_native_calls(messages: Sequence[Message]) -> bool:
 
 
 def left(document: Document, made: Compacted, app: App, ask: Ask) -> Document:
-    """The document with what a strategy kept of its history, and the note that stands for the rest. `ask`: see `Strategy.note`."""
+    """The document with what a strategy kept of its history, and the note that stands for the rest.
+    `ask`: see `Strategy.note`.
+    """
     if not made.dropped:
         return document
-    notes = [noted(app.strategy, made.dropped, ask), digest(document.safety.counters.failures, app.guide)]
+    notes = [
+        noted(app.strategy, made.dropped, ask),
+        digest(document.safety.counters.failures, app.guide),
+    ]
     note, kept = "\n\n".join(filter(None, notes)), replace(document, messages=made.kept)
-    return kept.add(Message("user", note, at=app.clock.now(), origin=RUNTIME_ORIGIN)) if note else kept
+    return (
+        kept.add(Message("user", note, at=app.clock.now(), origin=RUNTIME_ORIGIN)) if note else kept
+    )
 
 
 def digest(failures: Sequence[Fact], guide: Guide) -> str:
-    """The last failures in the guide's short form, one for each call that failed; empty when there were none."""
+    """The last failures in the guide's short form, one for each call that failed; empty when there
+    were none.
+    """
     last = {fact.fingerprint: fact for fact in failures}
-    return "\n".join([FAILED, *(guides.brief(guide, fact) for fact in last.values())]) if last else ""
+    return (
+        "\n".join([FAILED, *(guides.brief(guide, fact) for fact in last.values())]) if last else ""
+    )
 
 
 def _told(aside: Aside, system: str, text: str) -> str:
     reply = aside.ask(system, text)
-    return reply.text if reply.finish in ("stop", "length") else ""  # a note that is cut is better than none
+    return (
+        reply.text if reply.finish in ("stop", "length") else ""
+    )  # a note that is cut is better than none

@@ -1,4 +1,6 @@
-"""What the wiring lends to the agent's own services: arguments by a schema, and the words of a text that tell what it is about."""
+"""What the wiring lends to the agent's own services: arguments by a schema, and the words of a text
+that tell what it is about.
+"""
 
 from __future__ import annotations
 

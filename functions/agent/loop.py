@@ -1,4 +1,6 @@
-"""At most six rounds: ask the model, run its calls, ask again; then a last request without tools."""
+"""At most six rounds: ask the model, run its calls, ask again; then a last request without
+tools.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ CUT = {
 }
 """What stands below an answer that is not whole."""
 KEPT_BACK = {
-    "filtered": "The filter of the model's provider kept back the answer to this. Please say it in another way.",
+    "filtered": (
+        "The filter of the model's provider kept back the answer to this. Please say it in another"
+        " way."
+    ),
     "refused": "The model refused to answer this. Please say it in another way.",
 }
 STOPPED = "Stopped."
@@ -51,11 +56,13 @@ def _never(turn: Turn) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What the rounds of one turn share. `stopped` asks whether somebody said stop, or halted it; `told_to_stop` only the first.
+    """What the rounds of one turn share. `stopped` asks whether somebody said stop, or halted it;
+    `told_to_stop` only the first.
 
-    `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this worker is (a function's own timeout).
-    `patient`: when the model does not answer, the turn may wait. `over` notes what the turn has cost so far, and says why its sender may
-    use no more; empty while they may. `reader`: whose turn it is, when it ends with a notice.
+    `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this
+    worker is (a function's own timeout). `patient`: when the model does not answer, the turn may
+    wait. `over` notes what the turn has cost so far, and says why its sender may use no more; empty
+    while they may. `reader`: whose turn it is, when it ends with a notice.
     """
 
     app: App
@@ -76,8 +83,12 @@ class Course:
         return self.until < self.deadline and now + ROUND_SECONDS > self.until
 
     def waits(self, turn: Turn) -> bool:
-        """Whether a request that came to nothing may be sent again later: another worker goes on, or the turn's time is not up."""
-        return outage.may_wait(turn) and (self.cut_short() or (self.patient and self.app.clock.monotonic() < self.deadline))
+        """Whether a request that came to nothing may be sent again later: another worker goes on,
+        or the turn's time is not up.
+        """
+        return outage.may_wait(turn) and (
+            self.cut_short() or (self.patient and self.app.clock.monotonic() < self.deadline)
+        )
 
     @property
     def stopped(self) -> Callable[[], bool]:
@@ -85,12 +96,15 @@ class Course:
 
 
 def overhead(preamble: Preamble) -> float:
-    """Estimated tokens that every request carries beside the history: the system message and the static tools."""
+    """Estimated tokens that every request carries beside the history: the system message and the
+    static tools.
+    """
     return preamble.tokens + STATIC_TOKENS
 
 
 def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
-    """Take the turn in progress to its final text, saving before a round's calls run and after they have answered.
+    """Take the turn in progress to its final text, saving before a round's calls run and after they
+    have answered.
 
     None instead of a text: this worker's own time is nearly up, another has to go on.
     """
@@ -116,13 +130,29 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
             return opened, None
         if reply.finish == "stopped":
             return _ended(opened, course) or (opened, STOPPED)
-        said = Message("assistant", reply.text, at=course.app.clock.now(), calls=reply.calls, reasoning=reply.reasoning)
-        whole = reply.finish in ("stop", "length")  # who refuses, or is cut off by a filter, claims nothing
-        if whole and not last and _turn(opened).rounds < ROUNDS and verification.wanted(_turn(opened), reply):
+        said = Message(
+            "assistant",
+            reply.text,
+            at=course.app.clock.now(),
+            calls=reply.calls,
+            reasoning=reply.reasoning,
+        )
+        whole = reply.finish in (
+            "stop",
+            "length",
+        )  # who refuses, or is cut off by a filter, claims nothing
+        if (
+            whole
+            and not last
+            and _turn(opened).rounds < ROUNDS
+            and verification.wanted(_turn(opened), reply)
+        ):
             opened = _verify(opened, course, said)
             continue
         if last or reply.finish == "error" or not reply.calls:
-            return _verified(opened), "\n\n".join(filter(None, (_final(reply), verification.failure_line(_turn(opened)))))
+            return _verified(opened), "\n\n".join(
+                filter(None, (_final(reply), verification.failure_line(_turn(opened))))
+            )
         opened = _checkpoint(opened, course, said)
         opened = _answer(opened, course, reply.calls, offers)
 
@@ -134,7 +164,9 @@ def _turn(opened: Opened) -> Turn:
 
 
 def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
-    """Where the turn ends before its next request: the session paused or locked, or told to stop; None to go on."""
+    """Where the turn ends before its next request: the session paused or locked, or told to stop;
+    None to go on.
+    """
     standing = opened.document.safety
     reason = standing.reason or course.breakers.trips(standing)
     if reason:
@@ -149,10 +181,14 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
 
 
 def _is_full(opened: Opened, course: Course) -> bool:
-    """Whether the turn, which is never compacted, has filled the window: without tools there is room for an answer."""
+    """Whether the turn, which is never compacted, has filled the window: without tools there is
+    room for an answer.
+    """
     document = opened.document
     estimate = compaction.size(document.messages) + overhead(course.preamble)
-    return _turn(opened).rounds > 0 and context.is_full(course.app.model.window, estimate, document.ratio)
+    return _turn(opened).rounds > 0 and context.is_full(
+        course.app.model.window, estimate, document.ratio
+    )
 
 
 def _verify(opened: Opened, course: Course, said: Message) -> Opened:
@@ -166,24 +202,37 @@ def _verify(opened: Opened, course: Course, said: Message) -> Opened:
 def _verified(opened: Opened) -> Opened:
     """With what the verification, if there was one, has changed: for the trace."""
     outcome = verification.outcome(_turn(opened))
-    return replace(opened, document=replace(opened.document, turn=_turn(opened).did("verified", outcome=outcome))) if outcome else opened
+    return (
+        replace(
+            opened,
+            document=replace(opened.document, turn=_turn(opened).did("verified", outcome=outcome)),
+        )
+        if outcome
+        else opened
+    )
 
 
 def _final(reply: Reply) -> str:
     if reply.finish == "error":
-        return f"I could not get an answer: {reply.text}." + (f" {outage.again(reply.retry_after)}" if reply.transient else "")
+        return f"I could not get an answer: {reply.text}." + (
+            f" {outage.again(reply.retry_after)}" if reply.transient else ""
+        )
     seen = is_visible(reply.text)
     if reply.finish in CUT:
         return f"{reply.text}{CUT[reply.finish]}" if seen else KEPT_BACK.get(reply.finish, NOTHING)
     return reply.text if seen else NOTHING
 
 
-def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool) -> tuple[Reply, Opened]:
+def _ask(
+    opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool
+) -> tuple[Reply, Opened]:
     document, app = opened.document, course.app
     messages = context.prompt(course.preamble, document.messages)
     if not with_tools:
         messages.append(context.last_words(full=_turn(opened).rounds < ROUNDS))
-    estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(course.preamble)
+    estimate = (
+        tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(course.preamble)
+    )
     started = app.clock.monotonic()
     deadline = min(course.deadline, course.until - SAVE_SECONDS)
     may_write = partial(calls_may_be_written, opened.key, document, app)
@@ -191,27 +240,59 @@ def _ask(opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools:
     turn = _turn(opened)
     left = 1 if outage.waits_so_far(turn) else max(outage.TRIES_MOST - outage.failed_tries(turn), 1)
     longest = outage.PAUSE_MOST if course.patient else inf
-    reply = app.model.chat(Request(messages, tools, None, deadline, course.stopped, may_write, left, longest))
+    reply = app.model.chat(
+        Request(messages, tools, None, deadline, course.stopped, may_write, left, longest)
+    )
     if reply.finish == "stopped":
         return reply, opened
     usage, ms = reply.usage, round((app.clock.monotonic() - started) * 1000, 1)
     if usage.estimated:
-        usage = replace(usage, prompt=round(estimate * document.ratio), completion=round(tokens.of_text(reply.text)))
-    ratio = document.ratio if usage.estimated else tokens.corrected(document.ratio, estimate, usage.prompt)
+        usage = replace(
+            usage,
+            prompt=round(estimate * document.ratio),
+            completion=round(tokens.of_text(reply.text)),
+        )
+    ratio = (
+        document.ratio
+        if usage.estimated
+        else tokens.corrected(document.ratio, estimate, usage.prompt)
+    )
     if reply.failure:
         app.failures.append((opened.key, reply.failure))
-    facts = {"tools": len(offers) + len(STATIC) if with_tools else 0, "prompt": usage.prompt, "completion": usage.completion}
+    facts = {
+        "tools": len(offers) + len(STATIC) if with_tools else 0,
+        "prompt": usage.prompt,
+        "completion": usage.completion,
+    }
     turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
     tries = max(reply.tries, 1) if reply.finish == "error" else reply.tries
-    turn = turn.did("request", ms=ms, finish=reply.finish, **facts, **outage.facts_of(reply.failure, tries, reply.retry_after))
+    turn = turn.did(
+        "request",
+        ms=ms,
+        finish=reply.finish,
+        **facts,
+        **outage.facts_of(reply.failure, tries, reply.retry_after),
+    )
     standing = course.breakers.used(document.safety, turn.task, usage.total)
     detail = reply.failure.detail if reply.failure else reply.text
-    course.watch(Step("request", app.model.name, detail, ms, "" if reply.finish != "error" else "EMODEL", facts))
-    return reply, replace(opened, document=replace(document, turn=turn, ratio=ratio, safety=standing))
+    course.watch(
+        Step(
+            "request",
+            app.model.name,
+            detail,
+            ms,
+            "" if reply.finish != "error" else "EMODEL",
+            facts,
+        )
+    )
+    return reply, replace(
+        opened, document=replace(document, turn=turn, ratio=ratio, safety=standing)
+    )
 
 
 def _shortened(opened: Opened, course: Course) -> tuple[Opened, Course] | None:
-    """The session with less of its history, after an endpoint refused a request as too long; None when that cannot help any more.
+    """The session with less of its history, after an endpoint refused a request as too long; None
+    when that cannot help any more.
 
     The model's window is by now what the refusal taught. The refused request is no round.
     """
@@ -219,7 +300,9 @@ def _shortened(opened: Opened, course: Course) -> tuple[Opened, Course] | None:
     if outage.failed_tries(turn) >= outage.TRIES_MOST:
         return None
     room = context.room(app.model.window, overhead(app.preamble(opened.key)), before.ratio)
-    until = min(app.clock.monotonic() + side_request.SECONDS, course.until - SAVE_SECONDS, course.deadline)
+    until = min(
+        app.clock.monotonic() + side_request.SECONDS, course.until - SAVE_SECONDS, course.deadline
+    )
     beside = side_request.Aside(opened.key, app, before, course.breakers, until, tries=1)
     document = evict_before_turn(beside, room, course.watch)
     if document is None:
@@ -232,7 +315,9 @@ def _shortened(opened: Opened, course: Course) -> tuple[Opened, Course] | None:
 
 
 def _finish_calls(opened: Opened, course: Course) -> Opened:
-    """CallResult what a crash left unanswered: what is safe to repeat runs again, the rest is told as interrupted."""
+    """CallResult what a crash left unanswered: what is safe to repeat runs again, the rest is told
+    as interrupted.
+    """
     pending = () if opened.document.safety.reason else unanswered(opened.document.messages)
     if not pending:
         return opened
@@ -242,14 +327,20 @@ def _finish_calls(opened: Opened, course: Course) -> Opened:
     return _record(opened, course, [answers.get(call.id) or interrupted(call) for call in pending])
 
 
-def _answer(opened: Opened, course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer]) -> Opened:
+def _answer(
+    opened: Opened, course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer]
+) -> Opened:
     return _record(opened, course, _run(course, calls, offers, opened.document))
 
 
-def _run(course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], document: Document) -> list[CallResult]:
+def _run(
+    course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], document: Document
+) -> list[CallResult]:
     for call in calls:
         course.watch(Step("call", call.name, call.arguments))
-    left = context.room(course.app.model.window, overhead(course.preamble), document.ratio) - compaction.size(document.messages)
+    left = context.room(
+        course.app.model.window, overhead(course.preamble), document.ratio
+    ) - compaction.size(document.messages)
     return answer_all(course.desk, calls, offers, int(left * tokens.CHARACTERS_A_TOKEN))
 
 
@@ -264,12 +355,22 @@ def _record(opened: Opened, course: Course, answers: Sequence[CallResult]) -> Op
                 course.watch(Step("load", offer.tool, offer.description))
             resident.add(offer.tool)
     now = course.app.clock.now()
-    results = [Message("tool", given.content, at=now, call_id=given.call.id, loads=given.loads, cut=given.cut) for given in answers]
+    results = [
+        Message(
+            "tool", given.content, at=now, call_id=given.call.id, loads=given.loads, cut=given.cut
+        )
+        for given in answers
+    ]
     turn = _turn(opened)
     turn = replace(turn, tools=(*turn.tools, *(given.call.name for given in answers)))
     for given, fact in zip(answers, reaction.facts, strict=True):
         sized = {"ms": round(given.ms, 1), "size": len(given.content), "error": given.error}
-        turn = turn.did("call", name=given.call.name, **sized, **({"fingerprint": fact.fingerprint} if fact.failed else {}))
+        turn = turn.did(
+            "call",
+            name=given.call.name,
+            **sized,
+            **({"fingerprint": fact.fingerprint} if fact.failed else {}),
+        )
     document = replace(opened.document, turn=turn, safety=_felt(opened, course, reaction))
     return _checkpoint(replace(opened, document=document), course, *results)
 
@@ -282,6 +383,8 @@ def _felt(opened: Opened, course: Course, reaction: Reaction) -> Standing:
 def _checkpoint(opened: Opened, course: Course, *messages: Message) -> Opened:
     """Save the messages; a turn that got this far has no failed attempts behind it."""
     document = opened.document.add(*messages)
-    saved = course.app.sessions.save(opened, replace(document, turn=replace(_turn(opened), attempts=0).did("save")))
+    saved = course.app.sessions.save(
+        opened, replace(document, turn=replace(_turn(opened), attempts=0).did("save"))
+    )
     course.watch(Step("save", facts={"bytes": saved.size}))
     return saved

@@ -52,7 +52,12 @@ class Usage(Stored):
 
     def __sub__(self, before: Usage) -> Usage:
         """What came since `before`."""
-        return Usage(self.prompt - before.prompt, self.completion - before.completion, self.cached - before.cached, self.estimated)
+        return Usage(
+            self.prompt - before.prompt,
+            self.completion - before.completion,
+            self.cached - before.cached,
+            self.estimated,
+        )
 
     @property
     def total(self) -> int:
@@ -63,9 +68,10 @@ class Usage(Stored):
 class Message(Stored):
     """One message of the history.
 
-    `seq` numbers a session's messages from 1 and never repeats; `at` is seconds since the epoch. `calls` belong to the
-    assistant, `call_id` and `loads` to tools: `loads` is written by `sigil_query` and `sigil_deploy` alone and is the only thing
-    that makes a tool. `origin` says where a user message came from (platform, name); `cut` counts characters that were left out.
+    `seq` numbers a session's messages from 1 and never repeats; `at` is seconds since the epoch.
+    `calls` belong to the assistant, `call_id` and `loads` to tools: `loads` is written by
+    `sigil_query` and `sigil_deploy` alone and is the only thing that makes a tool. `origin` says
+    where a user message came from (platform, name); `cut` counts characters that were left out.
     `tokens` is the estimate of its size, made when it joins a history.
     """
 
@@ -99,9 +105,11 @@ def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a call came to: `content` for the model, `loads` what it paged in, `error` and `why` the code and message of its failure.
+    """What a call came to: `content` for the model, `loads` what it paged in, `error` and `why` the
+    code and message of its failure.
 
-    `listed`: the result that names what it paged in, a row each, of which `content` is the text. `ran`: whether it began at all.
+    `listed`: the result that names what it paged in, a row each, of which `content` is the text.
+    `ran`: whether it began at all.
     """
 
     call: ToolCall

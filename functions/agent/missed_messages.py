@@ -1,4 +1,6 @@
-"""Messages that a locked or paused chat does not work on: they are counted, and its people are told once, not once a message."""
+"""Messages that a locked or paused chat does not work on: they are counted, and its people are told
+once, not once a message.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,19 @@ QUIET_SECONDS: Final = 60.0
 KEPT_SECONDS: Final = 90 * 86_400.0
 KIND: Final = "missed"
 """The row in a turn's trace that says how many it has to tell of."""
-MEANWHILE: Final = "I do not work on the {count} messages that came meanwhile: send again later what still matters."
-BEFORE: Final = "I did not work on {count} that came while I was stopped: send again what still matters."
+MEANWHILE: Final = (
+    "I do not work on the {count} messages that came meanwhile: send again later what still"
+    " matters."
+)
+BEFORE: Final = (
+    "I did not work on {count} that came while I was stopped: send again what still matters."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """The ids of the messages that nobody was told of yet. `teller`: the event whose answer tells of them; `told`: when one last did.
+    """The ids of the messages that nobody was told of yet. `teller`: the event whose answer tells
+    of them; `told`: when one last did.
 
     Until `teller` is closed it may come again, after a crash, and then tells of the same ones.
     """
@@ -36,7 +44,9 @@ class Missed:
     told: float = 0.0
 
     def seen_by(self, event: str) -> Missed:
-        """What is left to tell when this event is worked on: an earlier teller was closed before, and its messages with it."""
+        """What is left to tell when this event is worked on: an earlier teller was closed before,
+        and its messages with it.
+        """
         return self if self.teller in ("", event) else replace(self, events=(), teller="")
 
     @property
@@ -45,7 +55,8 @@ class Missed:
 
 
 def noted(event: Event, app: App, notice: str, behind: Sequence[Event] | None) -> str:
-    """The answer to a message that is not worked on: the notice, and how many it is about; empty while another one behind it will tell.
+    """The answer to a message that is not worked on: the notice, and how many it is about; empty
+    while another one behind it will tell.
 
     `behind`: what waits there; None when the queue cannot tell.
     """
@@ -54,7 +65,9 @@ def noted(event: Event, app: App, notice: str, behind: Sequence[Event] | None) -
     if event.id not in missed.events:
         missed = replace(missed, events=(*missed.events, event.id)[-MOST - 1 :])
     if behind is None:
-        silent = not missed.teller and missed.told > 0.0 and 0.0 <= now - missed.told < QUIET_SECONDS
+        silent = (
+            not missed.teller and missed.told > 0.0 and 0.0 <= now - missed.told < QUIET_SECONDS
+        )
     else:
         silent = any(_tells(other, event, app) for other in behind)
     _write(app.kv, session, missed if silent else replace(missed, teller=event.id, told=now))
@@ -64,7 +77,9 @@ def noted(event: Event, app: App, notice: str, behind: Sequence[Event] | None) -
 
 
 def owed(event: Event, app: App, turn: Turn) -> Turn:
-    """The turn of the first message after a lock or a pause; its answer tells of those that nobody was told of."""
+    """The turn of the first message after a lock or a pause; its answer tells of those that nobody
+    was told of.
+    """
     session = keys.session_of(app.name, event.session)
     missed = _read(app.kv, session).seen_by(event.id)
     if event.kind != "message" or not missed.events:
@@ -83,16 +98,26 @@ def told(turn: Turn, text: str) -> str:
 
 
 def _tells(other: Event, event: Event, app: App) -> bool:
-    """Whether the event behind this one is answered with a notice as well: a message to us, no command, of somebody who may talk."""
+    """Whether the event behind this one is answered with a notice as well: a message to us, no
+    command, of somebody who may talk.
+    """
     plain = other.kind == "message" and not other.text.lstrip().startswith(("/", "\uff0f"))
-    return plain and other.addressed in ((), event.addressed) and app.rules.may_talk(app.people.role(other))
+    return (
+        plain
+        and other.addressed in ((), event.addressed)
+        and app.rules.may_talk(app.people.role(other))
+    )
 
 
 def _read(kv: KV, session: str) -> Missed:
     item = kv.get(keys.missed(session))
     try:
         fields = orjson.loads(item.value) if item else {}
-        return Missed(tuple(map(str, fields.get("events", ()))), str(fields.get("teller", "")), float(fields.get("told", 0.0)))
+        return Missed(
+            tuple(map(str, fields.get("events", ()))),
+            str(fields.get("teller", "")),
+            float(fields.get("told", 0.0)),
+        )
     except (ValueError, TypeError, AttributeError):  # a count is no reason to lock a chat
         return Missed()
 

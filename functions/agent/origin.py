@@ -1,7 +1,9 @@
-"""Where a message came from, as it is stored with it and as the model reads it: the name is its sender's word, all else is the runtime's.
+"""Where a message came from, as it is stored with it and as the model reads it: the name is its
+sender's word, all else is the runtime's.
 
-It is stored as `telegram` for a private chat and as `telegram 42 member · Alice` for a group: the platform, the end of the sender's id and
-their role stand before the first separator, where no name reaches.
+It is stored as `telegram` for a private chat and as `telegram 42 member · Alice` for a group: the
+platform, the end of the sender's id and their role stand before the first separator, where no name
+reaches.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ def quoted_name(name: str, most: int = NAME_CHARACTERS) -> str:
 
 
 def clean_name(name: str, most: int = NAME_CHARACTERS) -> str:
-    """A name that somebody chose, on one line, without what a line of the runtime's is made of: separators, brackets, double quotes."""
+    """A name that somebody chose, on one line, without what a line of the runtime's is made of:
+    separators, brackets, double quotes.
+    """
     plain = "".join(map(_harmless, clean(inert(name))))
     return one_line(" ".join(plain.split()), most)
 

@@ -1,4 +1,6 @@
-"""What a turn does while its model gives no answer: how often it asks again, when, and what the chat is told meanwhile."""
+"""What a turn does while its model gives no answer: how often it asks again, when, and what the
+chat is told meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,18 @@ from functions.agent.safety.retry import pause
 from functions.agent.session.document import Turn
 
 TRIES_MOST: Final = 5
-"""Failed tries of a message in all: those of the client within a request, and those after a wait."""
+"""Failed tries of a message in all: those of the client within a request, and those after a wait.
+"""
 WAITED_MOST: Final = 3_600.0
 """Seconds that a turn waits in all: what takes longer is told instead."""
 PAUSE_MOST: Final = 10.0
-"""Seconds that a worker waits within a request, where the turn itself can wait instead and let other chats go on."""
+"""Seconds that a worker waits within a request, where the turn itself can wait instead and let
+other chats go on.
+"""
 SILENT_SECONDS: Final = 20.0
-"""A first wait that is longer is told at once; a shorter one only when the model is still away after it."""
+"""A first wait that is longer is told at once; a shorter one only when the model is still away
+after it.
+"""
 GROWTH: Final = 4
 USUAL_MOST: Final = 60.0
 """Seconds that a wait takes at most when the endpoint asked for none."""
@@ -24,7 +31,9 @@ _WHY: Final = {"rate": "The model takes no more requests for now."}
 AWAY: Final = "The model does not answer at the moment."
 AGAIN: Final = "Your message is kept, and I try again in {time}."
 EVENT_SUFFIX: Final = "~waiting"
-"""Behind an event's id: the sentence is no answer to the event, so whoever waits for that must not get it."""
+"""Behind an event's id: the sentence is no answer to the event, so whoever waits for that must not
+get it.
+"""
 
 
 def failed_tries(turn: Turn) -> int:
@@ -33,7 +42,9 @@ def failed_tries(turn: Turn) -> int:
 
 
 def asked_for(turn: Turn) -> float:
-    """The seconds that the endpoint asked to wait when it failed last; 0.0 when it asked for nothing."""
+    """The seconds that the endpoint asked to wait when it failed last; 0.0 when it asked for
+    nothing.
+    """
     return float(turn.trace[-1].get("retry_after") or 0.0) if turn.trace else 0.0
 
 
@@ -43,7 +54,9 @@ def may_wait(turn: Turn) -> bool:
 
 
 def seconds_to_wait(turn: Turn, first: float) -> float:
-    """How long to wait now: what the endpoint asked for, or about `first` seconds, and longer the next times."""
+    """How long to wait now: what the endpoint asked for, or about `first` seconds, and longer the
+    next times.
+    """
     usual = pause(0, min(first * GROWTH ** waits_so_far(turn), USUAL_MOST))
     left = max(WAITED_MOST - _waited(turn), 0.0)
     return min(max(asked_for(turn), usual), left)
@@ -54,9 +67,15 @@ def waits_so_far(turn: Turn) -> int:
 
 
 def is_to_tell(turn: Turn, seconds: float) -> bool:
-    """Whether the chat is told now that the turn waits: once, and not for scheduled work, for whose answer nobody waits."""
+    """Whether the chat is told now that the turn waits: once, and not for scheduled work, for whose
+    answer nobody waits.
+    """
     told = any(row.get("told") for row in turn.trace)
-    return not told and turn.event.kind not in scheduled_replies.KINDS and (waits_so_far(turn) > 0 or seconds > SILENT_SECONDS)
+    return (
+        not told
+        and turn.event.kind not in scheduled_replies.KINDS
+        and (waits_so_far(turn) > 0 or seconds > SILENT_SECONDS)
+    )
 
 
 def sentence(turn: Turn, seconds: float) -> str:
@@ -66,7 +85,9 @@ def sentence(turn: Turn, seconds: float) -> str:
 
 
 def still_to_wait(turn: Turn, now: float) -> float:
-    """The seconds until a waiting turn may ask again; 0.0 when it may, or does not wait, or a clock that was set back cannot tell."""
+    """The seconds until a waiting turn may ask again; 0.0 when it may, or does not wait, or a clock
+    that was set back cannot tell.
+    """
     if not turn.waiting:
         return 0.0
     row = turn.trace[-1]
@@ -79,7 +100,9 @@ def again(retry_after: float | None) -> str:
     return f"Please try again in {_span(retry_after) if retry_after else 'a moment'}."
 
 
-def facts_of(failure: Failure | None, tries: int, retry_after: float | None) -> dict[str, str | int | float]:
+def facts_of(
+    failure: Failure | None, tries: int, retry_after: float | None
+) -> dict[str, str | int | float]:
     """What a turn's trace keeps of failed tries, for owners."""
     facts: dict[str, str | int | float] = {"tries": tries} if tries else {}
     if failure:

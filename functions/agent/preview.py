@@ -27,9 +27,12 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """`messages` and `tools` as they are sent; `segments` the same in parts; `tokens` of all of it, `window` of the model.
+    """`messages` and `tools` as they are sent; `segments` the same in parts; `tokens` of all of it,
+    `window` of the model.
 
-    `leaving`: how many messages the next turn takes out of the history first, which the model tells memory of then."""
+    `leaving`: how many messages the next turn takes out of the history first, which the model tells
+    memory of then.
+    """
 
     messages: Sequence[Mapping[str, Json]]
     tools: Sequence[Mapping[str, Json]]
@@ -42,15 +45,31 @@ class Preview:
 def preview(session: str, document: Document, app: App) -> Preview:
     """The prompt of a session (S of the keys) as it stands; the next message would be its last."""
     preamble = app.preamble(session)
-    made = compacted(app.strategy, document.messages, context.room(app.model.window, overhead(preamble), document.ratio))
+    made = compacted(
+        app.strategy,
+        document.messages,
+        context.room(app.model.window, overhead(preamble), document.ratio),
+    )
     document = left(document, made, app, _unasked)
     offers = in_scope(document.messages)
     messages, tools = context.prompt(preamble, document.messages), definitions(offers)
     parts = [(name, tokens.of_text(text), text) for name, text in preamble.segments]
-    parts += [(_name(message), tokens.of_text(_body(message)), _body(message)) for message in messages[1:]]
-    parts += [("static tool" if number < len(STATIC) else "tool", *_tool(tool)) for number, tool in enumerate(tools)]
+    parts += [
+        (_name(message), tokens.of_text(_body(message)), _body(message)) for message in messages[1:]
+    ]
+    parts += [
+        ("static tool" if number < len(STATIC) else "tool", *_tool(tool))
+        for number, tool in enumerate(tools)
+    ]
     segments = [Segment(name, round(cost * document.ratio), text) for name, cost, text in parts]
-    return Preview(messages, tools, segments, sum(segment.tokens for segment in segments), app.model.window, len(made.dropped))
+    return Preview(
+        messages,
+        tools,
+        segments,
+        sum(segment.tokens for segment in segments),
+        app.model.window,
+        len(made.dropped),
+    )
 
 
 def _unasked(system: str, text: str) -> str:
@@ -63,7 +82,10 @@ def _name(message: Mapping[str, Json]) -> str:
 
 
 def _body(message: Mapping[str, Json]) -> str:
-    calls = [f"{call['function']['name']} {call['function']['arguments']}" for call in message.get("tool_calls", ())]
+    calls = [
+        f"{call['function']['name']} {call['function']['arguments']}"
+        for call in message.get("tool_calls", ())
+    ]
     return "\n".join(filter(None, [message.get("content") or "", *calls]))
 
 

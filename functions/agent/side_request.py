@@ -1,4 +1,6 @@
-"""A request beside the conversation: nothing of the chat is in it, nothing of it enters the chat, and what it costs is counted."""
+"""A request beside the conversation: nothing of the chat is in it, nothing of it enters the chat,
+and what it costs is counted.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,12 @@ TRIES = 3
 
 
 class Aside:
-    """Requests on behalf of one session (S of the keys). `document` holds what they cost; whoever asks keeps it.
+    """Requests on behalf of one session (S of the keys). `document` holds what they cost; whoever
+    asks keeps it.
 
-    What an owner unlocked since, or a new period freed, is open. `until`: when all of them have to be over, a time of the monotonic clock.
-    `tries`: how many of a request may fail; after a model that is away nothing more is asked. `trace`: what failed, for the turn's trace.
+    What an owner unlocked since, or a new period freed, is open. `until`: when all of them have to
+    be over, a time of the monotonic clock. `tries`: how many of a request may fail; after a model
+    that is away nothing more is asked. `trace`: what failed, for the turn's trace.
     """
 
     def __init__(
@@ -42,32 +46,54 @@ class Aside:
         self._until = until
         self._tries = tries
         self._away: Reply | None = None
-        self._breakers = breakers or breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
-        self.document = replace(document, safety=self._breakers.opened(document.safety, person=False))
+        self._breakers = breakers or breakers_of(
+            session, app.kv, app.name, app.limits, app.clock.now
+        )
+        self.document = replace(
+            document, safety=self._breakers.opened(document.safety, person=False)
+        )
 
     def may_ask(self) -> bool:
-        """Whether a request would be sent: neither locked, nor out of budget, nor late, and the model is not known to be away."""
+        """Whether a request would be sent: neither locked, nor out of budget, nor late, and the
+        model is not known to be away.
+        """
         if self._away:
             return False
         standing = self.document.safety
-        return not (standing.reason or self._breakers.trips(standing)) and self.app.clock.monotonic() < self._until
+        return (
+            not (standing.reason or self._breakers.trips(standing))
+            and self.app.clock.monotonic() < self._until
+        )
 
-    def ask(self, system: str, text: str, tools: Sequence[Json] = (), choice: Json | None = None) -> Reply:
-        """The answer to one system and one user message. Locked, out of budget, or no model there: an error, and no request."""
+    def ask(
+        self, system: str, text: str, tools: Sequence[Json] = (), choice: Json | None = None
+    ) -> Reply:
+        """The answer to one system and one user message. Locked, out of budget, or no model there:
+        an error, and no request.
+        """
         if self._away:
             return self._away
         standing = self.document.safety
         reason = standing.reason or self._breakers.trips(standing)
         if reason:
             return Reply(text=REASONS[reason].why, finish="error")
-        messages: list[Mapping[str, Json]] = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+        messages: list[Mapping[str, Json]] = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": text},
+        ]
         deadline = min(self.app.clock.monotonic() + SECONDS, self._until)
-        reply = self.app.model.chat(Request(messages, tools, choice, deadline, self._breakers.halted, tries=self._tries))
+        reply = self.app.model.chat(
+            Request(messages, tools, choice, deadline, self._breakers.halted, tries=self._tries)
+        )
         self._note(reply)
         usage = reply.usage
         if usage.estimated:
             said = tokens.of_text(system) + tokens.of_text(text)
-            usage = replace(usage, prompt=round(said * self.document.ratio), completion=round(tokens.of_text(reply.text)))
+            usage = replace(
+                usage,
+                prompt=round(said * self.document.ratio),
+                completion=round(tokens.of_text(reply.text)),
+            )
         later = self._breakers.used(standing, None, usage.total)
         self.document = replace(self.document, safety=later, usage=self.document.usage + usage)
         return reply

@@ -1,4 +1,6 @@
-"""How many tokens a text costs, estimated without a tokenizer and corrected by what the provider counts."""
+"""How many tokens a text costs, estimated without a tokenizer and corrected by what the provider
+counts.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020
 
 
 def of_text(text: str) -> float:
-    """Tokens of `text`: 0.75 a CJK character, one for 3.6 others (within 13 % of Qwen's tokenizer)."""
+    """Tokens of `text`: 0.75 a CJK character, one for 3.6 others (within 13 % of Qwen's
+    tokenizer).
+    """
     if text.isascii():
         return len(text) / CHARACTERS_A_TOKEN
     cjk = len(_CJK.findall(text))
@@ -28,7 +32,9 @@ def of_text(text: str) -> float:
 
 def of_message(message: Message) -> float:
     """Tokens of a message with its calls; `loads` never reach the model as text."""
-    calls = sum(of_text(call.name) + of_text(call.arguments) + MESSAGE_OVERHEAD for call in message.calls)
+    calls = sum(
+        of_text(call.name) + of_text(call.arguments) + MESSAGE_OVERHEAD for call in message.calls
+    )
     return of_text(message.content) + calls + MESSAGE_OVERHEAD
 
 

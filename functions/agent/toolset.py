@@ -17,7 +17,10 @@ RESIDENT_MOST = 100
 
 
 def _function(name: str, description: str, parameters: Json) -> dict[str, Json]:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": parameters},
+    }
 
 
 STATIC: tuple[dict[str, Json], ...] = (
@@ -27,7 +30,9 @@ STATIC: tuple[dict[str, Json], ...] = (
 
 
 def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
-    """The offers that the history holds, in order of first appearance; the latest load of a tool wins. At most 100, the last loaded."""
+    """The offers that the history holds, in order of first appearance; the latest load of a tool
+    wins. At most 100, the last loaded.
+    """
     scope: dict[str, Offer] = {}
     loaded: dict[str, None] = {}
     for message in messages:

@@ -1,4 +1,6 @@
-"""The whole story of a turn: an event comes in, the session is opened, the rounds run, the session is closed with its replies."""
+"""The whole story of a turn: an event comes in, the session is opened, the rounds run, the session
+is closed with its replies.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import context, missed_messages, outage, scheduled_replies, side_request, tokens
+from functions.agent import (
+    context,
+    missed_messages,
+    outage,
+    scheduled_replies,
+    side_request,
+    tokens,
+)
 from functions.agent.access.roles import Role
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.archive import put_away
@@ -36,17 +45,31 @@ from sigil.protocol import Caller
 from sigil.storage.kv import keys
 
 ATTEMPTS = 3
-"""How often a turn is opened without getting on before it is given up; the last time, no other turn runs in its process."""
+"""How often a turn is opened without getting on before it is given up; the last time, no other turn
+runs in its process.
+"""
 FILE_CHARACTERS = 200
 """Of the name of a file."""
 WAITS = 6
-"""How often a turn is handed on from one worker to the next, or waits for a model that does not answer."""
+"""How often a turn is handed on from one worker to the next, or waits for a model that does not
+answer.
+"""
 WAIT_SECONDS = 15.0
-"""The first wait for a model that is away; the next one is four times as long: with the client's own pauses, a minute and a half in all."""
+"""The first wait for a model that is away; the next one is four times as long: with the client's
+own pauses, a minute and a half in all.
+"""
 KEPT_SHARE = 0.75
-"""Of the window's room, what the history before a turn may take: the rest is for the turn, which is never compacted while it runs."""
-GAVE_UP = "Something went wrong while I worked on your last message, more than once, so I gave up on it. The next message starts afresh."
-TOO_LONG = "Your message does not fit into the model's window of {window:,} tokens. Please send it in parts, or a shorter one."
+"""Of the window's room, what the history before a turn may take: the rest is for the turn, which is
+never compacted while it runs.
+"""
+GAVE_UP = (
+    "Something went wrong while I worked on your last message, more than once, so I gave up on it."
+    " The next message starts afresh."
+)
+TOO_LONG = (
+    "Your message does not fit into the model's window of {window:,} tokens. Please send it in"
+    " parts, or a shorter one."
+)
 
 
 def unsent(opened: Opened) -> Opened:
@@ -56,9 +79,10 @@ def unsent(opened: Opened) -> Opened:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """What a worker can give a turn. `until`: when its own time is up (monotonic). `patient`: it can have the event again later.
-    `shared`: other turns may run in the same process. `behind`: what waits in the chat's queue behind the event, as far as anybody looked;
-    None when that cannot be told.
+    """What a worker can give a turn. `until`: when its own time is up (monotonic). `patient`: it
+    can have the event again later. `shared`: other turns may run in the same process. `behind`:
+    what waits in the chat's queue behind the event, as far as anybody looked; None when that cannot
+    be told.
     """
 
     until: float = inf
@@ -68,19 +92,29 @@ class Shift:
 
 
 class NeedsIsolation(Exception):
-    """The turn may be what crashed its process twice: its last try runs where a crash hits no other turn. Nothing was changed so far."""
+    """The turn may be what crashed its process twice: its last try runs where a crash hits no other
+    turn. Nothing was changed so far.
+    """
 
 
 ALONE = Shift()
 
 
-def handle(event: Event, app: App, watch: Watch = unwatched, shift: Shift = ALONE, between: Callable[[Opened], Opened] = unsent) -> Opened:
+def handle(
+    event: Event,
+    app: App,
+    watch: Watch = unwatched,
+    shift: Shift = ALONE,
+    between: Callable[[Opened], Opened] = unsent,
+) -> Opened:
     """Take `event` to its end and return the closed session, its outbox still full.
 
-    An event whose turn is closed changes nothing. A turn that somebody left in progress is finished first. A worker whose own time is
-    up hands the turn on: the session comes back with the turn in progress and the event that continues it, or, while the model does not
-    answer, with the seconds after which to try again. `NeedsIsolation`: this shift is shared, and it must not be.
-    `between` may send the replies of a turn that was finished for somebody else, before this event's own begins.
+    An event whose turn is closed changes nothing. A turn that somebody left in progress is finished
+    first. A worker whose own time is up hands the turn on: the session comes back with the turn in
+    progress and the event that continues it, or, while the model does not answer, with the seconds
+    after which to try again. `NeedsIsolation`: this shift is shared, and it must not be. `between`
+    may send the replies of a turn that was finished for somebody else, before this event's own
+    begins.
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
@@ -95,9 +129,11 @@ def handle(event: Event, app: App, watch: Watch = unwatched, shift: Shift = ALON
 
 
 def abandon(event: Event, app: App) -> Opened:
-    """Give an event up for good without running anything: its turn, begun or not, is closed with an apology.
+    """Give an event up for good without running anything: its turn, begun or not, is closed with an
+    apology.
 
-    A turn in progress that it only found, or was to continue, is given up with it: nothing else would ever get past.
+    A turn in progress that it only found, or was to continue, is given up with it: nothing else
+    would ever get past.
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
@@ -118,7 +154,9 @@ def _given_up(opened: Opened, app: App, turn: Turn, *, begun: bool = True) -> Op
 
 
 def _continuation(document: Document, turn: Turn) -> Event:
-    """The event that lets another worker go on with the turn; its id is of this checkpoint alone, so that none is queued twice."""
+    """The event that lets another worker go on with the turn; its id is of this checkpoint alone,
+    so that none is queued twice.
+    """
     name = f"{_continued(turn)}{document.next_seq}.{turn.waits}"
     return replace(turn.event, id=name, kind="continue", text="", attachments=(), addressed=())
 
@@ -131,7 +169,8 @@ def _continued(turn: Turn) -> str:
 def _stale(event: Event, opened: Opened) -> bool:
     """Whether a continuation comes too late: its turn is over.
 
-    One whose turn has come further since goes on all the same: whoever brought it there may have crashed, with nothing else in the queue.
+    One whose turn has come further since goes on all the same: whoever brought it there may have
+    crashed, with nothing else in the queue.
     """
     turn = opened.document.turn
     return event.kind == "continue" and (turn is None or not event.id.startswith(_continued(turn)))
@@ -145,7 +184,11 @@ def stop(session: str, app: App) -> Opened:
 
 
 def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -> Opened:
-    role, breakers, stood = app.people.role(event), _breakers(opened.key, app), opened.document.safety
+    role, breakers, stood = (
+        app.people.role(event),
+        _breakers(opened.key, app),
+        opened.document.safety,
+    )
     opened = replace(opened, document=replace(opened.document, safety=breakers.noticed(stood)))
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
@@ -156,16 +199,28 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     effect = table.run(asked) if event.kind == "message" else None
     if effect:
         return _answered(opened, effect, app, turn, role)
-    safety = breakers.opened(opened.document.safety, person=event.kind == "message" and role != "guest")
+    safety = breakers.opened(
+        opened.document.safety, person=event.kind == "message" and role != "guest"
+    )
     begun = safety.began(turn.task)
     reason = safety.reason or breakers.trips(begun)
     if reason:
         safety = safety if safety.reason else breakers.ended(safety, reason)
         known = bool(stood.since and begun.reason)
-        notice = "" if known and event.kind in scheduled_replies.KINDS else status.notice(safety, _reader(event, role))
+        notice = (
+            ""
+            if known and event.kind in scheduled_replies.KINDS
+            else status.notice(safety, _reader(event, role))
+        )
         if event.kind == "message":
             notice = missed_messages.noted(event, app, notice, shift.behind)
-        return close(replace(opened, document=replace(opened.document, safety=safety)), app, turn, notice, said=False)
+        return close(
+            replace(opened, document=replace(opened.document, safety=safety)),
+            app,
+            turn,
+            notice,
+            said=False,
+        )
     if stood.reason:
         turn = missed_messages.owed(event, app, turn)
     refusal = app.allowances.begins(event, role)
@@ -180,12 +235,34 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *beside.trace))
     document = replace(document, usage=before)
     app.allowances.ends(event, role, turn.usage.total, turn.began)
-    preamble = preamble if document.consolidated == opened.document.consolidated else app.preamble(opened.key)
+    preamble = (
+        preamble
+        if document.consolidated == opened.document.consolidated
+        else app.preamble(opened.key)
+    )
     if tokens.of_text(event.text) > room:
-        return close(replace(opened, document=document), app, turn, TOO_LONG.format(window=app.model.window), said=False)
-    said = Message("user", scheduled_replies.briefed(event, _text(event)), at=event.at, origin=origin_of(event, role))
+        return close(
+            replace(opened, document=document),
+            app,
+            turn,
+            TOO_LONG.format(window=app.model.window),
+            said=False,
+        )
+    said = Message(
+        "user",
+        scheduled_replies.briefed(event, _text(event)),
+        at=event.at,
+        origin=origin_of(event, role),
+    )
     document = document.add(said)
-    return _rounds(_open(opened, replace(document, turn=turn), app, watch), preamble, app, watch, shift, role=role)
+    return _rounds(
+        _open(opened, replace(document, turn=turn), app, watch),
+        preamble,
+        app,
+        watch,
+        shift,
+        role=role,
+    )
 
 
 def _answered(opened: Opened, effect: Effect, app: App, turn: Turn, role: Role) -> Opened:
@@ -195,11 +272,19 @@ def _answered(opened: Opened, effect: Effect, app: App, turn: Turn, role: Role) 
     document, before = put_away(opened.key, effect.document, gone, app), opened.document.usage
     turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *effect.trace))
     app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
-    return close(replace(effect.saved or opened, document=replace(document, usage=before)), app, turn, effect.text, said=False)
+    return close(
+        replace(effect.saved or opened, document=replace(document, usage=before)),
+        app,
+        turn,
+        effect.text,
+        said=False,
+    )
 
 
 def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
-    """Go on with a turn that was left in progress; when its third try, alone, came to nothing, it is given up and the chat goes on."""
+    """Go on with a turn that was left in progress; when its third try, alone, came to nothing, it
+    is given up and the chat goes on.
+    """
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
     early = outage.still_to_wait(turn, app.clock.now())
@@ -210,9 +295,13 @@ def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     if turn.attempts + 1 == ATTEMPTS and shift.shared:
         raise NeedsIsolation
     watch(Step("note", text="going on with a turn that was interrupted"))
-    document = replace(opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume"))
+    document = replace(
+        opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume")
+    )
     role = app.people.role(turn.event)
-    return _rounds(_open(opened, document, app, watch), app.preamble(opened.key), app, watch, shift, role=role)
+    return _rounds(
+        _open(opened, document, app, watch), app.preamble(opened.key), app, watch, shift, role=role
+    )
 
 
 def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
@@ -221,7 +310,9 @@ def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
     return saved
 
 
-def _rounds(opened: Opened, preamble: Preamble, app: App, watch: Watch, shift: Shift, *, role: Role) -> Opened:
+def _rounds(
+    opened: Opened, preamble: Preamble, app: App, watch: Watch, shift: Shift, *, role: Role
+) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     began = app.clock.monotonic()
@@ -230,7 +321,9 @@ def _rounds(opened: Opened, preamble: Preamble, app: App, watch: Watch, shift: S
     if text is not None or turn.waits >= WAITS:
         app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
         return close(opened, app, turn, OUT_OF_TIME if text is None else text)
-    turn = replace(turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began)
+    turn = replace(
+        turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began
+    )
     if turn.failed:
         return _waiting(opened, turn, app, watch)
     handed_on = turn.did("hand-on")
@@ -239,7 +332,9 @@ def _rounds(opened: Opened, preamble: Preamble, app: App, watch: Watch, shift: S
     return replace(app.sessions.save(opened, document), next=_continuation(document, handed_on))
 
 
-def _course(turn: Turn, preamble: Preamble, app: App, watch: Watch, shift: Shift, *, role: Role) -> Course:
+def _course(
+    turn: Turn, preamble: Preamble, app: App, watch: Watch, shift: Shift, *, role: Role
+) -> Course:
     session = keys.session_of(app.name, turn.event.session)
     breakers = _breakers(session, app)
     told = partial(told_to_stop, session, turn.event.id, app.kv)
@@ -252,11 +347,27 @@ def _course(turn: Turn, preamble: Preamble, app: App, watch: Watch, shift: Shift
         pool=app.pool,
         stopped=lambda: told() or breakers.halted(),
         patience=Patience(app.clock, min(deadline, shift.until), app.limits.call_seconds),
-        serve=partial(serve, Place(app, session, caller.owner, turn.event.sender.id, turn.event.id)),
+        serve=partial(
+            serve, Place(app, session, caller.owner, turn.event.sender.id, turn.event.id)
+        ),
     )
     patient = shift.patient and turn.waits < WAITS
-    reader = replace(_reader(turn.event, role), guest=False)  # whoever it asks first may be one of several
-    return Course(app, preamble, desk, breakers, told, watch, deadline, shift.until, patient, partial(_over, app, role), reader)
+    reader = replace(
+        _reader(turn.event, role), guest=False
+    )  # whoever it asks first may be one of several
+    return Course(
+        app,
+        preamble,
+        desk,
+        breakers,
+        told,
+        watch,
+        deadline,
+        shift.until,
+        patient,
+        partial(_over, app, role),
+        reader,
+    )
 
 
 def _reader(event: Event, role: Role) -> status.Reader:
@@ -268,9 +379,11 @@ def _over(app: App, role: Role, turn: Turn) -> str:
 
 
 def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
-    """The turn as it stands, to be gone on with later: the model does not answer. What it waits is no part of its time.
+    """The turn as it stands, to be gone on with later: the model does not answer. What it waits is
+    no part of its time.
 
-    The chat is told by a reply like any other, in the write that notes the wait; the history has nothing of it.
+    The chat is told by a reply like any other, in the write that notes the wait; the history has
+    nothing of it.
     """
     now = app.clock.now()
     seconds = outage.seconds_to_wait(turn, WAIT_SECONDS)
@@ -279,9 +392,19 @@ def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
     if told:
         event = turn.event
         said = outage.sentence(turn, seconds)
-        outbox = (*outbox, Outgoing(f"{event.id}{outage.EVENT_SUFFIX}", event.session, said, event.reply_to, at=now))[-OUTBOX_MOST:]
-    waiting = replace(turn, rounds=turn.rounds - 1).did("wait", seconds=round(seconds, 1), at=now, **({"told": True} if told else {}))
-    return replace(app.sessions.save(opened, replace(opened.document, turn=waiting, outbox=outbox)), wait=seconds)
+        outbox = (
+            *outbox,
+            Outgoing(
+                f"{event.id}{outage.EVENT_SUFFIX}", event.session, said, event.reply_to, at=now
+            ),
+        )[-OUTBOX_MOST:]
+    waiting = replace(turn, rounds=turn.rounds - 1).did(
+        "wait", seconds=round(seconds, 1), at=now, **({"told": True} if told else {})
+    )
+    return replace(
+        app.sessions.save(opened, replace(opened.document, turn=waiting, outbox=outbox)),
+        wait=seconds,
+    )
 
 
 def _breakers(session: str, app: App) -> Breakers:
@@ -289,8 +412,16 @@ def _breakers(session: str, app: App) -> Breakers:
 
 
 def _text(event: Event) -> str:
-    """What the model reads of an event: as it was written, but for what whoever wrote or forwarded it does not see."""
-    named = ((str(attachment.get("kind") or "file"), str(attachment.get("name") or "")) for attachment in event.attachments)
-    notes = [f"[{one_line(kind, 40)}: {quoted_name(name, FILE_CHARACTERS) if name else 'unnamed'}]" for kind, name in named]
+    """What the model reads of an event: as it was written, but for what whoever wrote or forwarded
+    it does not see.
+    """
+    named = (
+        (str(attachment.get("kind") or "file"), str(attachment.get("name") or ""))
+        for attachment in event.attachments
+    )
+    notes = [
+        f"[{one_line(kind, 40)}: {quoted_name(name, FILE_CHARACTERS) if name else 'unnamed'}]"
+        for kind, name in named
+    ]
     said = clean(event.text)
     return "\n".join([said, *notes] if said else notes)

@@ -1,4 +1,6 @@
-"""Whether an answer may stand: one that rests on a failure is verified, once a turn, and what that changed is measured. Pure."""
+"""Whether an answer may stand: one that rests on a failure is verified, once a turn, and what that
+changed is measured. Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from sigil.protocol import Json, capability_of
 
 
 def wanted(turn: Turn, reply: Reply) -> bool:
-    """Whether the reply claims to be an answer though the turn's last call failed, and nothing was verified yet."""
+    """Whether the reply claims to be an answer though the turn's last call failed, and nothing was
+    verified yet.
+    """
     if reply.finish == "error" or reply.calls or not reply.text:
         return False
     rows = [row for row in turn.trace if row["kind"] in ("call", "verify")]
@@ -24,7 +28,8 @@ def wanted(turn: Turn, reply: Reply) -> bool:
 
 
 def failure_line(turn: Turn) -> str:
-    """What a person is told of a failure that a verification left as it was: the tool, and what its code means. Empty without one.
+    """What a person is told of a failure that a verification left as it was: the tool, and what its
+    code means. Empty without one.
 
     Nothing of what the tool said stands in it, for that could be anybody's words.
     """
@@ -42,12 +47,17 @@ def _name(row: Mapping[str, Json]) -> str:
 
 
 def outcome(turn: Turn) -> str:
-    """What became of the failure since it was verified: `mended`, `changed` (something else failed) or `unchanged`; empty without one."""
+    """What became of the failure since it was verified: `mended`, `changed` (something else failed)
+    or `unchanged`; empty without one.
+    """
     kinds = [row["kind"] for row in turn.trace]
     if "verify" not in kinds:
         return ""
     asked = kinds.index("verify")
-    before, after = ([row for row in rows if row["kind"] == "call"] for rows in (turn.trace[:asked], turn.trace[asked:]))
+    before, after = (
+        [row for row in rows if row["kind"] == "call"]
+        for rows in (turn.trace[:asked], turn.trace[asked:])
+    )
     if not after:
         return "unchanged"
     if not after[-1].get("fingerprint"):

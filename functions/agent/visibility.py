@@ -1,4 +1,6 @@
-"""Whether a text shows its reader anything once it is rendered: markup alone, a comment, or what nobody sees is no answer."""
+"""Whether a text shows its reader anything once it is rendered: markup alone, a comment, or what
+nobody sees is no answer.
+"""
 
 from __future__ import annotations
 

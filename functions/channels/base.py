@@ -12,7 +12,9 @@ from sigil.errors import BackendError
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A webhook's request as it came: header names in lower case, the raw body, the query string's fields."""
+    """A webhook's request as it came: header names in lower case, the raw body, the query string's
+    fields.
+    """
 
     headers: Mapping[str, str]
     body: bytes
@@ -20,7 +22,9 @@ class Request:
 
 
 class Busy(BackendError):
-    """The platform asks us to slow down: try again after `retry_after` seconds (0: it did not say when)."""
+    """The platform asks us to slow down: try again after `retry_after` seconds (0: it did not say
+    when).
+    """
 
     def __init__(self, message: str, *, source: str = "", retry_after: float | None = None) -> None:
         super().__init__("ERATE", message, source=source)
@@ -28,25 +32,43 @@ class Busy(BackendError):
 
 
 class Channel(Protocol):
-    """A chat platform. The webhook uses `verify_head`, `verify` and `parse`, which never wait for the network; the worker uses the rest."""
+    """A chat platform. The webhook uses `verify_head`, `verify` and `parse`, which never wait for
+    the network; the worker uses the rest.
+    """
 
     def verify_head(self, request: Request) -> None:
-        """Refuse with EAUTH what its headers alone show not to be the platform's. The body is not read yet, and empty here."""
+        """Refuse with EAUTH what its headers alone show not to be the platform's. The body is not
+        read yet, and empty here.
+        """
 
     def verify(self, request: Request) -> None:
         """Return when the platform itself sent the request; else `Refused` with EAUTH."""
 
     def parse(self, body: bytes) -> list[Event]:
-        """The events in a verified body, none for what does not concern us; `UsageError` with EINVAL when it is no JSON object."""
+        """The events in a verified body, none for what does not concern us; `UsageError` with
+        EINVAL when it is no JSON object.
+        """
 
     def for_us(self, event: Event) -> bool:
-        """Whether a group's message that names somebody (`event.addressed`) names us. May ask the platform who we are: `BackendError`."""
+        """Whether a group's message that names somebody (`event.addressed`) names us. May ask the
+        platform who we are: `BackendError`.
+        """
 
-    def send(self, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
-        """Send `text` (markdown) to `session` as one or more parts, from part `start` on (0: from the beginning).
+    def send(
+        self,
+        session: str,
+        text: str,
+        *,
+        reply_to: str = "",
+        start: int = 0,
+        sent: Callable[[int], None],
+    ) -> None:
+        """Send `text` (markdown) to `session` as one or more parts, from part `start` on (0: from
+        the beginning).
 
-        `sent(n)` is called when n parts have left and more follow, so `start=n` continues there: equal texts give equal parts.
-        `BackendError` with EUNAVAILABLE and `Busy` (ERATE): try again later; `Refused` with EBLOCKED: this chat never gets it.
+        `sent(n)` is called when n parts have left and more follow, so `start=n` continues there:
+        equal texts give equal parts. `BackendError` with EUNAVAILABLE and `Busy` (ERATE): try again
+        later; `Refused` with EBLOCKED: this chat never gets it.
         """
 
     def typing(self, session: str) -> None:

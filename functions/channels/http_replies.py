@@ -1,4 +1,6 @@
-"""Replies that are fetched instead of sent: whoever asked over HTTP waits here for its answer, or comes back for it."""
+"""Replies that are fetched instead of sent: whoever asked over HTTP waits here for its answer, or
+comes back for it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Replies:
         self._kept = threading.Condition()
 
     def expect(self, session: str, event: str) -> None:
-        """Note that an answer to `event` will come, so that a poll can tell a slow one from an unknown one."""
+        """Note that an answer to `event` will come, so that a poll can tell a slow one from an
+        unknown one.
+        """
         try:
             self._kv.put(keys.reply(session, event), WAITING, expect=ABSENT, ttl=KEPT_SECONDS)
         except Conflict:
@@ -37,7 +41,9 @@ class Replies:
             self._kept.notify_all()
 
     def get(self, session: str, event: str) -> Json:
-        """The answer; `{"waiting": true}` while there is none yet; None when nothing is known of the event."""
+        """The answer; `{"waiting": true}` while there is none yet; None when nothing is known of
+        the event.
+        """
         item = self._kv.get(keys.reply(session, event))
         return orjson.loads(item.value) if item else None
 

@@ -13,8 +13,9 @@ PATH = "/webhook/{platform}"
 class Wanted:
     """A webhook to set.
 
-    `connections`: how many requests the platform may send at once, 0 for its own default. `drop`: forget what waits there. `commands`: the
-    slash commands that the platform offers to whoever types a slash, as (name, meaning).
+    `connections`: how many requests the platform may send at once, 0 for its own default. `drop`:
+    forget what waits there. `commands`: the slash commands that the platform offers to whoever
+    types a slash, as (name, meaning).
     """
 
     url: str
@@ -25,9 +26,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A webhook as the platform knows it: `url` is empty when there is none; times are Unix seconds, 0 for never.
+    """A webhook as the platform knows it: `url` is empty when there is none; times are Unix
+    seconds, 0 for never.
 
-    `pending`: updates that wait for it. `error`: why the latest delivery that failed did so; `advice`: what helps.
+    `pending`: updates that wait for it. `error`: why the latest delivery that failed did so;
+    `advice`: what helps.
     """
 
     url: str
@@ -46,7 +49,9 @@ class Hook:
 
 
 class Hooks(Protocol):
-    """One bot's webhook at its platform. `BackendError`: no answer; `Refused` (EBLOCKED) with what helps: the platform will not have it."""
+    """One bot's webhook at its platform. `BackendError`: no answer; `Refused` (EBLOCKED) with what
+    helps: the platform will not have it.
+    """
 
     def place(self, wanted: Wanted) -> None:
         """Set it, with our secret; `UsageError` when the url or the secret cannot be right."""

@@ -1,4 +1,6 @@
-"""The door of the `uncaged` command: Ctrl-C ends it quietly, also while the rest is still being imported."""
+"""The door of the `uncaged` command: Ctrl-C ends it quietly, also while the rest is still being
+imported.
+"""
 
 from __future__ import annotations
 

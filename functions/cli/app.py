@@ -25,7 +25,10 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it here, `uncaged serve` lets platforms in.",
+    help=(
+        "A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it"
+        " here, `uncaged serve` lets platforms in."
+    ),
 )
 cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
@@ -45,17 +48,25 @@ def _version(wanted: bool) -> None:
 
 
 @cli.callback()
-def root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     # only its option is of interest: the help is the one above
     ...
 
 
 @cli.command(rich_help_panel=TALK)
 def chat(
-    text: Annotated[list[str] | None, typer.Argument(help="What to say; without it a conversation starts.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Argument(help="What to say; without it a conversation starts.")
+    ] = None,
     session: Annotated[str, typer.Option(help="Which conversation to go on with.")] = "main",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for programs.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the answer as JSON, for programs.")
+    ] = False,
 ) -> None:
     """Talk to the agent in this terminal.
 
@@ -63,7 +74,9 @@ def chat(
     """
     from functions.cli import chat as terminal
 
-    raise typer.Exit(terminal.run(" ".join(text or []), session, terminal.Style(quiet=quiet, json=json)))
+    raise typer.Exit(
+        terminal.run(" ".join(text or []), session, terminal.Style(quiet=quiet, json=json))
+    )
 
 
 @cli.command(rich_help_panel=TALK)
@@ -85,11 +98,14 @@ def serve(
 @cli.command(rich_help_panel=CARE)
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every setting with what it means.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every setting with what it means.")
+    ] = False,
 ) -> None:
     """Find what is wrong, and say how to mend it.
 
-    Looks at the store, the engine, the runners, the model and the platforms. Exit code 1 when something does not work.
+    Looks at the store, the engine, the runners, the model and the platforms. Exit code 1 when
+    something does not work.
 
     Example: uncaged doctor
     """
@@ -100,7 +116,9 @@ def doctor(
 
 @cli.command(rich_help_panel=CARE)
 def trace(
-    event: Annotated[str, typer.Argument(help="The event's id, as the log and `uncaged inbox` show it.")],
+    event: Annotated[
+        str, typer.Argument(help="The event's id, as the log and `uncaged inbox` show it.")
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print the trace as JSON.")] = False,
 ) -> None:
     """Show what an event did.
@@ -113,7 +131,10 @@ def trace(
 
 
 @cli.command(rich_help_panel=REST)
-def completion(shell: completing.Shells, json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> None:
+def completion(
+    shell: completing.Shells,
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
     """Print what your shell needs to complete on Tab.
 
     \b
@@ -128,7 +149,9 @@ def completion(shell: completing.Shells, json: Annotated[bool, typer.Option("--j
 
 
 @cli.command(rich_help_panel=REST)
-def version(json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> None:
+def version(
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
     """Print the version.
 
     Example: uncaged version
@@ -144,14 +167,23 @@ def main() -> None:
     words = sys.argv[1:]
     if "--version" in words and {*words} <= {"--version", "--json"}:
         words = ["version", *(word for word in words if word == "--json")]
-    raise SystemExit(_ended(words, Printer(json="--json" in (words[: words.index("--")] if "--" in words else words))))
+    raise SystemExit(
+        _ended(
+            words,
+            Printer(json="--json" in (words[: words.index("--")] if "--" in words else words)),
+        )
+    )
 
 
 def _ended(words: Sequence[str], printer: Printer) -> int:
     try:
         with guarded():
             wanted = completing.wanted("uncaged")
-            return completing.complete(cli, "uncaged", wanted) if wanted else invoked(cli, "uncaged", words)
+            return (
+                completing.complete(cli, "uncaged", wanted)
+                if wanted
+                else invoked(cli, "uncaged", words)
+            )
     except SigilError as problem:
         printer.error(helped(problem, "uncaged", words))
         return exit_code(problem)

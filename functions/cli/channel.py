@@ -1,4 +1,6 @@
-"""`uncaged channel`: which platforms are set, their webhooks (set, shown, taken away), and who may talk."""
+"""`uncaged channel`: which platforms are set, their webhooks (set, shown, taken away), and who may
+talk.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,22 @@ from sigil.cli.times import moment
 from sigil.errors import UsageError
 from sigil.settings import described
 
-cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Chat platforms: which are set, where they lead, who may talk.")
+cli = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Chat platforms: which are set, where they lead, who may talk.",
+)
 NEEDED = {"telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET")}
-"""The settings that a platform cannot do without: the first lets us speak, the second lets it in."""
+"""The settings that a platform cannot do without: the first lets us speak, the second lets it in.
+"""
 SECRET_BYTES = 32
 _PLAIN = re.compile(r"[!-~]+")
 
 Platform = Annotated[str, typer.Argument(help="The platform, such as telegram.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Drop = Annotated[bool, typer.Option("--drop-pending", help="Forget the updates that wait at the platform.")]
+Drop = Annotated[
+    bool, typer.Option("--drop-pending", help="Forget the updates that wait at the platform.")
+]
 
 
 @cli.command("list")
@@ -41,12 +50,22 @@ def listed(json: Json = False) -> None:
     Example: uncaged channel list
     """
     usual = _values(Settings())
-    given = {name: value for name, value in _values(Settings.read()).items() if value != usual[name]}
+    given = {
+        name: value for name, value in _values(Settings.read()).items() if value != usual[name]
+    }
     rows = [_row(platform, given) for platform in NEEDED]
     if json:
         Printer().document(rows)
         return
-    cells = [(row["platform"], row["state"], " ".join(row["set"]) or "-", " ".join(row["missing"]) or "-") for row in rows]
+    cells = [
+        (
+            row["platform"],
+            row["state"],
+            " ".join(row["set"]) or "-",
+            " ".join(row["missing"]) or "-",
+        )
+        for row in rows
+    ]
     Printer().table(("platform", "state", "set", "missing"), cells)
 
 
@@ -54,12 +73,24 @@ def listed(json: Json = False) -> None:
 def set_(
     platform: Platform,
     url: Annotated[
-        str, typer.Option(help="Where the platform reaches this agent, by https; without a path /webhook/PLATFORM is added.")
+        str,
+        typer.Option(
+            help=(
+                "Where the platform reaches this agent, by https; without a path /webhook/PLATFORM"
+                " is added."
+            )
+        ),
     ] = "",
     *,
-    max_connections: Annotated[int, typer.Option(help="How many updates it may send at once; 0 for the platform's default.")] = 0,
+    max_connections: Annotated[
+        int,
+        typer.Option(help="How many updates it may send at once; 0 for the platform's default."),
+    ] = 0,
     drop: Drop = False,
-    make_secret: Annotated[bool, typer.Option("--make-secret", help="Only print a new secret, for the platform's …_SECRET.")] = False,
+    make_secret: Annotated[
+        bool,
+        typer.Option("--make-secret", help="Only print a new secret, for the platform's …_SECRET."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Tell the platform where the webhook is and which commands there are, and show what it says.
@@ -115,7 +146,12 @@ def _opened(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
     values = _values(settings)
     _known(platform)
     for missing in (name for name in needed if not values[name]):
-        raise UsageError("ESETTING", f"{missing} is not set", source=platform, suggestion=_way_to(missing, platform))
+        raise UsageError(
+            "ESETTING",
+            f"{missing} is not set",
+            source=platform,
+            suggestion=_way_to(missing, platform),
+        )
     channel = open_channels(settings)[platform]
     if not isinstance(channel, Hooked):
         raise UsageError("EINVAL", f"{platform} has no webhook to set from here", source=platform)
@@ -134,17 +170,28 @@ def _menu() -> tuple[tuple[str, str], ...]:
 
 def _known(platform: str) -> None:
     if platform not in NEEDED:
-        raise UsageError("ENOENT", f"no platform {platform!r}", suggestion=f"one of {', '.join(NEEDED)}")
+        raise UsageError(
+            "ENOENT", f"no platform {platform!r}", suggestion=f"one of {', '.join(NEEDED)}"
+        )
 
 
 def _way_to(missing: str, platform: str) -> str:
     if missing.endswith("_SECRET"):
-        return f'make one: export {missing}="$(uncaged channel set {platform} --make-secret)", and give the server the same'
-    return f"set {missing}, to the token that @BotFather gives" if platform == "telegram" else f"set {missing}"
+        return (
+            f'make one: export {missing}="$(uncaged channel set {platform} --make-secret)", and'
+            " give the server the same"
+        )
+    return (
+        f"set {missing}, to the token that @BotFather gives"
+        if platform == "telegram"
+        else f"set {missing}"
+    )
 
 
 def _with_path(url: str, platform: str) -> str:
-    """`url` with the door's path when it has none of its own; one that leads elsewhere is kept, and said."""
+    """`url` with the door's path when it has none of its own; one that leads elsewhere is kept, and
+    said.
+    """
     path = PATH.format(platform=platform)
     try:
         given = urlsplit(url)
@@ -155,14 +202,21 @@ def _with_path(url: str, platform: str) -> str:
     if given.path in ("", "/"):
         return given._replace(path=path).geturl()
     if not given.path.endswith(path):
-        sys.stderr.write(f"note: the server's door is {path}; what stands in front of it has to lead there\n")
+        sys.stderr.write(
+            f"note: the server's door is {path}; what stands in front of it has to lead there\n"
+        )
     return url
 
 
 def _print_secret(platform: str, url: str, json: bool) -> None:
     _known(platform)
     if url:
-        raise UsageError("EINVAL", "--make-secret sets no webhook", source=platform, suggestion=_way_to(NEEDED[platform][1], platform))
+        raise UsageError(
+            "EINVAL",
+            "--make-secret sets no webhook",
+            source=platform,
+            suggestion=_way_to(NEEDED[platform][1], platform),
+        )
     made = secrets.token_urlsafe(SECRET_BYTES)
     if json:
         Printer().document({"platform": platform, "setting": NEEDED[platform][1], "secret": made})
@@ -178,14 +232,33 @@ def _values(settings: Settings) -> dict[str, str]:
 def _row(platform: str, given: dict[str, str]) -> dict[str, Any]:
     token, secret = NEEDED[platform]
     there = [name for name in given if name.startswith(f"{platform.upper()}_")]
-    state = "not set" if token not in there else "ready" if secret in there else "its webhook is refused"
+    state = (
+        "not set"
+        if token not in there
+        else "ready"
+        if secret in there
+        else "its webhook is refused"
+    )
     missing = [name for name in NEEDED[platform] if name not in there]
-    return {"platform": platform, "state": state, "set": there, "missing": missing, "path": PATH.format(platform=platform)}
+    return {
+        "platform": platform,
+        "state": state,
+        "set": there,
+        "missing": missing,
+        "path": PATH.format(platform=platform),
+    }
 
 
 def _show(platform: str, hook: Hook, json: bool, name: str = "") -> None:
     if json:
-        Printer().document({"platform": platform, **({"bot": name} if name else {}), **asdict(hook), "works": hook.works})
+        Printer().document(
+            {
+                "platform": platform,
+                **({"bot": name} if name else {}),
+                **asdict(hook),
+                "works": hook.works,
+            }
+        )
         return
     for line in _lines(platform, hook, name):
         Printer().line(line)

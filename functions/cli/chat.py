@@ -1,4 +1,6 @@
-"""`uncaged chat`: a conversation in the terminal that shows what the agent does: queries, page-ins, calls, and what stays resident."""
+"""`uncaged chat`: a conversation in the terminal that shows what the agent does: queries, page-ins,
+calls, and what stays resident.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def run(text: str, session: str, style: Style) -> int:
     """One question, or a conversation until Ctrl-D; the exit code."""
     if not _NAME.fullmatch(session):
         raise UsageError(
-            "ESESSION", f"{one_line(session, 40)!r} names no session", suggestion="letters, digits, dot, hyphen and underscore"
+            "ESESSION",
+            f"{one_line(session, 40)!r} names no session",
+            suggestion="letters, digits, dot, hyphen and underscore",
         )
     settings = Settings.read()
     house = open_house(settings, unheard if style.quiet or style.json else _progress)
@@ -71,7 +75,9 @@ class _Talk:
     folder: Path
 
     def go_on(self) -> int:
-        """Answer what is typed, line by line, until the end of the input; the exit code is the last answer's unless a person typed."""
+        """Answer what is typed, line by line, until the end of the input; the exit code is the last
+        answer's unless a person typed.
+        """
         app, shown = self.house.app, not (self.style.quiet or self.style.json)
         if shown:
             kept = app.sessions.open(keys.session_of(app.name, self.session)).document.messages
@@ -92,7 +98,11 @@ class _Talk:
     def answer(self, text: str) -> int:
         """One turn, shown in the style asked for; the exit code."""
         if len(text) > TEXT_LIMIT:
-            raise UsageError("EINVAL", f"a message has at most {TEXT_LIMIT:,} characters", suggestion="send it in parts")
+            raise UsageError(
+                "EINVAL",
+                f"a message has at most {TEXT_LIMIT:,} characters",
+                suggestion="send it in parts",
+            )
         app, event = self.house.app, self._event(text)
         if event.inquiry:  # waits for no turn of another terminal
             opened = app.sessions.open(keys.session_of(app.name, self.session))
@@ -100,11 +110,17 @@ class _Talk:
             return 0
         with alone(self.folder, self.session, self.screen.hint):
             try:
-                opened = handle(event, app, unwatched if self.style.quiet or self.style.json else self.screen.step)
+                opened = handle(
+                    event,
+                    app,
+                    unwatched if self.style.quiet or self.style.json else self.screen.step,
+                )
                 code = int(any(reply.failed for reply in opened.document.outbox))
             except KeyboardInterrupt:
                 opened, code = stop(self.session, app), INTERRUPTED
-            replies = tuple(reply for reply in opened.document.outbox if reply.session == self.session)
+            replies = tuple(
+                reply for reply in opened.document.outbox if reply.session == self.session
+            )
             for reply in opened.document.outbox:
                 if reply not in replies and not tell(self.house.channels, reply):
                     self.screen.hint(f"{reply.session} could not be told from here")
@@ -123,7 +139,17 @@ class _Talk:
         now = time.time()
         said = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         name = f"terminal:{uuid.uuid4().hex}"
-        return Event(name, "message", self.house.app.name, self.session, OWN, said, now, order_of(now, 0), private=True)
+        return Event(
+            name,
+            "message",
+            self.house.app.name,
+            self.session,
+            OWN,
+            said,
+            now,
+            order_of(now, 0),
+            private=True,
+        )
 
     def _show(self, opened: Opened, replies: tuple[Outgoing, ...]) -> None:
         texts = [reply.text for reply in replies]
@@ -140,7 +166,9 @@ class _Talk:
 def _meter(opened: Opened, app: App) -> tuple[list[str], int, int]:
     """The resident tools, the estimated tokens of the next request, and the window."""
     document = opened.document
-    used = (compaction.size(document.messages) + loop.overhead(app.preamble(opened.key))) * document.ratio
+    used = (
+        compaction.size(document.messages) + loop.overhead(app.preamble(opened.key))
+    ) * document.ratio
     return [offer.tool for offer in in_scope(document.messages)], round(used), app.model.window
 
 
@@ -153,5 +181,11 @@ def _summary(replies: tuple[Outgoing, ...], opened: Opened) -> dict[str, object]
         "tools": list(last.tools) if last else [],
         "resident": [offer.tool for offer in in_scope(opened.document.messages)],
         **({"failed": True} if last and last.failed else {}),
-        "usage": {"prompt_tokens": usage.prompt, "completion_tokens": usage.completion, "estimated": usage.estimated} if usage else {},
+        "usage": {
+            "prompt_tokens": usage.prompt,
+            "completion_tokens": usage.completion,
+            "estimated": usage.estimated,
+        }
+        if usage
+        else {},
     }

@@ -1,4 +1,6 @@
-"""`uncaged doctor`: what `sigil doctor` looks at, and what the agent needs beside it: its queue, its model, its platforms, its people."""
+"""`uncaged doctor`: what `sigil doctor` looks at, and what the agent needs beside it: its queue,
+its model, its platforms, its people.
+"""
 
 from __future__ import annotations
 
@@ -53,21 +55,32 @@ def _registry(settings: Settings) -> Mapping[str, Check]:
 
 
 def _agent(settings: Settings) -> Mapping[str, Check]:
-    checks = {"queue": _queue, "model": _model, "guide": _guide, "platforms": _platforms, "owners": _owners}
+    checks = {
+        "queue": _queue,
+        "model": _model,
+        "guide": _guide,
+        "platforms": _platforms,
+        "owners": _owners,
+    }
     second = {"second model": partial(_model, settings.fallback)} if settings.has_fallback else {}
     return {**{name: partial(check, settings) for name, check in checks.items()}, **second}
 
 
 def _queue(settings: Settings) -> str:
     queue = open_inlet(settings)
-    return f"{queue.waiting()} events in SQS" if isinstance(queue, Counts) else "in the store itself"
+    return (
+        f"{queue.waiting()} events in SQS" if isinstance(queue, Counts) else "in the store itself"
+    )
 
 
 def _model(settings: Settings) -> str:
     """The model's name, once it has answered."""
     model = open_model(settings)
     try:
-        request = Request([{"role": "user", "content": "[doctor]\nSay ok."}], deadline=time.monotonic() + MODEL_SECONDS)
+        request = Request(
+            [{"role": "user", "content": "[doctor]\nSay ok."}],
+            deadline=time.monotonic() + MODEL_SECONDS,
+        )
         began = time.monotonic()
         reply = model.chat(request)
     finally:
@@ -75,9 +88,16 @@ def _model(settings: Settings) -> str:
             model.close()
     if reply.finish == "error":
         detail = reply.failure.detail if reply.failure else reply.text
-        raise BackendError("EUNAVAILABLE", detail, suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL")
+        raise BackendError(
+            "EUNAVAILABLE",
+            detail,
+            suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL",
+        )
     if not settings.endpoint:
-        raise Unwise("the offline model answers: it knows a few phrases", suggestion="set UNCAGED_LLM_KEY, or UNCAGED_LLM_URL")
+        raise Unwise(
+            "the offline model answers: it knows a few phrases",
+            suggestion="set UNCAGED_LLM_KEY, or UNCAGED_LLM_URL",
+        )
     return f"{model.name} answers in {time.monotonic() - began:.1f} s"
 
 
@@ -89,7 +109,9 @@ def _guide(settings: Settings) -> str:
 
 
 def _platforms(settings: Settings) -> str:
-    """The platforms that are set, once each knows its bot, and delivers to its webhook if it has one."""
+    """The platforms that are set, once each knows its bot, and delivers to its webhook if it has
+    one.
+    """
     said: list[str] = []
     for name, channel in open_channels(settings).items():
         with closing(channel) if isinstance(channel, Closes) else nullcontext():
@@ -107,7 +129,9 @@ def _hook(platform: str, channel: object) -> str:
         raise Unwise(f"{platform} knows its bot, and has no webhook", suggestion=mend)
     if not hook.works:
         raise BackendError(
-            "EUNAVAILABLE", f"{platform} does not reach the webhook: {hook.error}", suggestion=hook.advice or "look at its log"
+            "EUNAVAILABLE",
+            f"{platform} does not reach the webhook: {hook.error}",
+            suggestion=hook.advice or "look at its log",
         )
     return ", its webhook works"
 

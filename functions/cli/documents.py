@@ -1,4 +1,6 @@
-"""`uncaged agent doc`: what an agent, or one chat with it, keeps in words: shown, edited, taken back, exported and imported."""
+"""`uncaged agent doc`: what an agent, or one chat with it, keeps in words: shown, edited, taken
+back, exported and imported.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ from sigil.errors import Conflict, UsageError
 if TYPE_CHECKING:
     from functions.agent.memory.documents import Doc, Documents
 
-cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Its documents: soul, memory, role and the others.")
+cli = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Its documents: soul, memory, role and the others.",
+)
 Name = Annotated[str, typer.Argument(help="role, self, agents, soul, user, tools or memory.")]
 HISTORY = "history"
 FILE_BYTES = 1 << 20
@@ -39,10 +45,15 @@ def listed(session: Session = None, json: Json = False) -> None:
     if json:
         printer.document([_row(doc) for doc in docs])
     elif docs:
-        printer.table(("document", "version", "characters", "written", "by", "why"), [_cells(doc) for doc in docs])
+        printer.table(
+            ("document", "version", "characters", "written", "by", "why"),
+            [_cells(doc) for doc in docs],
+        )
     else:
         first = f"memory --session {session}" if session else "soul"
-        printer.note(f"no document was written yet; `uncaged agent doc edit {first}` writes the first")
+        printer.note(
+            f"no document was written yet; `uncaged agent doc edit {first}` writes the first"
+        )
 
 
 @cli.command()
@@ -60,7 +71,11 @@ def show(
         histories.history(session, json)
         return
     with _documents(session) as (documents, scope):
-        doc = documents.read(scope, name) if version is None else documents.version(scope, name, version)
+        doc = (
+            documents.read(scope, name)
+            if version is None
+            else documents.version(scope, name, version)
+        )
     if not (doc.version or doc.text):
         raise UsageError("ENOENT", f"{name} was never written", suggestion=_way_to(name, session))
     if json:
@@ -83,7 +98,10 @@ def history(name: Name, session: Session = None, json: Json = False) -> None:
     elif not versions:
         printer.note(f"{name} was never written")
     else:
-        printer.table(("document", "version", "characters", "written", "by", "why"), [_cells(doc) for doc in versions])
+        printer.table(
+            ("document", "version", "characters", "written", "by", "why"),
+            [_cells(doc) for doc in versions],
+        )
 
 
 @cli.command()
@@ -100,13 +118,24 @@ def edit(name: Name, session: Session = None) -> None:
         try:
             text = _read(str(file))
             if text.strip() not in ("", before.text):
-                _wrote(app.documents.write(before.scope, name, text, by=BY, why="edited", expect=before.version), json=False)
+                _wrote(
+                    app.documents.write(
+                        before.scope, name, text, by=BY, why="edited", expect=before.version
+                    ),
+                    json=False,
+                )
             else:
-                Printer().note("nothing was changed" if text.strip() else f"an empty text changes nothing; {EMPTIED.format(name=name)}")
+                Printer().note(
+                    "nothing was changed"
+                    if text.strip()
+                    else f"an empty text changes nothing; {EMPTIED.format(name=name)}"
+                )
         except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
             if file.exists():
                 again = f"uncaged agent doc write {name} {file}"
-                problem.suggestion = f"{problem.suggestion}; your text is in {file}: `{again}`".lstrip("; ")
+                problem.suggestion = (
+                    f"{problem.suggestion}; your text is in {file}: `{again}`".lstrip("; ")
+                )
             raise
         file.unlink()
 
@@ -130,7 +159,10 @@ def write(
 
 @cli.command()
 def rollback(
-    name: Name, version: Annotated[int, typer.Argument(help="The version to go back to.")], session: Session = None, json: Json = False
+    name: Name,
+    version: Annotated[int, typer.Argument(help="The version to go back to.")],
+    session: Session = None,
+    json: Json = False,
 ) -> None:
     """Make an earlier version the document again, as a new version.
 
@@ -143,29 +175,42 @@ def rollback(
 
 @cli.command("export")
 def exported(
-    folder: Annotated[Path, typer.Argument(help="Where to: one Markdown file each.")], session: Session = None, json: Json = False
+    folder: Annotated[Path, typer.Argument(help="Where to: one Markdown file each.")],
+    session: Session = None,
+    json: Json = False,
 ) -> None:
-    """Write the documents as Markdown files: SOUL.md, MEMORY.md and so on, over those of the same name.
+    """Write the documents as Markdown files: SOUL.md, MEMORY.md and so on, over those of the same
+    name.
 
     Of a chat, what happened in it as HISTORY.md as well.
 
     Example: uncaged agent doc export backup
     """
     with _documents(session) as (documents, scope):
-        docs = [doc for name in _names(documents, scope) if (doc := documents.read(scope, name)).version]
+        docs = [
+            doc for name in _names(documents, scope) if (doc := documents.read(scope, name)).version
+        ]
     told = histories.entries(session) if session is not None else []
-    texts = [*((doc.name, doc.text) for doc in docs), *([(HISTORY, histories.markdown(told))] if told else [])]
+    texts = [
+        *((doc.name, doc.text) for doc in docs),
+        *([(HISTORY, histories.markdown(told))] if told else []),
+    ]
     files = {file_of(name): f"{text}\n".encode() for name, text in texts}
     _export(folder, files)
     written = list(files)
-    Printer(json=json).document(written) if json else Printer().note(f"{', '.join(written) or 'nothing'} in {folder}")
+    Printer(json=json).document(written) if json else Printer().note(
+        f"{', '.join(written) or 'nothing'} in {folder}"
+    )
 
 
 @cli.command("import")
 def imported(
-    folder: Annotated[Path, typer.Argument(help="A folder with SOUL.md, MEMORY.md and so on.")], session: Session = None, json: Json = False
+    folder: Annotated[Path, typer.Argument(help="A folder with SOUL.md, MEMORY.md and so on.")],
+    session: Session = None,
+    json: Json = False,
 ) -> None:
-    """Write the documents from the Markdown files of a folder: all of them, or none when one of them may not be.
+    """Write the documents from the Markdown files of a folder: all of them, or none when one of
+    them may not be.
 
     HISTORY.md is left alone: entries are only ever added to it, and none is changed.
 
@@ -174,13 +219,24 @@ def imported(
     from functions.agent.memory.documents import checked
 
     with _documents(session) as (documents, scope):
-        found = [(name, _plain(folder / file_of(name))) for name in _names(documents, scope) if os.path.lexists(folder / file_of(name))]
+        found = [
+            (name, _plain(folder / file_of(name)))
+            for name in _names(documents, scope)
+            if os.path.lexists(folder / file_of(name))
+        ]
         if not found:
             names = ", ".join(map(file_of, _names(documents, scope)))
-            raise UsageError("ENOENT", f"{folder} holds no document", suggestion=f"the files: {names}")
+            raise UsageError(
+                "ENOENT", f"{folder} holds no document", suggestion=f"the files: {names}"
+            )
         texts = [(name, checked(name, _read(str(path)))) for name, path in found]
-        docs = [documents.write(scope, name, text, by=BY, why=f"imported from {folder}") for name, text in texts]
-    Printer(json=json).document([_row(doc) for doc in docs]) if json else Printer().note(f"{', '.join(doc.name for doc in docs)} imported")
+        docs = [
+            documents.write(scope, name, text, by=BY, why=f"imported from {folder}")
+            for name, text in texts
+        ]
+    Printer(json=json).document([_row(doc) for doc in docs]) if json else Printer().note(
+        f"{', '.join(doc.name for doc in docs)} imported"
+    )
 
 
 def file_of(name: str) -> str:
@@ -203,13 +259,21 @@ def _names(documents: Documents, scope: str) -> tuple[str, ...]:
 def _way_to(name: str, session: str | None) -> str:
     from functions.agent.memory.documents import OF_CHATS
 
-    writes = f"`uncaged agent doc edit {name}{f' --session {session}' if session else ''}` writes it"
-    own = f"; a chat's own: `uncaged agent doc show {name} --session terminal:main`" if not session and name in OF_CHATS else ""
+    writes = (
+        f"`uncaged agent doc edit {name}{f' --session {session}' if session else ''}` writes it"
+    )
+    own = (
+        f"; a chat's own: `uncaged agent doc show {name} --session terminal:main`"
+        if not session and name in OF_CHATS
+        else ""
+    )
     return writes + own
 
 
 def _export(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files into the folder; `UsageError` and nothing written when one of them is a link or no file."""
+    """Write the files into the folder; `UsageError` and nothing written when one of them is a link
+    or no file.
+    """
     from sigil.storage.files import unwritten, write_whole
 
     try:
@@ -222,9 +286,13 @@ def _export(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _plain(path: Path) -> Path:
-    """`path` when a plain file stands there, or nothing: whoever made the folder does not choose what is read or written beyond it."""
+    """`path` when a plain file stands there, or nothing: whoever made the folder does not choose
+    what is read or written beyond it.
+    """
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise UsageError("EINVAL", f"{path} is a link, or no file", suggestion="put a file in its place")
+        raise UsageError(
+            "EINVAL", f"{path} is a link, or no file", suggestion="put a file in its place"
+        )
     return path
 
 
@@ -232,16 +300,26 @@ def _read(file: str) -> str:
     """A file's text: regular, of at most 1 MiB, in UTF-8."""
     try:
         if file != "-" and not Path(file).is_file():
-            raise UsageError("ENOENT", f"there is no file {file}", suggestion="name a Markdown file, or - for standard input")
+            raise UsageError(
+                "ENOENT",
+                f"there is no file {file}",
+                suggestion="name a Markdown file, or - for standard input",
+            )
         with sys.stdin.buffer if file == "-" else Path(file).open("rb") as stream:
             data = stream.read(FILE_BYTES + 1)
         if len(data) > FILE_BYTES:
-            raise UsageError("ETOOBIG", f"{file} is larger than 1 MiB", suggestion="a document has a few thousand characters")
+            raise UsageError(
+                "ETOOBIG",
+                f"{file} is larger than 1 MiB",
+                suggestion="a document has a few thousand characters",
+            )
         return data.decode("utf-8-sig")
     except OSError as problem:
         raise UsageError("EINVAL", f"{file} cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError("EINVAL", f"{file} is not UTF-8 text", suggestion="save it as UTF-8") from None
+        raise UsageError(
+            "EINVAL", f"{file} is not UTF-8 text", suggestion="save it as UTF-8"
+        ) from None
 
 
 def _edited(doc: Doc, editor: str) -> Path:
@@ -250,16 +328,26 @@ def _edited(doc: Doc, editor: str) -> Path:
     import subprocess
     import tempfile
 
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix=f"{doc.name}-", suffix=".md", delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix=f"{doc.name}-", suffix=".md", delete=False
+    ) as file:
         file.write(f"{doc.text}\n")
     try:
         ended = subprocess.run([*shlex.split(editor), file.name], check=False).returncode
     except (OSError, ValueError) as problem:
         Path(file.name).unlink()
         why = getattr(problem, "strerror", None) or problem
-        raise UsageError("ENOENT", f"the editor {editor!r} does not start: {why}", suggestion="set EDITOR to a program") from None
+        raise UsageError(
+            "ENOENT",
+            f"the editor {editor!r} does not start: {why}",
+            suggestion="set EDITOR to a program",
+        ) from None
     if ended:
-        raise UsageError("EINVAL", f"the editor ended with {ended}; nothing was changed", suggestion=f"your text is in {file.name}")
+        raise UsageError(
+            "EINVAL",
+            f"the editor ended with {ended}; nothing was changed",
+            suggestion=f"your text is in {file.name}",
+        )
     return Path(file.name)
 
 
@@ -271,7 +359,14 @@ def _wrote(doc: Doc, json: bool) -> None:
 
 
 def _row(doc: Doc) -> dict[str, object]:
-    return {"name": doc.name, "version": doc.version, "characters": len(doc.text), "at": doc.at, "by": doc.by, "why": doc.why}
+    return {
+        "name": doc.name,
+        "version": doc.version,
+        "characters": len(doc.text),
+        "at": doc.at,
+        "by": doc.by,
+        "why": doc.why,
+    }
 
 
 def _cells(doc: Doc) -> tuple[object, ...]:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def history(session: Session = "terminal:main", json: Json = False) -> None:
-    """Print what happened in a chat: what memory kept of the messages that left its history, the oldest first.
+    """Print what happened in a chat: what memory kept of the messages that left its history, the
+    oldest first.
 
     Example: uncaged agent history --session telegram:42 | grep invoice
     """
@@ -21,7 +22,12 @@ def history(session: Session = "terminal:main", json: Json = False) -> None:
     printer, found = Printer(json=json), entries(session)
     if json:
         rows = map(asdict, found)
-        printer.document([{name: value for name, value in row.items() if name not in ("memory", "base")} for row in rows])
+        printer.document(
+            [
+                {name: value for name, value in row.items() if name not in ("memory", "base")}
+                for row in rows
+            ]
+        )
     elif found:
         printer.text(markdown(found))
     else:

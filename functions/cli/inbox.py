@@ -20,7 +20,11 @@ from sigil.errors import UsageError, one_line
 from sigil.storage.kv import KV, keys
 from sigil.wiring import Stores, open_stores
 
-cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Events on their way: what waits, and the dead letters.")
+cli = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Events on their way: what waits, and the dead letters.",
+)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 SHOWN = 60
 PAGE = 100
@@ -45,7 +49,12 @@ def waiting(json: Json = False) -> None:
         queue = open_inlet(settings)
         held = queue.waiting() if isinstance(queue, Counts) else 0
         message = f"SQS lists no events; about {held} are in the queue"
-        raise UsageError("ENOLIST", message, source="queue", suggestion="`uncaged inbox dead` shows the dead letters")
+        raise UsageError(
+            "ENOLIST",
+            message,
+            source="queue",
+            suggestion="`uncaged inbox dead` shows the dead letters",
+        )
     rows = [_row(event, due) for event, due in _waiting(_stores().kv)]
     _print(rows, json, "nothing waits")
 
@@ -61,18 +70,24 @@ def dead(json: Json = False) -> None:
 
 
 @cli.command()
-def retry(event: Annotated[str, typer.Argument(help="The id that `uncaged inbox dead` shows.")]) -> None:
+def retry(
+    event: Annotated[str, typer.Argument(help="The id that `uncaged inbox dead` shows.")],
+) -> None:
     """Enqueue a dead letter again, under a new id.
 
     Example: uncaged inbox retry telegram:42:1007
     """
     stores, settings = _stores(), Settings.read()
-    again = dead_letters.retry(stores.kv, open_queue(settings, stores)[0].put, dead_letters.find(stores.kv, event))
+    again = dead_letters.retry(
+        stores.kv, open_queue(settings, stores)[0].put, dead_letters.find(stores.kv, event)
+    )
     sys.stdout.write(f"{again.id}\n")
 
 
 @cli.command()
-def drop(event: Annotated[str, typer.Argument(help="The id that `uncaged inbox dead` shows.")]) -> None:
+def drop(
+    event: Annotated[str, typer.Argument(help="The id that `uncaged inbox dead` shows.")],
+) -> None:
     """Forget a dead letter.
 
     Example: uncaged inbox drop telegram:42:1007
@@ -87,9 +102,14 @@ def show_trace(event: str, json: bool) -> None:
     record = trace.read(_stores().kv, event)
     if record is None:
         raise UsageError(
-            "ENOENT", "no trace of this event", source=event, suggestion="traces are kept for 8 days; the log names the events"
+            "ENOENT",
+            "no trace of this event",
+            source=event,
+            suggestion="traces are kept for 8 days; the log names the events",
         )
-    sys.stdout.write(orjson.dumps(record).decode() + "\n" if json else "\n".join(trace.tree(record)) + "\n")
+    sys.stdout.write(
+        orjson.dumps(record).decode() + "\n" if json else "\n".join(trace.tree(record)) + "\n"
+    )
 
 
 def _stores() -> Stores:
@@ -113,11 +133,22 @@ def _all(kv: KV, partition: str) -> Iterator[tuple[str, Any]]:
 
 
 def _row(event: Event, due: float) -> dict[str, Any]:
-    return {"event": event.id, "session": event.session, "sender": event.sender.id, "at": event.at, "due": due, "text": event.text}
+    return {
+        "event": event.id,
+        "session": event.session,
+        "sender": event.sender.id,
+        "at": event.at,
+        "due": due,
+        "text": event.text,
+    }
 
 
 def _letter(letter: dead_letters.Letter) -> dict[str, Any]:
-    known = _row(letter.event, 0.0) if letter.event else {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
+    known = (
+        _row(letter.event, 0.0)
+        if letter.event
+        else {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
+    )
     return {**known, "reason": letter.reason}
 
 
@@ -128,4 +159,7 @@ def _print(rows: list[dict[str, Any]], json: bool, nothing: str) -> None:
         sys.stderr.write(nothing + "\n")
     for row in [] if json else rows:
         extra = f"  ({row['reason']})" if "reason" in row else ""
-        sys.stdout.write(f"{row['event']}  {moment(row['at'])}  {row['session']}  {one_line(row['text'], SHOWN)!r}{extra}\n")
+        sys.stdout.write(
+            f"{row['event']}  {moment(row['at'])}  {row['session']} "
+            f" {one_line(row['text'], SHOWN)!r}{extra}\n"
+        )

@@ -1,4 +1,6 @@
-"""`uncaged agent memory`: the values, facts and events that are remembered, in one chat or for all of them."""
+"""`uncaged agent memory`: the values, facts and events that are remembered, in one chat or for all
+of them.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,15 @@ class Kind(StrEnum):
     events = "events"
 
 
-Wanted = Annotated[Kind | None, typer.Option("--kind", help="Only facts, only values under keys, or only events.")]
+Wanted = Annotated[
+    Kind | None, typer.Option("--kind", help="Only facts, only values under keys, or only events.")
+]
 
 
 @cli.callback(invoke_without_command=True)
-def memory(context: typer.Context, session: Session = None, kind: Wanted = None, json: Json = False) -> None:
+def memory(
+    context: typer.Context, session: Session = None, kind: Wanted = None, json: Json = False
+) -> None:
     """Show what it remembers: values, facts and events.
 
     The newest first; of one chat, or without --session what all chats share.
@@ -48,7 +54,10 @@ def memory(context: typer.Context, session: Session = None, kind: Wanted = None,
     if json:
         printer.document([_row(thing) for thing in found])
     elif found:
-        printer.table(("id", "kind", "what", "when", "source", "confidence", "by"), [_cells(thing) for thing in found])
+        printer.table(
+            ("id", "kind", "what", "when", "source", "confidence", "by"),
+            [_cells(thing) for thing in found],
+        )
     else:
         printer.note(_nothing(session, kind))
 
@@ -67,7 +76,11 @@ def forget(
     from functions.agent.memory.thing import is_id
 
     if not is_id(id):
-        raise UsageError("EINVAL", f"{id!r} is no id", suggestion="16 hexadecimal digits, as `uncaged agent memory` shows them")
+        raise UsageError(
+            "EINVAL",
+            f"{id!r} is no id",
+            suggestion="16 hexadecimal digits, as `uncaged agent memory` shows them",
+        )
     session = context.obj if session is None else session
     with opened() as (app, _):
         gone = _things(app, session).drop(id)
@@ -75,7 +88,11 @@ def forget(
         where = f"in {session}" if session else "by all chats"
         hint = "`uncaged agent memory --session CHAT` shows what there is"
         raise UsageError("ENOENT", f"nothing of the id {id} is remembered {where}", suggestion=hint)
-    Printer(json=json).document({"forgotten": id}) if json else Printer().note(f"forgotten: {gone.told}")
+    (
+        Printer(json=json).document({"forgotten": id})
+        if json
+        else Printer().note(f"forgotten: {gone.told}")
+    )
 
 
 def _things(app: App, session: str | None) -> Things:
@@ -95,11 +112,22 @@ def _row(thing: Thing) -> dict[str, Any]:
 def _cells(thing: Thing) -> tuple[object, ...]:
     from sigil.cli.times import moment
 
-    return thing.id, thing.kind, thing.told, moment(thing.at), thing.source, f"{thing.confidence:g}", thing.by
+    return (
+        thing.id,
+        thing.kind,
+        thing.told,
+        moment(thing.at),
+        thing.source,
+        f"{thing.confidence:g}",
+        thing.by,
+    )
 
 
 def _nothing(session: str | None, kind: Kind | None) -> str:
     what = f"no {kind.value} are" if kind else "nothing is"
     if session:
         return f"{what} remembered in {session}"
-    return f"{what} shared by all chats; `uncaged agent memory --session terminal:main` shows what one chat remembers"
+    return (
+        f"{what} shared by all chats; `uncaged agent memory --session terminal:main` shows what one"
+        " chat remembers"
+    )

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from functions.settings import Settings
 
 BY = "terminal:local"
-Session = Annotated[str | None, typer.Option("--session", help="One chat alone, as `telegram:42` or `http:admin:main`.")]
+Session = Annotated[
+    str | None,
+    typer.Option("--session", help="One chat alone, as `telegram:42` or `http:admin:main`."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
@@ -37,12 +40,18 @@ def opened(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
 
 
 def key_of(app: App, session: str | None) -> str:
-    """The S of a chat's keys; empty for every chat, which none names: an empty name is a variable that was not set."""
+    """The S of a chat's keys; empty for every chat, which none names: an empty name is a variable
+    that was not set.
+    """
     from functions.agent.commands import control
     from sigil.storage.kv import keys
 
     if session is None:
         return ""
     if ":" not in session or len(session) > control.SESSION_CHARACTERS:
-        raise UsageError("EUSAGE", f"{one_line(session, 60)!r} is no chat", suggestion="PLATFORM:CHAT, such as telegram:42")
+        raise UsageError(
+            "EUSAGE",
+            f"{one_line(session, 60)!r} is no chat",
+            suggestion="PLATFORM:CHAT, such as telegram:42",
+        )
     return keys.session_of(app.name, session)

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from functions.agent.session.document import Outgoing
     from functions.settings import Settings
 
-Code = Annotated[str, typer.Argument(help="The code that somebody was told, and gave you.", show_default=False)]
+Code = Annotated[
+    str, typer.Argument(help="The code that somebody was told, and gave you.", show_default=False)
+]
 
 
 def pair(
     code: Code = "",
     *,
-    listed: Annotated[bool, typer.Option("--list", help="Show who waits and who was let in.")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="Show who waits and who was let in.")
+    ] = False,
     remove: Annotated[str, typer.Option(help="Take somebody out again, by their id.")] = "",
     json: Json = False,
 ) -> None:
@@ -36,7 +40,11 @@ def pair(
     Example: uncaged channel pair 4F7K-9QXZ
     """
     if sum(map(bool, (code, listed, remove))) != 1:
-        raise UsageError("EUSAGE", "one of CODE, --list and --remove ID is needed", suggestion="uncaged channel pair --list")
+        raise UsageError(
+            "EUSAGE",
+            "one of CODE, --list and --remove ID is needed",
+            suggestion="uncaged channel pair --list",
+        )
     with opened() as (app, settings):
         if listed:
             _list(app, Printer(json=json))
@@ -70,18 +78,47 @@ def _let_in(code: str, app: App, settings: Settings, json: bool) -> None:
             channel.close()
     name = f" ({found.name})" if found.name else ""
     heard = "and was told so" if told else "and could not be told so from here"
-    _say({"paired": found.id, "name": found.name, "told": told}, f"{found.id}{name} may talk to it now, {heard}", json)
+    _say(
+        {"paired": found.id, "name": found.name, "told": told},
+        f"{found.id}{name} may talk to it now, {heard}",
+        json,
+    )
 
 
 def _list(app: App, printer: Printer) -> None:
-    waiting, people, owners, now = app.pairing.waiting(), app.people.all(), sorted(app.rules.owners), app.clock.now()
+    waiting, people, owners, now = (
+        app.pairing.waiting(),
+        app.people.all(),
+        sorted(app.rules.owners),
+        app.clock.now(),
+    )
     if printer.json:
-        waits = [{"id": one.id, "name": one.name, "session": one.session, "at": one.at, "left": round(one.left(now))} for one in waiting]
-        printer.document({"waiting": waits, "people": [_person_row(person) for person in people], "owners": owners})
+        waits = [
+            {
+                "id": one.id,
+                "name": one.name,
+                "session": one.session,
+                "at": one.at,
+                "left": round(one.left(now)),
+            }
+            for one in waiting
+        ]
+        printer.document(
+            {
+                "waiting": waits,
+                "people": [_person_row(person) for person in people],
+                "owners": owners,
+            }
+        )
         return
     rows = [(owner, "owner", "", "", "UNCAGED_OWNERS") for owner in owners]
-    rows += [(person.id, person.role, person.name, moment(person.at), person.by) for person in people]
-    rows += [(one.id, "waits", one.name, moment(one.at), f"for {one.left(now) / 60:.0f} more minutes") for one in waiting]
+    rows += [
+        (person.id, person.role, person.name, moment(person.at), person.by) for person in people
+    ]
+    rows += [
+        (one.id, "waits", one.name, moment(one.at), f"for {one.left(now) / 60:.0f} more minutes")
+        for one in waiting
+    ]
     if rows:
         printer.table(("id", "role", "name", "since", "by"), rows)
     else:
@@ -96,4 +133,10 @@ def _say(facts: dict[str, Any], text: str, json: bool) -> None:
 
 
 def _person_row(person: Person) -> dict[str, object]:
-    return {"id": person.id, "role": person.role, "name": person.name, "at": person.at, "by": person.by}
+    return {
+        "id": person.id,
+        "role": person.role,
+        "name": person.name,
+        "at": person.at,
+        "by": person.by,
+    }

@@ -14,7 +14,10 @@ RULE = "──"
 
 
 def prompt(
-    session: Annotated[str, typer.Argument(help="The chat, as `telegram:42` or `terminal:main`.")] = "terminal:main", json: Json = False
+    session: Annotated[
+        str, typer.Argument(help="The chat, as `telegram:42` or `terminal:main`.")
+    ] = "terminal:main",
+    json: Json = False,
 ) -> None:
     """Print exactly what the model would get for a chat's next turn, with what each part costs.
 
@@ -33,4 +36,7 @@ def prompt(
         printer.text(f"{RULE} {segment.name} {RULE} {segment.tokens:,} tokens\n{segment.text}\n")
     printer.note(f"about {found.tokens:,} tokens of {found.window:,}")
     if found.leaving:
-        printer.note(f"{found.leaving:,} messages leave the history before that turn; memory hears of them, and may change")
+        printer.note(
+            f"{found.leaving:,} messages leave the history before that turn; memory hears of them,"
+            " and may change"
+        )

@@ -1,4 +1,6 @@
-"""`uncaged halt`, `uncaged unlock` and `uncaged agent status`: the person's own switch, from the machine that the store is on."""
+"""`uncaged halt`, `uncaged unlock` and `uncaged agent status`: the person's own switch, from the
+machine that the store is on.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after 
 
 
 def halt(session: Session = None, json: Json = False) -> None:
-    """Halt the agent in every chat, or in one: no request and no call begins any more until it is unlocked.
+    """Halt the agent in every chat, or in one: no request and no call begins any more until it is
+    unlocked.
 
     Example: uncaged halt
     """
@@ -24,7 +27,11 @@ def halt(session: Session = None, json: Json = False) -> None:
     with opened(switch=True) as (app, settings):
         control.halt(key_of(app, session), app, BY)
         raised(halted(app.name, session or "", app.clock.now()), open_bell(settings))
-        _said({"halted": session or "*"}, f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on", json)
+        _said(
+            {"halted": session or "*"},
+            f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on",
+            json,
+        )
 
 
 def unlock(session: Session = None, json: Json = False) -> None:

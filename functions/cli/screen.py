@@ -1,4 +1,6 @@
-"""What the terminal shows: steps while a turn runs, the answer as markdown, the working set and the tokens after it."""
+"""What the terminal shows: steps while a turn runs, the answer as markdown, the working set and the
+tokens after it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,13 @@ class Screen:
     def greet(self, model: str, session: str, messages: int) -> None:
         """The first line of a conversation."""
         kept = f", {messages} messages so far" if messages else ""
-        self._say(Text(f"session {session}{kept} · model {model} · /help · Ctrl-C stops a turn, Ctrl-D leaves", style="dim"))
+        self._say(
+            Text(
+                f"session {session}{kept} · model {model} · /help · Ctrl-C stops a turn, Ctrl-D"
+                " leaves",
+                style="dim",
+            )
+        )
 
     def ask(self) -> str:
         """What the person types next."""
@@ -92,7 +100,9 @@ def _drawn(text: str) -> Markdown:
 
 
 def _call(step: Step) -> Text:
-    return Text.assemble(("  → ", "cyan"), (step.name, "bold"), (" " + one_line(step.text, 200), "dim"))
+    return Text.assemble(
+        ("  → ", "cyan"), (step.name, "bold"), (" " + one_line(step.text, 200), "dim")
+    )
 
 
 def _answer(step: Step) -> Text:
@@ -111,7 +121,11 @@ def _result(step: Step) -> str:
     if step.name == "sigil_deploy":
         return f"created {body['ok'].get('capability')} version {body['ok'].get('version')}"
     if isinstance(found, list) and step.name == "sigil_query":
-        return "found " + ", ".join(str(item.get("capability")) for item in found) if found else "nothing found"
+        return (
+            "found " + ", ".join(str(item.get("capability")) for item in found)
+            if found
+            else "nothing found"
+        )
     return one_line(orjson.dumps(body.get("ok")).decode(), 200)
 
 
@@ -126,11 +140,22 @@ def _load(step: Step) -> Text:
 
 def _evict(step: Step) -> Text:
     gone = ", ".join(step.facts.get("tools", ()))
-    return Text.assemble(("  ↓ ", "magenta"), (f"compacted: {step.text}", "dim"), (f"; gone: {gone}" if gone else "", "dim"))
+    return Text.assemble(
+        ("  ↓ ", "magenta"),
+        (f"compacted: {step.text}", "dim"),
+        (f"; gone: {gone}" if gone else "", "dim"),
+    )
 
 
 def _note(step: Step) -> Text:
     return Text(f"  · {step.text}", style="dim")
 
 
-_LINES = {"request": _request, "call": _call, "answer": _answer, "load": _load, "evict": _evict, "note": _note}
+_LINES = {
+    "request": _request,
+    "call": _call,
+    "answer": _answer,
+    "load": _load,
+    "evict": _evict,
+    "note": _note,
+}

@@ -1,4 +1,6 @@
-"""`uncaged serve`: the local door behind uvicorn, told in the terminal, ended by SIGTERM or Ctrl-C."""
+"""`uncaged serve`: the local door behind uvicorn, told in the terminal, ended by SIGTERM or
+Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +55,15 @@ def _say_who_owns(house: House) -> None:
     try:
         code = house.app.claim.offer() if sys.stderr.isatty() else ""
         if code:
-            _say(f"  owner      nobody yet: write `/pair {code}` to the bot in the next 10 minutes, and it is you")
+            _say(
+                f"  owner      nobody yet: write `/pair {code}` to the bot in the next 10 minutes,"
+                " and it is you"
+            )
         elif not people.owned():
-            _say("  owner      nobody yet: put your id into UNCAGED_OWNERS (the bot tells it), or start it in a terminal")
+            _say(
+                "  owner      nobody yet: put your id into UNCAGED_OWNERS (the bot tells it), or"
+                " start it in a terminal"
+            )
     except BackendError as problem:
         _say(f"  owner      unknown: {problem.message}")
 

@@ -1,4 +1,6 @@
-"""One terminal at a time in a conversation: a lock that the system lets go of when its holder dies."""
+"""One terminal at a time in a conversation: a lock that the system lets go of when its holder
+dies.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The contract of a queue: events of one session one at a time and in order, sessions side by side."""
+"""The contract of a queue: events of one session one at a time and in order, sessions side by
+side.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from functions.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event handed to one worker. `receipt` is the queue's own; `tries` counts how often it was handed out and came to nothing.
+    """An event handed to one worker. `receipt` is the queue's own; `tries` counts how often it was
+    handed out and came to nothing.
 
     `behind`: the event that waits next in its session, if any; None when the queue cannot tell.
     """
@@ -22,19 +25,27 @@ class Delivery:
 
 
 class Queue(Protocol):
-    """Events on their way to a worker. An event is durable when `put` returns; it is delivered until `done`."""
+    """Events on their way to a worker. An event is durable when `put` returns; it is delivered
+    until `done`.
+    """
 
     def put(self, event: Event) -> None:
         """Store the event; one that already waits is the same event."""
 
     def take(self, wait: float) -> Delivery | None:
-        """The next event that may run now, claimed for this worker; None after `wait` seconds without one."""
+        """The next event that may run now, claimed for this worker; None after `wait` seconds
+        without one.
+        """
 
     def done(self, delivery: Delivery) -> None:
         """The event is handled to its end."""
 
     def retry(self, delivery: Delivery, delay: float) -> None:
-        """Hand the event out again in `delay` seconds, before anything that came after it. Its `tries` are kept as they are here."""
+        """Hand the event out again in `delay` seconds, before anything that came after it. Its
+        `tries` are kept as they are here.
+        """
 
     def renew(self) -> None:
-        """Keep what this process has taken: called every few seconds, or others get it as they would after a crash."""
+        """Keep what this process has taken: called every few seconds, or others get it as they
+        would after a crash.
+        """

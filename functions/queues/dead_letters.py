@@ -22,7 +22,9 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter. `event` is None when its bytes were no event; `at`: seconds since the epoch."""
+    """A dead letter. `event` is None when its bytes were no event; `at`: seconds since the
+    epoch.
+    """
 
     id: str
     reason: str
@@ -31,7 +33,9 @@ class Letter:
 
 
 def give_up(kv: KV, event: Event, reason: str, at: float, *, told: bool = False) -> float | None:
-    """Keep the event as a dead letter. Since when its sender waits to be told, None when that is done (`told`: it goes without saying)."""
+    """Keep the event as a dead letter. Since when its sender waits to be told, None when that is
+    done (`told`: it goes without saying).
+    """
     record = {"reason": reason, "at": at, "told": told, "event": orjson.Fragment(encode(event))}
     with suppress(Conflict):
         kv.put(keys.dead(event.id), orjson.dumps(record), expect=ABSENT)
@@ -47,7 +51,11 @@ def tell(kv: KV, event: Event) -> None:
     item = kv.get(keys.dead(event.id))
     if item:
         with suppress(Conflict):
-            kv.put(keys.dead(event.id), orjson.dumps({**orjson.loads(item.value), "told": True}), expect=item.version)
+            kv.put(
+                keys.dead(event.id),
+                orjson.dumps({**orjson.loads(item.value), "told": True}),
+                expect=item.version,
+            )
 
 
 def letters(kv: KV) -> Iterator[Letter]:
@@ -64,13 +72,19 @@ def _letter(name: str, data: bytes) -> Letter:
     try:
         fields = orjson.loads(data)
         event = decode(orjson.dumps(fields["event"])) if fields.get("event") else _reread(fields)
-        return Letter(event.id if event else unquote(name), str(fields["reason"]), float(fields.get("at") or 0.0), event)
+        return Letter(
+            event.id if event else unquote(name),
+            str(fields["reason"]),
+            float(fields.get("at") or 0.0),
+            event,
+        )
     except (ValueError, TypeError, KeyError, AttributeError, UsageError):
         return Letter(unquote(name), "its record is damaged", 0.0, None)
 
 
 def _reread(fields: Mapping[str, Any]) -> Event | None:
-    """Return the event in bytes that were none for the version that buried them; None when they still are.
+    """Return the event in bytes that were none for the version that buried them; None when they
+    still are.
 
     They may have been written by a newer version: after the upgrade the letter can be retried.
     """
@@ -86,14 +100,23 @@ def find(kv: KV, name: str) -> Letter:
     """The letter of this id; `UsageError` with ENOENT when there is none."""
     found = next((letter for letter in letters(kv) if letter.id == name), None)
     if found is None:
-        raise UsageError("ENOENT", "no such dead letter", source=name, suggestion="`uncaged inbox dead` lists them")
+        raise UsageError(
+            "ENOENT",
+            "no such dead letter",
+            source=name,
+            suggestion="`uncaged inbox dead` lists them",
+        )
     return found
 
 
 def retry(kv: KV, put: Callable[[Event], None], letter: Letter) -> Event:
-    """Enqueue the letter's event again under a new id, and drop the letter; its order in the session stays."""
+    """Enqueue the letter's event again under a new id, and drop the letter; its order in the
+    session stays.
+    """
     if letter.event is None:
-        raise UsageError("EEVENT", "its bytes are no event: it can only be dropped", source=letter.id)
+        raise UsageError(
+            "EEVENT", "its bytes are no event: it can only be dropped", source=letter.id
+        )
     again = replace(letter.event, id=f"{letter.event.id}~{uuid.uuid4().hex[:8]}")
     put(again)
     drop(kv, letter)

@@ -1,4 +1,6 @@
-"""Who works on a session: a lease in the store that a worker takes, renews while it lives, gives back, or loses when it stalls or dies."""
+"""Who works on a session: a lease in the store that a worker takes, renews while it lives, gives
+back, or loses when it stalls or dies.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ from sigil.storage.kv import ABSENT, KV, Expect, Item, keys
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A session held by this worker: `owner` names this holding alone. `lost`: how many workers in a row lost it before without giving
-    it back."""
+    """A session held by this worker: `owner` names this holding alone. `lost`: how many workers in
+    a row lost it before without giving it back.
+    """
 
     session: str
     owner: str
@@ -34,10 +37,11 @@ class _Hold:
 
 
 class Claims:
-    """The leases of one process. A lease ends `seconds` after it was taken or renewed, by the wall clock that its holder wrote down, or by
-    this process's own monotonic clock since it first saw that lease: so neither a clock that jumps back nor one that is wrong blocks a
-    session. No lease is renewed beyond `hold` seconds after its session was taken: what takes longer hangs.
-    A lease only saves work; what fences a worker that lost it is the version of the session's document.
+    """The leases of one process. A lease ends `seconds` after it was taken or renewed, by the wall
+    clock that its holder wrote down, or by this process's own monotonic clock since it first saw
+    that lease: so neither a clock that jumps back nor one that is wrong blocks a session. No lease
+    is renewed beyond `hold` seconds after its session was taken: what takes longer hangs. A lease
+    only saves work; what fences a worker that lost it is the version of the session's document.
     """
 
     def __init__(self, kv: KV, clock: Clock, seconds: float, hold: float) -> None:
@@ -58,11 +62,15 @@ class Claims:
         if item is None or not self._ended(session, item):
             return None
         with suppress(Conflict):
-            return self._write(replace(claim, lost=int(orjson.loads(item.value)["lost"]) + 1), item.version)
+            return self._write(
+                replace(claim, lost=int(orjson.loads(item.value)["lost"]) + 1), item.version
+            )
         return None
 
     def renew(self) -> list[str]:
-        """Renew the leases of this process; the sessions that it still has. A store that is away for a moment changes nothing."""
+        """Renew the leases of this process; the sessions that it still has. A store that is away
+        for a moment changes nothing.
+        """
         with self._lock:
             holds = list(self._mine.values())
         kept = []
@@ -73,7 +81,9 @@ class Claims:
         return kept
 
     def settle(self, claim: Claim) -> None:
-        """Whoever lost it before is counted elsewhere from now on: a crash before it is given back must not count them twice."""
+        """Whoever lost it before is counted elsewhere from now on: a crash before it is given back
+        must not count them twice.
+        """
         with self._lock:
             hold = self._mine.get(claim.owner)
         if hold and hold.claim.lost:
@@ -85,7 +95,9 @@ class Claims:
         return self._standing(claim) is not None
 
     def give_back(self, claim: Claim) -> None:
-        """Let others have the session; one that was lost meanwhile stays with whoever has it now."""
+        """Let others have the session; one that was lost meanwhile stays with whoever has it
+        now.
+        """
         with self._lock:
             hold = self._mine.pop(claim.owner, None)
         version = hold.version if hold else None
@@ -114,13 +126,19 @@ class Claims:
         return True
 
     def _put(self, claim: Claim, expect: Expect) -> str:
-        lease = {"until": self._clock.now() + self._seconds, "lost": claim.lost, "owner": claim.owner}
+        lease = {
+            "until": self._clock.now() + self._seconds,
+            "lost": claim.lost,
+            "owner": claim.owner,
+        }
         return self._kv.put(keys.claim(claim.session), orjson.dumps(lease), expect=expect)
 
     def _standing(self, claim: Claim) -> str | None:
         """The version of the claim in the store while it is this one."""
         item = self._kv.get(keys.claim(claim.session))
-        return item.version if item and orjson.loads(item.value).get("owner") == claim.owner else None
+        return (
+            item.version if item and orjson.loads(item.value).get("owner") == claim.owner else None
+        )
 
     def _ended(self, session: str, item: Item) -> bool:
         now = self._clock.monotonic()
@@ -129,7 +147,10 @@ class Claims:
             if version != item.version:
                 since = now
             self._seen[session] = (item.version, since)
-            ended = orjson.loads(item.value)["until"] <= self._clock.now() or now - since >= self._seconds
+            ended = (
+                orjson.loads(item.value)["until"] <= self._clock.now()
+                or now - since >= self._seconds
+            )
             if ended:
                 del self._seen[session]
             return bool(ended)

@@ -1,4 +1,6 @@
-"""How often a message was handed out and came to nothing. SQS counts every receive, so past a few of them the store counts."""
+"""How often a message was handed out and came to nothing. SQS counts every receive, so past a few
+of them the store counts.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,17 @@ from sigil.errors import BackendError
 from sigil.storage.kv import KV, keys
 
 FREE = 5
-"""So many receives cost no request to the store: whatever they were, they are too few for giving up."""
+"""So many receives cost no request to the store: whatever they were, they are too few for giving
+up.
+"""
 KEEP_SECONDS = 14 * 86_400.0
 """As long as SQS keeps a message at most."""
 
 
 class Tries:
-    """A receive counts as one that came to nothing until a planned wait takes that back. A store that is away counts nothing."""
+    """A receive counts as one that came to nothing until a planned wait takes that back. A store
+    that is away counts nothing.
+    """
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv

@@ -15,11 +15,12 @@ from sigil.errors import BackendError, SigilError
 
 
 class Batch:
-    """A `Queue` for the worker of one invocation: `take` hands out the records in their order, and `report` tells Lambda what became of
-    them. Only what ended is deleted, by Lambda itself.
+    """A `Queue` for the worker of one invocation: `take` hands out the records in their order, and
+    `report` tells Lambda what became of them. Only what ended is deleted, by Lambda itself.
 
-    After a record that did not end, the later ones of its group are not handed out: they would overtake it. They are put off as long
-    as it is, because FIFO holds a group back while any message of it is hidden.
+    After a record that did not end, the later ones of its group are not handed out: they would
+    overtake it. They are put off as long as it is, because FIFO holds a group back while any
+    message of it is hidden.
     """
 
     def __init__(self, queue: SqsQueue, event: Mapping[str, Any]) -> None:
@@ -28,8 +29,12 @@ class Batch:
         self._messages = list(_messages(event))
         self._left = iter(self._messages)
         self._ended: set[str] = set()
-        self._handed: dict[str, Message] = {}  # by receipt: what the worker has not answered for yet
-        self._stuck: dict[str, float | None] = {}  # the groups of records that did not end, and for how long they wait
+        self._handed: dict[
+            str, Message
+        ] = {}  # by receipt: what the worker has not answered for yet
+        self._stuck: dict[
+            str, float | None
+        ] = {}  # the groups of records that did not end, and for how long they wait
 
     def put(self, event: Event) -> None:
         """As the queue itself."""
@@ -79,7 +84,9 @@ class Batch:
 
     def _put_off(self, message: Message, seconds: float | None) -> None:
         if seconds is not None:
-            with suppress(BackendError):  # then it waits for the end of its visibility, and its group with it
+            with suppress(
+                BackendError
+            ):  # then it waits for the end of its visibility, and its group with it
                 self._queue.put_off(message, seconds)
 
 

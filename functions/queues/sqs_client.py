@@ -17,14 +17,18 @@ POLL_SECONDS = 20.0
 BATCH_MOST = 10
 """Entries of a batch request, by SQS's rules."""
 _STALE = {"ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"}
-"""What SQS says of a message that is not ours any more: FIFO queues refuse the handle once its visibility has ended."""
+"""What SQS says of a message that is not ours any more: FIFO queues refuse the handle once its
+visibility has ended.
+"""
 
 
 class Calls:
     """One queue's requests. A `BackendError` in plain words when SQS cannot be used."""
 
     def __init__(self, url: str, endpoint: str = "") -> None:
-        """`endpoint`: where SQS is; by default where `url` says, and for AWS's own addresses what the environment says."""
+        """`endpoint`: where SQS is; by default where `url` says, and for AWS's own addresses what
+        the environment says.
+        """
         address = urlsplit(url)
         ours = (address.hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn"))
         self._url = url
@@ -32,7 +36,9 @@ class Calls:
         self._what = f"queue {address.path.rpartition('/')[2]}"
 
     def send(self, event: Event) -> None:
-        """Store the event; the same one again within 5 minutes changes nothing, so the client may repeat itself."""
+        """Store the event; the same one again within 5 minutes changes nothing, so the client may
+        repeat itself.
+        """
         kind = {"DataType": "String", "StringValue": event.kind}
         body, group, name = pack(event), group_id(event), deduplication_id(event)
         with aws.plainly(self._what):
@@ -45,10 +51,11 @@ class Calls:
             )
 
     def receive(self, wait: float, visibility: float) -> Message | None:
-        """The next message of a group that nobody works on, hidden for `visibility` seconds; None after `wait` seconds without one.
+        """The next message of a group that nobody works on, hidden for `visibility` seconds; None
+        after `wait` seconds without one.
 
-        One at a time: SQS fills a larger answer with messages of one group. The attempt's id brings the same message again
-        when the answer is lost and the client repeats the request.
+        One at a time: SQS fills a larger answer with messages of one group. The attempt's id brings
+        the same message again when the answer is lost and the client repeats the request.
         """
         with aws.plainly(self._what):
             answer = self._client(wait).receive_message(
@@ -67,19 +74,34 @@ class Calls:
         return self._unless_stale("delete_message", ReceiptHandle=handle)
 
     def hide(self, handle: str, seconds: float) -> bool:
-        """Let nobody have the message, nor one behind it, for so long; False when it is not ours any more."""
-        return self._unless_stale("change_message_visibility", ReceiptHandle=handle, VisibilityTimeout=math.ceil(seconds))
+        """Let nobody have the message, nor one behind it, for so long; False when it is not ours
+        any more.
+        """
+        return self._unless_stale(
+            "change_message_visibility", ReceiptHandle=handle, VisibilityTimeout=math.ceil(seconds)
+        )
 
     def hide_all(self, handles: Sequence[str], seconds: float) -> set[str]:
         """The same for at most 10 messages; the handles of those that are not ours any more."""
         timeout = math.ceil(seconds)
-        entries = [{"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": timeout} for number, handle in enumerate(handles)]
+        entries = [
+            {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": timeout}
+            for number, handle in enumerate(handles)
+        ]
         with aws.plainly(self._what):
-            answer = self._client().change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
-        return {handles[int(failed["Id"])] for failed in answer.get("Failed", []) if _is_stale(failed["Code"])}
+            answer = self._client().change_message_visibility_batch(
+                QueueUrl=self._url, Entries=entries
+            )
+        return {
+            handles[int(failed["Id"])]
+            for failed in answer.get("Failed", [])
+            if _is_stale(failed["Code"])
+        }
 
     def waiting(self) -> int:
-        """How many messages the queue holds, more or less: those that somebody works on among them."""
+        """How many messages the queue holds, more or less: those that somebody works on among
+        them.
+        """
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         with aws.plainly(self._what):
             answer = self._client().get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
@@ -100,7 +122,9 @@ class Calls:
     def _client(self, wait: float = 0.0) -> Any:
         if wait < 1.0:
             return aws.client("sqs", endpoint=self._endpoint)
-        return aws.client("sqs", endpoint=self._endpoint, read_seconds=POLL_SECONDS + aws.READ_SECONDS)
+        return aws.client(
+            "sqs", endpoint=self._endpoint, read_seconds=POLL_SECONDS + aws.READ_SECONDS
+        )
 
 
 def _is_stale(code: str) -> bool:

@@ -1,4 +1,6 @@
-"""What travels through SQS: an event as the text of a message, its group and its name; and a message as SQS or Lambda hands it out."""
+"""What travels through SQS: an event as the text of a message, its group and its name; and a
+message as SQS or Lambda hands it out.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from sigil.errors import UsageError
 PACK_BYTES = 200_000
 """A larger event travels compressed."""
 BODY_MOST = (1 << 20) - 1024
-"""Bytes of a body: SQS takes 1 MiB with the attributes, https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html"""
+"""Bytes of a body: SQS takes 1 MiB with the attributes,
+https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+"""
 EVENT_MOST = 32 << 20
 """Bytes that a packed event may unpack to."""
 _PACKED = "zlib:"
@@ -28,7 +32,9 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message in flight. `handle` answers for it this time, `receives` counts how often it was handed out, this time too."""
+    """A message in flight. `handle` answers for it this time, `receives` counts how often it was
+    handed out, this time too.
+    """
 
     id: str
     handle: str
@@ -43,7 +49,9 @@ def group_id(event: Event) -> str:
 
 
 def deduplication_id(event: Event) -> str:
-    """The name by which SQS knows the event again for 5 minutes. Agents that share a queue share no names."""
+    """The name by which SQS knows the event again for 5 minutes. Agents that share a queue share no
+    names.
+    """
     return sha256(f"{group_of(event)}\n{event.id}".encode(errors="replace")).hexdigest()
 
 
@@ -54,7 +62,11 @@ def pack(event: Event) -> str:
     if len(plain) > PACK_BYTES or _FORBIDDEN.search(body):
         body = _PACKED + b64encode(zlib.compress(plain)).decode()
     if len(body.encode()) > BODY_MOST:
-        raise UsageError("ETOOBIG", f"an event of {len(plain):,} bytes does not fit into a message of SQS", source="queue")
+        raise UsageError(
+            "ETOOBIG",
+            f"an event of {len(plain):,} bytes does not fit into a message of SQS",
+            source="queue",
+        )
     return body
 
 
@@ -64,7 +76,9 @@ def unpack(body: str) -> Event:
         return decode(body.encode(errors="replace"))
     try:
         squeezed = zlib.decompressobj()
-        plain = squeezed.decompress(b64decode(body.removeprefix(_PACKED), validate=True), EVENT_MOST)
+        plain = squeezed.decompress(
+            b64decode(body.removeprefix(_PACKED), validate=True), EVENT_MOST
+        )
         if not squeezed.eof:
             raise ValueError
     except (binascii.Error, zlib.error, ValueError) as problem:
@@ -81,10 +95,20 @@ def received(fields: Mapping[str, Any]) -> Message:
 def recorded(fields: Mapping[str, Any]) -> Message:
     """A message as a record of Lambda's event source; `UsageError` when it is none."""
     try:
-        return _message(fields["messageId"], fields["receiptHandle"], fields["body"], fields["attributes"])
+        return _message(
+            fields["messageId"], fields["receiptHandle"], fields["body"], fields["attributes"]
+        )
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise UsageError("ERECORD", f"not a record of SQS: {type(problem).__name__}", source="queue") from None
+        raise UsageError(
+            "ERECORD", f"not a record of SQS: {type(problem).__name__}", source="queue"
+        ) from None
 
 
 def _message(name: str, handle: str, body: str, attributes: Mapping[str, str]) -> Message:
-    return Message(name, handle, body, attributes.get("MessageGroupId", ""), int(attributes.get("ApproximateReceiveCount", "1")))
+    return Message(
+        name,
+        handle,
+        body,
+        attributes.get("MessageGroupId", ""),
+        int(attributes.get("ApproximateReceiveCount", "1")),
+    )

@@ -1,4 +1,6 @@
-"""One receiver a process: it brings a queue's messages to the workers, and control events past workers that are all busy."""
+"""One receiver a process: it brings a queue's messages to the workers, and control events past
+workers that are all busy.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,18 @@ class Received:
 
 @dataclass(eq=False, slots=True)
 class Side:
-    """The workers for a session's events, or the one for control events: what is here for them, and how many wait for more."""
+    """The workers for a session's events, or the one for control events: what is here for them, and
+    how many wait for more.
+    """
 
     holds: Holds
     ready: deque[Received] = field(default_factory=deque)
     waiting: int = 0
 
     def next(self) -> Received | None:
-        """The next that nobody else can have meanwhile; what was here for too long comes back by itself."""
+        """The next that nobody else can have meanwhile; what was here for too long comes back by
+        itself.
+        """
         while self.ready:
             received = self.ready.popleft()
             if self.holds.has(received.message.handle):
@@ -53,13 +59,22 @@ class Side:
 
 
 class Receiver:
-    """Asks SQS in one thread, which lives while workers ask. While one waits, a request lasts as long as SQS allows. While all are busy
-    it looks once a second, so that control events are found, and a process that is idle gets the rest before this one does. What comes
-    although nobody here is free waits in a short line; beyond that it is left alone until its visibility ends.
+    """Asks SQS in one thread, which lives while workers ask. While one waits, a request lasts as
+    long as SQS allows. While all are busy it looks once a second, so that control events are found,
+    and a process that is idle gets the rest before this one does. What comes although nobody here
+    is free waits in a short line; beyond that it is left alone until its visibility ends.
     """
 
-    def __init__(self, calls: Calls, opened: Callable[[Message], Event | None], holds: Callable[[], Holds], clock: Clock) -> None:
-        """`opened`: the event in a message; None when it was none and is dealt with. `holds` makes them for a side."""
+    def __init__(
+        self,
+        calls: Calls,
+        opened: Callable[[Message], Event | None],
+        holds: Callable[[], Holds],
+        clock: Clock,
+    ) -> None:
+        """`opened`: the event in a message; None when it was none and is dealt with. `holds` makes
+        them for a side.
+        """
         self._calls = calls
         self._opened = opened
         self._holds = holds
@@ -79,11 +94,15 @@ class Receiver:
             return self._control
 
     def take(self, side: Side, wait: float) -> Received | None:
-        """The next message for this side, received if need be; None after `wait` seconds without one."""
+        """The next message for this side, received if need be; None after `wait` seconds without
+        one.
+        """
         return self._wait(side, wait) if wait > 0 else self._look(side)
 
     def close(self) -> None:
-        """Give back what no worker has taken, now and when a request that still runs brings something."""
+        """Give back what no worker has taken, now and when a request that still runs brings
+        something.
+        """
         with self._changed:
             self._asked = -math.inf
         self._clear()
@@ -124,7 +143,9 @@ class Receiver:
                 self._asked = self._clock.monotonic()
             received = side.next()
             if received is None and self._problem:
-                raise BackendError(self._problem.code, self._problem.message, suggestion=self._problem.suggestion)
+                raise BackendError(
+                    self._problem.code, self._problem.message, suggestion=self._problem.suggestion
+                )
             return received
 
     def _start(self) -> None:

@@ -1,4 +1,6 @@
-"""What one process has received from SQS and not yet answered: kept hidden from the others while it lives."""
+"""What one process has received from SQS and not yet answered: kept hidden from the others while it
+lives.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ class _Hold:
 
 
 class Holds:
-    """Messages in flight here. Each is hidden for `visibility` seconds, and again at every `renew` up to `hold` seconds after it came.
+    """Messages in flight here. Each is hidden for `visibility` seconds, and again at every `renew`
+    up to `hold` seconds after it came.
 
-    Who gives a message back releases it first, and so waits for a renewal that runs: nothing hides it again.
+    Who gives a message back releases it first, and so waits for a renewal that runs: nothing hides
+    it again.
     """
 
     def __init__(self, calls: Calls, clock: Clock, visibility: float, hold: float) -> None:
@@ -53,7 +57,9 @@ class Holds:
         return hold is not None and self._clock.monotonic() < hold.until
 
     def renew(self) -> None:
-        """Hide them all again; forgets those that others have, and those that were held for too long."""
+        """Hide them all again; forgets those that others have, and those that were held for too
+        long.
+        """
         with self._renewing:
             self._forget(self._overdue())
             with self._lock:

@@ -1,4 +1,6 @@
-"""The store's own queue: waiting events in order of their session, one worker a session, nothing but a `KV` under it."""
+"""The store's own queue: waiting events in order of their session, one worker a session, nothing
+but a `KV` under it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,16 @@ from functions.clock import SYSTEM, Clock
 from functions.events import Event
 from functions.queues.base import Delivery
 from functions.queues.leases import Claim, Claims
-from functions.queues.waiting_events import Waiting, bury, decode_due, decode_waiting, encode_due, encode_waiting, group_of, sort_of
+from functions.queues.waiting_events import (
+    Waiting,
+    bury,
+    decode_due,
+    decode_waiting,
+    encode_due,
+    encode_waiting,
+    group_of,
+    sort_of,
+)
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, Item, keys
@@ -24,14 +35,18 @@ FIRST_PAGE = 8
 NEXT_PAGE = 100
 """Ready sessions read at once: mostly one of the first is free."""
 DELAY_MOST = 3600.0
-"""Seconds that an event waits at most: a due time further off was written by a clock that has jumped since."""
+"""Seconds that an event waits at most: a due time further off was written by a clock that has
+jumped since.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Receipt:
-    """What a worker holds: the versions of the waiting item, of the session's ready mark and of the claim.
+    """What a worker holds: the versions of the waiting item, of the session's ready mark and of the
+    claim.
 
-    `last`: no other event waited in the session when this one was taken. `rest`: what another version wrote beside the event.
+    `last`: no other event waited in the session when this one was taken. `rest`: what another
+    version wrote beside the event.
     """
 
     session: str
@@ -46,15 +61,17 @@ class _Receipt:
 class Inbox:
     """A `Queue` over any `KV`, shared by threads and processes.
 
-    A session is worked on by whoever holds its claim; a claim that nobody renews or gives back ends after `lease` seconds, and none is
-    renewed for longer than `hold` seconds. A new event wakes a waiting worker of this process at once, those of others look every `poll`
-    seconds.
+    A session is worked on by whoever holds its claim; a claim that nobody renews or gives back ends
+    after `lease` seconds, and none is renewed for longer than `hold` seconds. A new event wakes a
+    waiting worker of this process at once, those of others look every `poll` seconds.
 
-    With `agent` it hands out the events of that agent alone: agents may share a store. With `control` it hands out control events and
-    nothing else, so that those wait behind no turn; `put` takes both.
+    With `agent` it hands out the events of that agent alone: agents may share a store. With
+    `control` it hands out control events and nothing else, so that those wait behind no turn; `put`
+    takes both.
 
-    Nothing is forgotten because `put` writes the event and then, always, a new version of the session's ready mark, and
-    the mark is deleted only at a version that was read before the inbox was found empty.
+    Nothing is forgotten because `put` writes the event and then, always, a new version of the
+    session's ready mark, and the mark is deleted only at a version that was read before the inbox
+    was found empty.
     """
 
     def __init__(
@@ -77,11 +94,15 @@ class Inbox:
         self._poll = poll
         self._changed = threading.Condition()
         self._changes = 0
-        self._held: dict[str, float] = {}  # the sessions worked on in this process, and when their leases end (monotonic)
+        self._held: dict[
+            str, float
+        ] = {}  # the sessions worked on in this process, and when their leases end (monotonic)
         self._cursor = ""
 
     def put(self, event: Event) -> None:
-        """Store the event; one that already waits is the same event. `BackendError` when it is not safely stored."""
+        """Store the event; one that already waits is the same event. `BackendError` when it is not
+        safely stored.
+        """
         session = group_of(event)
         with suppress(Conflict):
             self._kv.put(keys.inbox(session, sort_of(event)), encode_waiting(event), expect=ABSENT)
@@ -89,7 +110,9 @@ class Inbox:
         self._wake()
 
     def take(self, wait: float) -> Delivery | None:
-        """The next event that may run now, claimed for this worker; None after `wait` seconds without one."""
+        """The next event that may run now, claimed for this worker; None after `wait` seconds
+        without one.
+        """
         deadline = time.monotonic() + wait
         while True:
             known = self._changes
@@ -109,11 +132,18 @@ class Inbox:
         """Hand the event out again in `delay` seconds, before anything that came after it."""
         if not math.isfinite(delay):
             raise UsageError("EDELAY", "a delay must be a finite number of seconds")
-        receipt, due = _Receipt(**orjson.loads(delivery.receipt)), self._clock.now() + min(delay, DELAY_MOST)
+        receipt, due = (
+            _Receipt(**orjson.loads(delivery.receipt)),
+            self._clock.now() + min(delay, DELAY_MOST),
+        )
         claim = Claim(receipt.session, receipt.claim)
-        if self._claims.holds(claim):  # else another worker has the event: it is not ours to put off
+        if self._claims.holds(
+            claim
+        ):  # else another worker has the event: it is not ours to put off
             self._claims.settle(claim)
-            self._put_off(receipt, encode_waiting(delivery.event, due, delivery.tries, receipt.rest), due)
+            self._put_off(
+                receipt, encode_waiting(delivery.event, due, delivery.tries, receipt.rest), due
+            )
         self._release(claim)
 
     def renew(self) -> None:
@@ -124,7 +154,9 @@ class Inbox:
                     self._held[session] = self._clock.monotonic() + self._lease
 
     def _put_off(self, receipt: _Receipt, waiting: bytes, due: float) -> None:
-        with suppress(Conflict):  # the lease has just ended: another worker put it off, or is done with it
+        with suppress(
+            Conflict
+        ):  # the lease has just ended: another worker put it off, or is done with it
             self._kv.put(keys.inbox(receipt.session, receipt.sort), waiting, expect=receipt.item)
             self._postpone(receipt.session, receipt.ready, due)
 
@@ -139,7 +171,9 @@ class Inbox:
         return None
 
     def _ready(self) -> Iterator[tuple[str, Item]]:
-        """Sessions with waiting events, once around from the one after the last that was served: a busy one starves nobody."""
+        """Sessions with waiting events, once around from the one after the last that was served: a
+        busy one starves nobody.
+        """
         start = self._cursor
         yield from self._marks(start)
         if start:
@@ -166,7 +200,9 @@ class Inbox:
             return True
 
     def _claim(self, session: str, ready: str) -> Delivery | None:
-        """Claim a session that this thread holds and open it; None when another process has it or nothing is due."""
+        """Claim a session that this thread holds and open it; None when another process has it or
+        nothing is due.
+        """
         try:
             claim = self._claims.take(session)
         except BackendError:
@@ -194,15 +230,27 @@ class Inbox:
         if not self._is_due(first.due):
             self._postpone(session, ready, first.due)
             return None
-        receipt = _Receipt(session, first.sort, first.version, ready, claim.owner, last=len(waiting) == 1, rest=first.rest)
+        receipt = _Receipt(
+            session,
+            first.sort,
+            first.version,
+            ready,
+            claim.owner,
+            last=len(waiting) == 1,
+            rest=first.rest,
+        )
         behind = tuple(other.event for other in waiting[1:])
-        return Delivery(first.event, orjson.dumps(receipt).decode(), first.tries + claim.lost, behind)
+        return Delivery(
+            first.event, orjson.dumps(receipt).decode(), first.tries + claim.lost, behind
+        )
 
     def _is_due(self, due: float) -> bool:
         return not self._clock.now() < due <= self._clock.now() + DELAY_MOST
 
     def _first_two(self, session: str) -> list[Waiting]:
-        """The event to hand out and, so that `done` knows whether any is left, the one behind it."""
+        """The event to hand out and, so that `done` knows whether any is left, the one behind
+        it.
+        """
         partition = keys.inbox(session, "").partition
         while True:
             found = self._kv.scan(partition, limit=2)
@@ -224,7 +272,9 @@ class Inbox:
             self._kv.delete(keys.ready(session), expect=ready)
 
     def _postpone(self, session: str, ready: str, due: float) -> None:
-        """Note in the index when the session's first event is due, unless an event came since `ready` was read."""
+        """Note in the index when the session's first event is due, unless an event came since
+        `ready` was read.
+        """
         with suppress(Conflict):
             self._kv.put(keys.ready(session), encode_due(due), expect=ready)
 
@@ -243,7 +293,9 @@ class Inbox:
             self._changed.notify()
 
     def _another_look(self, known: int, deadline: float) -> bool:
-        """Waits until another look may help: something changed, or it is time to poll. False when the time is up."""
+        """Waits until another look may help: something changed, or it is time to poll. False when
+        the time is up.
+        """
         with self._changed:
             left = deadline - time.monotonic()
             if left <= 0:

@@ -1,4 +1,6 @@
-"""What waits in the store's inbox: an event and when it is due, as bytes; what cannot be read becomes a dead letter."""
+"""What waits in the store's inbox: an event and when it is due, as bytes; what cannot be read
+becomes a dead letter.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ RAW_MOST = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An event in the inbox. `due` in seconds since the epoch, 0.0 at once; `version` of the item that holds it; `tries` as `Delivery`.
+    """An event in the inbox. `due` in seconds since the epoch, 0.0 at once; `version` of the item
+    that holds it; `tries` as `Delivery`.
 
     `rest`: what another version wrote beside them.
     """
@@ -35,21 +38,29 @@ class Waiting:
 
 
 def sort_of(event: Event) -> str:
-    """Where the event stands in its session's inbox: by its order; two events of the same order keep places of their own."""
+    """Where the event stands in its session's inbox: by its order; two events of the same order
+    keep places of their own.
+    """
     return f"{event.order}#{sha256(event.id.encode(errors='replace')).hexdigest()[:16]}"
 
 
 def group_of(event: Event) -> str:
-    """The key of the session in whose order the event waits; control events and inquiries wait beside it, and not for each other."""
+    """The key of the session in whose order the event waits; control events and inquiries wait
+    beside it, and not for each other.
+    """
     session = keys.session_of(event.agent, event.session)
     if event.control:
         return keys.control_of(session)
     return keys.inquiries_of(session) if event.inquiry else session
 
 
-def encode_waiting(event: Event, due: float = 0.0, tries: int = 0, rest: Mapping[str, Json] | None = None) -> bytes:
+def encode_waiting(
+    event: Event, due: float = 0.0, tries: int = 0, rest: Mapping[str, Json] | None = None
+) -> bytes:
     """`{"due", "tries", "event"}`, and the `rest` that another version wrote beside them."""
-    return orjson.dumps({"due": due, "tries": tries, "event": orjson.Fragment(encode(event)), **(rest or {})})
+    return orjson.dumps(
+        {"due": due, "tries": tries, "event": orjson.Fragment(encode(event)), **(rest or {})}
+    )
 
 
 def decode_waiting(sort: str, item: Item) -> Waiting:
@@ -57,7 +68,11 @@ def decode_waiting(sort: str, item: Item) -> Waiting:
     try:
         fields = orjson.loads(item.value)
         require_format(fields)
-        due, tries, event = float(fields["due"]), int(fields.get("tries", 0)), decode(orjson.dumps(fields["event"]))
+        due, tries, event = (
+            float(fields["due"]),
+            int(fields.get("tries", 0)),
+            decode(orjson.dumps(fields["event"])),
+        )
         rest = unknown(fields, ("due", "tries", "event"))
     except NewerFormat as problem:
         raise UsageError(problem.code, problem.message, suggestion=problem.suggestion) from None
@@ -80,8 +95,12 @@ def decode_due(data: bytes) -> float:
 
 
 def bury(kv: KV, key: Key, item: Item, reason: str) -> None:
-    """Move bytes that are no event to the dead letters, under a name of their own that a repeat does not change."""
-    name = sha256(b"\0".join((key.partition.encode(), key.sort.encode(), item.value))).hexdigest()[:32]
+    """Move bytes that are no event to the dead letters, under a name of their own that a repeat
+    does not change.
+    """
+    name = sha256(b"\0".join((key.partition.encode(), key.sort.encode(), item.value))).hexdigest()[
+        :32
+    ]
     record = {
         "reason": reason,
         "partition": key.partition,

@@ -1,4 +1,6 @@
-"""What a cold start costs before any request: CPU of each door out of its stage, with its clients, beside what it stands on."""
+"""What a cold start costs before any request: CPU of each door out of its stage, with its clients,
+beside what it stands on.
+"""
 
 from __future__ import annotations
 
@@ -27,34 +29,73 @@ _CLIENT: Final = "import botocore.session; botocore.session.Session().create_cli
 _WEBHOOK: Final = "import functions.webhook; from sigil.storage import aws; aws.client('sqs')"
 _WEBHOOK_FLOOR: Final = f"import fastapi, mangum; {_CLIENT.format('sqs')}"
 _WORKER: Final = (
-    "import functions.worker; from sigil.storage import aws; aws.client('dynamodb'); from functions import wiring; "
-    "settings = functions.worker.Settings.read(); wiring.open_model(settings); wiring.open_channels(settings); "
-    "from sigil.sandbox.pool import Sandbox; from pathlib import Path; Sandbox(engine=Path('/'), cache=None)"
+    "import functions.worker; from sigil.storage import aws; aws.client('dynamodb'); from functions"
+    " import wiring; settings = functions.worker.Settings.read(); wiring.open_model(settings);"
+    " wiring.open_channels(settings); from sigil.sandbox.pool import Sandbox; from pathlib import"
+    " Path; Sandbox(engine=Path('/'), cache=None)"
 )
-_WORKER_FLOOR: Final = f"import wasmtime; sys.path[0] = stage; import httpx; {_CLIENT.format('dynamodb')}"
+_WORKER_FLOOR: Final = (
+    f"import wasmtime; sys.path[0] = stage; import httpx; {_CLIENT.format('dynamodb')}"
+)
 """The bindings of wasmtime are not in the stage: they come from here."""
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds, the median of nine, ours and the floor in turns, byte code shipped on both sides."""
-    subprocess.run([ROOT / "scripts" / "package", "--lambda"], check=True, stdout=subprocess.DEVNULL)
+    """Milliseconds, the median of nine, ours and the floor in turns, byte code shipped on both
+    sides.
+    """
+    subprocess.run(
+        [ROOT / "scripts" / "package", "--lambda"], check=True, stdout=subprocess.DEVNULL
+    )
     webhook, floor = _pair("webhook", _WEBHOOK, _WEBHOOK_FLOOR)
-    yield Row("webhook: door and queue (floor: fastapi, mangum, SQS)", webhook, "ms", floor=floor, ratio_target=1.15)
+    yield Row(
+        "webhook: door and queue (floor: fastapi, mangum, SQS)",
+        webhook,
+        "ms",
+        floor=floor,
+        ratio_target=1.15,
+    )
     worker, floor = _pair("worker", _WORKER, _WORKER_FLOOR)
-    yield Row("worker: door, store, model (httpx, DynamoDB, wasmtime)", worker, "ms", floor=floor, ratio_target=1.3)
-    whole, floor = _pair("worker", f"{_WORKER}; import sigil.registry", f"{_WORKER_FLOOR}; import pydantic, jsonschema, regex")
+    yield Row(
+        "worker: door, store, model (httpx, DynamoDB, wasmtime)",
+        worker,
+        "ms",
+        floor=floor,
+        ratio_target=1.3,
+    )
+    whole, floor = _pair(
+        "worker",
+        f"{_WORKER}; import sigil.registry",
+        f"{_WORKER_FLOOR}; import pydantic, jsonschema, regex",
+    )
     yield Row("worker, registry too (… pydantic, jsonschema, regex)", whole, "ms", floor=floor)
 
 
 def _pair(stage: str, ours: str, floor: str) -> tuple[float, float]:
     pairs = [(_milliseconds(stage, ours), _milliseconds(stage, floor)) for _ in range(RUNS)]
-    return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
+    return statistics.median(pair[0] for pair in pairs), statistics.median(
+        pair[1] for pair in pairs
+    )
 
 
 def _milliseconds(stage: str, program: str) -> float:
     folder, bindings = str(STAGES / stage), find_spec("wasmtime")
-    first = str(Path(str(bindings and bindings.origin)).parents[1]) if program.startswith("import wasmtime") else folder
-    start = f"import sys, time; stage = {folder!r}; sys.path.insert(0, {first!r}); started = time.process_time()"
-    command = [sys.executable, "-I", "-S", "-B", "-c", f"{start}; {program}; print(time.process_time() - started)"]
+    first = (
+        str(Path(str(bindings and bindings.origin)).parents[1])
+        if program.startswith("import wasmtime")
+        else folder
+    )
+    start = (
+        f"import sys, time; stage = {folder!r}; sys.path.insert(0, {first!r}); started ="
+        " time.process_time()"
+    )
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-B",
+        "-c",
+        f"{start}; {program}; print(time.process_time() - started)",
+    ]
     done = subprocess.run(command, env=_ENVIRONMENT, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1]) * 1e3

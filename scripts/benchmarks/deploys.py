@@ -1,4 +1,6 @@
-"""What a deploy of a small capability with three golden tests takes, beside the same three calls, and until it is found and answers."""
+"""What a deploy of a small capability with three golden tests takes, beside the same three calls,
+and until it is found and answers.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +23,13 @@ from sigil.wiring import local_registry, open_stores
 
 DEPLOYS: Final = 60
 CODES: Final = {
-    "js": "const words = input.text.trim().split(/\\s+/); return {{ n: {n}, words: words.length }};",
-    "c": '#include "sigil.h"\nint answer(void) {{ sigil_put("{{\\"n\\":{n},\\"words\\":2}}"); return 0; }}\n',
+    "js": (
+        "const words = input.text.trim().split(/\\s+/); return {{ n: {n}, words: words.length }};"
+    ),
+    "c": (
+        '#include "sigil.h"\nint answer(void) {{ sigil_put("{{\\"n\\":{n},\\"words\\":2}}"); return'
+        " 0; }}\n"
+    ),
 }
 
 
@@ -37,17 +45,34 @@ def run(data: Path | None) -> Iterator[Row]:
                 whole, calls = [], []
                 for number in range(1, count + 1):
                     name, package = f"count-{lang}-{number}", _package(lang, number)
-                    whole.append(_timed(lambda: registry.deploy_package(package, caller)))  # noqa: B023
-                    calls.append(sum(_timed(lambda: registry.run(name, {"text": "a b"}, caller)) for _ in range(3)))  # noqa: B023
-                title, target = f"deploy of a small one in {lang} with three tests, p50", 25.0 if lang == "js" else None
-                yield Row(title, statistics.median(whole), "ms", target, floor=statistics.median(calls))
+                    whole.append(_timed(partial(registry.deploy_package, package, caller)))
+                    run = partial(registry.run, name, {"text": "a b"}, caller)
+                    calls.append(sum(_timed(run) for _ in range(3)))
+                title, target = (
+                    f"deploy of a small one in {lang} with three tests, p50",
+                    25.0 if lang == "js" else None,
+                )
+                yield Row(
+                    title, statistics.median(whole), "ms", target, floor=statistics.median(calls)
+                )
         stores.kv.close()  # type: ignore[attr-defined]
 
 
 def _package(lang: str, number: int) -> Package:
-    tests = [{"input": {"text": text}, "output": {"n": number, "words": 2}} for text in ("a b", " a  b ", "a\nb")]
-    schema = {"properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": False}
-    document = {"name": f"count-{lang}-{number}", "description": f"Counts the words of a text, number {number}.", "lang": lang}
+    tests = [
+        {"input": {"text": text}, "output": {"n": number, "words": 2}}
+        for text in ("a b", " a  b ", "a\nb")
+    ]
+    schema = {
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    document = {
+        "name": f"count-{lang}-{number}",
+        "description": f"Counts the words of a text, number {number}.",
+        "lang": lang,
+    }
     manifest = Manifest.model_validate({**document, "input": schema, "tests": tests})
     return Package(manifest, CODES[lang].format(n=number).encode())
 

@@ -1,4 +1,6 @@
-"""What the store in DynamoDB costs: requests a turn, and time beside bare calls of botocore to the same emulator in the same run."""
+"""What the store in DynamoDB costs: requests a turn, and time beside bare calls of botocore to the
+same emulator in the same run.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ Work = Callable[[], object]
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Counts of one turn, then microseconds a call, the median of the best of six rounds; `cpu` is this process's."""
+    """Counts of one turn, then microseconds a call, the median of the best of six rounds; `cpu` is
+    this process's.
+    """
     with Ministack() as server:
         os.environ.update(server.environment)
         create_table(TABLE)
@@ -66,10 +70,19 @@ def _turns(server: Ministack) -> Iterator[Row]:
             with _requests() as sent:
                 handle(_event(rounds), house.app)
             house.close()
-        name, head = f"dynamodb turn of {rounds} rounds", sum(count for (_, sort), count in sent.items() if sort == "head")
+        name, head = (
+            f"dynamodb turn of {rounds} rounds",
+            sum(count for (_, sort), count in sent.items() if sort == "head"),
+        )
         reads, writes = sent["GetItem", "head"], sent["PutItem", "head"]
         yield Row(f"{name}, reads of its session", reads, "", 1)
-        yield Row(f"{name}, writes of its session, beside checkpoints", writes, "", floor=len(saves), ratio_target=1)
+        yield Row(
+            f"{name}, writes of its session, beside checkpoints",
+            writes,
+            "",
+            floor=len(saves),
+            ratio_target=1,
+        )
         yield Row(f"{name}, other requests", sum(sent.values()) - head)
 
 
@@ -93,7 +106,10 @@ def _requests() -> Iterator[Counter[tuple[str, str]]]:
 
     def note(request: Any, event_name: str, **_: object) -> None:
         body = json.loads(request.body)
-        sent[event_name.rpartition(".")[2], (body.get("Key") or body.get("Item") or {}).get("sk", {}).get("S", "")] += 1
+        sent[
+            event_name.rpartition(".")[2],
+            (body.get("Key") or body.get("Item") or {}).get("sk", {}).get("S", ""),
+        ] += 1
 
     events = aws.client("dynamodb").meta.events
     events.register("before-send.dynamodb", note)
@@ -102,20 +118,40 @@ def _requests() -> Iterator[Counter[tuple[str, str]]]:
 
 
 def _event(rounds: int) -> Event:
-    made = Event(f"{SESSION}:{rounds}", "message", "main", SESSION, Sender("terminal:local"), SAID, 1.0, order_of(1.0, rounds))
+    made = Event(
+        f"{SESSION}:{rounds}",
+        "message",
+        "main",
+        SESSION,
+        Sender("terminal:local"),
+        SAID,
+        1.0,
+        order_of(1.0, rounds),
+    )
     return replace(made, private=True)
 
 
 def _times() -> Iterator[Row]:
     kv = DynamoKV(TABLE)
-    messages = [Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0) for number in range(MESSAGES)]
+    messages = [
+        Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0)
+        for number in range(MESSAGES)
+    ]
     document = Document().add(*messages)
     body = encode(document)
     for name, work, floor in (
         ("get", lambda: kv.get(Key("one", "s")), _bare_get),
         ("put", lambda: kv.put(Key("one", "s"), body), lambda: _bare_put(body)),
-        (f"load + save of {MESSAGES} messages", _load_and_save(kv, body), lambda: (_bare_get(), _bare_put(body))),
-        (f"session open + close, {MESSAGES} messages", _whole(kv, document), lambda: (_bare_get(), _bare_put(body))),
+        (
+            f"load + save of {MESSAGES} messages",
+            _load_and_save(kv, body),
+            lambda: (_bare_get(), _bare_put(body)),
+        ),
+        (
+            f"session open + close, {MESSAGES} messages",
+            _whole(kv, document),
+            lambda: (_bare_get(), _bare_put(body)),
+        ),
     ):
         kv.put(Key("one", "s"), body)
         for what, clock in (("", time.perf_counter), (", cpu", time.process_time)):
@@ -124,11 +160,15 @@ def _times() -> Iterator[Row]:
 
 
 def _bare_get() -> object:
-    return aws.client("dynamodb").get_item(TableName=TABLE, Key={"pk": {"S": "one"}, "sk": {"S": "s"}}, ConsistentRead=True)
+    return aws.client("dynamodb").get_item(
+        TableName=TABLE, Key={"pk": {"S": "one"}, "sk": {"S": "s"}}, ConsistentRead=True
+    )
 
 
 def _bare_put(body: bytes) -> object:
-    return aws.client("dynamodb").put_item(TableName=TABLE, Item={"pk": {"S": "two"}, "sk": {"S": "s"}, "value": {"B": body}})
+    return aws.client("dynamodb").put_item(
+        TableName=TABLE, Item={"pk": {"S": "two"}, "sk": {"S": "s"}, "value": {"B": body}}
+    )
 
 
 def _load_and_save(kv: KV, body: bytes) -> Work:

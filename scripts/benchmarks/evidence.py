@@ -1,8 +1,10 @@
-"""How much of what answers a question `search-history` finds, in conversations of LoCoMo's form: recall of the messages that are the
-question's evidence.
+"""How much of what answers a question `search-history` finds, in conversations of LoCoMo's form:
+recall of the messages that are the question's evidence.
 
-Each conversation becomes the chat of a group, message after message: evicted, told to memory (of the offline model), archived, and then
-searched as in a turn of its own, with the question as it stands there."""
+Each conversation becomes the chat of a group, message after message: evicted, told to memory (of
+the offline model), archived, and then searched as in a turn of its own, with the question as it
+stands there.
+"""
 
 from __future__ import annotations
 
@@ -49,31 +51,52 @@ class Answer:
 
     def recall(self, best: int) -> float:
         """The share of its evidence that is among the first so many."""
-        return len(self.question.evidence.intersection(self.found[:best])) / len(self.question.evidence)
+        return len(self.question.evidence.intersection(self.found[:best])) / len(
+            self.question.evidence
+        )
 
 
 def run(data: Path) -> Iterator[Row]:
-    """Recall in all and by category, and milliseconds a question. `data`: a file, or a folder with `locomo*.json` in it."""
+    """Recall in all and by category, and milliseconds a question. `data`: a file, or a folder with
+    `locomo*.json` in it.
+    """
     paths = sorted(data.glob("locomo*.json")) if data.is_dir() else [data]
     answers = [answer for path in paths for talk in read(path) for answer in answered(talk)]
-    groups = {f"category {number}": [each for each in answers if each.question.category == number] for number in range(1, 6)}
+    groups = {
+        f"category {number}": [each for each in answers if each.question.category == number]
+        for number in range(1, 6)
+    }
     for name, group in {**groups, "all": answers}.items():
         for best in BEST if group else ():
-            yield Row(f"recall@{best}, {name} ({len(group)} questions)", statistics.fmean(each.recall(best) for each in group))
+            yield Row(
+                f"recall@{best}, {name} ({len(group)} questions)",
+                statistics.fmean(each.recall(best) for each in group),
+            )
     if answers:
-        yield Row("search-history, a question, p50", statistics.median(each.ms for each in answers), "ms")
+        yield Row(
+            "search-history, a question, p50", statistics.median(each.ms for each in answers), "ms"
+        )
 
 
 def answered(talk: Talk) -> Iterator[Answer]:
     """Each question that has evidence, asked where the conversation was had."""
-    with tempfile.TemporaryDirectory() as folder, closing(open_house(Settings(data=folder, library="none", runners=1))) as house:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(open_house(Settings(data=folder, library="none", runners=1))) as house,
+    ):
         opened, ids = had(talk, house.app)
         for question in talk.questions:
             if question.evidence:
                 began = time.perf_counter()
-                answer: Any = search_history(Place(house.app, opened.key), {"query": question.text[:QUERY_CHARACTERS], "limit": max(BEST)})
+                answer: Any = search_history(
+                    Place(house.app, opened.key),
+                    {"query": question.text[:QUERY_CHARACTERS], "limit": max(BEST)},
+                )
                 spent = time.perf_counter() - began
-                found = [ids[item["message"]] if item["who"] != "history" else None for item in answer["items"]]
+                found = [
+                    ids[item["message"]] if item["who"] != "history" else None
+                    for item in answer["items"]
+                ]
                 yield Answer(question, found, spent * 1e3)
 
 
@@ -90,5 +113,9 @@ def had(talk: Talk, app: App) -> tuple[Opened, dict[int, Id]]:
 def _said(opened: Opened, line: Line, app: App) -> Document:
     """The document with one more message, as a turn makes it."""
     aside = Aside(opened.key, replace(app, clock=Clock(now=lambda: line.at)), opened.document)
-    document = evict(aside, context.room(app.model.window, OVERHEAD, opened.document.ratio), unwatched)
-    return document.add(Message("user", clean(line.text), at=line.at, origin=f"telegram · {line.who}"))
+    document = evict(
+        aside, context.room(app.model.window, OVERHEAD, opened.document.ratio), unwatched
+    )
+    return document.add(
+        Message("user", clean(line.text), at=line.at, origin=f"telegram · {line.who}")
+    )

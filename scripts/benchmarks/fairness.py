@@ -1,10 +1,13 @@
-"""What the owner's run costs while somebody else's tokens keep every runner and every compiler busy.
+"""What the owner's run costs while somebody else's tokens keep every runner and every compiler
+busy.
 
-A real `sigil serve` on two runners, then on one. The owner runs a short capability and one that computes for a while, alone; then again
-while 30 threads with a deploy token of the namespace `alice` run an endless capability over and over, and eight others with deploy
-tokens of their own deploy modules that are expensive to compile. They wait as long as they are told to.
+A real `sigil serve` on two runners, then on one. The owner runs a short capability and one that
+computes for a while, alone; then again while 30 threads with a deploy token of the namespace
+`alice` run an endless capability over and over, and eight others with deploy tokens of their own
+deploy modules that are expensive to compile. They wait as long as they are told to.
 
-A floor is the same run on the same server without them."""
+A floor is the same run on the same server without them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ BOMBS: Final = 8
 SETTLING_SECONDS: Final = 6.0
 ADMIN: Final = "an-admin-token-of-the-benchmark"
 ENDLESS_MS: Final = {2: 30_000, 1: 3_000}
-"""How long an endless call of `alice` lasts, by the number of runners: with a single one there is one of them to wait for."""
+"""How long an endless call of `alice` lasts, by the number of runners: with a single one there is
+one of them to wait for.
+"""
 FREE_SECONDS: Final = 0.3
 """The bar: three times as long as alone, or so much more, whichever is more."""
 SHORT: Final = "return input"
@@ -42,7 +47,9 @@ LONG: Final = "let x = 0; for (let i = 0; i < 3e6; i++) x = (x * 31 + i) | 0; re
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds of wall time as the owner sees them, p95 of forty; with a single runner the longest of five."""
+    """Milliseconds of wall time as the owner sees them, p95 of forty; with a single runner the
+    longest of five.
+    """
     for runners in (2, 1):
         yield from _measured(runners)
 
@@ -59,7 +66,13 @@ def _measured(runners: int) -> Iterator[Row]:
             for name, floor in alone.items():
                 value = _p95(owner, name, CALLS if runners > 1 else CALLS // 8)
                 bar = one_call + max(3 * floor, floor + FREE_SECONDS * 1e3)
-                yield Row(f"the owner's {name} run in a crowd, runners: {runners}, p95", value, "ms", round(bar, 1), floor=floor)
+                yield Row(
+                    f"the owner's {name} run in a crowd, runners: {runners}, p95",
+                    value,
+                    "ms",
+                    round(bar, 1),
+                    floor=floor,
+                )
         print(f"  what the crowd was answered: {dict(answers)}", file=sys.stderr)
 
 
@@ -76,7 +89,10 @@ def _p95(client: httpx.Client, name: str, calls: int = CALLS) -> float:
 @contextmanager
 def _besieged(owner: httpx.Client, url: str, milliseconds: int) -> Iterator[Counter[str]]:
     """While the tokens of `alice` do what they can; what they are answered, counted."""
-    tokens = [owner.post("/_api/keys", json={"kind": "deploy", "namespace": "alice"}).json()["token"] for _ in range(BOMBS + 1)]
+    tokens = [
+        owner.post("/_api/keys", json={"kind": "deploy", "namespace": "alice"}).json()["token"]
+        for _ in range(BOMBS + 1)
+    ]
     endless = {"name": "endless", "execute": "for (;;);", "limits": {"timeout_ms": milliseconds}}
     httpx.post(f"{url}/_api/deploy", json=endless, headers=_bearer(tokens[0]), timeout=120)
     over, answers = threading.Event(), Counter[str]()
@@ -94,7 +110,10 @@ def _besieged(owner: httpx.Client, url: str, milliseconds: int) -> Iterator[Coun
                 over.wait(float(answer.headers.get("retry-after", 0)))
 
     jobs: list[tuple[str, str, object]] = [("/run/endless", tokens[0], {})] * ENDLESS
-    jobs += [("/_api/deploy", tokens[at + 1], {"name": f"bomb-{at}", "wasm": bomb}) for at in range(BOMBS)]
+    jobs += [
+        ("/_api/deploy", tokens[at + 1], {"name": f"bomb-{at}", "wasm": bomb})
+        for at in range(BOMBS)
+    ]
     threads = [threading.Thread(target=again, args=job, daemon=True) for job in jobs]
     for thread in threads:
         thread.start()
@@ -107,8 +126,14 @@ def _besieged(owner: httpx.Client, url: str, milliseconds: int) -> Iterator[Coun
 def _bomb() -> bytes:
     """A valid module that no compiler is done with in its time."""
     locals_, depth = 250, 250
-    body = "".join(f"(local.set {n} (i32.add (local.get {n * 7 % locals_}) (i32.const 1)))" for n in range(locals_))
-    function = f"(func (local {'i32 ' * locals_}) {'(loop ' * depth} {body} {'(br_if 0 (local.get 0))) ' * depth})"
+    body = "".join(
+        f"(local.set {n} (i32.add (local.get {n * 7 % locals_}) (i32.const 1)))"
+        for n in range(locals_)
+    )
+    function = (
+        f"(func (local {'i32 ' * locals_}) {'(loop ' * depth} {body}"
+        f" {'(br_if 0 (local.get 0))) ' * depth})"
+    )
     return bytes(
         wasmtime.wat2wasm(f"""(module (memory (export "memory") 2) {function * 4}
             (func (export "sigil_alloc") (param i32) (result i32) (i32.const 1024))
@@ -131,7 +156,9 @@ def _served(folder: Path, runners: int) -> Iterator[str]:
     }
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     command = [sys.executable, "-m", "sigil.cli", "serve", "--port", "0", "--json"]
-    with subprocess.Popen(command, env={**kept, **told}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    with subprocess.Popen(
+        command, env={**kept, **told}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
         assert server.stdout is not None
         try:
             yield json.loads(server.stdout.readline())["url"]

@@ -1,4 +1,6 @@
-"""From a cold start to the first answer: the packaged functions under Lambda's runtime interface, beside a function that does nothing."""
+"""From a cold start to the first answer: the packaged functions under Lambda's runtime interface,
+beside a function that does nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,21 @@ _NOTHING: Final = "def handler(event, context): return {}\n"
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds, medians. Every cold start has an empty folder for what it may keep; the store is an emulated AWS, and warm."""
+    """Milliseconds, medians. Every cold start has an empty folder for what it may keep; the store
+    is an emulated AWS, and warm.
+    """
     with Ministack() as server, ExitStack() as stack, tempfile.TemporaryDirectory() as place:
         os.environ.update(server.environment)
         store = cloud(server)
         floor = statistics.median(_nothing(Path(place)) for _ in range(RUNS))
         yield Row("a function that does nothing", floor, "ms")
-        _deployed(stack, store).function("worker").invoke(requests.request("worker"))  # the library is deployed by the first of all starts
+        _deployed(stack, store).function("worker").invoke(
+            requests.request("worker")
+        )  # the library is deployed by the first of all starts
         for name in ("webhook", "worker", "scheduler", "registry"):
-            taken = [_first_and_next(_deployed(stack, store), name, number) for number in range(RUNS)]
+            taken = [
+                _first_and_next(_deployed(stack, store), name, number) for number in range(RUNS)
+            ]
             cold, cpu, warm = (statistics.median(each) for each in zip(*taken, strict=True))
             yield Row(f"{name}, cold start to first answer", cold, "ms", floor=floor)
             yield Row(f"{name}, CPU of the function until then", cpu, "ms")
@@ -38,13 +46,17 @@ def run(data: Path | None) -> Iterator[Row]:
 
 
 def _deployed(stack: ExitStack, store: dict[str, str]) -> Deployment:
-    made = Deployment(Path(stack.enter_context(tempfile.TemporaryDirectory())), store, stages(), stack)
+    made = Deployment(
+        Path(stack.enter_context(tempfile.TemporaryDirectory())), store, stages(), stack
+    )
     stack.enter_context(made.platform)
     return made
 
 
 def _first_and_next(deployed: Deployment, name: str, number: int) -> tuple[float, float, float]:
-    """The first call of a function, the CPU that it took, and the median of the calls that follow; each has an event of its own."""
+    """The first call of a function, the CPU that it took, and the median of the calls that follow;
+    each has an event of its own.
+    """
     function = deployed.function(name)
     first = function.invoke(_event(name, 1000 * number))
     cpu = _cpu(function.process())
@@ -65,7 +77,9 @@ def _event(name: str, number: int) -> dict[str, Any]:
         case "webhook":
             return requests.webhook(requests.update(number, "hello", chat=number))
         case "worker":
-            return requests.batch(requests.happened(number, "encode hello world in base64", chat=number))
+            return requests.batch(
+                requests.happened(number, "encode hello world in base64", chat=number)
+            )
         case "scheduler":
             return requests.request("scheduler")
         case _:

@@ -1,4 +1,6 @@
-"""How much memory an idle `uncaged serve` holds, beside the bare web framework; and what an agent's own memory costs after a year."""
+"""How much memory an idle `uncaged serve` holds, beside the bare web framework; and what an agent's
+own memory costs after a year.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +28,29 @@ _LISTENS: Final = re.compile(r"listens on (http://\S+)")
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """MiB resident: the server's own process after one /health, without its runners, at the first start and at the second.
+    """MiB resident: the server's own process after one /health, without its runners, at the first
+    start and at the second.
 
-    `data`: conversations for `evidence`."""
+    `data`: conversations for `evidence`.
+    """
     yield from evidence.run(data) if data else ()
     floor = _bare()
     with tempfile.TemporaryDirectory() as folder:
-        yield Row("uncaged serve, first start (fills the registry)", _served(folder), "MiB", 120.0, floor=floor)
+        yield Row(
+            "uncaged serve, first start (fills the registry)",
+            _served(folder),
+            "MiB",
+            120.0,
+            floor=floor,
+        )
         yield Row("uncaged serve, later starts", _served(folder), "MiB", 120.0, floor=floor)
     yield from _aged()
 
 
 def _aged() -> Iterator[Row]:
-    """The last week of a year of chat, 10,000 messages, and turn by turn beside it the only week of another chat."""
+    """The last week of a year of chat, 10,000 messages, and turn by turn beside it the only week of
+    another chat.
+    """
     model = year.Scripted()
     with tempfile.TemporaryDirectory() as folder:
         house = open_house(Settings(data=folder, library="none", runners=1))
@@ -47,14 +59,30 @@ def _aged() -> Iterator[Row]:
         young = year.talk(house.app, year.WEEK, year.Scripted(), "terminal:week")
         first, last = map(year.week, zip(*zip(young, old, strict=True), strict=True))
         house.close()
-    yield Row("prompt, last week of a year beside a first week", last.prompt, "tok", floor=first.prompt, ratio_target=1.3)
+    yield Row(
+        "prompt, last week of a year beside a first week",
+        last.prompt,
+        "tok",
+        floor=first.prompt,
+        ratio_target=1.3,
+    )
     yield Row("turn, CPU", last.cpu, "ms", floor=first.cpu, ratio_target=1.3)
-    yield Row("session document", last.size / 1024, "KiB", floor=first.size / 1024, ratio_target=1.3)
-    yield Row("a fact of the first day is known", float(year.FIRST in model.system), "", 1.0, at_least=True)
+    yield Row(
+        "session document", last.size / 1024, "KiB", floor=first.size / 1024, ratio_target=1.3
+    )
+    yield Row(
+        "a fact of the first day is known",
+        float(year.FIRST in model.system),
+        "",
+        1.0,
+        at_least=True,
+    )
 
 
 def _bare() -> float:
-    with subprocess.Popen([sys.executable, "-c", _BARE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", _BARE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         resident = _resident(process.pid)
@@ -64,7 +92,12 @@ def _bare() -> float:
 
 def _served(folder: str) -> float:
     command = [sys.executable, "-c", _SERVE, "serve", "--port", "0"]
-    environment = {**os.environ, "UNCAGED_DATA": folder, "UNCAGED_STORE": "", "UNCAGED_LIBRARY": "builtin"}
+    environment = {
+        **os.environ,
+        "UNCAGED_DATA": folder,
+        "UNCAGED_STORE": "",
+        "UNCAGED_LIBRARY": "builtin",
+    }
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
         url = next(found[1] for line in process.stderr if (found := _LISTENS.search(line)))

@@ -1,6 +1,8 @@
-"""A fresh, isolated call beside the peers, in one run: workerd's Worker Loader, QuickJS, monty and Extism.
+"""A fresh, isolated call beside the peers, in one run: workerd's Worker Loader, QuickJS, monty and
+Extism.
 
-The peers come from npm and PyPI into `build/peers` at the first run; nothing of the product needs them.
+The peers come from npm and PyPI into `build/peers` at the first run; nothing of the product needs
+them.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ WORKERD: Final = "workerd@1.20261117.1"
 PYTHON: Final = ("quickjs==1.19.4", "pydantic-monty==1.4.0", "extism==1.1.1")
 CALLS: Final = 300
 LOADED: Final = 60
-WORKER: Final = "export default { async fetch(request) { const input = await request.json(); return Response.json(input); } };"
+WORKER: Final = (
+    "export default { async fetch(request) { const input = await request.json(); return"
+    " Response.json(input); } };"
+)
 EXTISM: Final = """(module
     (import "extism:host/env" "input_length" (func $length (result i64)))
     (import "extism:host/env" "input_load_u8" (func $load (param i64) (result i32)))
@@ -51,15 +56,24 @@ EXTISM: Final = """(module
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds; the floor of a row is ours, so the ratio says how many times as long the peer takes."""
+    """Milliseconds; the floor of a row is ours, so the ratio says how many times as long the peer
+    takes.
+    """
     install()
-    with tempfile.TemporaryDirectory() as folder, closing(Sandbox(engine=ENGINE, cache=Path(folder), children=1)) as sandbox:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Sandbox(engine=ENGINE, cache=Path(folder), children=1)) as sandbox,
+    ):
         js, module = _ours(sandbox, JS, "js"), _ours(sandbox, ECHO, "sigil")
         per_script = _weight(sandbox)
     yield Row("ours: a fresh JavaScript call through a child, p50", js, "ms", 0.13)
     yield Row("ours: a fresh call of a module through a child, p50", module, "ms", 0.08)
     found = _inside()
-    for name, what, floor in (("quickjs", "native, no boundary", js), ("monty", "Python subset", js), ("extism", "a module", module)):
+    for name, what, floor in (
+        ("quickjs", "native, no boundary", js),
+        ("monty", "Python subset", js),
+        ("extism", "a module", module),
+    ):
         if name in found:
             yield Row(f"{name}: {what}, a fresh call, p50", found[name], "ms", floor=floor)
     yield from _workerd(js, per_script)
@@ -69,10 +83,28 @@ def install() -> None:
     """Fetch what is missing."""
     if not (FOLDER / "node_modules" / "workerd").is_dir():
         FOLDER.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(FOLDER), WORKERD], check=True, cwd=FOLDER)
+        subprocess.run(
+            [
+                "npm",
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--silent",
+                "--prefix",
+                str(FOLDER),
+                WORKERD,
+            ],
+            check=True,
+            cwd=FOLDER,
+        )
     if not _python().exists():
-        subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(FOLDER / "python")], check=True)
-        subprocess.run(["uv", "pip", "install", "--quiet", "--python", str(_python()), *PYTHON], check=True)
+        subprocess.run(
+            ["uv", "venv", "--quiet", "--python", sys.executable, str(FOLDER / "python")],
+            check=True,
+        )
+        subprocess.run(
+            ["uv", "pip", "install", "--quiet", "--python", str(_python()), *PYTHON], check=True
+        )
 
 
 def _python() -> Path:
@@ -104,7 +136,9 @@ def _inside() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         module, answer = Path(folder) / "echo.wasm", Path(folder) / "answer.json"
         module.write_bytes(bytes(wasmtime.wat2wasm(EXTISM)))
-        subprocess.run([str(_python()), str(HERE / "inside.py"), str(module), str(answer)], check=True)
+        subprocess.run(
+            [str(_python()), str(HERE / "inside.py"), str(module), str(answer)], check=True
+        )
         found: dict[str, float] = json.loads(answer.read_bytes())
         return found
 
@@ -118,7 +152,13 @@ def _workerd(js: float, per_script: float) -> Iterator[Row]:
         weight = (resident(pid) - before) / LOADED
     yield Row("workerd: a fresh isolate over HTTP, p50", fresh, "ms", floor=js)
     yield Row("workerd: the same without HTTP's own share, p50", fresh - warm, "ms", floor=js)
-    yield Row("ours: memory of a loaded JavaScript capability", per_script, "KiB", floor=weight, ratio_target=1 / 8)
+    yield Row(
+        "ours: memory of a loaded JavaScript capability",
+        per_script,
+        "KiB",
+        floor=weight,
+        ratio_target=1 / 8,
+    )
 
 
 @contextmanager
@@ -126,13 +166,23 @@ def _served() -> Iterator[tuple[int, Callable[[str], None]]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     binary = next(FOLDER.glob("node_modules/@cloudflare/workerd-*/bin/workerd"))
-    command = [str(binary), "serve", str(HERE / "workerd.capnp"), "--experimental", f"--socket-addr=http=127.0.0.1:{port}"]
+    command = [
+        str(binary),
+        "serve",
+        str(HERE / "workerd.capnp"),
+        "--experimental",
+        f"--socket-addr=http=127.0.0.1:{port}",
+    ]
     with subprocess.Popen(command) as server:
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port)
 
             def ask(name: str) -> None:
-                connection.request("POST", "/", json.dumps({"id": name, "source": WORKER, "input": json.loads(INPUT)}))
+                connection.request(
+                    "POST",
+                    "/",
+                    json.dumps({"id": name, "source": WORKER, "input": json.loads(INPUT)}),
+                )
                 answer = connection.getresponse().read()
                 assert json.loads(answer) == json.loads(INPUT), answer
 

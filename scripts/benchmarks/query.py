@@ -1,4 +1,6 @@
-"""What the first `sigil_query` of a process costs, with a library and with a thousand capabilities, and a deploy's share in that."""
+"""What the first `sigil_query` of a process costs, with a library and with a thousand capabilities,
+and a deploy's share in that.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def run(data: Path | None) -> Iterator[Row]:
     with opened() as (settings, stores):
         with closing(local_registry(replace(settings, library="builtin"), stores)):
             pass
-        yield Row("first query over the library, nothing kept yet", _first(settings, "builtin"), "ms")
+        yield Row(
+            "first query over the library, nothing kept yet", _first(settings, "builtin"), "ms"
+        )
         kept = statistics.median(_first(settings, "builtin") for _ in range(TIMES))
         yield Row("first query of a process, library", kept, "ms")
     with opened() as (settings, stores):
@@ -50,8 +54,16 @@ def run(data: Path | None) -> Iterator[Row]:
             started = time.process_time()
             for document in documents:
                 registry.deploy_package(package(document), SHELF)
-            yield Row(f"deploy, {SIZE:,} capabilities, each", (time.process_time() - started) / SIZE * 1e3, "ms")
-        yield Row(f"first query over {SIZE:,}, nothing kept yet", _first(settings, "none", queries[0]), "ms")
+            yield Row(
+                f"deploy, {SIZE:,} capabilities, each",
+                (time.process_time() - started) / SIZE * 1e3,
+                "ms",
+            )
+        yield Row(
+            f"first query over {SIZE:,}, nothing kept yet",
+            _first(settings, "none", queries[0]),
+            "ms",
+        )
         kept = statistics.median(_first(settings, "none", queries[0]) for _ in range(TIMES))
         yield Row(f"first query of a process, {SIZE:,} capabilities", kept, "ms", 60.0)
         with closing(local_registry(settings, stores)) as registry:
@@ -61,7 +73,9 @@ def run(data: Path | None) -> Iterator[Row]:
 def _first(settings: Settings, library: str, text: str = QUERY) -> float:
     """Of a process that just began, its start not counted."""
     command = [sys.executable, "-c", CHILD, settings.data, library, text]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
+    return float(
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    )
 
 
 def _each(registry: LocalRegistry, queries: tuple[str, ...]) -> Iterator[Row]:

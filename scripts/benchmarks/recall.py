@@ -1,4 +1,6 @@
-"""How long a chat's memory takes among 10,000 facts on SQLite: to recall, to remember, and to search what was said."""
+"""How long a chat's memory takes among 10,000 facts on SQLite: to recall, to remember, and to
+search what was said.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,23 @@ MESSAGES: Final = 10_000
 ROUNDS: Final = 300
 SESSION: Final = keys.session_of("main", "telegram:7")
 PEOPLE: Final = [f"Person{number}" for number in range(200)]
-VERBS: Final = ("likes", "works on", "lives in", "is allergic to", "met", "owns", "is afraid of", "plays", "has read", "wants")
-NOUNS: Final = [f"{first} noun{number}" for first in "red old quiet northern wooden digital".split() for number in range(400)]
+VERBS: Final = (
+    "likes",
+    "works on",
+    "lives in",
+    "is allergic to",
+    "met",
+    "owns",
+    "is afraid of",
+    "plays",
+    "has read",
+    "wants",
+)
+NOUNS: Final = [
+    f"{first} noun{number}"
+    for first in "red old quiet northern wooden digital".split()
+    for number in range(400)
+]
 
 
 def run(data: Path | None) -> Iterator[Row]:
@@ -44,15 +61,23 @@ def run(data: Path | None) -> Iterator[Row]:
         writes = [_timed(lambda fact=fact: place.things.keep(fact)) for fact in facts]  # type: ignore[misc]
         assert isinstance(stores.kv, SqliteKV)
         with closing(stores.kv):
-            yield Row("remember, p50 of the last 1,000 of 10,000", statistics.median(writes[-1_000:]), "ms")
+            yield Row(
+                "remember, p50 of the last 1,000 of 10,000",
+                statistics.median(writes[-1_000:]),
+                "ms",
+            )
             yield from _reads(place, facts, dice)
             yield from _history(place)
 
 
 def _reads(place: Place, facts: list[Thing], dice: random.Random) -> Iterator[Row]:
     asked: dict[str, Callable[[Thing], dict[str, str]]] = {
-        "recall by words": lambda fact: {"query": f"what does {fact.texts[0]} think of {fact.texts[-1]}"},
-        "recall by words that stand in thousands": lambda fact: {"query": f"{fact.texts[1]} something red and old and quiet"},
+        "recall by words": lambda fact: {
+            "query": f"what does {fact.texts[0]} think of {fact.texts[-1]}"
+        },
+        "recall by words that stand in thousands": lambda fact: {
+            "query": f"{fact.texts[1]} something red and old and quiet"
+        },
         "recall by subject": lambda fact: {"subject": fact.texts[0]},
         "recall by key": lambda fact: {"key": fact.texts[0]},
         "recall without a word": lambda _: {},
@@ -66,19 +91,31 @@ def _reads(place: Place, facts: list[Thing], dice: random.Random) -> Iterator[Ro
 
 def _history(place: Place) -> Iterator[Row]:
     document = Document().add(
-        *(Message("user", f"message {n} about {NOUNS[n % len(NOUNS)]} " + "and so on " * 30) for n in range(MESSAGES))
+        *(
+            Message("user", f"message {n} about {NOUNS[n % len(NOUNS)]} " + "and so on " * 30)
+            for n in range(MESSAGES)
+        )
     )
     for begin in range(0, MESSAGES, 30):
         place.app.sessions.archive(SESSION, document.messages[begin : begin + 30])
     place.app.sessions.save(place.app.sessions.open(SESSION), Document(next_seq=document.next_seq))
-    times = sorted(_timed(lambda: search_history(place, {"query": "the northern noun17 of last year"})) for _ in range(5))
+    times = sorted(
+        _timed(lambda: search_history(place, {"query": "the northern noun17 of last year"}))
+        for _ in range(5)
+    )
     yield Row("search-history, 10,000 messages, p50", statistics.median(times), "ms")
 
 
 def _fact(dice: random.Random, number: int) -> Thing:
-    said = (dice.choice(PEOPLE), dice.choice(VERBS), f"{dice.choice(NOUNS)} and {dice.choice(NOUNS)}")
+    said = (
+        dice.choice(PEOPLE),
+        dice.choice(VERBS),
+        f"{dice.choice(NOUNS)} and {dice.choice(NOUNS)}",
+    )
     if number % 50 == 0:
-        return checked(Thing("kv", (PEOPLE[number // 50], said[2]), "user", 1.0, 1_700_000_000.0 + number))
+        return checked(
+            Thing("kv", (PEOPLE[number // 50], said[2]), "user", 1.0, 1_700_000_000.0 + number)
+        )
     return checked(Thing("fact", said, "user", 1.0, 1_700_000_000.0 + number))
 
 

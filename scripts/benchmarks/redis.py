@@ -1,4 +1,6 @@
-"""How fast the store in Redis is, each number beside a bare PING of redis-py to the same server in the same run."""
+"""How fast the store in Redis is, each number beside a bare PING of redis-py to the same server in
+the same run.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,14 @@ Work = Callable[[], object]
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Microseconds of wall time, medians. The server is Valkey on this machine, by TCP, with an append-only file."""
-    with Valkey() as server, closing(redis.Redis.from_url(server.url)) as client, closing(RedisKV(server.url)) as kv:
+    """Microseconds of wall time, medians. The server is Valkey on this machine, by TCP, with an
+    append-only file.
+    """
+    with (
+        Valkey() as server,
+        closing(redis.Redis.from_url(server.url)) as client,
+        closing(RedisKV(server.url)) as kv,
+    ):
         yield from _session(kv, client.ping)
         for name, work in _verbs(kv).items():
             value, ping = _beside(work, client.ping)
@@ -39,8 +47,13 @@ def run(data: Path | None) -> Iterator[Row]:
 
 
 def _session(kv: RedisKV, ping: Work) -> Iterator[Row]:
-    """A session's document there and back: what the store costs, then all of it, of which the most is JSON ↔ messages."""
-    messages = [Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0) for number in range(MESSAGES)]
+    """A session's document there and back: what the store costs, then all of it, of which the most
+    is JSON ↔ messages.
+    """
+    messages = [
+        Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0)
+        for number in range(MESSAGES)
+    ]
     document = Document().add(*messages)
     head, body = keys.head(keys.session_of("main", "bench:1")), encode(document)
     kv.put(head, body)
@@ -50,7 +63,13 @@ def _session(kv: RedisKV, ping: Work) -> Iterator[Row]:
         kv.put(head, item.value if item else b"", expect=item.version if item else ABSENT)
 
     value, floor = _beside(load_and_save, ping)
-    yield Row(f"redis load + save of {MESSAGES} messages, beside a PING", value, "µs", floor=floor, ratio_target=3)
+    yield Row(
+        f"redis load + save of {MESSAGES} messages, beside a PING",
+        value,
+        "µs",
+        floor=floor,
+        ratio_target=3,
+    )
     here, there = _whole(MemoryKV(), document), _whole(kv, document)
     value, floor = _beside(there, here)
     yield Row("redis session open + close, beside memory", value, "µs", floor=floor)
@@ -77,7 +96,9 @@ def _verbs(kv: RedisKV) -> Mapping[str, Work]:
         "put, 400 bytes": lambda: kv.put(key, VALUE),
         "scan of 10": lambda: kv.scan("many", limit=10),
         "scan of 50": lambda: kv.scan("many", limit=50),
-        "claim + release": lambda: kv.delete(claim, expect=kv.put(claim, b"", expect=ABSENT, ttl=180.0)),
+        "claim + release": lambda: kv.delete(
+            claim, expect=kv.put(claim, b"", expect=ABSENT, ttl=180.0)
+        ),
     }
 
 

@@ -1,4 +1,6 @@
-"""What a benchmark says: one measured number a row, beside the floor that the same work costs in the same run."""
+"""What a benchmark says: one measured number a row, beside the floor that the same work costs in
+the same run.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from dataclasses import dataclass
 class Row:
     """One measured number and what it should be.
 
-    `target` is the most it may be, or the least when `at_least`; `floor` is the same work without us, in the same unit; `ratio_target`
-    is the most times the floor.
+    `target` is the most it may be, or the least when `at_least`; `floor` is the same work without
+    us, in the same unit; `ratio_target` is the most times the floor.
     """
 
     name: str
@@ -29,7 +31,9 @@ class Row:
     @property
     def met(self) -> bool:
         """Whether every target holds; a row without one always does."""
-        enough = self.target is None or (self.value >= self.target if self.at_least else self.value <= self.target)
+        enough = self.target is None or (
+            self.value >= self.target if self.at_least else self.value <= self.target
+        )
         near = self.ratio_target is None or self.ratio is None or self.ratio <= self.ratio_target
         return enough and near
 
@@ -44,7 +48,10 @@ class Row:
         floor = "" if self.floor is None else f"{self.floor:.3f}"
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}x"
         verdict = "" if not self.wanted else "ok" if self.met else "MISSED"
-        return f"{self.name:<54}{self.value:>12.3f} {self.unit:<5}{floor:>11}{ratio:>9}  {self.wanted:<18}{verdict}".rstrip()
+        return (
+            f"{self.name:<54}{self.value:>12.3f} {self.unit:<5}{floor:>11}{ratio:>9} "
+            f" {self.wanted:<18}{verdict}".rstrip()
+        )
 
 
 HEAD = f"{'':<54}{'value':>12} {'':<5}{'floor':>11}{'ratio':>9}  target"

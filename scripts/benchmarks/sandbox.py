@@ -1,4 +1,6 @@
-"""How fast the sandbox answers, beside the same call without a child process, and what a child costs."""
+"""How fast the sandbox answers, beside the same call without a child process, and what a child
+costs.
+"""
 
 from __future__ import annotations
 
@@ -60,37 +62,99 @@ function computeTheNumber{n}(first, second) {{
     + "const table = {};\nreturn input"
 )
 ECHO: Final = bytes(
-    wasmtime.wat2wasm("""(module (memory (export "memory") 2) (global $n (mut i32) (i32.const 0))
+    wasmtime.wat2wasm(
+        """(module (memory (export "memory") 2) (global $n (mut i32) (i32.const 0))
         (func (export "sigil_alloc") (param i32) (result i32) (i32.const 1024))
         (func (export "sigil_run") (param i32 i32) (result i32) (global.set $n (local.get 1)) (i32.const 0))
-        (func (export "sigil_out_ptr") (result i32) (i32.const 1024)) (func (export "sigil_out_len") (result i32) (global.get $n)))""")
+        (func (export "sigil_out_ptr") (result i32) (i32.const 1024)) (func (export "sigil_out_len") (result i32) (global.get $n)))"""
+    )
 )
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds of wall time as the caller sees them; a floor is the same fresh instance driven in this process."""
+    """Milliseconds of wall time as the caller sees them; a floor is the same fresh instance driven
+    in this process.
+    """
     bare_echo, bare_js, bare_large = _bare()
-    with tempfile.TemporaryDirectory() as folder, closing(Sandbox(engine=ENGINE, cache=Path(folder), children=1)) as sandbox:
-        yield Row("first JavaScript answer ever (compiles the engine)", timed(lambda: sandbox.run(program(JS, "js"), INPUT)), "ms")
-        echo, js, large = _calls(sandbox, ECHO, "sigil"), _calls(sandbox, JS, "js"), _calls(sandbox, LARGE, "js")
-        yield Row("a module's echo through a locked child, p50", statistics.median(echo), "ms", 0.08, floor=bare_echo)
-        yield Row("JavaScript echo through a locked child, p50", statistics.median(js), "ms", 0.13, floor=bare_js)
-        yield Row("JavaScript echo through a locked child, p95", statistics.quantiles(js, n=20)[-1], "ms", floor=bare_js)
-        yield Row("the same with 50 KB of source, p50", statistics.median(large), "ms", 0.25, floor=bare_large)
-        fresh = [timed(lambda n=n: sandbox.run(program(plugin(f"return [{n}, input]"), "js"), INPUT)) for n in range(PROGRAMS)]  # type: ignore[misc]
-        yield Row("first answer of a new capability, p50", statistics.median(fresh), "ms", 3.0, floor=statistics.median(js))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Sandbox(engine=ENGINE, cache=Path(folder), children=1)) as sandbox,
+    ):
+        yield Row(
+            "first JavaScript answer ever (compiles the engine)",
+            timed(lambda: sandbox.run(program(JS, "js"), INPUT)),
+            "ms",
+        )
+        echo, js, large = (
+            _calls(sandbox, ECHO, "sigil"),
+            _calls(sandbox, JS, "js"),
+            _calls(sandbox, LARGE, "js"),
+        )
+        yield Row(
+            "a module's echo through a locked child, p50",
+            statistics.median(echo),
+            "ms",
+            0.08,
+            floor=bare_echo,
+        )
+        yield Row(
+            "JavaScript echo through a locked child, p50",
+            statistics.median(js),
+            "ms",
+            0.13,
+            floor=bare_js,
+        )
+        yield Row(
+            "JavaScript echo through a locked child, p95",
+            statistics.quantiles(js, n=20)[-1],
+            "ms",
+            floor=bare_js,
+        )
+        yield Row(
+            "the same with 50 KB of source, p50",
+            statistics.median(large),
+            "ms",
+            0.25,
+            floor=bare_large,
+        )
+        fresh = [
+            timed(
+                lambda n=n: sandbox.run(  # type: ignore[misc]
+                    program(plugin(f"return [{n}, input]"), "js"), INPUT
+                )
+            )
+            for n in range(PROGRAMS)
+        ]
+        yield Row(
+            "first answer of a new capability, p50",
+            statistics.median(fresh),
+            "ms",
+            3.0,
+            floor=statistics.median(js),
+        )
         yield from _child(sandbox)
     with closing(Sandbox(engine=ENGINE, cache=None, children=1, way="plain")) as sandbox:
         plain = statistics.median(_calls(sandbox, JS, "js"))
-        yield Row("JavaScript echo on the plain path, p50", plain, "ms", floor=statistics.median(js))
-    yield Row("fresh calls a second, two children", _throughput(), "1/s", 8000, at_least=True, floor=1e3 / statistics.median(js))
+        yield Row(
+            "JavaScript echo on the plain path, p50", plain, "ms", floor=statistics.median(js)
+        )
+    yield Row(
+        "fresh calls a second, two children",
+        _throughput(),
+        "1/s",
+        8000,
+        at_least=True,
+        floor=1e3 / statistics.median(js),
+    )
     yield from _starts()
 
 
 def _bare() -> tuple[float, float, float]:
     """p50 of a call of the echo, of the JavaScript echo and of a large source, without a child."""
     driver = Driver(spawn.library())
-    echo, engine = (driver.prepare(driver.compile(module)) for module in (ECHO, ENGINE.read_bytes()))
+    echo, engine = (
+        driver.prepare(driver.compile(module)) for module in (ECHO, ENGINE.read_bytes())
+    )
     images = Images(driver, engine)
     scripts = [images.take(source_of(module).encode(), LIMITS[0]) for module in (JS, LARGE)]
     calls = [partial(images.call, each, INPUT, LIMITS, bytes) for each in scripts]
@@ -101,11 +165,17 @@ def _bare() -> tuple[float, float, float]:
 
 def _throughput() -> float:
     """Calls a second of two threads over two children."""
-    with closing(Sandbox(engine=ENGINE, cache=None, children=2)) as sandbox, ThreadPoolExecutor(2) as threads:
+    with (
+        closing(Sandbox(engine=ENGINE, cache=None, children=2)) as sandbox,
+        ThreadPoolExecutor(2) as threads,
+    ):
         each = program(JS, "js")
         list(threads.map(lambda _: sandbox.run(each, INPUT), range(20)))
         started = time.perf_counter()
-        done = [threads.submit(lambda: [sandbox.run(each, INPUT) for _ in range(CALLS)]) for _ in range(2)]
+        done = [
+            threads.submit(lambda: [sandbox.run(each, INPUT) for _ in range(CALLS)])
+            for _ in range(2)
+        ]
         for thread in done:
             thread.result()
         return 2 * CALLS / (time.perf_counter() - started)
@@ -119,7 +189,9 @@ def _calls(sandbox: Sandbox, module: bytes, kind: Kind) -> list[float]:
 
 def _child(sandbox: Sandbox) -> Iterator[Row]:
     (pid,) = sandbox.pids()
-    with subprocess.Popen([sys.executable, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE) as bare:
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE
+    ) as bare:
         time.sleep(0.2)
         floor = _resident(bare.pid)
         assert bare.stdin is not None
@@ -135,9 +207,18 @@ def _starts() -> Iterator[Row]:
             (pid,) = sandbox.pids()
             os.kill(pid, signal.SIGSTOP)
             replaced.append(timed(lambda: _hung(sandbox, echo)))
-    floor = statistics.median(timed(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)) for _ in range(STARTS))
+    floor = statistics.median(
+        timed(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True))
+        for _ in range(STARTS)
+    )
     yield Row("start of a child to its first answer", statistics.median(first), "ms", floor=floor)
-    yield Row("a child hangs: from its end at 1 + 100 ms to the next answer", statistics.median(replaced) - 101, "ms", 60, floor=floor)
+    yield Row(
+        "a child hangs: from its end at 1 + 100 ms to the next answer",
+        statistics.median(replaced) - 101,
+        "ms",
+        60,
+        floor=floor,
+    )
 
 
 def _hung(sandbox: Sandbox, echo: Program) -> None:

@@ -1,7 +1,10 @@
-"""How well and how fast `sigil_query` finds, through the registry and its store: public evaluation sets, and registries of growing size.
+"""How well and how fast `sigil_query` finds, through the registry and its store: public evaluation
+sets, and registries of growing size.
 
-Quality wants a folder with `metatool/` and `seal-tools/`, each with `capabilities.jsonl` (name, description, tags and
-parameters where the set has them) and `queries.jsonl` (query, gold: names). Speed wants nothing."""
+Quality wants a folder with `metatool/` and `seal-tools/`, each with `capabilities.jsonl` (name,
+description, tags and parameters where the set has them) and `queries.jsonl` (query, gold: names).
+Speed wants nothing.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +51,14 @@ QUALITY: Final = {
 SPEED: Final = {1_000: (1.0, None), 100_000: (20.0, 80.0)}
 """Capabilities → most milliseconds of CPU a query, median and 95th percentile."""
 LOAD: Final = 100.0
-"""Most milliseconds of CPU until a process that begins has answered its first query over the largest."""
+"""Most milliseconds of CPU until a process that begins has answered its first query over the
+largest.
+"""
 QUERIES: Final = 300
 VOCABULARY: Final = 20_000
-SYLLABLES: Final = "ba co di fen gra hul jo ker lim mo nat or pel qui ras sto tur vex wi zan".split()
+SYLLABLES: Final = (
+    "ba co di fen gra hul jo ker lim mo nat or pel qui ras sto tur vex wi zan".split()
+)
 CAMEL: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 SHELF: Final = Caller(LIBRARY, author="library")
 MODEL: Final = Caller("main", session="s", author="model")
@@ -72,33 +79,63 @@ def rankers() -> list[str]:
 
 def quality(path: Path, ranker: str) -> Iterator[Row]:
     for name, targets in QUALITY[ranker].items():
-        with opened(ranker) as (settings, stores), closing(local_registry(settings, stores)) as registry:
-            called = {package.manifest.name: gold for package, gold in _packages(path / name / "capabilities.jsonl")}
+        with (
+            opened(ranker) as (settings, stores),
+            closing(local_registry(settings, stores)) as registry,
+        ):
+            called = {
+                package.manifest.name: gold
+                for package, gold in _packages(path / name / "capabilities.jsonl")
+            }
             for package, _ in _packages(path / name / "capabilities.jsonl"):
                 registry.deploy_package(package, SHELF)
             asked = list(_lines(path / name / "queries.jsonl"))
-            answers = ((registry.query(each["query"], MODEL, limit=10).hits, set(each["gold"])) for each in asked)
+            answers = (
+                (registry.query(each["query"], MODEL, limit=10).hits, set(each["gold"]))
+                for each in asked
+            )
             results = [([called[hit.offer.name] for hit in hits], gold) for hits, gold in answers]
         for measure, of in MEASURES.items():
             label = f"search {name} {measure}" + ("" if ranker == "words" else f", {ranker}")
-            yield Row(label, statistics.fmean(of(found, gold) for found, gold in results), "", targets[measure], True)
+            yield Row(
+                label,
+                statistics.fmean(of(found, gold) for found, gold in results),
+                "",
+                targets[measure],
+                True,
+            )
 
 
 def speed(size: int) -> Iterator[Row]:
     with opened() as (settings, stores):
         queries = _stock(stores, size)
         with closing(local_registry(settings, stores)) as registry:
-            yield Row(f"search, index made from {size:,} records", _spent(lambda: registry.query(queries[0], MODEL)), "ms")
+            yield Row(
+                f"search, index made from {size:,} records",
+                _spent(lambda: registry.query(queries[0], MODEL)),
+                "ms",
+            )
         with closing(local_registry(settings, stores)) as registry:
             first = _spent(lambda: registry.query(queries[0], MODEL))
             yield Row(f"search, index of {size:,} loaded, first query", first, "ms", LOAD)
             asked = random.Random(2).sample(queries, min(QUERIES, size))
             times = sorted(_spent(partial(registry.query, text, MODEL)) for text in asked)
             median, slowest = SPEED.get(size, (None, None))
-            yield Row(f"search query p50, {size:,} capabilities", statistics.median(times), "ms", median)
-            yield Row(f"search query p95, {size:,} capabilities", times[int(len(times) * 0.95)], "ms", slowest)
+            yield Row(
+                f"search query p50, {size:,} capabilities", statistics.median(times), "ms", median
+            )
+            yield Row(
+                f"search query p95, {size:,} capabilities",
+                times[int(len(times) * 0.95)],
+                "ms",
+                slowest,
+            )
             _deploy(registry, next(made_up(1))[0])
-            yield Row(f"search, the first query after a change, {size:,}", _spent(lambda: registry.query(queries[0], MODEL)), "ms")
+            yield Row(
+                f"search, the first query after a change, {size:,}",
+                _spent(lambda: registry.query(queries[0], MODEL)),
+                "ms",
+            )
 
 
 @contextmanager
@@ -119,23 +156,48 @@ def package(document: Document) -> Package:
 
 
 def _fields(document: Document) -> dict[str, Any]:
-    properties = {name: {"type": "string", "description": text} for name, text in document.parameters.items()}
+    properties = {
+        name: {"type": "string", "description": text} for name, text in document.parameters.items()
+    }
     schema = {"type": "object", "properties": properties}
-    return {"name": document.name, "description": document.description, "tags": document.tags, "input": schema}
+    return {
+        "name": document.name,
+        "description": document.description,
+        "tags": document.tags,
+        "input": schema,
+    }
 
 
 def _deploy(registry: LocalRegistry, document: Document) -> None:
-    registry.deploy_package(package(replace(document, description=f"{document.description} anew")), SHELF)
+    registry.deploy_package(
+        package(replace(document, description=f"{document.description} anew")), SHELF
+    )
 
 
 def _stock(stores: Stores, size: int) -> list[str]:
     """Heads as a deploy writes them, without compiling each; the queries that go with them."""
     queries: list[str] = []
     for document, query in made_up(size):
-        manifest = Manifest.model_validate(_fields(document), context=STORED)  # a deploy checks its schema: 1.5 ms each
+        manifest = Manifest.model_validate(
+            _fields(document), context=STORED
+        )  # a deploy checks its schema: 1.5 ms each
         digest = f"sha256:{len(queries):064x}"
-        record = Record(LIBRARY, document.name, 1, digest, "js", "0" * 64, "0" * 64, manifest, "library", "", 0.0)
-        stores.kv.put(keys.capability(LIBRARY, document.name), heads.join(Standing(1), encode(record)))
+        record = Record(
+            LIBRARY,
+            document.name,
+            1,
+            digest,
+            "js",
+            "0" * 64,
+            "0" * 64,
+            manifest,
+            "library",
+            "",
+            0.0,
+        )
+        stores.kv.put(
+            keys.capability(LIBRARY, document.name), heads.join(Standing(1), encode(record))
+        )
         queries.append(query)
     Catalog(stores.kv).touch(LIBRARY)
     return queries
@@ -154,7 +216,11 @@ def ndcg_at_10(found: Sequence[str], gold: set[str]) -> float:
     return gained / sum(1 / math.log2(place + 2) for place in range(min(10, len(gold))))
 
 
-MEASURES: Final[dict[str, Callable[[Sequence[str], set[str]], float]]] = {"hit@1": hit_at_1, "recall@5": recall_at_5, "NDCG@10": ndcg_at_10}
+MEASURES: Final[dict[str, Callable[[Sequence[str], set[str]], float]]] = {
+    "hit@1": hit_at_1,
+    "recall@5": recall_at_5,
+    "NDCG@10": ndcg_at_10,
+}
 
 
 def _spent(ask: Callable[[], object]) -> float:
@@ -170,7 +236,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _packages(path: Path) -> Iterator[tuple[Package, str]]:
-    """Each capability of a set under a name that the registry takes, and the set's own name for it."""
+    """Each capability of a set under a name that the registry takes, and the set's own name for
+    it.
+    """
     taken: set[str] = set()
     for row in _lines(path):
         words = re.sub("[^a-z0-9]+", "-", CAMEL.sub("-", row["name"]).lower()).strip("-")
@@ -178,13 +246,21 @@ def _packages(path: Path) -> Iterator[tuple[Package, str]]:
         while name in taken:
             name += "-x"
         taken.add(name)
-        document = Document(name, row["description"], name, tags=tuple(row.get("tags", ())), parameters=row.get("parameters", {}))
+        document = Document(
+            name,
+            row["description"],
+            name,
+            tags=tuple(row.get("tags", ())),
+            parameters=row.get("parameters", {}),
+        )
         yield package(document), row["name"]
 
 
 def made_up(size: int) -> Iterator[tuple[Document, str]]:
-    """Documents of about 40 words that are as common as words are (Zipf, Mandelbrot), and for each a query of six of them:
-    three of its own, three that anybody says, every tenth with a typing error."""
+    """Documents of about 40 words that are as common as words are (Zipf, Mandelbrot), and for each
+    a query of six of them: three of its own, three that anybody says, every tenth with a typing
+    error.
+    """
     chance = random.Random(1)
     words = _vocabulary(chance)
     weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
@@ -199,7 +275,13 @@ def made_up(size: int) -> Iterator[tuple[Document, str]]:
             continue
         named.add(tuple(name))
         parameters = {"_".join(say(1)): " ".join(say(7)) for _ in range(3)}
-        document = Document("-".join(name), " ".join(description), str(len(named)), tags=tuple(say(2)), parameters=parameters)
+        document = Document(
+            "-".join(name),
+            " ".join(description),
+            str(len(named)),
+            tags=tuple(say(2)),
+            parameters=parameters,
+        )
         asked = [*chance.sample(name + description, 3), *say(3)]
         if len(named) % 10 == 0:
             asked[0] = asked[0][:2] + asked[0][3:]

@@ -1,6 +1,9 @@
-"""What sessions and the queue cost: a document opened and closed, a long chat beside a short one, many chats at once, a late start.
+"""What sessions and the queue cost: a document opened and closed, a long chat beside a short one,
+many chats at once, a late start.
 
-The store is SQLite. The long chat and the many chats talk to a scripted model in a process of its own, without tools."""
+The store is SQLite. The long chat and the many chats talk to a scripted model in a process of its
+own, without tools.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,24 @@ def run(data: Path | None) -> Iterator[Row]:
 
 
 def _house(folder: str, url: str) -> House:
-    return open_house(Settings(data=folder, library="none", runners=1, llm_url=url, llm_model="scripted", tokens_per_day=10**9))
+    return open_house(
+        Settings(
+            data=folder,
+            library="none",
+            runners=1,
+            llm_url=url,
+            llm_model="scripted",
+            tokens_per_day=10**9,
+        )
+    )
 
 
 def _documents(folder: Path) -> Iterator[Row]:
     kv = SqliteKV(folder / "store.db")
     sessions, key = Sessions(kv), keys.session_of("main", "bench:1")
-    document = Document().add(*[Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0) for number in range(40)])
+    document = Document().add(
+        *[Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0) for number in range(40)]
+    )
     saved = sessions.save(sessions.open(key), document)
     bare = b"x" * saved.size
 
@@ -79,7 +93,9 @@ def _p50(action: Callable[[], None]) -> float:
 
 
 def _long_chat(house: House) -> Iterator[Row]:
-    """Turns are compared over a whole swing of compaction, from 11 to 40 messages: the 2nd of a chat and its last."""
+    """Turns are compared over a whole swing of compaction, from 11 to 40 messages: the 2nd of a
+    chat and its last.
+    """
     costs: list[tuple[float, int]] = []
     for number in range(LONG // 2):
         started = time.process_time()
@@ -111,7 +127,9 @@ def _many_chats(house: House) -> Iterator[Row]:
     crew.stop()
     house.close()
     turns = CHATS * EACH
-    yield Row("100 chats at once, turns a second of one core", turns / spent, "1/s", 60, at_least=True)
+    yield Row(
+        "100 chats at once, turns a second of one core", turns / spent, "1/s", 60, at_least=True
+    )
     yield Row("100 chats at once, turns a second", turns / wall, "1/s")
 
 
@@ -126,7 +144,9 @@ def _late_start(folder: str, url: str) -> Iterator[Row]:
     crew.start()
     while not any(_answered(again, number) for number in range(8)):
         time.sleep(0.005)
-    yield Row("restart with 10,000 waiting events, first answer", time.perf_counter() - started, "s", 2.0)
+    yield Row(
+        "restart with 10,000 waiting events, first answer", time.perf_counter() - started, "s", 2.0
+    )
     crew.stop()
     again.close()
 
@@ -138,7 +158,16 @@ def _answered(house: House, number: int) -> bool:
 
 
 def _event(session: str, number: int) -> Event:
-    made = Event(f"{session}:{number}", "message", "main", session, Sender("terminal:local"), SAID, 1.0, order_of(1.0, number))
+    made = Event(
+        f"{session}:{number}",
+        "message",
+        "main",
+        session,
+        Sender("terminal:local"),
+        SAID,
+        1.0,
+        order_of(1.0, number),
+    )
     return replace(made, private=True)
 
 
@@ -151,7 +180,12 @@ def _serve() -> None:
 
         def answer(self, request: Recorded) -> Answer:
             self.requests.clear()
-            return json_answer({"usage": {"prompt_tokens": len(request.body) // 4, "completion_tokens": 50}, **say(SAID)})
+            return json_answer(
+                {
+                    "usage": {"prompt_tokens": len(request.body) // 4, "completion_tokens": 50},
+                    **say(SAID),
+                }
+            )
 
     with Same() as server:
         print(server.url, flush=True)

@@ -1,4 +1,6 @@
-"""How fast the embedded store and its inbox are, each number beside what the bare SQLite statements cost in the same run."""
+"""How fast the embedded store and its inbox are, each number beside what the bare SQLite statements
+cost in the same run.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,14 @@ REPEATS: Final = 400
 VALUE: Final = b"x" * 400
 DOCUMENT: Final = os.urandom(50_000)
 
-_SCHEMA = "CREATE TABLE item (p BLOB, s BLOB, version TEXT, expires REAL, value BLOB, PRIMARY KEY (p, s)) WITHOUT ROWID"
-_PUT = "INSERT INTO item VALUES (?, ?, 'version', NULL, ?) ON CONFLICT DO UPDATE SET version = 'new', value = excluded.value"
+_SCHEMA = (
+    "CREATE TABLE item (p BLOB, s BLOB, version TEXT, expires REAL, value BLOB, PRIMARY KEY (p, s))"
+    " WITHOUT ROWID"
+)
+_PUT = (
+    "INSERT INTO item VALUES (?, ?, 'version', NULL, ?) ON CONFLICT DO UPDATE SET version = 'new',"
+    " value = excluded.value"
+)
 _GET = "SELECT value, version FROM item WHERE p = ? AND s = ?"
 _SCAN = "SELECT s, value, version FROM item WHERE p = ? AND s >= ? ORDER BY s LIMIT ?"
 _DELETE = "DELETE FROM item WHERE p = ? AND s = ?"
@@ -70,8 +78,12 @@ def queue(folder: Path) -> Iterator[Row]:
         yield Row("inbox 4 workers, 50 sessions", throughput(inbox), "/s")
 
 
-def beside(work: Work, floor: Work, before: Work | None = None, after: Work | None = None) -> tuple[float, float]:
-    """µs a call of `work` and of `floor`, in turns, the best round of each. `before` and `after` are done for `work`, untimed."""
+def beside(
+    work: Work, floor: Work, before: Work | None = None, after: Work | None = None
+) -> tuple[float, float]:
+    """µs a call of `work` and of `floor`, in turns, the best round of each. `before` and `after`
+    are done for `work`, untimed.
+    """
     ours, least = [], []
     for turn in range(ROUNDS):
         numbers = range(turn * REPEATS, (turn + 1) * REPEATS)
@@ -106,7 +118,9 @@ def _works(kv: KV) -> dict[str, Work]:
         versions[0] = kv.put(key, VALUE, expect=versions[0])
 
     def lease(_: int) -> None:
-        kv.delete(Key("claim", "s"), expect=kv.put(Key("claim", "s"), b"", expect=ABSENT, ttl=180.0))
+        kv.delete(
+            Key("claim", "s"), expect=kv.put(Key("claim", "s"), b"", expect=ABSENT, ttl=180.0)
+        )
 
     return {
         "put, 400 bytes": lambda n: kv.put(Key(f"p{n % 50}", f"{n:06d}"), VALUE),
@@ -140,7 +154,16 @@ def event(number: int) -> Event:
     """An event of one of 50 chats."""
     at = 1_700_000_000.0 + number
     session = f"telegram:{number % 50}"
-    return Event(f"telegram:1:{number}", "message", "agent", session, Sender("telegram:42", "Ann"), "hello " * 10, at, order_of(at, number))
+    return Event(
+        f"telegram:1:{number}",
+        "message",
+        "agent",
+        session,
+        Sender("telegram:42", "Ann"),
+        "hello " * 10,
+        at,
+        order_of(at, number),
+    )
 
 
 def handle(inbox: Inbox) -> None:

@@ -1,7 +1,9 @@
-"""What a turn of six rounds costs us: CPU of our own process, beside the same six requests through a bare httpx loop.
+"""What a turn of six rounds costs us: CPU of our own process, beside the same six requests through
+a bare httpx loop.
 
-The model is scripted and lives in a process of its own; capabilities run in theirs; the store is SQLite; the history holds 40 messages
-and keeps 20 tools resident."""
+The model is scripted and lives in a process of its own; capabilities run in theirs; the store is
+SQLite; the history holds 40 messages and keeps 20 tools resident.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,27 @@ TOOLS: Final = 20
 MESSAGES: Final = 40
 SESSION: Final = "terminal:bench"
 _NOUNS: Final = (
-    "text number date list table colour name path word sentence unit price angle score label token range matrix point code".split()
+    "text number date list table colour name path word sentence unit price angle score label token"
+    " range matrix point code".split()
 )
 
 
 def run(data: Path | None) -> Iterator[Row]:
     """Milliseconds a turn, the median of forty."""
-    with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.turn") as url, httpx.Client() as client:
-        settings = Settings(data=folder, library="none", runners=1, llm_url=url, llm_key="none", llm_model="scripted", tokens_per_day=10**9)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served("scripts.benchmarks.turn") as url,
+        httpx.Client() as client,
+    ):
+        settings = Settings(
+            data=folder,
+            library="none",
+            runners=1,
+            llm_url=url,
+            llm_key="none",
+            llm_model="scripted",
+            tokens_per_day=10**9,
+        )
         house = open_house(settings)
         history = _history([_deployed(house, noun) for noun in _NOUNS])
         ours, floor, walls = [], [], []
@@ -68,7 +83,14 @@ def _turn(house: House, history: Document, number: int) -> tuple[float, float]:
     sessions.save(sessions.open(keys.session_of(house.app.name, SESSION)), history)
     now = time.time()
     event = Event(
-        f"terminal:{number}", "message", house.app.name, SESSION, Sender("terminal:local", "you"), "go on", now, order_of(now, number)
+        f"terminal:{number}",
+        "message",
+        house.app.name,
+        SESSION,
+        Sender("terminal:local", "you"),
+        "go on",
+        now,
+        order_of(now, number),
     )
     cpu, wall = time.process_time(), time.perf_counter()
     opened = handle(replace(event, private=True), house.app)
@@ -81,18 +103,24 @@ def _bare(client: httpx.Client, url: str, bodies: list[bytes]) -> float:
     """CPU of sending what a turn sent and reading what it read, in ms."""
     started = time.process_time()
     for body in bodies:
-        response = client.post(f"{url}/chat/completions", content=body, headers={"content-type": "application/json"})
+        response = client.post(
+            f"{url}/chat/completions", content=body, headers={"content-type": "application/json"}
+        )
         response.json()
     return (time.process_time() - started) * 1e3
 
 
 def _deployed(house: House, noun: str) -> Offer:
     properties = {
-        name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."} for name in ("text", "unit", "form")
+        name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."}
+        for name in ("text", "unit", "form")
     }
     spec: dict[str, Any] = {
         "name": f"mend-{noun}",
-        "description": f"Reads a {noun}, mends what is wrong with it and gives it back in the form that was asked for.",
+        "description": (
+            f"Reads a {noun}, mends what is wrong with it and gives it back in the form that was"
+            " asked for."
+        ),
         "schema": {"type": "object", "properties": properties, "required": ["text"]},
         "execute": "return { text: input.text, length: input.text.length }",
         "examples": [f"mend this {noun}: abc", f"what is wrong with the {noun} abc?"],
@@ -108,10 +136,16 @@ def _history(offers: list[Offer]) -> Document:
         found = "; ".join(f"{offer.tool}: {offer.description}" for offer in loads)
         asked = Message("user", "Mend these for me, please.", at=1.0)
         document = document.add(
-            asked, Message("assistant", "", calls=(query,)), Message("tool", found, call_id=query.id, loads=tuple(loads))
+            asked,
+            Message("assistant", "", calls=(query,)),
+            Message("tool", found, call_id=query.id, loads=tuple(loads)),
         )
     while len(document.messages) < MESSAGES:
-        said = Message("user" if len(document.messages) % 2 == 0 else "assistant", "A sentence or two of plain talk. " * 5, at=1.0)
+        said = Message(
+            "user" if len(document.messages) % 2 == 0 else "assistant",
+            "A sentence or two of plain talk. " * 5,
+            at=1.0,
+        )
         document = document.add(said)
     assert len(in_scope(document.messages)) == TOOLS
     return document
@@ -122,16 +156,31 @@ def _serve() -> None:
     from tests.fakes.server import Answer, Recorded, json_answer
 
     class Six(ScriptedModel):
-        """Decides by what the turn has answered so far; GET gives the bodies of the last turn's requests."""
+        """Decides by what the turn has answered so far; GET gives the bodies of the last turn's
+        requests.
+        """
 
         def answer(self, request: Recorded) -> Answer:
             if request.method == "GET":
-                return json_answer([body.body.decode() for body in self.requests if body.method == "POST"][-ROUNDS:])
+                return json_answer(
+                    [body.body.decode() for body in self.requests if body.method == "POST"][
+                        -ROUNDS:
+                    ]
+                )
             messages = request.json()["messages"]
             last = max(place for place, message in enumerate(messages) if message["role"] == "user")
             calls = sum(message["role"] == "tool" for message in messages[last:])
-            made = call((f"cap_mend_{_NOUNS[calls]}", {"text": "abc"})) if calls < ROUNDS - 1 else say("Done: abc, and its length is 3.")
-            return json_answer({"usage": {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10}, **made})
+            made = (
+                call((f"cap_mend_{_NOUNS[calls]}", {"text": "abc"}))
+                if calls < ROUNDS - 1
+                else say("Done: abc, and its length is 3.")
+            )
+            return json_answer(
+                {
+                    "usage": {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10},
+                    **made,
+                }
+            )
 
     with Six() as server:
         print(server.url, flush=True)

@@ -1,6 +1,9 @@
-"""A year of chat with a scripted model, day after day through the agent's own door: what a turn costs, and what is still known.
+"""A year of chat with a scripted model, day after day through the agent's own door: what a turn
+costs, and what is still known.
 
-The model keeps the memory as it is asked to: facts stay, what was talked about lately goes when there is no more room."""
+The model keeps the memory as it is asked to: facts stay, what was talked about lately goes when
+there is no more room.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,17 @@ SESSION = "terminal:year"
 FIRST = "My sister is called Mirabel and keeps bees in Tartu."
 _ROOM = re.compile(r"[Aa]t\s+most ([0-9,]+) characters|in at\s+most ([0-9,]+)")
 _FACT = re.compile(r"^\[[^\]]*\] USER: (Note: .*)$", re.MULTILINE)
-_WORDS = "the harbour winter letter market bridge copper garden lantern river music paper window silver morning road".split()
+_WORDS = (
+    "the harbour winter letter market bridge copper garden lantern river music paper window silver"
+    " morning road".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: tokens of its largest request, CPU of our own process in ms, bytes of the session's document after it."""
+    """One turn: tokens of its largest request, CPU of our own process in ms, bytes of the session's
+    document after it.
+    """
 
     prompt: float
     cpu: float
@@ -44,7 +52,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """What a week's turns are like: the mean of their prompts and sizes, the median of their CPU, which others of this machine disturb."""
+    """What a week's turns are like: the mean of their prompts and sizes, the median of their CPU,
+    which others of this machine disturb.
+    """
 
     prompt: float
     cpu: float
@@ -53,14 +63,22 @@ class Week:
 
 def week(turns: Sequence[Turn]) -> Week:
     """What these turns are like."""
-    prompts, sizes = ([float(number) for number in numbers] for numbers in zip(*((turn.prompt, turn.size) for turn in turns), strict=True))
-    return Week(statistics.fmean(prompts), statistics.median(turn.cpu for turn in turns), statistics.fmean(sizes))
+    prompts, sizes = (
+        [float(number) for number in numbers]
+        for numbers in zip(*((turn.prompt, turn.size) for turn in turns), strict=True)
+    )
+    return Week(
+        statistics.fmean(prompts),
+        statistics.median(turn.cpu for turn in turns),
+        statistics.fmean(sizes),
+    )
 
 
 @dataclass(slots=True)
 class Scripted:
-    """A model of few words: `prompt` is the largest request since it was set to 0, `busy` the seconds that were its own;
-    `system`: the last system message of the conversation."""
+    """A model of few words: `prompt` is the largest request since it was set to 0, `busy` the
+    seconds that were its own; `system`: the last system message of the conversation.
+    """
 
     prompt: float = 0.0
     busy: float = 0.0
@@ -79,8 +97,13 @@ class Scripted:
         """See `Model.chat`."""
         began = time.process_time()
         size = tokens.of_text(orjson.dumps([request.messages, request.tools]).decode())
-        system, said = str(request.messages[0]["content"]), str(request.messages[-1]["content"] or "")
-        reply = self._aside(system, said) if "<<IDENTITY>>" not in system else self._talk(request, said)
+        system, said = (
+            str(request.messages[0]["content"]),
+            str(request.messages[-1]["content"] or ""),
+        )
+        reply = (
+            self._aside(system, said) if "<<IDENTITY>>" not in system else self._talk(request, said)
+        )
         self.prompt = max(self.prompt, size if "<<IDENTITY>>" in system else 0.0)
         self.busy += time.process_time() - began
         return replace(reply, usage=Usage(round(size), 60))
@@ -88,13 +111,18 @@ class Scripted:
     def _talk(self, request: Request, said: str) -> Reply:
         self.system = str(request.messages[0]["content"])
         if "look up" in said and request.messages[-1]["role"] == "user":
-            return Reply(calls=(ToolCall("call_1", QUERY, '{"query":"weather forecast"}'),), finish="tool_calls")
+            return Reply(
+                calls=(ToolCall("call_1", QUERY, '{"query":"weather forecast"}'),),
+                finish="tool_calls",
+            )
         return Reply("I see. " + _chatter(len(said) + len(request.messages), 60))
 
     def _aside(self, system: str, said: str) -> Reply:
         memory, transcript = (_part(name, said) for name in ("MEMORY", "TRANSCRIPT"))
         self.consolidations += 1
-        most = next(int((found[1] or found[2]).replace(",", "")) for found in _ROOM.finditer(system))
+        most = next(
+            int((found[1] or found[2]).replace(",", "")) for found in _ROOM.finditer(system)
+        )
         lines = [line for line in memory.split("\n") if line.startswith("- ")]
         lines += [f"- {fact[1]}" for fact in _FACT.finditer(transcript)]
         lately = transcript.rpartition("USER: ")[2].partition("\n")[0][:120]
@@ -116,7 +144,17 @@ def talk(app: App, turns: int, model: Scripted, session: str = SESSION) -> Itera
         now = BEGAN + number * 365 * 86_400 / (MESSAGES / 2)
         app = replace(app, clock=Clock(now=lambda now=now: now))  # type: ignore[misc]
         sender, order = Sender("terminal:local", "you"), order_of(now, number)
-        event = Event(f"{session}:{number}", "message", app.name, session, sender, _said(number), now, order, private=True)
+        event = Event(
+            f"{session}:{number}",
+            "message",
+            app.name,
+            session,
+            sender,
+            _said(number),
+            now,
+            order,
+            private=True,
+        )
         model.prompt, busy, cpu = 0.0, model.busy, time.process_time()
         opened = handle(event, app)
         spent = time.process_time() - cpu - (model.busy - busy)
@@ -127,12 +165,17 @@ def _said(number: int) -> str:
     if number == 0:
         return f"Note: {FIRST}"
     if number % 120 == 7:
-        return f"Note: the {_WORDS[number % len(_WORDS)]} of number {number} is at {number * 7 % 1000}."
+        return (
+            f"Note: the {_WORDS[number % len(_WORDS)]} of number {number} is at"
+            f" {number * 7 % 1000}."
+        )
     return ("Please look up the weather. " if number % 12 == 5 else "") + _chatter(number, 30)
 
 
 def _chatter(number: int, words: int) -> str:
-    return f"{number}: " + " ".join(_WORDS[(number * 7 + place * place) % len(_WORDS)] for place in range(words))
+    return f"{number}: " + " ".join(
+        _WORDS[(number * 7 + place * place) % len(_WORDS)] for place in range(words)
+    )
 
 
 def _part(name: str, text: str) -> str:

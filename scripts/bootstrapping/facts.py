@@ -1,4 +1,6 @@
-"""What a turn did, read from the session's history, the worklog and the registry's audit; never from what the model says of itself."""
+"""What a turn did, read from the session's history, the worklog and the registry's audit; never
+from what the model says of itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ REPLY_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A tool call of the history with its answer: `output` what it gave, `error` the code of its failure."""
+    """A tool call of the history with its answer: `output` what it gave, `error` the code of its
+    failure.
+    """
 
     call: ToolCall
     loads: tuple[str, ...]
@@ -29,7 +33,9 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Worklog:
-    """What the product kept of a turn: the requests to the model, its tokens, the seconds it took."""
+    """What the product kept of a turn: the requests to the model, its tokens, the seconds it
+    took.
+    """
 
     rounds: int = 0
     tokens: int = 0
@@ -38,10 +44,12 @@ class Worklog:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """One of a request's two turns. `deployed`: what the audit says that this chat made; `refused`: codes of deploys that came to nothing.
+    """One of a request's two turns. `deployed`: what the audit says that this chat made; `refused`:
+    codes of deploys that came to nothing.
 
-    `searched`, `written`: how often; `unsearched`: codes of queries that failed. `tests`: how many passed of what became active last.
-    `computed`: an output of a capability holds the true answer; `right`: the reply says it. `error`: why there was no answer at all.
+    `searched`, `written`: how often; `unsearched`: codes of queries that failed. `tests`: how many
+    passed of what became active last. `computed`: an output of a capability holds the true answer;
+    `right`: the reply says it. `error`: why there was no answer at all.
     """
 
     searched: int = 0
@@ -61,7 +69,9 @@ class Half:
 
 
 def calls(messages: Sequence[Message]) -> Iterator[Called]:
-    """The calls that were answered, in order. An id belongs to its own round: some providers begin anew in each."""
+    """The calls that were answered, in order. An id belongs to its own round: some providers begin
+    anew in each.
+    """
     waiting: dict[str, ToolCall] = {}
     for message in messages:
         if message.role == "assistant":
@@ -78,13 +88,28 @@ def _answered(call: ToolCall, message: Message) -> Called:
     except orjson.JSONDecodeError:  # cut: longer than a window takes
         return Called(call, loads, message.content)
     error = body.get("error")
-    return Called(call, loads, body.get("ok"), one_line(str(error.get("code")), 40) if isinstance(error, dict) else "")
+    return Called(
+        call,
+        loads,
+        body.get("ok"),
+        one_line(str(error.get("code")), 40) if isinstance(error, dict) else "",
+    )
 
 
-def half(messages: Sequence[Message], reply: str, deployed: Sequence[str], worklog: Worklog, answer: tuple[_Says, _Says]) -> Half:
-    """The facts of a turn that the model answered. `answer`: whether a text says, and whether an output holds, what is true."""
+def half(
+    messages: Sequence[Message],
+    reply: str,
+    deployed: Sequence[str],
+    worklog: Worklog,
+    answer: tuple[_Says, _Says],
+) -> Half:
+    """The facts of a turn that the model answered. `answer`: whether a text says, and whether an
+    output holds, what is true.
+    """
     done = list(calls(messages))
-    queries, deploys = ([each for each in done if each.call.name == tool] for tool in (QUERY, DEPLOY))
+    queries, deploys = (
+        [each for each in done if each.call.name == tool] for tool in (QUERY, DEPLOY)
+    )
     tools = [each for each in done if is_capability(each.call.name)]
     active = [each for each in deploys if not each.error]
     said, held = answer

@@ -1,4 +1,6 @@
-"""Whether an answer is right: pure functions of a reply's text and of what a capability gave back, tolerant of wording, not of values."""
+"""Whether an answer is right: pure functions of a reply's text and of what a capability gave back,
+tolerant of wording, not of values.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,34 @@ EMBEDDED_MOST = 100
 """How many brackets of a text are tried as the beginning of JSON."""
 _LEAVES_MOST = 10_000
 _SPACES = re.compile(r"[\s\u00a0\u202f]+")
-_MARKS = str.maketrans({"`": " ", "\u2212": "-", "\u2013": "-", "\u2014": "-", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
-_NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:[,\u00a0\u202f]\d{3})+|\d+)(?!\d)(?:\.\d+)?", re.ASCII)
+_MARKS = str.maketrans(
+    {
+        "`": " ",
+        "\u2212": "-",
+        "\u2013": "-",
+        "\u2014": "-",
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+    }
+)
+_NUMBER = re.compile(
+    r"(?<![\w.])-?(?:\d{1,3}(?:[,\u00a0\u202f]\d{3})+|\d+)(?!\d)(?:\.\d+)?", re.ASCII
+)
 _DECISIVE = re.compile(r"\b(yes|no|not|valid|invalid|true|false|cannot|isn't|doesn't)\b")
 _YES = ("yes", "valid", "true")
-_MORSE = {"·": ".", "•": ".", "∙": ".", "⋅": ".", "…": "...", "_": "-", "–": "-", "—": "-", "−": "-"}
+_MORSE = {
+    "·": ".",
+    "•": ".",
+    "∙": ".",
+    "⋅": ".",
+    "…": "...",
+    "_": "-",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+}
 
 
 class Judge(Protocol):
@@ -34,7 +59,9 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """These very words, whatever the case; spaces and marks of emphasis do not count, letters before or behind them do."""
+    """These very words, whatever the case; spaces and marks of emphasis do not count, letters
+    before or behind them do.
+    """
 
     value: str
     exact: bool = False
@@ -62,7 +89,9 @@ class Number:
         return any(map(self._near, numbers(text)))
 
     def held(self, output: Json) -> bool:
-        return _any_text(output, self.said) or any(self._near(leaf) for leaf in leaves(output) if _is_number(leaf))
+        return _any_text(output, self.said) or any(
+            self._near(leaf) for leaf in leaves(output) if _is_number(leaf)
+        )
 
     def _near(self, number: float) -> bool:
         return abs(number - self.value) <= self.tolerance
@@ -70,7 +99,9 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """A long number in which hyphens and spaces do not count. `check`: its last digits, which a capability may give back alone."""
+    """A long number in which hyphens and spaces do not count. `check`: its last digits, which a
+    capability may give back alone.
+    """
 
     value: str
     check: str
@@ -80,7 +111,11 @@ class Digits:
         return re.search(rf"(?<!\d){self.value}(?!\d)", joined) is not None
 
     def held(self, output: Json) -> bool:
-        return any(str(leaf) == self.check or self.said(str(leaf)) for leaf in leaves(output) if not isinstance(leaf, bool))
+        return any(
+            str(leaf) == self.check or self.said(str(leaf))
+            for leaf in leaves(output)
+            if not isinstance(leaf, bool)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +129,9 @@ class Numbers:
 
     def held(self, output: Json) -> bool:
         found = list(leaves(output))
-        return self._among([float(leaf) for leaf in found if _is_number(leaf)]) or _any_text(found, self.said)
+        return self._among([float(leaf) for leaf in found if _is_number(leaf)]) or _any_text(
+            found, self.said
+        )
 
     def _among(self, found: list[float]) -> bool:
         wanted = list(self.values)
@@ -104,7 +141,9 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Yes or no, as the first word that decides says; a capability gives back true or false, or such a word."""
+    """Yes or no, as the first word that decides says; a capability gives back true or false, or
+    such a word.
+    """
 
     value: bool
 
@@ -134,14 +173,21 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Morse:
-    """A text in Morse code; how dots, dashes and the space between words are drawn does not count."""
+    """A text in Morse code; how dots, dashes and the space between words are drawn does not
+    count.
+    """
 
     value: str
 
     def said(self, text: str) -> bool:
         drawn = "".join(_MORSE.get(character, character) for character in text[:READ_CHARACTERS])
         spaced = re.sub(r"[ \t\u00a0]*[/|][ \t\u00a0]*|[ \t\u00a0]{2,}", " / ", drawn)
-        return re.search(rf"(?<![.\-])(?<![.\-] ){re.escape(self.value)}(?![.\-]| [.\-]| / [.\-])", spaced) is not None
+        return (
+            re.search(
+                rf"(?<![.\-])(?<![.\-] ){re.escape(self.value)}(?![.\-]| [.\-]| / [.\-])", spaced
+            )
+            is not None
+        )
 
     def held(self, output: Json) -> bool:
         return _any_text(output, self.said)
@@ -183,7 +229,9 @@ def numbers(text: str) -> list[float]:
 
 
 def leaves(output: Json) -> Iterator[Json]:
-    """The texts, numbers and truth values inside a value of JSON, in the order in which they are written."""
+    """The texts, numbers and truth values inside a value of JSON, in the order in which they are
+    written.
+    """
     return (node for node in _nodes(output) if isinstance(node, str | int | float))
 
 
@@ -195,7 +243,9 @@ def _nodes(whole: Json) -> Iterator[Json]:
             return
         node = waiting.pop()
         yield node
-        children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        children = (
+            node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        )
         waiting.extend(reversed([*children]))
 
 
@@ -208,7 +258,9 @@ def _is_number(leaf: Json) -> bool:
 
 
 def _line(text: str) -> str:
-    return _SPACES.sub(" ", text[:READ_CHARACTERS].translate(_MARKS).replace("**", "").replace("__", "")).strip()
+    return _SPACES.sub(
+        " ", text[:READ_CHARACTERS].translate(_MARKS).replace("**", "").replace("__", "")
+    ).strip()
 
 
 def _embedded(text: str) -> Iterator[Json]:

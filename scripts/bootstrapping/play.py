@@ -1,4 +1,6 @@
-"""Asks the agent, on the path of `uncaged chat`: an event of the machine's own user, one new chat a question, the facts from the store."""
+"""Asks the agent, on the path of `uncaged chat`: an event of the machine's own user, one new chat a
+question, the facts from the store.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,19 @@ def demand_model(settings: Settings) -> None:
         raise UsageError(
             "ESETTING",
             "no language model is set: the offline one cannot write a capability",
-            suggestion="set UNCAGED_LLM_URL and UNCAGED_LLM_MODEL, and UNCAGED_LLM_KEY if the endpoint wants one",
+            suggestion=(
+                "set UNCAGED_LLM_URL and UNCAGED_LLM_MODEL, and UNCAGED_LLM_KEY if the endpoint"
+                " wants one"
+            ),
         )
 
 
 def emptied(settings: Settings, folder: Path, cache: Path) -> Settings:
-    """The person's settings over an empty registry in `folder`: their model, nothing that they have stored, and no budget of tokens.
+    """The person's settings over an empty registry in `folder`: their model, nothing that they have
+    stored, and no budget of tokens.
 
-    Twenty requests cost more than an agent's day; whoever starts the script decides how many it plays.
+    Twenty requests cost more than an agent's day; whoever starts the script decides how many it
+    plays.
     """
     return replace(
         settings,
@@ -55,7 +62,9 @@ def emptied(settings: Settings, folder: Path, cache: Path) -> Settings:
 
 
 def play(house: House, request: Request, tell: Callable[[str], None] = unheard) -> Row:
-    """Ask both questions of a request, each in a chat of its own; the second only when there may be something to find."""
+    """Ask both questions of a request, each in a chat of its own; the second only when there may be
+    something to find.
+    """
     first = ask(house, f"terminal:{request.name}", request.first)
     tell(f"first: {spoken(first)}")
     if first.error or not (first.deployed or first.found):
@@ -78,21 +87,38 @@ def ask(house: House, session: str, question: Ask) -> Half:
     replies = opened.document.outbox
     app.sessions.delivered(opened)
     text, worklog = "\n\n".join(reply.text for reply in replies), _worklog(house, event)
-    done = half(opened.document.messages, text, _deployed(house, session), worklog, (question.answer.said, question.answer.held))
-    return replace(done, error=_failure(house, event) or one_line(text)) if any(reply.failed for reply in replies) else done
+    done = half(
+        opened.document.messages,
+        text,
+        _deployed(house, session),
+        worklog,
+        (question.answer.said, question.answer.held),
+    )
+    return (
+        replace(done, error=_failure(house, event) or one_line(text))
+        if any(reply.failed for reply in replies)
+        else done
+    )
 
 
 def spoken(done: Half) -> str:
     """A turn in a line."""
     if done.error:
         return done.error
-    deployed = f"deployed {_names(done.deployed)}, tests passed: {done.tests}" if done.deployed else "deployed nothing"
+    deployed = (
+        f"deployed {_names(done.deployed)}, tests passed: {done.tests}"
+        if done.deployed
+        else "deployed nothing"
+    )
     parts = [
         f"searched {done.searched}x, found {_names(done.found)}",
         *([f"wrote {done.written}x, {deployed}"] if done.written else []),
         f"called {_names(done.called)}",
         "right" if done.right else "wrong",
-        f"{done.worklog.rounds} rounds, {done.worklog.tokens:,} tokens, {done.worklog.seconds:.1f} s",
+        (
+            f"{done.worklog.rounds} rounds, {done.worklog.tokens:,} tokens,"
+            f" {done.worklog.seconds:.1f} s"
+        ),
     ]
     return one_line(" · ".join(parts), 200)
 
@@ -103,7 +129,17 @@ def _names(names: Sequence[str]) -> str:
 
 def _event(house: House, session: str, text: str) -> Event:
     now = time.time()
-    return Event(f"terminal:{uuid.uuid4().hex}", "message", house.app.name, session, OWN, text, now, order_of(now, 0), private=True)
+    return Event(
+        f"terminal:{uuid.uuid4().hex}",
+        "message",
+        house.app.name,
+        session,
+        OWN,
+        text,
+        now,
+        order_of(now, 0),
+        private=True,
+    )
 
 
 def _worklog(house: House, event: Event) -> Worklog:
@@ -114,7 +150,9 @@ def _worklog(house: House, event: Event) -> Worklog:
 
 
 def _failure(house: House, event: Event) -> str:
-    """Why the model gave no answer, in its endpoint's words: whoever runs this has set that endpoint."""
+    """Why the model gave no answer, in its endpoint's words: whoever runs this has set that
+    endpoint.
+    """
     steps = (trace.read(house.app.kv, event.id) or {}).get("steps", [])
     detail = next((step["detail"] for step in reversed(steps) if step.get("detail")), "")
     return one_line(f"I could not get an answer: {detail}.") if detail else ""
@@ -123,5 +161,11 @@ def _failure(house: House, event: Event) -> str:
 def _deployed(house: House, session: str) -> list[str]:
     """The names that this chat's model brought into the agent's namespace, as the audit tells."""
     rows = [entry.row for entry in Audit(house.app.kv).latest(house.app.name)]
-    mine = [row for row in rows if row["action"] == "deploy" and row.get("session") == session and row.get("author") == "model"]
+    mine = [
+        row
+        for row in rows
+        if row["action"] == "deploy"
+        and row.get("session") == session
+        and row.get("author") == "model"
+    ]
     return [str(row["name"]) for row in mine]

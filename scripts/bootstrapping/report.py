@@ -1,4 +1,6 @@
-"""The report: a table of at most 100 columns, the same for Markdown, JSON for programs; then what was missed, and the sums."""
+"""The report: a table of at most 100 columns, the same for Markdown, JSON for programs; then what
+was missed, and the sums.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ from sigil.protocol import Json
 YES, NO, ODD, NONE = "✓", "✗", "~", "–"
 NAME_CHARACTERS: Final = 16
 LEGEND = (
-    f"{YES} yes, {NO} no, {ODD} called but no output held the true answer, {NONE} not asked.\n"
-    f"wrote: deploys that were tried; tests: how many passed, behind {NO} the tries that were refused."
+    f"{YES} yes, {NO} no, {ODD} called but no output held the true answer, {NONE} not"
+    f" asked.\nwrote: deploys that were tried; tests: how many passed, behind {NO} the tries that"
+    " were refused."
 )
 
 
@@ -63,7 +66,10 @@ def table(rows: Sequence[Row]) -> str:
     cells = [header, *map(_cells, rows)]
     widths = [max(len(line[at]) for line in cells) for at in range(len(header))]
     lines = [
-        " ".join(cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(line, widths, strict=True)))
+        " ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
         for line in cells
     ]
     return "\n".join([_above(widths), *lines])
@@ -71,24 +77,29 @@ def table(rows: Sequence[Row]) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """The rows as a table for pasting."""
-    titles = ["request", *(f"{'again: ' if column.again else ''}{column.title}" for column in COLUMNS)]
+    titles = [
+        "request",
+        *(f"{'again: ' if column.again else ''}{column.title}" for column in COLUMNS),
+    ]
     lines = [titles, ["---", *["--:"] * len(COLUMNS)], *map(_cells, rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def misses(rows: Sequence[Row]) -> list[str]:
     """A line for each request that went otherwise than it should."""
-    return [one_line(f"{row.name}: {'; '.join(row.misses)}", 600) for row in rows if not row.complete]
+    return [
+        one_line(f"{row.name}: {'; '.join(row.misses)}", 600) for row in rows if not row.complete
+    ]
 
 
 def summary(rows: Sequence[Row], model: str) -> str:
     """The sums, three lines."""
     sums = totals(rows)
     return (
-        f"{sums.complete} of {sums.requests} complete with {one_line(model, 60)}; {sums.tokens:,} tokens, {sums.seconds:.1f} s\n"
-        f"first: {sums.searched} searched, {sums.written} written, {sums.tested} tested, {sums.deployed} deployed, {sums.called} called, "
-        f"{sums.right} right\n"
-        f"again: {sums.found_again} found and nothing new, {sums.right_again} right"
+        f"{sums.complete} of {sums.requests} complete with {one_line(model, 60)}; {sums.tokens:,}"
+        f" tokens, {sums.seconds:.1f} s\nfirst: {sums.searched} searched, {sums.written} written,"
+        f" {sums.tested} tested, {sums.deployed} deployed, {sums.called} called, {sums.right}"
+        f" right\nagain: {sums.found_again} found and nothing new, {sums.right_again} right"
     )
 
 
@@ -104,16 +115,26 @@ def document(rows: Sequence[Row], model: str, endpoint: str) -> dict[str, Json]:
         }
         for row in rows
     ]
-    return {"model": model, "endpoint": endpoint, "requests": listed, "summary": asdict(totals(rows))}
+    return {
+        "model": model,
+        "endpoint": endpoint,
+        "requests": listed,
+        "summary": asdict(totals(rows)),
+    }
 
 
 def _cells(row: Row) -> list[str]:
     halves = ((column, row.again if column.again else row.first) for column in COLUMNS)
-    return [row.name[:NAME_CHARACTERS], *(NONE if half is None or half.error else column.cell(half) for column, half in halves)]
+    return [
+        row.name[:NAME_CHARACTERS],
+        *(NONE if half is None or half.error else column.cell(half) for column, half in halves),
+    ]
 
 
 def _above(widths: Sequence[int]) -> str:
     """The line over the header that tells the two turns apart."""
     first = sum(not column.again for column in COLUMNS)
-    left, right = ((sum(part) + len(part) - 1) for part in (widths[1 : 1 + first], widths[1 + first :]))
+    left, right = (
+        (sum(part) + len(part) - 1) for part in (widths[1 : 1 + first], widths[1 + first :])
+    )
     return f"{'':<{widths[0]}} {' first '.center(left, '─')} {' again '.center(right, '─')}"

@@ -1,4 +1,6 @@
-"""What is missing from a request's two turns: the first has to make what it uses, the second has to find it."""
+"""What is missing from a request's two turns: the first has to make what it uses, the second has to
+find it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ UNASKED = "not asked, since there was nothing to find"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A request that was asked. `again` is None when there was nothing to look for, or no model to ask."""
+    """A request that was asked. `again` is None when there was nothing to look for, or no model to
+    ask.
+    """
 
     name: str
     first: Half
@@ -23,8 +27,16 @@ class Row:
     def misses(self) -> tuple[str, ...]:
         """What went otherwise than it should: for each turn that did, one line."""
         first = self.first.error or ", ".join(_first(self.first))
-        again = self.again.error or ", ".join(_again(self.again)) if self.again else "" if self.first.error else UNASKED
-        return tuple(f"{turn}: {what}" for turn, what in (("first", first), ("again", again)) if what)
+        again = (
+            self.again.error or ", ".join(_again(self.again))
+            if self.again
+            else ""
+            if self.first.error
+            else UNASKED
+        )
+        return tuple(
+            f"{turn}: {what}" for turn, what in (("first", first), ("again", again)) if what
+        )
 
     @property
     def complete(self) -> bool:
@@ -104,7 +116,11 @@ def _used(half: Half, known: set[str]) -> Iterator[str]:
 
 
 def _unsearched(half: Half) -> str:
-    return f"its search failed ({', '.join(dict.fromkeys(half.unsearched))})" if half.unsearched else "it did not search"
+    return (
+        f"its search failed ({', '.join(dict.fromkeys(half.unsearched))})"
+        if half.unsearched
+        else "it did not search"
+    )
 
 
 def _failures(half: Half) -> str:

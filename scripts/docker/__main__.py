@@ -1,4 +1,6 @@
-"""Calls every function of the template in a container, with the event files of the tests, and prints what each answered."""
+"""Calls every function of the template in a container, with the event files of the tests, and
+prints what each answered.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,22 @@ class Stage:
     def invoke(self, function: str, event: str) -> tuple[Any, float]:
         """`sam local invoke`: what the function returned, and after how many seconds."""
         begun = time.monotonic()
-        command = ("local", "invoke", function, "--template", self.folder / "build" / "template.yaml", "--event", EVENTS / f"{event}.json")
-        how = ("--invoke-image", image.IMAGE, "--skip-pull-image", "--env-vars", self.folder / "environment.json")
+        command = (
+            "local",
+            "invoke",
+            function,
+            "--template",
+            self.folder / "build" / "template.yaml",
+            "--event",
+            EVENTS / f"{event}.json",
+        )
+        how = (
+            "--invoke-image",
+            image.IMAGE,
+            "--skip-pull-image",
+            "--env-vars",
+            self.folder / "environment.json",
+        )
         answer = sam(self.docker.environment, self.folder, *command, *how)
         return json.loads(answer.splitlines()[-1]), time.monotonic() - begun
 
@@ -93,18 +109,36 @@ def check(stack: ExitStack, folder: Path) -> None:
     docker = stack.enter_context(started(folder, path))
     tell(f"the image is built: {image.build(docker, folder, base)}")
     base.unlink()
-    stage = Stage(docker, folder, stack.enter_context(cloud(folder)), stack.enter_context(platform()))
-    sam(docker.environment, folder, "build", "--build-dir", folder / "build", "--template", ROOT / "template.yaml")
+    stage = Stage(
+        docker, folder, stack.enter_context(cloud(folder)), stack.enter_context(platform())
+    )
+    sam(
+        docker.environment,
+        folder,
+        "build",
+        "--build-dir",
+        folder / "build",
+        "--template",
+        ROOT / "template.yaml",
+    )
     tell(f"sam build: {size(folder / 'build')}")
     (folder / "environment.json").write_text(json.dumps({"Parameters": settings(stage)}))
-    wrong = [event for function, event, expected in CALLS if not _met(stage, (function, event), expected, tell)]
-    tell(f"waiting in the queue: {stage.cloud.waiting()}; items in the table: {stage.cloud.items()}")
+    wrong = [
+        event
+        for function, event, expected in CALLS
+        if not _met(stage, (function, event), expected, tell)
+    ]
+    tell(
+        f"waiting in the queue: {stage.cloud.waiting()}; items in the table: {stage.cloud.items()}"
+    )
     tell(f"the platform got: {stage.platform.texts}")
     if wrong or [text.split()[0] for text in stage.platform.texts] != [REPLY]:
         sys.exit(f"error: not as expected: {', '.join(wrong) or 'the reply'}")
 
 
-def _met(stage: Stage, call: tuple[str, str], expected: object, tell: Callable[[str], None]) -> bool:
+def _met(
+    stage: Stage, call: tuple[str, str], expected: object, tell: Callable[[str], None]
+) -> bool:
     """Call a function, tell what it answered, and say whether that was expected."""
     answer, seconds = stage.invoke(*call)
     status = answer.get("statusCode")
@@ -115,11 +149,27 @@ def _met(stage: Stage, call: tuple[str, str], expected: object, tell: Callable[[
 
 def settings(stage: Stage) -> dict[str, str]:
     """The functions' settings: those of the event files, and where everything is."""
-    secret = json.loads((EVENTS / "webhook.json").read_text())["headers"]["x-telegram-bot-api-secret-token"]
-    token = json.loads((EVENTS / "registry_query.json").read_text())["headers"]["authorization"].removeprefix("Bearer ")
-    bot = json.loads(json.loads((EVENTS / "worker.json").read_text())["Records"][0]["body"])["id"].split(":")[1]
-    people = {"UNCAGED_ACCESS": "open", "UNCAGED_TOKEN": token, "UNCAGED_LLM_KEY": "", "UNCAGED_LLM_URL": ""}
-    telegram = {"TELEGRAM_TOKEN": f"{bot}:token", "TELEGRAM_BOT": bot, "TELEGRAM_SECRET": secret, "TELEGRAM_API": stage.platform.url}
+    secret = json.loads((EVENTS / "webhook.json").read_text())["headers"][
+        "x-telegram-bot-api-secret-token"
+    ]
+    token = json.loads((EVENTS / "registry_query.json").read_text())["headers"][
+        "authorization"
+    ].removeprefix("Bearer ")
+    bot = json.loads(json.loads((EVENTS / "worker.json").read_text())["Records"][0]["body"])[
+        "id"
+    ].split(":")[1]
+    people = {
+        "UNCAGED_ACCESS": "open",
+        "UNCAGED_TOKEN": token,
+        "UNCAGED_LLM_KEY": "",
+        "UNCAGED_LLM_URL": "",
+    }
+    telegram = {
+        "TELEGRAM_TOKEN": f"{bot}:token",
+        "TELEGRAM_BOT": bot,
+        "TELEGRAM_SECRET": secret,
+        "TELEGRAM_API": stage.platform.url,
+    }
     return {**stage.cloud.settings, **people, **telegram}
 
 

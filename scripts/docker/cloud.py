@@ -1,4 +1,6 @@
-"""What the containers talk to, at the bridge's gateway alone: an emulated AWS with a table, a queue and a bucket, and a platform."""
+"""What the containers talk to, at the bridge's gateway alone: an emulated AWS with a table, a queue
+and a bucket, and a platform.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ from scripts.docker.shell import daemon, run, tool
 PORT = 4566
 TABLE, QUEUE, BUCKET = "uncaged", "uncaged.fifo", "uncaged-artifacts"
 _PATIENCE = 30.0
-KEY = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+KEY = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,9 @@ class Cloud:
 
     def waiting(self) -> int:
         """How many messages the queue holds."""
-        asked = self.client("sqs").get_queue_attributes(QueueUrl=f"{self.url}/{self.queue}", AttributeNames=["ApproximateNumberOfMessages"])
+        asked = self.client("sqs").get_queue_attributes(
+            QueueUrl=f"{self.url}/{self.queue}", AttributeNames=["ApproximateNumberOfMessages"]
+        )
         return int(asked["Attributes"]["ApproximateNumberOfMessages"])
 
     def items(self) -> int:
@@ -53,21 +61,42 @@ class Cloud:
     def client(self, service: str) -> Any:
         """AWS's own client for a service of it."""
         key = {name.lower(): value for name, value in KEY.items() if "KEY" in name}
-        return botocore.session.Session().create_client(service, region_name=KEY["AWS_DEFAULT_REGION"], endpoint_url=self.url, **key)
+        return botocore.session.Session().create_client(
+            service, region_name=KEY["AWS_DEFAULT_REGION"], endpoint_url=self.url, **key
+        )
 
 
 @contextmanager
 def cloud(folder: Path) -> Iterator[Cloud]:
     """An emulated AWS with what the template would make."""
     programs = tool("ministack")
-    own = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(folder), "BIND_HOST": GATEWAY, "GATEWAY_PORT": str(PORT)}
+    own = {
+        "PATH": f"{programs}:/usr/bin:/bin",
+        "HOME": str(folder),
+        "BIND_HOST": GATEWAY,
+        "GATEWAY_PORT": str(PORT),
+    }
     own["STATE_DIR"] = str(folder / "state")
-    off = {"IOT_MTLS_ENABLED": "0", "SFTP_ENABLED": "0", "DOCKER_HOST": "unix:///nowhere", "LOG_LEVEL": "WARNING"}
+    off = {
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "DOCKER_HOST": "unix:///nowhere",
+        "LOG_LEVEL": "WARNING",
+    }
     with daemon([programs / "ministack"], {**own, **off, **KEY}, folder / "ministack.log"):
         made = Cloud(f"http://{GATEWAY}:{PORT}", f"000000000000/{QUEUE}")
         _await(folder / "ministack.log")
-        run(sys.executable, "-m", "sigil.storage.kv.dynamodb_table", TABLE, made.url, environment=KEY)
-        made.client("sqs").create_queue(QueueName=QUEUE, Attributes={"FifoQueue": "true", "VisibilityTimeout": "180"})
+        run(
+            sys.executable,
+            "-m",
+            "sigil.storage.kv.dynamodb_table",
+            TABLE,
+            made.url,
+            environment=KEY,
+        )
+        made.client("sqs").create_queue(
+            QueueName=QUEUE, Attributes={"FifoQueue": "true", "VisibilityTimeout": "180"}
+        )
         made.client("s3").create_bucket(Bucket=BUCKET)
         yield made
 
@@ -102,10 +131,14 @@ def platform() -> Iterator[Platform]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or "{}")
+            asked = json.loads(
+                self.rfile.read(int(self.headers.get("content-length") or 0)) or "{}"
+            )
             if self.path.endswith("/sendMessage"):
                 made.texts.append(asked["text"])
-            answer = json.dumps({"ok": True, "result": {"message_id": 1, "username": "sigil_bot"}}).encode()
+            answer = json.dumps(
+                {"ok": True, "result": {"message_id": 1, "username": "sigil_bot"}}
+            ).encode()
             self.send_response(200)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()

@@ -1,4 +1,6 @@
-"""A Docker daemon of its own: its programs, its folder, its bridge and its socket are nobody else's, and go when the block ends."""
+"""A Docker daemon of its own: its programs, its folder, its bridge and its socket are nobody
+else's, and go when the block ends.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Docker:
 
 
 def programs(folder: Path) -> str:
-    """A search path with Debian's programs unpacked into `folder`: nothing is installed on this machine."""
+    """A search path with Debian's programs unpacked into `folder`: nothing is installed on this
+    machine.
+    """
     packages = folder / "packages"
     packages.mkdir()
     run("apt-get", "--quiet", "download", *_PACKAGES, folder=packages)
@@ -47,12 +51,25 @@ def started(folder: Path, path: str) -> Iterator[Docker]:
     """A daemon that answers. It touches no firewall rule and no setting of the kernel."""
     socket = f"unix://{folder}/docker.sock"
     environment = {"PATH": path, "DOCKER_HOST": socket, "HOME": str(folder), "DOCKER_BUILDKIT": "0"}
-    places = ("--data-root", folder / "root", "--exec-root", folder / "exec", "--pidfile", folder / "dockerd.pid", "--host", socket)
+    places = (
+        "--data-root",
+        folder / "root",
+        "--exec-root",
+        folder / "exec",
+        "--pidfile",
+        folder / "dockerd.pid",
+        "--host",
+        socket,
+    )
     alone = ("--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false")
     docker = Docker(environment)
     with _bridge():
         command = ("dockerd", *places, *alone, "--bridge", _BRIDGE, "--storage-driver", "overlay2")
-        with daemon([shutil.which("dockerd", path=path) or "dockerd", *command[1:]], environment, folder / "dockerd.log") as process:
+        with daemon(
+            [shutil.which("dockerd", path=path) or "dockerd", *command[1:]],
+            environment,
+            folder / "dockerd.log",
+        ) as process:
             _await(docker, process, folder / "dockerd.log")
             try:
                 yield docker
@@ -63,7 +80,9 @@ def started(folder: Path, path: str) -> Iterator[Docker]:
 
 @contextmanager
 def _bridge() -> Iterator[None]:
-    subprocess.run(["ip", "link", "delete", _BRIDGE], capture_output=True, check=False)  # one that a killed check left
+    subprocess.run(
+        ["ip", "link", "delete", _BRIDGE], capture_output=True, check=False
+    )  # one that a killed check left
     run("ip", "link", "add", "name", _BRIDGE, "type", "bridge")
     try:
         run("ip", "address", "add", f"{GATEWAY}/24", "dev", _BRIDGE)
@@ -75,7 +94,9 @@ def _bridge() -> Iterator[None]:
 
 def _await(docker: Docker, process: subprocess.Popen[bytes], log: Path) -> None:
     end = time.monotonic() + _PATIENCE
-    while subprocess.run(["docker", "info"], env=docker.environment, capture_output=True, check=False).returncode:
+    while subprocess.run(
+        ["docker", "info"], env=docker.environment, capture_output=True, check=False
+    ).returncode:
         if process.poll() is not None or time.monotonic() > end:
             sys.exit(f"error: dockerd does not start\n{log.read_text(errors='replace')[-4000:]}")
         time.sleep(0.2)

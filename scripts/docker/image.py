@@ -1,4 +1,6 @@
-"""A base image such as Lambda's for Python: Debian's Python, AWS's runtime client, and nothing of a registry."""
+"""A base image such as Lambda's for Python: Debian's Python, AWS's runtime client, and nothing of a
+registry.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def build(docker: Docker, folder: Path, base: Path) -> str:
     context = folder / "image"
     context.mkdir()
     client = next(tool("ric").parent.glob("lib/python3*/site-packages"))
-    shutil.copytree(client, context / "ric", ignore=shutil.ignore_patterns("__pycache__", "_virtualenv*"))
+    shutil.copytree(
+        client, context / "ric", ignore=shutil.ignore_patterns("__pycache__", "_virtualenv*")
+    )
     (context / "bootstrap").write_text(_BOOTSTRAP)
     (context / "bootstrap").chmod(0o755)
     (context / "Dockerfile").write_text(_DOCKERFILE)

@@ -1,4 +1,6 @@
-"""Commands and daemons: run, told apart when they fail, and ended with everything that they started."""
+"""Commands and daemons: run, told apart when they fail, and ended with everything that they
+started.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,13 @@ ROOT = Path(__file__).parents[2]
 _ENDING_SECONDS = 20.0
 
 
-def run(*command: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT) -> str:
+def run(
+    *command: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT
+) -> str:
     """What the command prints; one that fails ends this program with its complaint."""
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         sys.exit(f"error: {' '.join(map(str, command[:3]))} … failed\n{done.stderr[-4000:]}")
     return done.stdout
@@ -27,11 +33,21 @@ def tool(name: str) -> Path:
 
 
 @contextmanager
-def daemon(command: Sequence[str | Path], environment: Mapping[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that lives as long as the block. It does not hear Ctrl-C: the block ends first, then the daemon."""
+def daemon(
+    command: Sequence[str | Path], environment: Mapping[str, str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that lives as long as the block. It does not hear Ctrl-C: the block ends first,
+    then the daemon.
+    """
     with open(log, "wb") as output:
         process = subprocess.Popen(
-            command, env=environment, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            command,
+            env=environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     try:
         yield process
@@ -46,4 +62,5 @@ def daemon(command: Sequence[str | Path], environment: Mapping[str, str], log: P
 
 def size(folder: Path) -> str:
     """How much the files in a folder take, in MB."""
-    return f"{sum(path.lstat().st_size for path in folder.rglob('*') if path.is_file() and not path.is_symlink()) / 1e6:.0f} MB"
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return f"{sum(path.lstat().st_size for path in files) / 1e6:.0f} MB"

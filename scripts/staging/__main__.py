@@ -1,4 +1,6 @@
-"""`scripts/package --lambda [DIR]`: a folder for each function in DIR (build/lambda), made again only when something changed."""
+"""`scripts/package --lambda [DIR]`: a folder for each function in DIR (build/lambda), made again
+only when something changed.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,17 @@ MOST = 60_000_000
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/package --lambda", description="Stage what each function needs and nothing else.")
-    parser.add_argument("into", nargs="?", type=Path, default=ROOT / "build" / "lambda", help="the folder (default: build/lambda)")
+    parser = argparse.ArgumentParser(
+        prog="scripts/package --lambda",
+        description="Stage what each function needs and nothing else.",
+    )
+    parser.add_argument(
+        "into",
+        nargs="?",
+        type=Path,
+        default=ROOT / "build" / "lambda",
+        help="the folder (default: build/lambda)",
+    )
     parser.add_argument("--force", action="store_true", help="make everything again")
     given = parser.parse_args()
     into = given.into.resolve()
@@ -34,14 +45,19 @@ def main() -> int:
         wanted, scales = digest(inputs(ROOT), ROOT), Scales()
         try:
             with ThreadPoolExecutor(2) as pool:  # most of the work is done by other processes
-                made = pool.map(lambda stage: _made(stage, into, wanted, scales, force=given.force), STAGES)
+                made = pool.map(
+                    lambda stage: _made(stage, into, wanted, scales, force=given.force), STAGES
+                )
                 facts = {stage.name: fact for stage, fact in zip(STAGES, made, strict=True)}
         except StagingError as problem:
             print(f"error: {problem.args[0]}\nhelp: {problem.args[1]}", file=sys.stderr)
             return 1
     for name, fact in facts.items():
         over = "" if fact.bytes <= MOST else f"   over {MOST / 1e6:.0f} MB"
-        print(f"{name:<10}{fact.bytes / 1e6:>7.1f} MB {fact.zipped / 1e6:>6.1f} MB zipped   {fact.tree[:16]}{over}")
+        print(
+            f"{name:<10}{fact.bytes / 1e6:>7.1f} MB {fact.zipped / 1e6:>6.1f} MB zipped  "
+            f" {fact.tree[:16]}{over}"
+        )
     return 0
 
 

@@ -1,4 +1,6 @@
-"""What each function takes along: distributions by name, and which of our own rooms stay at home."""
+"""What each function takes along: distributions by name, and which of our own rooms stay at
+home.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,22 @@ SERVICES = ("dynamodb", "s3", "secretsmanager", "sns", "sqs", "ssm", "sts")
 """What botocore keeps its descriptions of."""
 
 USED = {
-    "s3": frozenset({"GetObject", "PutObject", "HeadObject", "HeadBucket", "CreateBucket", "CreateSession"}),
+    "s3": frozenset(
+        {"GetObject", "PutObject", "HeadObject", "HeadBucket", "CreateBucket", "CreateSession"}
+    ),
     "secretsmanager": frozenset({"GetSecretValue", "CreateSecret"}),
     "sns": frozenset({"CreateTopic", "Publish"}),
     "ssm": frozenset({"GetParameter", "PutParameter"}),
 }
-"""Of these services, which offer hundreds, the operations that are asked for, by us or by whoever sets things up with the same package."""
+"""Of these services, which offer hundreds, the operations that are asked for, by us or by whoever
+sets things up with the same package.
+"""
 
 _EVERY = ("botocore", "msgspec", "orjson", "platformdirs")
 _AWS = ("boto3",)
-"""For all but the webhook, which makes do with what boto3 stands on: docs/decisions/0005-boto3-but-for-the-webhook.md."""
+"""For all but the webhook, which makes do with what boto3 stands on:
+docs/decisions/0005-boto3-but-for-the-webhook.md.
+"""
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
 _TALK = ("httpx", "markdown-it-py")
@@ -33,7 +41,10 @@ _NEVER = (
     "functions/admin.py",
     "sigil/cli",
     *(f"sigil/http/{name}.py" for name in ("client_limits", "access_log", "server")),
-    *(f"sigil/sandbox/engine/{name}.py" for name in ("build", "memory_layout", "snapshot", "sources", "unstarted")),
+    *(
+        f"sigil/sandbox/engine/{name}.py"
+        for name in ("build", "memory_layout", "snapshot", "sources", "unstarted")
+    ),
     "sigil/sandbox/engine/prelude",
     "sigil/compile/toolchain/library_build.py",
 )
@@ -41,16 +52,29 @@ _RUNS_NOTHING = ("sigil/compile", "sigil/sandbox", "sigil/search")
 
 
 SOURCELESS = (
-    *("anyio", "boto3", "botocore", "dateutil", "fastapi", "httpcore", "httpx", "idna", "markdown_it"),
+    *(
+        "anyio",
+        "boto3",
+        "botocore",
+        "dateutil",
+        "fastapi",
+        "httpcore",
+        "httpx",
+        "idna",
+        "markdown_it",
+    ),
     *("pydantic", "s3transfer", "starlette", "urllib3"),
 )
-"""Large packages that come as byte code alone: a traceback names their lines without showing them."""
+"""Large packages that come as byte code alone: a traceback names their lines without showing them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A function's package. `distributions` come with what they depend on but for `spare`; `without`: rooms of ours that it never
-    enters; `runs`: capabilities, so it needs the engine and the library."""
+    """A function's package. `distributions` come with what they depend on but for `spare`;
+    `without`: rooms of ours that it never enters; `runs`: capabilities, so it needs the engine and
+    the library.
+    """
 
     name: str
     distributions: tuple[str, ...]
@@ -69,6 +93,9 @@ STAGES = (
     Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK), spare=("anyio",), runs=True),
     Stage("scheduler", (*_EVERY, *_AWS), without=("functions/agent",)),
     Stage(
-        "registry", (*_EVERY, *_AWS, *_HTTP, *_SANDBOX), without=("functions/agent", "functions/channels", "functions/queues"), runs=True
+        "registry",
+        (*_EVERY, *_AWS, *_HTTP, *_SANDBOX),
+        without=("functions/agent", "functions/channels", "functions/queues"),
+        runs=True,
     ),
 )

@@ -11,7 +11,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """About a stage: digests of what it was made from and of what came out, its size as it is and zipped, in bytes."""
+    """About a stage: digests of what it was made from and of what came out, its size as it is and
+    zipped, in bytes.
+    """
 
     inputs: str
     tree: str
@@ -29,7 +31,9 @@ class Scales:
         """The facts about what is in `folder`."""
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         zipped = sum(self._weight(path.read_bytes()) for path in files)
-        return Facts(inputs, digest(files, folder), sum(path.stat().st_size for path in files), zipped)
+        return Facts(
+            inputs, digest(files, folder), sum(path.stat().st_size for path in files), zipped
+        )
 
     def _weight(self, body: bytes) -> int:
         name = sha256(body).hexdigest()
@@ -42,5 +46,7 @@ def digest(files: Iterable[Path], root: Path) -> str:
     """Of names and contents."""
     total = sha256()
     for path in files:
-        total.update(f"{path.relative_to(root).as_posix()}\0{sha256(path.read_bytes()).hexdigest()}\n".encode())
+        total.update(
+            f"{path.relative_to(root).as_posix()}\0{sha256(path.read_bytes()).hexdigest()}\n".encode()
+        )
     return total.hexdigest()

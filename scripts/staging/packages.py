@@ -1,4 +1,6 @@
-"""The packages that a function stands on, as uv.lock pins them, without what only people and other machines need."""
+"""The packages that a function stands on, as uv.lock pins them, without what only people and other
+machines need.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,15 @@ from scripts.staging.trouble import StagingError
 
 _UV = ".venv/uv/bin/uv"
 _LEFT_OUT = (
-    *("**/tests", "**/*.pyi", "**/py.typed", "bin", ".lock", "fastapi/.agents", "jsonschema/benchmarks"),
+    *(
+        "**/tests",
+        "**/*.pyi",
+        "**/py.typed",
+        "bin",
+        ".lock",
+        "fastapi/.agents",
+        "jsonschema/benchmarks",
+    ),
     *(
         "anyio/_backends/_trio.py",
         "boto3/data",
@@ -41,10 +51,38 @@ _UNREAD = ("examples-1.json", "waiters-2.json")
 def install(stage: Stage, root: Path, folder: Path) -> None:
     """Put the stage's distributions into `folder`; `root` is the checkout with its uv.lock."""
     pins = folder.with_name(f"{folder.name}.pins")
-    _uv(root, "export", "--frozen", "--no-default-groups", "--no-emit-project", "--no-hashes", "--output-file", str(pins))
-    place = ("--target", str(folder), "--constraint", str(pins), "--only-binary", ":all:", "--link-mode", "copy")
+    _uv(
+        root,
+        "export",
+        "--frozen",
+        "--no-default-groups",
+        "--no-emit-project",
+        "--no-hashes",
+        "--output-file",
+        str(pins),
+    )
+    place = (
+        "--target",
+        str(folder),
+        "--constraint",
+        str(pins),
+        "--only-binary",
+        ":all:",
+        "--link-mode",
+        "copy",
+    )
     version = ".".join(map(str, PYTHON))
-    _uv(root, "pip", "install", *place, "--python-platform", PLATFORM, "--python-version", version, *stage.distributions)
+    _uv(
+        root,
+        "pip",
+        "install",
+        *place,
+        "--python-platform",
+        PLATFORM,
+        "--python-version",
+        version,
+        *stage.distributions,
+    )
     pins.unlink()
     _prune(folder)
     for name in stage.spare:
@@ -56,9 +94,14 @@ def install(stage: Stage, root: Path, folder: Path) -> None:
 
 
 def _uv(root: Path, *arguments: str) -> None:
-    done = subprocess.run([root / _UV, *arguments, "--quiet"], cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [root / _UV, *arguments, "--quiet"], cwd=root, capture_output=True, text=True, check=False
+    )
     if done.returncode:
-        raise StagingError(f"the packages cannot be fetched: {done.stderr.strip()[-2000:]}", "check the network, or try again")
+        raise StagingError(
+            f"the packages cannot be fetched: {done.stderr.strip()[-2000:]}",
+            "check the network, or try again",
+        )
 
 
 def _prune(folder: Path) -> None:
@@ -69,11 +112,15 @@ def _prune(folder: Path) -> None:
             if path.name not in kept:
                 _remove(path)
     if (folder / "wasmtime").is_dir():
-        (folder / "wasmtime" / "__init__.py").write_text('"""The library alone: the sandbox drives it without the bindings."""\n')
+        (folder / "wasmtime" / "__init__.py").write_text(
+            '"""The library alone: the sandbox drives it without the bindings."""\n'
+        )
 
 
 def _prune_botocore(data: Path) -> None:
-    """Keep the services in use, and of their descriptions what a machine reads: parsing the prose costs a cold start most of its time."""
+    """Keep the services in use, and of their descriptions what a machine reads: parsing the prose
+    costs a cold start most of its time.
+    """
     for path in list(data.iterdir()):
         if path.name not in (*SERVICES, *_DATA):
             _remove(path)
@@ -100,13 +147,22 @@ def _write(path: Path, value: object) -> None:
 def _without_prose(value: Any) -> Any:
     """The same with empty documentation: a few of the texts must be there."""
     if isinstance(value, dict):
-        return {name: "" if name == "documentation" and isinstance(inner, str) else _without_prose(inner) for name, inner in value.items()}
+        return {
+            name: ""
+            if name == "documentation" and isinstance(inner, str)
+            else _without_prose(inner)
+            for name, inner in value.items()
+        }
     return [_without_prose(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _with_operations(service: dict[str, Any], operations: frozenset[str]) -> dict[str, Any]:
-    """The description of a service with these operations alone, and the shapes that they speak of."""
-    service["operations"] = {name: inner for name, inner in service["operations"].items() if name in operations}
+    """The description of a service with these operations alone, and the shapes that they speak
+    of.
+    """
+    service["operations"] = {
+        name: inner for name, inner in service["operations"].items() if name in operations
+    }
     wanted, found = set(_shapes(service["operations"])), set[str]()
     while wanted:
         found |= wanted
@@ -129,12 +185,16 @@ def _shapes(value: Any) -> Iterator[str]:
 
 def _known_services(endpoints: dict[str, Any]) -> dict[str, Any]:
     for partition in endpoints["partitions"]:
-        partition["services"] = {name: inner for name, inner in partition["services"].items() if name in SERVICES}
+        partition["services"] = {
+            name: inner for name, inner in partition["services"].items() if name in SERVICES
+        }
     return endpoints
 
 
 def _shorten(about: Path) -> None:
-    """Of a distribution's description keep its licences, and its name and version for whoever scans the package for known faults."""
+    """Of a distribution's description keep its licences, and its name and version for whoever scans
+    the package for known faults.
+    """
     for path in _files(about):
         if path.name == "METADATA":
             path.write_text(_headers(path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -144,17 +204,26 @@ def _shorten(about: Path) -> None:
 
 def _headers(text: str) -> str:
     message = HeaderParser().parsestr(text)
-    kept = [f"{name}: {message[name]}" for name in ("Metadata-Version", "Name", "Version", "License-Expression") if name in message]
+    kept = [
+        f"{name}: {message[name]}"
+        for name in ("Metadata-Version", "Name", "Version", "License-Expression")
+        if name in message
+    ]
     return "\n".join(kept) + "\n"
 
 
 def _is_read(path: Path) -> bool:
     """Whether a package looks its own parts up in it (OpenTelemetry does)."""
-    return path.name == "entry_points.txt" and any(group not in _COMMANDS for group in _SECTION.findall(path.read_text(encoding="utf-8")))
+    return path.name == "entry_points.txt" and any(
+        group not in _COMMANDS for group in _SECTION.findall(path.read_text(encoding="utf-8"))
+    )
 
 
 def _is_licence(path: Path) -> bool:
-    return path.name.upper().startswith(("LICEN", "NOTICE", "COPYING", "AUTHORS")) or "licenses" in path.parts[-3:-1]
+    return (
+        path.name.upper().startswith(("LICEN", "NOTICE", "COPYING", "AUTHORS"))
+        or "licenses" in path.parts[-3:-1]
+    )
 
 
 def _files(folder: Path) -> Iterator[Path]:

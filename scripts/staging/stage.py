@@ -1,4 +1,6 @@
-"""Makes one function's package: everything in its place, compiled, and the same bytes whenever the same things go in."""
+"""Makes one function's package: everything in its place, compiled, and the same bytes whenever the
+same things go in.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def _add_ours(stage: Stage, root: Path, folder: Path) -> None:
     for house in _HOUSES:
         for path in sorted((root / house).rglob("*")):
             name = path.relative_to(root).as_posix()
-            if path.suffix in _SUFFIXES and not any(name == out or name.startswith(f"{out}/") for out in stage.left_out):
+            if path.suffix in _SUFFIXES and not any(
+                name == out or name.startswith(f"{out}/") for out in stage.left_out
+            ):
                 _copy(path, folder / name)
     if stage.runs:
         for path in (root / "capabilities").rglob("*"):
@@ -63,7 +67,10 @@ def _add_ours(stage: Stage, root: Path, folder: Path) -> None:
     project = loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     about = folder / f"{project['name']}-{project['version']}.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {project['name']}\nVersion: {project['version']}\n", encoding="utf-8")
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.4\nName: {project['name']}\nVersion: {project['version']}\n",
+        encoding="utf-8",
+    )
     for name in project["license-files"]:
         _copy(root / name, about / "licenses" / name)
 
@@ -74,9 +81,15 @@ def _copy(path: Path, target: Path) -> None:
 
 
 def _compile_engine(folder: Path) -> None:
-    """Native code for any x86-64, made by the stage itself: what comes out is what a function will look for."""
+    """Native code for any x86-64, made by the stage itself: what comes out is what a function will
+    look for.
+    """
     if sys.platform != "linux" or os.uname().machine != "x86_64":
-        print("note: not on x86-64 Linux, so each function compiles the engine when it starts, in about a second", file=sys.stderr)
+        print(
+            "note: not on x86-64 Linux, so each function compiles the engine when it starts, in"
+            " about a second",
+            file=sys.stderr,
+        )
         return
     _python("-I", "-S", "-B", "-c", _SHIP, str(folder))
     if not list(folder.glob("sigil/sandbox/shipped/*.code")):
@@ -84,8 +97,19 @@ def _compile_engine(folder: Path) -> None:
 
 
 def _compile(folder: Path) -> None:
-    """Byte code that is never compared with its source: the folder is read-only where it runs, so it could not be written there."""
-    options = ("-q", "-f", "-s", str(folder), "-p", TASK_ROOT, "--invalidation-mode", "unchecked-hash")
+    """Byte code that is never compared with its source: the folder is read-only where it runs, so
+    it could not be written there.
+    """
+    options = (
+        "-q",
+        "-f",
+        "-s",
+        str(folder),
+        "-p",
+        TASK_ROOT,
+        "--invalidation-mode",
+        "unchecked-hash",
+    )
     seeded = {"PYTHONHASHSEED": "0"}  # sets come in the order of their hashes
     _python("-m", "compileall", *options, str(folder), environment=seeded)
     for package in [folder / name for name in SOURCELESS if (folder / name).is_dir()]:
@@ -96,10 +120,18 @@ def _compile(folder: Path) -> None:
 
 def _python(*arguments: str, environment: dict[str, str] | None = None) -> None:
     """Run the Python whose minor version is the functions'."""
-    done = subprocess.run([interpreter(), *arguments], env=environment or {}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [interpreter(), *arguments],
+        env=environment or {},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         said = (done.stderr or done.stdout).strip()[-2000:]
-        raise StagingError(f"python ended with {done.returncode}: {said}", "this is a mistake of ours")
+        raise StagingError(
+            f"python ended with {done.returncode}: {said}", "this is a mistake of ours"
+        )
 
 
 def interpreter() -> str:
@@ -111,6 +143,8 @@ def interpreter() -> str:
     if not found:
         ours = ".".join(map(str, sys.version_info[:2]))
         raise StagingError(
-            f"the functions run on Python {PYTHON[0]}.{PYTHON[1]}, and .venv has {ours}: its byte code does not fit", f"install {name}"
+            f"the functions run on Python {PYTHON[0]}.{PYTHON[1]}, and .venv has {ours}: its byte"
+            " code does not fit",
+            f"install {name}",
         )
     return found

@@ -1,4 +1,6 @@
-"""Reads compiled time zones (TZif, RFC 9636) and writes their rules since 2010 into the capability that knows them."""
+"""Reads compiled time zones (TZif, RFC 9636) and writes their rules since 2010 into the capability
+that knows them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _HEADER = struct.Struct(">4sc15x6l")
 
 
 class Rules(NamedTuple):
-    """Seconds: the offset at the start, (when, the new offset) since then; and what holds after the last change, as POSIX writes it."""
+    """Seconds: the offset at the start, (when, the new offset) since then; and what holds after the
+    last change, as POSIX writes it.
+    """
 
     base: int
     changes: tuple[tuple[int, int], ...]
@@ -35,8 +39,14 @@ def rules_of(data: bytes) -> Rules:
     start += _HEADER.size
     moments = struct.unpack_from(f">{times}q", data, start)
     kinds = data[start + times * 8 : start + times * 9]
-    offsets = [struct.unpack_from(">l", data, start + times * 9 + kind * 6)[0] for kind in range(types)]
-    rule = data[start + times * 9 + types * 6 + chars + leaps * 12 + isstd + isut :].strip().decode("ascii")
+    offsets = [
+        struct.unpack_from(">l", data, start + times * 9 + kind * 6)[0] for kind in range(types)
+    ]
+    rule = (
+        data[start + times * 9 + types * 6 + chars + leaps * 12 + isstd + isut :]
+        .strip()
+        .decode("ascii")
+    )
     changes = [(moment, offsets[kind]) for moment, kind in zip(moments, kinds, strict=True)]
     base = ([offsets[0]] + [offset for moment, offset in changes if moment <= START])[-1]
     return Rules(base, tuple(change for change in changes if change[0] > START), rule)
@@ -49,8 +59,14 @@ def in_base_36(number: int) -> str:
 
 def line_of(names: list[str], rules: Rules) -> str:
     """One zone, as the capability reads it."""
-    if any(moment % MINUTE or offset % QUARTER for moment, offset in rules.changes) or rules.base % QUARTER:
-        raise ValueError(f"{names[0]} has changes between the minutes, or offsets between the quarters of an hour")
+    if (
+        any(moment % MINUTE or offset % QUARTER for moment, offset in rules.changes)
+        or rules.base % QUARTER
+    ):
+        raise ValueError(
+            f"{names[0]} has changes between the minutes, or offsets between the quarters of an"
+            " hour"
+        )
     moments = [START, *(moment for moment, _ in rules.changes)]
     steps = [in_base_36((after - before) // MINUTE) for before, after in pairwise(moments)]
     told = [
@@ -65,7 +81,12 @@ def table(folder: Path) -> str:
     groups: dict[Rules, list[str]] = defaultdict(list)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and path.read_bytes()[:4] == b"TZif" and name[0].isupper() and not name.startswith(LEFT_OUT):
+        if (
+            path.is_file()
+            and path.read_bytes()[:4] == b"TZif"
+            and name[0].isupper()
+            and not name.startswith(LEFT_OUT)
+        ):
             groups[rules_of(path.read_bytes())].append(name)
     return "\n".join(sorted(line_of(names, rules) for rules, names in groups.items()))
 
@@ -73,7 +94,10 @@ def table(folder: Path) -> str:
 def main() -> int:
     """The command: the file to write into, the folder of compiled zones."""
     if len(sys.argv) != 3:
-        sys.stderr.write("usage: scripts/time-zones FOLDER (the compiled files of the IANA time zone database, as in the tzdata package)\n")
+        sys.stderr.write(
+            "usage: scripts/time-zones FOLDER (the compiled files of the IANA time zone database,"
+            " as in the tzdata package)\n"
+        )
         return 2
     path, folder = map(Path, sys.argv[1:])
     head = path.read_text("utf-8").partition(MARK)[0]

@@ -1,4 +1,6 @@
-"""The one check of bearer tokens, for every door: who shows a good one, how often they may, how often others may guess."""
+"""The one check of bearer tokens, for every door: who shows a good one, how often they may, how
+often others may guess.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,24 @@ from sigil.errors import Refused
 RATE, TRIES = 600, 60
 """Requests a minute for each token but the admin's; wrong tokens a minute from each address."""
 GOOD_MOST = 4_096
-"""Tokens that were good the last time, by their hash: an address that has used up its tries is asked for no others."""
+"""Tokens that were good the last time, by their hash: an address that has used up its tries is
+asked for no others.
+"""
 GUESSABLE_CHARACTERS = 20
-"""An admin token shorter than this could be guessed, so an address that has used up its tries is not even compared with it."""
+"""An admin token shorter than this could be guessed, so an address that has used up its tries is
+not even compared with it.
+"""
 
 
 class Gate:
-    """Tells who may enter. `admin`: the admin token; with an empty one nobody enters. `tokens`: opens the other tokens, None for none.
+    """Tells who may enter. `admin`: the admin token; with an empty one nobody enters. `tokens`:
+    opens the other tokens, None for none.
 
-    An address that has used up its tries is let in with tokens alone that were good in this process before: no other is looked up.
+    An address that has used up its tries is let in with tokens alone that were good in this process
+    before: no other is looked up.
 
-    `agent`: the admin's namespace. `rate`: requests a minute for each other token. Counts are this process's own.
+    `agent`: the admin's namespace. `rate`: requests a minute for each other token. Counts are this
+    process's own.
     """
 
     def __init__(
@@ -49,16 +58,23 @@ class Gate:
         self._lock = threading.Lock()
 
     def admin(self, authorization: str, address: str) -> Holder | None:
-        """The admin, when this header shows the admin token; asks no store, so that it may be called anywhere."""
+        """The admin, when this header shows the admin token; asks no store, so that it may be
+        called anywhere.
+        """
         given = _bearer(authorization)
-        if self._closed or not given or (self._guessable and self._tries.exhausted(_place(address))):
+        if (
+            self._closed
+            or not given
+            or (self._guessable and self._tries.exhausted(_place(address)))
+        ):
             return None
         return self._holder if hmac.compare_digest(_hash(given), self._admin) else None
 
     def admit(self, authorization: str, address: str) -> Holder:
         """Whose token the header `Authorization` shows; `address` is the client's.
 
-        `Refused` EAUTH (missing, wrong, mistyped, revoked, expired) or ERATE with the seconds to wait.
+        `Refused` EAUTH (missing, wrong, mistyped, revoked, expired) or ERATE with the seconds to
+        wait.
         """
         admin = self.admin(authorization, address)
         if admin:
@@ -69,7 +85,13 @@ class Gate:
         holder = self._other(given.decode("latin-1"), _place(address))
         wait = self._rates.take(holder.id)
         if wait:
-            raise Refused("ERATE", "this token asks too often", source="http", suggestion="wait, and ask less often", retry_after=wait)
+            raise Refused(
+                "ERATE",
+                "this token asks too often",
+                source="http",
+                suggestion="wait, and ask less often",
+                retry_after=wait,
+            )
         return holder
 
     def left(self, holder: Holder) -> Left | None:
@@ -94,7 +116,9 @@ class Gate:
     def _asked(self, given: str) -> Holder:
         if is_well_typed(given) and self._tokens:
             return self._tokens().holder(given)
-        raise mistyped() if given.startswith(PREFIX) and not is_well_typed(given) else self._missing()
+        raise (
+            mistyped() if given.startswith(PREFIX) and not is_well_typed(given) else self._missing()
+        )
 
     def _remember(self, known: bytes, *, good: bool) -> None:
         with self._lock:
@@ -106,19 +130,37 @@ class Gate:
 
     def _guessing(self, wait: float) -> Refused:
         message = "too many wrong tokens from this address"
-        return Refused("ERATE", message, source="http", suggestion="check the token, and wait", retry_after=max(wait, 0.001))
+        return Refused(
+            "ERATE",
+            message,
+            source="http",
+            suggestion="check the token, and wait",
+            retry_after=max(wait, 0.001),
+        )
 
     def _missing(self) -> Refused:
         if self._closed:
-            return Refused("EAUTH", "no token is set, so the API is closed", source="http", suggestion="set UNCAGED_TOKEN")
+            return Refused(
+                "EAUTH",
+                "no token is set, so the API is closed",
+                source="http",
+                suggestion="set UNCAGED_TOKEN",
+            )
         message = "the bearer token is missing or wrong"
-        return Refused("EAUTH", message, source="http", suggestion="send `Authorization: Bearer TOKEN`")
+        return Refused(
+            "EAUTH", message, source="http", suggestion="send `Authorization: Bearer TOKEN`"
+        )
 
 
 def demand_admin(holder: Holder, what: str) -> None:
     """`Refused` with EPERM unless it is the admin."""
     if holder.kind != "admin":
-        raise Refused("EPERM", f"only the admin token {what}", source="http", suggestion="ask whoever keeps the registry")
+        raise Refused(
+            "EPERM",
+            f"only the admin token {what}",
+            source="http",
+            suggestion="ask whoever keeps the registry",
+        )
 
 
 def _bearer(authorization: str) -> bytes:
@@ -137,4 +179,10 @@ def _place(address: str) -> str:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return ""
-    return str(parsed) if parsed.version == 4 else str(ipaddress.ip_network(f"{parsed}/64", strict=False)) if not parsed.scope_id else ""
+    return (
+        str(parsed)
+        if parsed.version == 4
+        else str(ipaddress.ip_network(f"{parsed}/64", strict=False))
+        if not parsed.scope_id
+        else ""
+    )

@@ -9,7 +9,14 @@ from itertools import chain, groupby
 from sigil.access.grants import Grant, Grantbook, home_of, way
 from sigil.access.secret_store import Note, Secretbook, by, demand_owner, unnoted
 from sigil.catalog.catalog import Catalog, Record
-from sigil.catalog.cursors import CHAT_MARK, GrantPlace, chat_of, grant_after, of_grant, of_namespace
+from sigil.catalog.cursors import (
+    CHAT_MARK,
+    GrantPlace,
+    chat_of,
+    grant_after,
+    of_grant,
+    of_namespace,
+)
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.manifest.permission_rules import secret_rule
 from sigil.manifest.permissions import SECRET, asked, waiting
@@ -21,7 +28,9 @@ def unrecorded(_: Record) -> None:
 
 
 class Granting:
-    """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`; every one of them is an owner's."""
+    """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`; every one of them is an
+    owner's.
+    """
 
     def __init__(
         self,
@@ -40,13 +49,16 @@ class Granting:
     def asked(self, ref: str, caller: Caller) -> dict[str, Json]:
         """What a version asks for, beside what stands and what the version granted last had.
 
-        `{"capability", "namespace", "version", "digest", "asked", "granted", "new", "widened", "before", "secrets_missing"}`: `new` is
-        asked for but not granted to this version, `widened` neither to the one that had grants before it, whose digest is `before`.
+        `{"capability", "namespace", "version", "digest", "asked", "granted", "new", "widened",
+        "before", "secrets_missing"}`: `new` is asked for but not granted to this version, `widened`
+        neither to the one that had grants before it, whose digest is `before`.
         """
         return self._row(self._resolved(ref, caller), caller)
 
     def grant(self, ref: str, caller: Caller, digest: str = "") -> dict[str, Json]:
-        """Grant all that a version asks for. `digest`: what the person was shown; `Conflict` when `ref` means another one by now."""
+        """Grant all that a version asks for. `digest`: what the person was shown; `Conflict` when
+        `ref` means another one by now.
+        """
         record = self._resolved(ref, caller)
         if chat_of(record.namespace):
             raise _of_chat(record)
@@ -54,7 +66,9 @@ class Granting:
             raise Conflict(f"{record.name} was changed while you looked at it")
         wanted = asked(record.manifest)
         if not wanted:
-            raise UsageError("EINVAL", "it asks for nothing that an owner has to grant", source=record.name)
+            raise UsageError(
+                "EINVAL", "it asks for nothing that an owner has to grant", source=record.name
+            )
         self._book.grant(record, frozenset(wanted), by(caller), home_of(record.namespace, caller))
         facts = {"name": record.name, "digest": record.digest, "permissions": list(wanted)}
         self._note(caller.namespace, "grant", caller=caller, **facts)
@@ -62,27 +76,51 @@ class Granting:
         return self._row(record, caller)
 
     def revoke(self, name: str, caller: Caller, permission: str = "") -> dict[str, Json]:
-        """Take one permission, or all, from every version of a capability; `UsageError` ENOENT when nothing of it stands.
+        """Take one permission, or all, from every version of a capability; `UsageError` ENOENT when
+        nothing of it stands.
 
-        What is called so is meant wherever the caller sees it: a capability of the library behind the caller's own one too.
+        What is called so is meant wherever the caller sees it: a capability of the library behind
+        the caller's own one too.
         """
         demand_owner(caller)
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name[:60])
-        taken = {namespace: self._book.revoke(namespace, name, permission, home_of(namespace, caller)) for namespace in caller.sees}
+        taken = {
+            namespace: self._book.revoke(namespace, name, permission, home_of(namespace, caller))
+            for namespace in caller.sees
+        }
         found = [namespace for namespace, texts in taken.items() if texts]
         if found:
             revoked = sorted(frozenset().union(*taken.values()))
-            self._note(caller.namespace, "revoke", caller=caller, name=name, namespaces=found, permissions=revoked)
-            return {"capability": name, "namespace": found[0], "namespaces": found, "revoked": revoked}
+            self._note(
+                caller.namespace,
+                "revoke",
+                caller=caller,
+                name=name,
+                namespaces=found,
+                permissions=revoked,
+            )
+            return {
+                "capability": name,
+                "namespace": found[0],
+                "namespaces": found,
+                "revoked": revoked,
+            }
         what = f"{permission!r} is not granted" if permission else "nothing is granted"
-        raise UsageError("ENOENT", what, source=name, suggestion="`sigil grants` shows what stands and what waits")
+        raise UsageError(
+            "ENOENT",
+            what,
+            source=name,
+            suggestion="`sigil grants` shows what stands and what waits",
+        )
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
-        """What waits for an owner and what stands, in the namespaces that the caller sees: by name, from beyond `after` on.
+        """What waits for an owner and what stands, in the namespaces that the caller sees: by name,
+        from beyond `after` on.
 
-        Then what waits in the agent's other chats, each with its `chat`: it is published before it is granted anything.
-        A version whose grants change while somebody turns the pages is told with what it had when its page was made.
+        Then what waits in the agent's other chats, each with its `chat`: it is published before it
+        is granted anything. A version whose grants change while somebody turns the pages is told
+        with what it had when its page was made.
         """
         demand_owner(caller)
         return self._rows(caller, grant_after(after))
@@ -94,7 +132,11 @@ class Granting:
             self._demand_no_chat(wanted, caller)
         record = self._catalog.resolve(wanted, caller)
         if record.namespace not in caller.sees:
-            raise Refused("EPERM", f"the owners of {record.namespace} grant what it may do", source=record.name)
+            raise Refused(
+                "EPERM",
+                f"the owners of {record.namespace} grant what it may do",
+                source=record.name,
+            )
         return record
 
     def _demand_no_chat(self, wanted: Ref, caller: Caller) -> None:
@@ -106,7 +148,11 @@ class Granting:
 
     def _chats(self, caller: Caller) -> Iterator[str]:
         """The namespaces of the other chats of the caller's agent, in the order of their keys."""
-        return (each for each in self._catalog.namespaces(f"{caller.namespace}{CHAT_MARK}") if each not in caller.sees)
+        return (
+            each
+            for each in self._catalog.namespaces(f"{caller.namespace}{CHAT_MARK}")
+            if each not in caller.sees
+        )
 
     def _rows(self, caller: Caller, start: GrantPlace) -> Iterator[dict[str, Json]]:
         for namespace in chain(dict.fromkeys(caller.sees), self._chats(caller)):
@@ -119,8 +165,14 @@ class Granting:
                 yield from (row for row in rows if of_grant(row, caller) > start)
 
     def _names(self, namespace: str, home: str, after: str) -> Iterator[str]:
-        """Those that ask for something or were granted something, by name; `after` itself once more, for what is left of it."""
-        asking = (record.name for record in self._catalog.names(namespace, after) if asked(record.manifest))
+        """Those that ask for something or were granted something, by name; `after` itself once
+        more, for what is left of it.
+        """
+        asking = (
+            record.name
+            for record in self._catalog.names(namespace, after)
+            if asked(record.manifest)
+        )
         both = merge((after,) if after else (), asking, self._book.names(namespace, home, after))
         return (name for name, _ in groupby(both))
 
@@ -130,23 +182,55 @@ class Granting:
         grants = self._book.grants(namespace, name, home)
         rows = [self._standing(namespace, name, grant) for grant in grants if grant.permissions]
         if head and self._catalog.shows(head):
-            granted = {text for grant in grants if grant.digest == head.record.digest for text in grant.permissions}
+            granted = {
+                text
+                for grant in grants
+                if grant.digest == head.record.digest
+                for text in grant.permissions
+            }
             missing = waiting(head.record.manifest, frozenset(granted))
-            rows += [{**_head(head.record), "state": "waits", "permissions": list(missing)}] if missing else []
+            rows += (
+                [{**_head(head.record), "state": "waits", "permissions": list(missing)}]
+                if missing
+                else []
+            )
         chat = {"chat": chat_of(namespace)} if chat_of(namespace) else {}
         return sorted(({**row, **chat} for row in rows), key=lambda row: of_grant(row, caller))
 
     def _standing(self, namespace: str, name: str, grant: Grant) -> dict[str, Json]:
         record = self._catalog.known(namespace, name, grant.digest)
-        known = _head(record) if record else {"capability": name, "namespace": namespace, "version": None, "digest": grant.digest}
-        return {**known, "state": "stands", "permissions": list(grant.permissions), "at": grant.at, "by": grant.by}
+        known = (
+            _head(record)
+            if record
+            else {
+                "capability": name,
+                "namespace": namespace,
+                "version": None,
+                "digest": grant.digest,
+            }
+        )
+        return {
+            **known,
+            "state": "stands",
+            "permissions": list(grant.permissions),
+            "at": grant.at,
+            "by": grant.by,
+        }
 
     def _row(self, record: Record, caller: Caller) -> dict[str, Json]:
         home = home_of(record.namespace, caller)
         wanted, granted = asked(record.manifest), self._book.granted(record, home)
-        others = [grant for grant in self._book.grants(record.namespace, record.name, home) if grant.digest != record.digest]
+        others = [
+            grant
+            for grant in self._book.grants(record.namespace, record.name, home)
+            if grant.digest != record.digest
+        ]
         known = {text for grant in others[:1] for text in grant.permissions}
-        names = [secret_rule(text.removeprefix(SECRET)).name for text in wanted if text.startswith(SECRET)]
+        names = [
+            secret_rule(text.removeprefix(SECRET)).name
+            for text in wanted
+            if text.startswith(SECRET)
+        ]
         return {
             **_head(record),
             "asked": list(wanted),
@@ -154,15 +238,29 @@ class Granting:
             "new": [text for text in wanted if text not in granted],
             "widened": [text for text in wanted if text not in granted and text not in known],
             "before": others[0].digest if others else None,
-            "secrets_missing": [name for name in dict.fromkeys(names) if not self._secrets.has(home.partition("~")[0], name)],
+            "secrets_missing": [
+                name
+                for name in dict.fromkeys(names)
+                if not self._secrets.has(home.partition("~")[0], name)
+            ],
         }
 
 
 def _head(record: Record) -> dict[str, Json]:
-    return {"capability": record.name, "namespace": record.namespace, "version": record.version, "digest": record.digest}
+    return {
+        "capability": record.name,
+        "namespace": record.namespace,
+        "version": record.version,
+        "digest": record.digest,
+    }
 
 
 def _of_chat(record: Record) -> Refused:
     """For what only a chat has: the grant would hold for what anybody in that chat makes of it."""
-    message = f"only the chat {chat_of(record.namespace)} has it, and what it asks for is granted to the agent's own"
-    return Refused("EPERM", message, source=record.name, suggestion=way(record.namespace, record.name))
+    message = (
+        f"only the chat {chat_of(record.namespace)} has it, and what it asks for is granted to the"
+        " agent's own"
+    )
+    return Refused(
+        "EPERM", message, source=record.name, suggestion=way(record.namespace, record.name)
+    )

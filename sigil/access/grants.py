@@ -59,20 +59,32 @@ def _untold(home: str, permissions: frozenset[str]) -> None:
 
 
 class Grantbook:
-    """The grants of a store; each verb reads it anew, so what is revoked is gone at the next call. `revoked` is told for whom, and what."""
+    """The grants of a store; each verb reads it anew, so what is revoked is gone at the next call.
+    `revoked` is told for whom, and what.
+    """
 
-    def __init__(self, kv: KV, clock: Callable[[], float] = time.time, revoked: Revoked = _untold) -> None:
+    def __init__(
+        self, kv: KV, clock: Callable[[], float] = time.time, revoked: Revoked = _untold
+    ) -> None:
         self._kv = kv
         self._clock = clock
         self._revoked = revoked
 
     def granted(self, record: Version, home: str = "") -> frozenset[str]:
-        """Those of the permissions it asks for that are granted to this digest. `home`: for whom it runs, see `home_of`."""
+        """Those of the permissions it asks for that are granted to this digest. `home`: for whom it
+        runs, see `home_of`.
+        """
         wanted = asked(record.manifest)
         if not wanted:
             return frozenset()
         grants = self.grants(record.namespace, record.name, home)
-        return frozenset(text for grant in grants if grant.digest == record.digest for text in grant.permissions if text in wanted)
+        return frozenset(
+            text
+            for grant in grants
+            if grant.digest == record.digest
+            for text in grant.permissions
+            if text in wanted
+        )
 
     def grants(self, namespace: str, name: str, home: str = "") -> tuple[Grant, ...]:
         """Every grant of a capability, newest first."""
@@ -91,31 +103,58 @@ class Grantbook:
 
     def grant(self, record: Record, permissions: frozenset[str], who: str, home: str = "") -> Grant:
         """Let this digest have exactly `permissions`, of those that it asks for."""
-        given = Grant(record.digest, tuple(text for text in asked(record.manifest) if text in permissions), self._clock(), who)
+        given = Grant(
+            record.digest,
+            tuple(text for text in asked(record.manifest) if text in permissions),
+            self._clock(),
+            who,
+        )
         key = keys.grants(record.namespace, home or record.namespace, record.name)
-        self._change(key, lambda grants: (given, *(grant for grant in grants if grant.digest != record.digest))[:KEPT])
+        self._change(
+            key,
+            lambda grants: (given, *(grant for grant in grants if grant.digest != record.digest))[
+                :KEPT
+            ],
+        )
         return given
 
-    def revoke(self, namespace: str, name: str, permission: str = "", home: str = "") -> frozenset[str]:
-        """Take `permission` (empty: all of them) from every version of a capability; what was taken.
+    def revoke(
+        self, namespace: str, name: str, permission: str = "", home: str = ""
+    ) -> frozenset[str]:
+        """Take `permission` (empty: all of them) from every version of a capability; what was
+        taken.
 
         Grants that cannot be read go as a whole, as `UNREADABLE`.
         """
         key = keys.grants(namespace, home or namespace, name)
         _, whole = self._standing(self._kv.get(key))
-        before = self._change(key, lambda grants: tuple(filter(_holds, (_without(grant, permission) for grant in grants))))
-        taken = frozenset(text for grant in before for text in grant.permissions if permission in ("", text))
+        before = self._change(
+            key,
+            lambda grants: tuple(filter(_holds, (_without(grant, permission) for grant in grants))),
+        )
+        taken = frozenset(
+            text for grant in before for text in grant.permissions if permission in ("", text)
+        )
         self._revoked(home or namespace, taken)
         return taken if whole else frozenset((UNREADABLE,))
 
     def forget(self, namespace: str, name: str, digest: str) -> None:
-        """Take everything from one version, as it begins: what it was granted before it went is not for whoever brings it back."""
+        """Take everything from one version, as it begins: what it was granted before it went is not
+        for whoever brings it back.
+        """
         key = keys.grants(namespace, namespace, name)
         self._change(key, lambda grants: tuple(grant for grant in grants if grant.digest != digest))
 
     def carry(self, before: Record | None, record: Record, caller: Caller) -> None:
-        """An owner's own redeploy that asks for nothing new keeps what stood for the version that it replaces."""
-        if before is None or before.digest == record.digest or not caller.owner or caller.author != "person":
+        """An owner's own redeploy that asks for nothing new keeps what stood for the version that
+        it replaces.
+        """
+        if (
+            before is None
+            or before.digest == record.digest
+            or not caller.owner
+            or caller.author != "person"
+        ):
             return
         if record.manifest.lang == "mcp":
             return  # what changed is not the owner's own doing, but the server's
@@ -126,24 +165,34 @@ class Grantbook:
             self._change(key, lambda grants: self._carried(grants, before, record, by(caller)))
 
     def names(self, namespace: str, home: str = "", after: str = "") -> Iterator[str]:
-        """The capabilities of a namespace that ever had grants from the owners of `home`, by name, from beyond `after` on."""
+        """The capabilities of a namespace that ever had grants from the owners of `home`, by name,
+        from beyond `after` on.
+        """
         partition, prefix = keys.grants(namespace, home or namespace, "")
         start = f"{prefix}{after}"
         while page := self._kv.scan(partition, prefix, after=start, limit=PAGE):
             for start, _ in page:
                 yield start.removeprefix(prefix)
 
-    def _carried(self, grants: tuple[Grant, ...], before: Version, record: Version, who: str) -> tuple[Grant, ...]:
+    def _carried(
+        self, grants: tuple[Grant, ...], before: Version, record: Version, who: str
+    ) -> tuple[Grant, ...]:
         """The grants with those of `before` for `record` too, unless it has some of its own."""
         standing = {grant.digest: grant.permissions for grant in grants}
-        kept = tuple(text for text in asked(record.manifest) if text in standing.get(before.digest, ()))
+        kept = tuple(
+            text for text in asked(record.manifest) if text in standing.get(before.digest, ())
+        )
         if not kept or standing.get(record.digest):
             return grants
         others = (grant for grant in grants if grant.digest != record.digest)
         return (Grant(record.digest, kept, self._clock(), who), *others)[:KEPT]
 
-    def _change(self, key: Key, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> tuple[Grant, ...]:
-        """Write what `change` makes of the grants that stand at that moment, if it is something else; what stood."""
+    def _change(
+        self, key: Key, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]
+    ) -> tuple[Grant, ...]:
+        """Write what `change` makes of the grants that stand at that moment, if it is something
+        else; what stood.
+        """
         for _ in range(RACES):
             item = self._kv.get(key)
             before, whole = self._standing(item)
@@ -158,7 +207,9 @@ class Grantbook:
         raise Conflict("the grants are being changed by somebody else at this moment")
 
     def _standing(self, item: Item | None) -> tuple[tuple[Grant, ...], bool]:
-        """What stands, and whether it could be read: grants that cannot be are none, and are written anew."""
+        """What stands, and whether it could be read: grants that cannot be are none, and are
+        written anew.
+        """
         try:
             return read_grants(item, ""), True
         except BackendError:
@@ -166,27 +217,41 @@ class Grantbook:
 
 
 def home_of(namespace: str, caller: Caller) -> str:
-    """Whose grants, secrets and stored keys a run has: those of the capability's namespace; for the library's, those of the caller's."""
+    """Whose grants, secrets and stored keys a run has: those of the capability's namespace; for the
+    library's, those of the caller's.
+    """
     return caller.namespace if namespace == LIBRARY else namespace
 
 
 def way(namespace: str, name: str) -> str:
-    """How an owner lets a capability of `namespace` do what it asks for: of a chat's own nothing is granted."""
+    """How an owner lets a capability of `namespace` do what it asks for: of a chat's own nothing is
+    granted.
+    """
     chat = chat_of(namespace)
-    return f"publish it first: `sigil publish {name} --session {chat}`" if chat else f"`sigil grant {name}`"
+    return (
+        f"publish it first: `sigil publish {name} --session {chat}`"
+        if chat
+        else f"`sigil grant {name}`"
+    )
 
 
 def read_grants(item: Item | None, name: str) -> tuple[Grant, ...]:
-    """The grants of the capability `name`, as they are stored; `BackendError` EDAMAGED when they cannot be read."""
+    """The grants of the capability `name`, as they are stored; `BackendError` EDAMAGED when they
+    cannot be read.
+    """
     try:
         return _GRANTS.read(item.value) if item else ()
     except ValueError:
         help = f"`sigil revoke {name}` forgets them; then grant them anew"
-        raise damaged("what was granted to it cannot be read", source=name, suggestion=help) from None
+        raise damaged(
+            "what was granted to it cannot be read", source=name, suggestion=help
+        ) from None
 
 
 def _without(grant: Grant, permission: str) -> Grant:
-    return replace(grant, permissions=tuple(text for text in grant.permissions if permission not in ("", text)))
+    return replace(
+        grant, permissions=tuple(text for text in grant.permissions if permission not in ("", text))
+    )
 
 
 def _holds(grant: Grant) -> bool:

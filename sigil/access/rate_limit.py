@@ -13,7 +13,9 @@ BUCKETS_MOST = 10_000
 
 
 class Left(NamedTuple):
-    """What a key may still do: `most` a minute, `left` of them at once, and the whole of it again in `seconds`."""
+    """What a key may still do: `most` a minute, `left` of them at once, and the whole of it again
+    in `seconds`.
+    """
 
     most: int
     left: int
@@ -21,9 +23,11 @@ class Left(NamedTuple):
 
 
 class Rates:
-    """At most `per_minute` a minute for each key, and as many at once after a quiet minute. Each process counts for itself.
+    """At most `per_minute` a minute for each key, and as many at once after a quiet minute. Each
+    process counts for itself.
 
-    The bucket of the key that was asked about longest ago makes room for a new one; by then it is mostly full again. Thread-safe.
+    The bucket of the key that was asked about longest ago makes room for a new one; by then it is
+    mostly full again. Thread-safe.
     """
 
     def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:

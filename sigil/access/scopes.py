@@ -1,4 +1,6 @@
-"""Scopes: what an access token is good for, such as `run:*`, `run:alice/encode` or `deploy:alice/*`."""
+"""Scopes: what an access token is good for, such as `run:*`, `run:alice/encode` or
+`deploy:alice/*`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _HELP = "such as run:*, run:alice/*, run:alice/encode or deploy:alice/*"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`VERB:TARGET`. `target`: `*`, `NAMESPACE/*` or `NAMESPACE/NAME`. What a token may deploy, it may run."""
+    """`VERB:TARGET`. `target`: `*`, `NAMESPACE/*` or `NAMESPACE/NAME`. What a token may deploy, it
+    may run.
+    """
 
     verb: str
     target: str
@@ -28,9 +32,13 @@ class Scope:
         whole = target == EVERYTHING and verb == "run"
         part = bool(slash) and is_name(namespace) and (name == EVERYTHING or is_name(name))
         if not colon or verb not in ("run", "deploy") or not (whole or part):
-            raise UsageError("EINVAL", f"no scope: {one_line(text, 80)!r}", source="keys", suggestion=_HELP)
+            raise UsageError(
+                "EINVAL", f"no scope: {one_line(text, 80)!r}", source="keys", suggestion=_HELP
+            )
         if verb == "deploy" and namespace == LIBRARY:
-            raise UsageError("EINVAL", "nobody deploys to the library", source="keys", suggestion=_HELP)
+            raise UsageError(
+                "EINVAL", "nobody deploys to the library", source="keys", suggestion=_HELP
+            )
         return cls(verb, target)
 
     @property
@@ -48,12 +56,16 @@ class Scope:
 
 
 def defaults(kind: str, namespace: str) -> tuple[str, ...]:
-    """The scopes of a token that was asked for without any: all that its namespace sees, and for a deploy token all that is its own."""
+    """The scopes of a token that was asked for without any: all that its namespace sees, and for a
+    deploy token all that is its own.
+    """
     return (f"deploy:{namespace}/*", "run:*") if kind == "deploy" else ("run:*",)
 
 
 def namespace_of(scopes: Sequence[str], given: str, agent: str) -> str:
-    """The namespace of a token: the one given, else the one that it may deploy to or that all its scopes are about, else the agent's."""
+    """The namespace of a token: the one given, else the one that it may deploy to or that all its
+    scopes are about, else the agent's.
+    """
     if len(scopes) > SCOPES_MOST:
         raise UsageError("EINVAL", f"at most {SCOPES_MOST} scopes", source="keys")
     read = [Scope.parse(scope) for scope in scopes]
@@ -61,5 +73,10 @@ def namespace_of(scopes: Sequence[str], given: str, agent: str) -> str:
     named = {scope.namespace for scope in deploys or read} - {LIBRARY}
     namespace = given or (named.pop() if len(named) == 1 else "") or agent
     if given and not is_name(given):
-        raise UsageError("EINVAL", f"no namespace: {one_line(given, 80)!r}", source="keys", suggestion="lower-case words joined by hyphens")
+        raise UsageError(
+            "EINVAL",
+            f"no namespace: {one_line(given, 80)!r}",
+            source="keys",
+            suggestion="lower-case words joined by hyphens",
+        )
     return namespace

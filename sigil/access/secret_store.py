@@ -1,4 +1,6 @@
-"""The secrets of a namespace: set and removed by owners, used by the host alone, shown to nobody."""
+"""The secrets of a namespace: set and removed by owners, used by the host alone, shown to
+nobody.
+"""
 
 from __future__ import annotations
 
@@ -44,23 +46,41 @@ def unnoted(*_facts: object, **_more: object) -> None:
 
 
 class Secretbook:
-    """The secrets of a store. A value is kept as it is, or is a place in AWS (`ssm:NAME`, `secretsmanager:NAME[#KEY]`) read when needed."""
+    """The secrets of a store. A value is kept as it is, or is a place in AWS (`ssm:NAME`,
+    `secretsmanager:NAME[#KEY]`) read when needed.
+    """
 
-    def __init__(self, kv: KV, clock: Callable[[], float] = time.time, note: Note = unnoted) -> None:
+    def __init__(
+        self, kv: KV, clock: Callable[[], float] = time.time, note: Note = unnoted
+    ) -> None:
         self._kv = kv
         self._clock = clock
         self._note = note
 
     def set(self, name: str, value: str, caller: Caller) -> dict[str, Json]:
-        """Keep `value` (8 to 8,192 characters, none of them a control character) under `name` (`API_KEY`); an owner's act."""
+        """Keep `value` (8 to 8,192 characters, none of them a control character) under `name`
+        (`API_KEY`); an owner's act.
+        """
         demand_owner(caller)
         if not _NAME.fullmatch(name):
-            raise UsageError("ENAME", "not a secret's name", suggestion="capital letters, digits and _, such as API_KEY")
+            raise UsageError(
+                "ENAME",
+                "not a secret's name",
+                suggestion="capital letters, digits and _, such as API_KEY",
+            )
         if not SHORTEST <= len(value) <= LONGEST or not _VALUE.fullmatch(value):
             message = f"a secret has {SHORTEST} to {LONGEST:,} characters on one line"
-            raise UsageError("EINVAL", message, source=name, suggestion="a shorter one could not be told from other text in an answer")
+            raise UsageError(
+                "EINVAL",
+                message,
+                source=name,
+                suggestion="a shorter one could not be told from other text in an answer",
+            )
         at = self._clock()
-        self._kv.put(keys.secret(caller.namespace, name), orjson.dumps({"value": value, "at": at, "by": by(caller)}))
+        self._kv.put(
+            keys.secret(caller.namespace, name),
+            orjson.dumps({"value": value, "at": at, "by": by(caller)}),
+        )
         self._note(caller.namespace, "secret-set", caller=caller, name=name)
         return {"secret": name, "at": at}
 
@@ -69,12 +89,19 @@ class Secretbook:
         demand_owner(caller)
         key = keys.secret(caller.namespace, name)
         if not _NAME.fullmatch(name) or self._kv.get(key) is None:
-            raise UsageError("ENOENT", "no such secret", source=name[:63], suggestion="`sigil secret list` shows their names")
+            raise UsageError(
+                "ENOENT",
+                "no such secret",
+                source=name[:63],
+                suggestion="`sigil secret list` shows their names",
+            )
         self._kv.delete(key)
         self._note(caller.namespace, "secret-remove", caller=caller, name=name)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
-        """The secrets by name, from beyond the name `after` on: when each was set and by whom; never its value."""
+        """The secrets by name, from beyond the name `after` on: when each was set and by whom;
+        never its value.
+        """
         demand_owner(caller)
         if after and not _NAME.fullmatch(after):
             raise nowhere()
@@ -85,13 +112,18 @@ class Secretbook:
         return self._kv.get(keys.secret(namespace, name)) is not None
 
     def value(self, namespace: str, name: str) -> str | None:
-        """What the host puts into a request; None when it is not set, `BackendError` when it cannot be read."""
+        """What the host puts into a request; None when it is not set, `BackendError` when it cannot
+        be read.
+        """
         item = self._kv.get(keys.secret(namespace, name))
         if item is None:
             return None
         value = reveal(read_secret(name, item).value)
         if len(value) < SHORTEST or not _VALUE.fullmatch(value):
-            raise Refused("EPERM", f"the secret {name} has fewer than {SHORTEST} characters, or more than one line")
+            raise Refused(
+                "EPERM",
+                f"the secret {name} has fewer than {SHORTEST} characters, or more than one line",
+            )
         return value
 
     def _rows(self, namespace: str, after: str) -> Iterator[dict[str, Json]]:
@@ -107,7 +139,11 @@ def read_secret(name: str, item: Item) -> _Kept:
     try:
         return _KEPT.read(item.value)
     except ValueError:
-        raise damaged("the secret cannot be read", source=name, suggestion=f"set it again: `sigil secret set {name}`") from None
+        raise damaged(
+            "the secret cannot be read",
+            source=name,
+            suggestion=f"set it again: `sigil secret set {name}`",
+        ) from None
 
 
 def demand_owner(caller: Caller) -> None:

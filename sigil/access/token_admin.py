@@ -1,4 +1,6 @@
-"""The keys of a registry in this process: its tokens and its audit, for owners alone, and told in the audit."""
+"""The keys of a registry in this process: its tokens and its audit, for owners alone, and told in
+the audit.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,13 @@ class Keyring:
         """A new token: its row, with the token itself as `token`, this once."""
         demand_owner(caller, "makes keys")
         value, holder = self._tokens.create(wish, caller.namespace)
-        facts = {"key": holder.id, "kind": holder.kind, "label": holder.name, "scopes": holder.scopes, "expires": holder.expires}
+        facts = {
+            "key": holder.id,
+            "kind": holder.kind,
+            "label": holder.name,
+            "scopes": holder.scopes,
+            "expires": holder.expires,
+        }
         self._audit.note(holder.namespace, "key-create", caller=caller, **facts)
         return {**holder.row(), "token": value}
 
@@ -44,7 +52,9 @@ class Keyring:
         demand_owner(caller, "revokes keys")
         holder = self._tokens.revoke(id)
         place = holder.namespace or caller.namespace
-        self._audit.note(place, "key-revoke", caller=caller, key=holder.id, kind=holder.kind, label=holder.name)
+        self._audit.note(
+            place, "key-revoke", caller=caller, key=holder.id, kind=holder.kind, label=holder.name
+        )
         return holder.row()
 
     def whoami(self, caller: Caller) -> dict[str, Json]:
@@ -58,23 +68,40 @@ class Logbook:
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
 
-    def rows(self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100) -> list[dict[str, Json]]:
+    def rows(
+        self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100
+    ) -> list[dict[str, Json]]:
         """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
         place, most = _place(caller, namespace), min(max(limit, 1), LIMIT_MOST)
-        entries = self._audit.latest(place, most) if after is None else self._audit.entries(place, after=max(after, 0), limit=most)
+        entries = (
+            self._audit.latest(place, most)
+            if after is None
+            else self._audit.entries(place, after=max(after, 0), limit=most)
+        )
         return [entry.row for entry in entries]
 
     def verify(self, caller: Caller, *, namespace: str = "") -> dict[str, Json]:
         """Whether the chain holds."""
         place = _place(caller, namespace)
         found = self._audit.verify(place)
-        return {"namespace": place, "entries": found.entries, "tip": found.tip, "ok": not found.problem, "problem": found.problem}
+        return {
+            "namespace": place,
+            "entries": found.entries,
+            "tip": found.tip,
+            "ok": not found.problem,
+            "problem": found.problem,
+        }
 
 
 def demand_owner(caller: Caller, what: str) -> None:
     """`Refused` with EPERM unless an owner asks in person."""
     if not caller.owner or caller.author != "person" or caller.token not in ("", ADMIN):
-        raise Refused("EPERM", f"only an owner {what}", source="keys", suggestion="ask whoever keeps the registry")
+        raise Refused(
+            "EPERM",
+            f"only an owner {what}",
+            source="keys",
+            suggestion="ask whoever keeps the registry",
+        )
 
 
 def _place(caller: Caller, namespace: str) -> str:

@@ -1,4 +1,6 @@
-"""Access tokens: made once and shown once, kept as a hash, with a kind, scopes, an end and a last use."""
+"""Access tokens: made once and shown once, kept as a hash, with a kind, scopes, an end and a last
+use.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,18 @@ class Holder:
     expires: float | None = None
 
     def may_deploy(self, name: str) -> bool:
-        """Whether it may change the capability `name` of its own namespace; `*` asks about all of them."""
+        """Whether it may change the capability `name` of its own namespace; `*` asks about all of
+        them.
+        """
         reach = [Scope.parse(scope) for scope in self.scopes]
-        return self.kind == ADMIN or any(scope.verb == "deploy" and scope.covers(self.namespace, name) for scope in reach)
+        return self.kind == ADMIN or any(
+            scope.verb == "deploy" and scope.covers(self.namespace, name) for scope in reach
+        )
 
     def caller(self) -> Caller:
-        """Its holder as a registry sees them: a person without an owner's rights, in the token's own namespace."""
+        """Its holder as a registry sees them: a person without an owner's rights, in the token's
+        own namespace.
+        """
         only = tuple(dict.fromkeys(Scope.parse(scope).target for scope in self.scopes))
         return Caller(self.namespace, token=self.id, only=None if "*" in only else only)
 
@@ -85,28 +93,46 @@ class Wish:
 
 
 class Tokens:
-    """The tokens of a store. A plain SHA-256 keeps them: they are random, so there is nothing that a slow hash would protect."""
+    """The tokens of a store. A plain SHA-256 keeps them: they are random, so there is nothing that
+    a slow hash would protect.
+    """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
 
     def create(self, wish: Wish, agent: str) -> tuple[str, Holder]:
-        """A new token, told this once, and its record. `agent`: the namespace when neither the wish nor its scopes name one."""
+        """A new token, told this once, and its record. `agent`: the namespace when neither the wish
+        nor its scopes name one.
+        """
         holder, value = self._wanted(wish, agent), made()
         if sum(1 for _ in self._rows()) >= MOST:
-            raise Refused("EQUOTA", f"there are {MOST:,} tokens already", source="keys", suggestion="`sigil keys revoke ID`")
+            raise Refused(
+                "EQUOTA",
+                f"there are {MOST:,} tokens already",
+                source="keys",
+                suggestion="`sigil keys revoke ID`",
+            )
         ttl = None if holder.expires is None else holder.expires - self._clock() + KEEP_SECONDS
         digest = _digest(value)
-        self._kv.put(keys.token(digest), orjson.dumps(asdict(holder) | {"id": digest[:12]}), expect=ABSENT, ttl=ttl)
+        self._kv.put(
+            keys.token(digest),
+            orjson.dumps(asdict(holder) | {"id": digest[:12]}),
+            expect=ABSENT,
+            ttl=ttl,
+        )
         return value, read_holder(digest, self._kv.get(keys.token(digest)))
 
     def holder(self, value: str) -> Holder:
-        """Whose token it is; `Refused` with EAUTH when it is unknown, revoked or has ended. Its use is noted at most once a minute."""
+        """Whose token it is; `Refused` with EAUTH when it is unknown, revoked or has ended. Its use
+        is noted at most once a minute.
+        """
         digest = _digest(value)
         item = self._kv.get(keys.token(digest))
         if item is None:
-            raise Refused("EAUTH", "the token is unknown or was revoked", source="keys", suggestion=HELP)
+            raise Refused(
+                "EAUTH", "the token is unknown or was revoked", source="keys", suggestion=HELP
+            )
         holder = read_holder(digest, item)
         if holder.expires is not None and holder.expires <= self._clock():
             raise Refused("EAUTH", "the token has expired", source="keys", suggestion=HELP)
@@ -114,23 +140,38 @@ class Tokens:
         return holder
 
     def list(self, after: str = "") -> Iterator[dict[str, Json]]:
-        """A row for each token, by id and from beyond the id `after` on: its id, never its value."""
+        """A row for each token, by id and from beyond the id `after` on: its id, never its
+        value.
+        """
         for digest, holder in self._rows(f"{after}~" if after else ""):
             used = self._kv.get(keys.token_use(digest))
             ended = holder.expires is not None and holder.expires <= self._clock()
             yield {**holder.row(), "last_use": _number(used), "expired": ended}
 
     def revoke(self, id: str) -> Holder:
-        """End a token at once; `UsageError` with ENOENT when there is none of this id (or name, when only one has it)."""
+        """End a token at once; `UsageError` with ENOENT when there is none of this id (or name,
+        when only one has it).
+        """
         broken = self._broken(id)
         if broken:
             self._delete(broken)
             return Holder(id, "invoke", "", "(damaged)")
         rows = [*self._rows()]
-        found = [row for row in rows if row[1].id == id] or [row for row in rows if id and row[1].name == id]
+        found = [row for row in rows if row[1].id == id] or [
+            row for row in rows if id and row[1].name == id
+        ]
         if len(found) != 1:
-            what = f"{len(found)} tokens are called {one_line(id, 40)!r}: say which by its id" if found else "no such token"
-            raise UsageError("EINVAL" if found else "ENOENT", what, source="keys", suggestion="`sigil keys list` shows the ids")
+            what = (
+                f"{len(found)} tokens are called {one_line(id, 40)!r}: say which by its id"
+                if found
+                else "no such token"
+            )
+            raise UsageError(
+                "EINVAL" if found else "ENOENT",
+                what,
+                source="keys",
+                suggestion="`sigil keys list` shows the ids",
+            )
         digest, holder = found[0]
         self._delete(digest)
         return holder
@@ -163,7 +204,15 @@ class Tokens:
         scopes = wish.scopes or defaults(kind, namespace)
         _fitting(kind, namespace, [Scope.parse(scope) for scope in scopes])
         now = self._clock()
-        return Holder("", kind, namespace, wish.name, tuple(dict.fromkeys(scopes)), now, now + wish.seconds if wish.seconds else None)
+        return Holder(
+            "",
+            kind,
+            namespace,
+            wish.name,
+            tuple(dict.fromkeys(scopes)),
+            now,
+            now + wish.seconds if wish.seconds else None,
+        )
 
     def _rows(self, after: str = "") -> Iterator[tuple[str, Holder]]:
         return ((digest, read_holder(digest, item)) for digest, item in self._items(after))
@@ -178,7 +227,9 @@ class Tokens:
         last = self._kv.get(keys.token_use(digest))
         if now - (_number(last) or 0.0) >= USE_SECONDS:
             self._kv.put(keys.token_use(digest), b"%.3f" % now, ttl=LIFE_SECONDS)
-            if self._kv.get(keys.token(digest)) is None:  # revoked at this moment: nothing of it stays
+            if (
+                self._kv.get(keys.token(digest)) is None
+            ):  # revoked at this moment: nothing of it stays
                 self._kv.delete(keys.token_use(digest))
 
 
@@ -191,13 +242,22 @@ def made() -> str:
 def is_well_typed(value: str) -> bool:
     """Whether `value` has the form of a token of ours, its checksum included."""
     secret, check = value[len(PREFIX) : -CHECK_CHARACTERS], value[-CHECK_CHARACTERS:]
-    good = value.startswith(PREFIX) and len(secret) == SECRET_CHARACTERS and not set(secret) - set(_LETTERS)
+    good = (
+        value.startswith(PREFIX)
+        and len(secret) == SECRET_CHARACTERS
+        and not set(secret) - set(_LETTERS)
+    )
     return good and check == _check(secret)
 
 
 def mistyped() -> Refused:
     """For a token that begins like ours and cannot be one."""
-    return Refused("EAUTH", "the token is mistyped: its checksum does not fit", source="keys", suggestion="copy it again, in full")
+    return Refused(
+        "EAUTH",
+        "the token is mistyped: its checksum does not fit",
+        source="keys",
+        suggestion="copy it again, in full",
+    )
 
 
 HELP = "ask whoever keeps the registry for a new one (`sigil keys create`)"
@@ -223,12 +283,16 @@ def _number(item: Item | None) -> float | None:
 
 
 def read_holder(digest: str, item: Item | None) -> Holder:
-    """The holder of the token with this SHA-256, as `item` says; `BackendError` EDAMAGED when it says nothing."""
+    """The holder of the token with this SHA-256, as `item` says; `BackendError` EDAMAGED when it
+    says nothing.
+    """
     try:
         return replace(_HOLDER.read(item.value if item else b""), id=digest[:12])
     except ValueError:
         help = f"`sigil keys revoke {digest[:12]}` ends it; make another one"
-        raise damaged(f"the record of the token {digest[:12]} cannot be read", source="keys", suggestion=help) from None
+        raise damaged(
+            f"the record of the token {digest[:12]} cannot be read", source="keys", suggestion=help
+        ) from None
 
 
 def _fitting(kind: Kind, namespace: str, scopes: list[Scope]) -> None:

@@ -1,4 +1,6 @@
-"""The audit: what was done to capabilities, grants, secrets and keys, by whom; append-only, one hash chain a namespace."""
+"""The audit: what was done to capabilities, grants, secrets and keys, by whom; append-only, one
+hash chain a namespace.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ PARTS_MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the audit. `body`: the canonical JSON that `hash` covers; it names the hash before it as `previous`.
+    """One line of the audit. `body`: the canonical JSON that `hash` covers; it names the hash
+    before it as `previous`.
 
     `number`: where it stands, which the body says as well.
     """
@@ -53,14 +56,23 @@ class Entry:
         """What people see; of an entry that cannot be read, that."""
         shown = _fields(self)
         if not _is_whole(shown):
-            return {"number": self.number, "at": 0.0, "namespace": "", "action": UNREADABLE, "previous": "", "hash": self.hash}
+            return {
+                "number": self.number,
+                "at": 0.0,
+                "namespace": "",
+                "action": UNREADABLE,
+                "previous": "",
+                "hash": self.hash,
+            }
         shown.pop("mark", None)
         return {**shown, "hash": self.hash}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a chain holds: `entries` read, the hash of the last one, and the first place where it does not hold."""
+    """Whether a chain holds: `entries` read, the hash of the last one, and the first place where it
+    does not hold.
+    """
 
     entries: int
     tip: str
@@ -76,19 +88,26 @@ class _Tip:
 
 
 class Audit:
-    """The audit of a store. Two writers cannot fork a chain: an entry is written only where none stands."""
+    """The audit of a store. Two writers cannot fork a chain: an entry is written only where none
+    stands.
+    """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
 
-    def note(self, namespace: str, action: str, *, caller: Caller | None = None, **facts: Json) -> str:
-        """Append `action` (`deploy`, `grant`, …) with its facts (`name=`, `digest=`, …) and return the entry's hash.
+    def note(
+        self, namespace: str, action: str, *, caller: Caller | None = None, **facts: Json
+    ) -> str:
+        """Append `action` (`deploy`, `grant`, …) with its facts (`name=`, `digest=`, …) and return
+        the entry's hash.
 
-        What happens in a chat's namespace stands in the agent's chain too, with the `chat`: an owner finds it there.
+        What happens in a chat's namespace stands in the agent's chain too, with the `chat`: an
+        owner finds it there.
 
-        `caller` becomes `author`, `session`, `token` and `owner`. A fact is a JSON scalar or a list of them; texts are cut at 500
-        characters, and facts that are None are left out. A secret's value is no fact. `Conflict` after fifty lost races.
+        `caller` becomes `author`, `session`, `token` and `owner`. A fact is a JSON scalar or a list
+        of them; texts are cut at 500 characters, and facts that are None are left out. A secret's
+        value is no fact. `Conflict` after fifty lost races.
         """
         told = {**_who(caller), **_clean(facts)}
         written = self._written(namespace, action, told)
@@ -100,23 +119,37 @@ class Audit:
 
     def entries(self, namespace: str, *, after: int = 0, limit: int = PAGE) -> list[Entry]:
         """At most `limit` entries with numbers above `after`, oldest first."""
-        rows = self._kv.scan(keys.audit(namespace, 0).partition, after=_sort(namespace, after), limit=limit)
+        rows = self._kv.scan(
+            keys.audit(namespace, 0).partition, after=_sort(namespace, after), limit=limit
+        )
         return [_read(item.value, int(sort) if _SORT.fullmatch(sort) else 0) for sort, item in rows]
 
     def latest(self, namespace: str, limit: int = PAGE) -> list[Entry]:
         """The last `limit` entries, oldest first."""
-        return self.entries(namespace, after=max(self._tip(namespace).number - limit, 0), limit=limit)
+        return self.entries(
+            namespace, after=max(self._tip(namespace).number - limit, 0), limit=limit
+        )
 
     def verify(self, namespace: str) -> Verdict:
-        """Read the whole chain: every hash, every number, and that its end is neither missing nor another than was last written."""
+        """Read the whole chain: every hash, every number, and that its end is neither missing nor
+        another than was last written.
+        """
         known = self._known(namespace)  # first: somebody may append while this reads
         number, tip, rewritten = 0, ROOT, False
         for entry in self._all(namespace):
             fields, number = _fields(entry), number + 1
             if _hash(entry.body) != entry.hash:
                 return Verdict(number - 1, tip, f"entry {number} was changed")
-            if fields.get("number") != number or fields.get("previous") != tip or fields.get("namespace") != namespace:
-                return Verdict(number - 1, tip, f"entry {number} is missing, or does not follow the one before it")
+            if (
+                fields.get("number") != number
+                or fields.get("previous") != tip
+                or fields.get("namespace") != namespace
+            ):
+                return Verdict(
+                    number - 1,
+                    tip,
+                    f"entry {number} is missing, or does not follow the one before it",
+                )
             tip = entry.hash
             rewritten |= number == known.number and tip != known.hash
         if rewritten:
@@ -143,7 +176,9 @@ class Audit:
                 return entry.hash
         raise Conflict(f"the audit of {namespace} is being written by too many at this moment")
 
-    def _entry(self, namespace: str, action: str, facts: Mapping[str, Json], mark: str, tip: _Tip) -> Entry:
+    def _entry(
+        self, namespace: str, action: str, facts: Mapping[str, Json], mark: str, tip: _Tip
+    ) -> Entry:
         body = orjson.dumps(
             {
                 **facts,
@@ -162,7 +197,9 @@ class Audit:
         """False when somebody else's entry stands there; our own, whose reply was lost, is ours."""
         key = keys.audit(namespace, number)
         try:
-            self._kv.put(key, orjson.dumps({"body": entry.body.decode(), "hash": entry.hash}), expect=ABSENT)
+            self._kv.put(
+                key, orjson.dumps({"body": entry.body.decode(), "hash": entry.hash}), expect=ABSENT
+            )
         except Conflict:
             item = self._kv.get(key)
             return item is not None and _fields(_read(item.value)).get("mark") == mark
@@ -174,7 +211,9 @@ class Audit:
         partition, after = keys.audit(namespace, 0).partition, _sort(namespace, tip.number)
         while page := self._kv.scan(partition, after=after, limit=PAGE):
             after = page[-1][0]
-            ours = [row for row in page if _SORT.fullmatch(row[0])]  # what has no number is no entry of ours
+            ours = [
+                row for row in page if _SORT.fullmatch(row[0])
+            ]  # what has no number is no entry of ours
             if ours:
                 tip = replace(tip, number=int(ours[-1][0]), hash=_read(ours[-1][1].value).hash)
         return tip
@@ -182,13 +221,20 @@ class Audit:
     def _known(self, namespace: str) -> _Tip:
         item = self._kv.get(keys.audit_tip(namespace))
         try:
-            fields: dict[str, Json] = orjson.loads(item.value) if item else {"number": 0, "hash": ROOT}
+            fields: dict[str, Json] = (
+                orjson.loads(item.value) if item else {"number": 0, "hash": ROOT}
+            )
             number = int(fields["number"])
             if 0 <= number <= NUMBER_MOST:
                 rest = unknown(fields, ("number", "hash"))
                 return _Tip(number, str(fields["hash"]), item.version if item else "", rest)
             raise ValueError(number)
-        except (ValueError, KeyError, TypeError, OverflowError):  # damaged: the entries themselves tell
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            OverflowError,
+        ):  # damaged: the entries themselves tell
             return _Tip(0, ROOT, item.version if item else "")
 
     def _remember(self, namespace: str, before: _Tip, entry: Entry) -> None:
@@ -209,18 +255,31 @@ class Audit:
 def _who(caller: Caller | None) -> dict[str, Json]:
     if caller is None:
         return {}
-    fields = {"author": caller.author, "session": caller.session, "token": caller.token, "owner": caller.owner}
+    fields = {
+        "author": caller.author,
+        "session": caller.session,
+        "token": caller.token,
+        "owner": caller.owner,
+    }
     return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
 def _clean(facts: Mapping[str, Json]) -> dict[str, Json]:
-    return {one_line(name, 40): _scalar(value) for name, value in list(facts.items())[:FACTS_MOST] if value is not None}
+    return {
+        one_line(name, 40): _scalar(value)
+        for name, value in list(facts.items())[:FACTS_MOST]
+        if value is not None
+    }
 
 
 def _scalar(value: Json) -> Json:
     if isinstance(value, (list, tuple)):
         parts = [_scalar(part) for part in value if not isinstance(part, (list, tuple))]
-        return parts if len(parts) <= PARTS_MOST else [*parts[: PARTS_MOST - 1], f"and {len(parts) - PARTS_MOST + 1} more"]
+        return (
+            parts
+            if len(parts) <= PARTS_MOST
+            else [*parts[: PARTS_MOST - 1], f"and {len(parts) - PARTS_MOST + 1} more"]
+        )
     return value if isinstance(value, (bool, int, float)) else one_line(str(value), FACT_CHARACTERS)
 
 
@@ -252,4 +311,8 @@ def _fields(entry: Entry) -> dict[str, Json]:
 def _is_whole(fields: Mapping[str, Json]) -> bool:
     """Whether an entry says what every entry says."""
     texts = all(isinstance(fields.get(name), str) for name in ("namespace", "action", "previous"))
-    return texts and isinstance(fields.get("number"), int) and isinstance(fields.get("at"), int | float)
+    return (
+        texts
+        and isinstance(fields.get("number"), int)
+        and isinstance(fields.get("at"), int | float)
+    )

@@ -1,7 +1,8 @@
-"""Capabilities as one file: a zip archive without compression, the same bytes for the same capabilities, read without trust.
+"""Capabilities as one file: a zip archive without compression, the same bytes for the same
+capabilities, read without trust.
 
-`sigil.json` lists them ({"format": 1, "capabilities": [{"name", "version", "digest", "author", "at"}, …]}); `NAME/sigil.json` is a
-manifest, `NAME/code` its source, or the module itself.
+`sigil.json` lists them ({"format": 1, "capabilities": [{"name", "version", "digest", "author",
+"at"}, …]}); `NAME/sigil.json` is a manifest, `NAME/code` its source, or the module itself.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Entry:
 
 
 def pack(entries: Sequence[Entry]) -> bytes:
-    """The archive of these capabilities, each name once; `UsageError` when they are too many or too large."""
+    """The archive of these capabilities, each name once; `UsageError` when they are too many or too
+    large.
+    """
     rows = sorted(entries, key=lambda entry: entry.record.name)
     if len({entry.record.name for entry in rows}) < len(rows):
         raise UsageError("EINVAL", "a bundle holds one version of each name", source="bundle")
@@ -46,15 +49,24 @@ def pack(entries: Sequence[Entry]) -> bytes:
         raise UsageError("EINVAL", f"a bundle holds 1 to {MOST} capabilities", source="bundle")
     files = {INDEX: canonical({"format": FORMAT, "capabilities": [_told(entry) for entry in rows]})}
     for entry in rows:
-        files[f"{entry.record.name}/{INDEX}"] = canonical(entry.record.manifest.model_dump(mode="json", exclude_unset=True))
+        files[f"{entry.record.name}/{INDEX}"] = canonical(
+            entry.record.manifest.model_dump(mode="json", exclude_unset=True)
+        )
         files[f"{entry.record.name}/code"] = entry.code
     if sum(map(len, files.values())) > BUNDLE_BYTES - 200 * len(files):
-        raise UsageError("ETOOBIG", f"the bundle is over {BUNDLE_BYTES >> 20} MiB", source="bundle", suggestion="export in several files")
+        raise UsageError(
+            "ETOOBIG",
+            f"the bundle is over {BUNDLE_BYTES >> 20} MiB",
+            source="bundle",
+            suggestion="export in several files",
+        )
     return _zip(files)
 
 
 def unpack(body: bytes) -> list[Package]:
-    """The packages in an archive, their digests checked; `UsageError` EBUNDLE says what is wrong. Nothing is written anywhere."""
+    """The packages in an archive, their digests checked; `UsageError` EBUNDLE says what is wrong.
+    Nothing is written anywhere.
+    """
     if len(body) > BUNDLE_BYTES:
         raise UsageError("ETOOBIG", f"the bundle is over {BUNDLE_BYTES >> 20} MiB", source="bundle")
     files = _files(body)
@@ -63,16 +75,27 @@ def unpack(body: bytes) -> list[Package]:
     if index.get("format") != FORMAT or not isinstance(rows, list) or not 0 < len(rows) <= MOST:
         raise _wrong(f"{INDEX} is no list of 1 to {MOST} capabilities in format {FORMAT}")
     packages = [_package(files, row) for row in rows]
-    wanted = {INDEX, *(f"{package.manifest.name}/{part}" for package in packages for part in (INDEX, "code"))}
+    wanted = {
+        INDEX,
+        *(f"{package.manifest.name}/{part}" for package in packages for part in (INDEX, "code")),
+    }
     if set(files) != wanted or len(wanted) != 1 + 2 * len(rows):
         raise _wrong("its list and its files differ")
     return packages
 
 
 def _told(entry: Entry) -> dict[str, Json]:
-    """A row of the list. Its digest is that of manifest and code alone: what is called is recorded where the bundle is imported."""
+    """A row of the list. Its digest is that of manifest and code alone: what is called is recorded
+    where the bundle is imported.
+    """
     record, digest = entry.record, Package(entry.record.manifest, entry.code).digest
-    return {"name": record.name, "version": record.version, "digest": digest, "author": record.author, "at": record.at}
+    return {
+        "name": record.name,
+        "version": record.version,
+        "digest": digest,
+        "author": record.author,
+        "at": record.at,
+    }
 
 
 def _zip(files: dict[str, bytes]) -> bytes:
@@ -86,7 +109,9 @@ def _zip(files: dict[str, bytes]) -> bytes:
 
 
 def _files(body: bytes) -> dict[str, bytes]:
-    """The files of an archive: stored, named as we name them, each once, none larger than what it can be."""
+    """The files of an archive: stored, named as we name them, each once, none larger than what it
+    can be.
+    """
     files: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
@@ -98,14 +123,20 @@ def _files(body: bytes) -> dict[str, bytes]:
 
 
 def _listed(archive: zipfile.ZipFile, most: int) -> Iterator[zipfile.ZipInfo]:
-    """Its entries; stored ones that lie beside each other are together no larger than the archive, which has `most` bytes."""
+    """Its entries; stored ones that lie beside each other are together no larger than the archive,
+    which has `most` bytes.
+    """
     infos = archive.infolist()
     if len(infos) > 1 + 2 * MOST or len({info.filename for info in infos}) < len(infos):
         raise _wrong("it holds too many files, or one twice")
     if sum(info.file_size for info in infos) > most:
         raise _wrong("it is larger unpacked than packed, or its files overlap")
     for info in infos:
-        plain = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size and not info.flag_bits & 1
+        plain = (
+            info.compress_type == zipfile.ZIP_STORED
+            and info.file_size == info.compress_size
+            and not info.flag_bits & 1
+        )
         if not plain or info.file_size > _most(info.filename):
             raise _wrong("a file in it is compressed, encrypted or too large")
         yield info
@@ -123,7 +154,12 @@ def _most(path: str) -> int:
 
 def _package(files: dict[str, bytes], row: Any) -> Package:
     name, digest = (row.get("name"), row.get("digest")) if isinstance(row, dict) else (None, None)
-    if not isinstance(name, str) or not is_name(name) or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+    if (
+        not isinstance(name, str)
+        or not is_name(name)
+        or not isinstance(digest, str)
+        or not _DIGEST.fullmatch(digest)
+    ):
         raise _wrong("a row of its list has no name or no digest")
     manifest, code = _object(files, f"{name}/{INDEX}"), files.get(f"{name}/code")
     if code is None or manifest.get("name") != name:
@@ -154,4 +190,9 @@ def _object(files: dict[str, bytes], path: str) -> dict[str, Json]:
 
 
 def _wrong(what: str) -> UsageError:
-    return UsageError("EBUNDLE", f"this is no bundle: {what}", source="bundle", suggestion="`sigil export NAME -o FILE` makes one")
+    return UsageError(
+        "EBUNDLE",
+        f"this is no bundle: {what}",
+        source="bundle",
+        suggestion="`sigil export NAME -o FILE` makes one",
+    )

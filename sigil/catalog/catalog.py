@@ -1,4 +1,6 @@
-"""The capabilities of the store: a head for each name, a record for each version, and what is visible to whom."""
+"""The capabilities of the store: a head for each name, a record for each version, and what is
+visible to whom.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from sigil.storage.stored import damaged
 
 PAGE = 500
 VERSIONS_KEPT = 100
-"""Of one name; older ones go when a new one comes, but for the one that runs and those that something deployed here calls."""
+"""Of one name; older ones go when a new one comes, but for the one that runs and those that
+something deployed here calls.
+"""
 OUTDATED_PAGE = 20
 GRACE_SECONDS = 7 * 86_400.0
 """How long the head of what has expired is kept for the sweeper, which tells the audit."""
@@ -36,7 +40,9 @@ class Catalog:
         self.deployments = Deployments(kv)
 
     def head(self, namespace: str, name: str) -> Head | None:
-        """The head of a name as it stands at this moment, None when there never was one; a removed one says so."""
+        """The head of a name as it stands at this moment, None when there never was one; a removed
+        one says so.
+        """
         return head_at(self._kv, namespace, name, self._clock())
 
     def active(self, namespace: str, name: str) -> Record | None:
@@ -54,22 +60,38 @@ class Catalog:
         return not head.removed and not head.yanked and self.alive(head.record)
 
     def find(self, ref: Ref, caller: Caller) -> Record | None:
-        """What the caller means by `ref`: the nearest namespace wins; of another namespace only what is public."""
+        """What the caller means by `ref`: the nearest namespace wins; of another namespace only
+        what is public.
+        """
         if ref.namespace and ref.namespace not in caller.sees:
-            open = self._publics.head(ref.namespace, ref.name)  # the name itself must be public, not an old version of it alone
+            open = self._publics.head(
+                ref.namespace, ref.name
+            )  # the name itself must be public, not an old version of it alone
             record = self._in(ref.namespace, ref) if open else None
             return record if record and record.manifest.public else None
-        found = (self._in(namespace, ref) for namespace in ((ref.namespace,) if ref.namespace else caller.sees))
+        found = (
+            self._in(namespace, ref)
+            for namespace in ((ref.namespace,) if ref.namespace else caller.sees)
+        )
         return next((record for record in found if record), None)
 
     def resolve(self, ref: Ref, caller: Caller) -> Record:
-        """Like `find`; `UsageError` with ENOENT when there is none, `Refused` with EPERM when the caller's token does not reach it."""
+        """Like `find`; `UsageError` with ENOENT when there is none, `Refused` with EPERM when the
+        caller's token does not reach it.
+        """
         record = self.find(ref, caller)
         if record and not caller.reaches(record.namespace, record.name):
-            raise Refused("EPERM", "this token is not about it", source=ref.name, suggestion="`sigil whoami` shows its scopes")
+            raise Refused(
+                "EPERM",
+                "this token is not about it",
+                source=ref.name,
+                suggestion="`sigil whoami` shows its scopes",
+            )
         plain = Ref(ref.name, namespace=ref.namespace)
         if record is None and ref != plain and self.find(plain, caller):
-            wanted = f"version {ref.version}" if ref.version is not None else f"version {ref.digest}"
+            wanted = (
+                f"version {ref.version}" if ref.version is not None else f"version {ref.digest}"
+            )
             raise UsageError(
                 "ENOENT",
                 f"there is no {wanted} of {ref.name}",
@@ -78,7 +100,12 @@ class Catalog:
             )
         if record is None:
             whole = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
-            raise UsageError("ENOENT", "no such capability", source=whole, suggestion="`sigil list` and `sigil query` show what there is")
+            raise UsageError(
+                "ENOENT",
+                "no such capability",
+                source=whole,
+                suggestion="`sigil list` and `sigil query` show what there is",
+            )
         return record
 
     def find_in(self, namespace: str, ref: Ref) -> Record | None:
@@ -94,28 +121,42 @@ class Catalog:
         namespace, name = head.record.namespace, head.record.name
         rows = [] if head.removed else self._rows(namespace, name)
         stored = (decode(value) for number, value in rows if number >= head.standing.floor)
-        return sorted((record for record in stored if self.alive(record)), key=lambda record: -record.version)
+        return sorted(
+            (record for record in stored if self.alive(record)), key=lambda record: -record.version
+        )
 
     def stores(self, head: Head) -> set[str]:
-        """Where a name's versions keep what they store, of those that can be read; see `Record.store`."""
-        records = (_readable(value) for _, value in self._rows(head.record.namespace, head.record.name))
+        """Where a name's versions keep what they store, of those that can be read; see
+        `Record.store`.
+        """
+        records = (
+            _readable(value) for _, value in self._rows(head.record.namespace, head.record.name)
+        )
         return {"", head.record.store, *(record.store for record in records if record)}
 
     def save(self, record: Record, head: Head | None, step: Step) -> None:
-        """Write a new version and make it the active one; `Conflict` when the head changed or the number is taken."""
+        """Write a new version and make it the active one; `Conflict` when the head changed or the
+        number is taken.
+        """
         before = head.standing if head else Standing(latest=0)
         self._put(record, expect=ABSENT)
         outdated = self._outdated(record)
         freed = sum(old.size for old in outdated if old.version >= before.floor)
-        self.stand(record, replace(before.active(step), size=self._size(head) + record.size - freed), head)
+        self.stand(
+            record, replace(before.active(step), size=self._size(head) + record.size - freed), head
+        )
         for old in outdated:
             self._forget(old.namespace, old.name, old.version, old.digest)
 
     def note_deployment(self, record: Record, deployment: Deployment) -> Deployment:
-        """Record what a version calls, before it stands; what stands recorded when something does. It goes with the version."""
+        """Record what a version calls, before it stands; what stands recorded when something does.
+        It goes with the version.
+        """
         ttl = self._ttl(record)
         version = Dependent(record.namespace, record.name, record.digest)
-        return self.deployments.write(version, deployment, None if ttl is None else ttl + GRACE_SECONDS)
+        return self.deployments.write(
+            version, deployment, None if ttl is None else ttl + GRACE_SECONDS
+        )
 
     def stand(self, record: Record, standing: Standing, head: Head | None) -> None:
         """Write a name's head over `head`; `Conflict` when that changed. Readers learn of it."""
@@ -125,7 +166,9 @@ class Catalog:
         self._write(record, body, absent(head), ttl)
 
     def remove(self, head: Head) -> None:
-        """Leave a tombstone: the name is gone, its number goes on, no version of it runs any more."""
+        """Leave a tombstone: the name is gone, its number goes on, no version of it runs any
+        more.
+        """
         record = head.record
         tombstone = heads.join(head.standing.gone(), encode(record))
         self._write(record, tombstone, head.token)
@@ -134,7 +177,9 @@ class Catalog:
             self._forget(record.namespace, record.name, number, version.digest if version else "")
 
     def wake(self, namespace: str, name: str) -> None:
-        """Let queries show a name again that was unused for long; whoever writes first does it for all."""
+        """Let queries show a name again that was unused for long; whoever writes first does it for
+        all.
+        """
         head = self.head(namespace, name)
         if head and head.standing.inactive and not head.removed:
             try:
@@ -143,10 +188,15 @@ class Catalog:
                 return  # somebody else changed it at this moment; the next call sees how it stands
 
     def again(self, record: Record, caller: Caller) -> Record:
-        """What stands was deployed once more under its very digest: queries show it again, and what has an end lives on from now."""
+        """What stands was deployed once more under its very digest: queries show it again, and what
+        has an end lives on from now.
+        """
         self.wake(record.namespace, record.name)
         life = record.manifest.seconds_to_live
-        theirs = caller.author == "model" and (record.author, record.session) != ("model", caller.session)
+        theirs = caller.author == "model" and (record.author, record.session) != (
+            "model",
+            caller.session,
+        )
         if not life or record.namespace != caller.target or theirs:
             return record
         head = self.head(record.namespace, record.name)
@@ -161,7 +211,9 @@ class Catalog:
         return longer
 
     def names(self, namespace: str, after: str = "") -> Iterator[Record]:
-        """The active records of a namespace that a query may show, by name, from beyond `after` on."""
+        """The active records of a namespace that a query may show, by name, from beyond `after`
+        on.
+        """
         return (head.record for head in self.heads(namespace, after) if self.shows(head))
 
     def shows(self, head: Head) -> bool:
@@ -183,7 +235,9 @@ class Catalog:
             after = page[-1][0]
 
     def log(self, namespace: str) -> Item | None:
-        """The log of the namespace's changes: its version is another one whenever the namespace's capabilities are."""
+        """The log of the namespace's changes: its version is another one whenever the namespace's
+        capabilities are.
+        """
         return self._kv.get(keys.generation(namespace))
 
     def item(self, namespace: str, name: str) -> Item | None:
@@ -192,7 +246,9 @@ class Catalog:
 
     def items(self, namespace: str, after: str = "") -> Iterator[tuple[str, Item]]:
         """Every name's head as it is stored, from beyond `after` on."""
-        while page := self._kv.scan(keys.capability(namespace, "").partition, after=after, limit=PAGE):
+        while page := self._kv.scan(
+            keys.capability(namespace, "").partition, after=after, limit=PAGE
+        ):
             yield from page
             after = page[-1][0]
 
@@ -207,7 +263,9 @@ class Catalog:
     def logs(self, prefix: str = "") -> Iterator[tuple[str, Item]]:
         """The namespaces that ever had a capability, each with the log of its changes."""
         after = ""
-        while page := self._kv.scan(keys.generation("").partition, keys.escape(prefix), after=after, limit=PAGE):
+        while page := self._kv.scan(
+            keys.generation("").partition, keys.escape(prefix), after=after, limit=PAGE
+        ):
             for after, item in page:
                 yield keys.unescape(after), item
 
@@ -235,7 +293,9 @@ class Catalog:
         return self.within(head, ref) if head else None
 
     def within(self, head: Head, ref: Ref) -> Record | None:
-        """What `ref` means among the versions of a name that has this head; one that is withdrawn too when `ref` says which."""
+        """What `ref` means among the versions of a name that has this head; one that is withdrawn
+        too when `ref` says which.
+        """
         namespace = head.record.namespace
         if head.removed:
             return None
@@ -244,7 +304,11 @@ class Catalog:
         if ref.digest == head.record.digest or ref.version == head.record.version:
             return head.record if self.alive(head.record) else None
         number = ref.version if ref.version is not None else self._number(namespace, ref)
-        item = self._kv.get(keys.version(namespace, ref.name, number)) if number and number >= head.standing.floor else None
+        item = (
+            self._kv.get(keys.version(namespace, ref.name, number))
+            if number and number >= head.standing.floor
+            else None
+        )
         record = decode(item.value) if item else None
         return record if record and self.alive(record) else None
 
@@ -264,11 +328,15 @@ class Catalog:
         return rows
 
     def _outdated(self, newest: Record) -> list[Record]:
-        """The versions that are too old to be kept, without those that something which sees them was deployed with."""
+        """The versions that are too old to be kept, without those that something which sees them
+        was deployed with.
+        """
         last, after = newest.version - VERSIONS_KEPT, ""
         outdated: list[Record] = []
         partition = keys.version(newest.namespace, newest.name, 0).partition
-        while last > 0 and (page := self._kv.scan(partition, f"{newest.name}#", after=after, limit=OUTDATED_PAGE)):
+        while last > 0 and (
+            page := self._kv.scan(partition, f"{newest.name}#", after=after, limit=OUTDATED_PAGE)
+        ):
             for after, item in page:
                 if int(after.rpartition("#")[2]) > last:
                     return outdated
@@ -278,7 +346,9 @@ class Catalog:
         return outdated
 
     def _is_called(self, record: Record) -> bool:
-        """Whether a version that stands calls this one, in a namespace that has it by plain name: a stranger keeps nothing here."""
+        """Whether a version that stands calls this one, in a namespace that has it by plain name: a
+        stranger keeps nothing here.
+        """
         for caller in self.deployments.dependents(record.digest):
             if self.known(*caller) is None:
                 self.deployments.release(record.digest, caller)
@@ -294,10 +364,23 @@ class Catalog:
     def _put(self, record: Record, expect: Expect = None) -> None:
         """Write the record of a version, which it is by its digest, and when its time runs out."""
         ttl = self._ttl(record)
-        self._kv.put(keys.version(record.namespace, record.name, record.version), encode(record), expect=expect, ttl=ttl)
-        self._kv.put(keys.digest(record.namespace, record.name, record.digest), b"%d" % record.version, ttl=ttl)
+        self._kv.put(
+            keys.version(record.namespace, record.name, record.version),
+            encode(record),
+            expect=expect,
+            ttl=ttl,
+        )
+        self._kv.put(
+            keys.digest(record.namespace, record.name, record.digest),
+            b"%d" % record.version,
+            ttl=ttl,
+        )
         if ttl:
-            self._kv.put(keys.expiry(record.expires_at or 0, record.namespace, record.name), b"", ttl=ttl + GRACE_SECONDS)
+            self._kv.put(
+                keys.expiry(record.expires_at or 0, record.namespace, record.name),
+                b"",
+                ttl=ttl + GRACE_SECONDS,
+            )
 
     def _forget(self, namespace: str, name: str, number: int, digest: str) -> None:
         place = keys.digest(namespace, name, digest)

@@ -1,4 +1,6 @@
-"""Which names of a namespace changed, in order, so that whoever follows it reads those again and nothing else. Reads no manifest."""
+"""Which names of a namespace changed, in order, so that whoever follows it reads those again and
+nothing else. Reads no manifest.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,11 @@ RACES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Log(Stored):
-    """A namespace's last changes. `epoch`: numbers of another one mean nothing here. `number`: how many changes there were.
+    """A namespace's last changes. `epoch`: numbers of another one mean nothing here. `number`: how
+    many changes there were.
 
-    `recent`: the names of the last of them. `open`: names that are being changed, each since when; a crash leaves it there, and whoever
-    follows the log reads it with whatever changes next.
+    `recent`: the names of the last of them. `open`: names that are being changed, each since when;
+    a crash leaves it there, and whoever follows the log reads it with whatever changes next.
     """
 
     epoch: str
@@ -68,7 +71,9 @@ def log_of(item: Item | None) -> Log | None:
 
 
 def since(kv: KV, namespace: str, log: Log, number: int) -> set[str] | None:
-    """The names that changed after change `number` of the same epoch, with those that are open; None when that is no longer known."""
+    """The names that changed after change `number` of the same epoch, with those that are open;
+    None when that is no longer known.
+    """
     if not 0 <= log.number - number <= MOST:
         return None
     recent = log.recent[max(number + 1 - log.first, 0) :]
@@ -86,7 +91,9 @@ def position_of(item: Item | None) -> Position | None:
 
 @contextmanager
 def change(kv: KV, namespace: str, name: str, now: float) -> Iterator[None]:
-    """Around the write that changes `name`: said before and after it, so that no crash between hides it."""
+    """Around the write that changes `name`: said before and after it, so that no crash between
+    hides it.
+    """
     _write(kv, namespace, lambda log: _opened(log, name, now))
     try:
         yield
@@ -116,8 +123,16 @@ def _opened(log: Log, name: str, now: float) -> Log:
 
 
 def _made(log: Log, name: str, now: float) -> Log:
-    late = [other for other, at in log.open.items() if other != name and not 0 <= now - at < OPEN_SECONDS]
-    return _with(log, [*late, name], {other: at for other, at in log.open.items() if other not in (name, *late)})
+    late = [
+        other
+        for other, at in log.open.items()
+        if other != name and not 0 <= now - at < OPEN_SECONDS
+    ]
+    return _with(
+        log,
+        [*late, name],
+        {other: at for other, at in log.open.items() if other not in (name, *late)},
+    )
 
 
 def _with(log: Log, names: list[str], open_: Mapping[str, float]) -> Log:
@@ -130,7 +145,9 @@ def _write(kv: KV, namespace: str, step: Callable[[Log], Log]) -> None:
         item = kv.get(key)
         log = step(log_of(item) or _fresh())
         try:
-            kv.put(key, _dumps(_shortened(kv, namespace, log)), expect=item.version if item else ABSENT)
+            kv.put(
+                key, _dumps(_shortened(kv, namespace, log)), expect=item.version if item else ABSENT
+            )
         except Conflict:
             continue
         return
@@ -138,9 +155,15 @@ def _write(kv: KV, namespace: str, step: Callable[[Log], Log]) -> None:
 
 
 def _shortened(kv: KV, namespace: str, log: Log) -> Log:
-    """The log with its oldest names on pages of their own; those are the same whoever writes them."""
+    """The log with its oldest names on pages of their own; those are the same whoever writes
+    them.
+    """
     while len(log.recent) > RECENT:
-        kv.put(keys.changes(namespace, log.epoch, log.first), orjson.dumps(log.recent[:PAGE]), ttl=KEPT_SECONDS)
+        kv.put(
+            keys.changes(namespace, log.epoch, log.first),
+            orjson.dumps(log.recent[:PAGE]),
+            ttl=KEPT_SECONDS,
+        )
         log = replace(log, recent=log.recent[PAGE:])
     return log
 

@@ -1,4 +1,6 @@
-"""Where a page of a keepers' list ended: a row's own place, which stays when other rows come and go."""
+"""Where a page of a keepers' list ended: a row's own place, which stays when other rows come and
+go.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,19 @@ from sigil.storage.kv import keys
 CHAT_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""
 
-_GRANT = re.compile(r"([0-9]):([^:]{1,200}):([^:]{1,20}:[0-9a-f]{1,128}):(waits|stands)(?::([\w.~:@+=%-]{1,2000}))?", re.ASCII)
+_GRANT = re.compile(
+    r"([0-9]):([^:]{1,200}):([^:]{1,20}:[0-9a-f]{1,128}):(waits|stands)(?::([\w.~:@+=%-]{1,2000}))?",
+    re.ASCII,
+)
 _KEY = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 
 class GrantPlace(NamedTuple):
-    """A row of the grants: which of the namespaces that the caller sees, and what of it. In the order of the list.
+    """A row of the grants: which of the namespaces that the caller sees, and what of it. In the
+    order of the list.
 
-    `chat`: of the agent's other chats, which come behind those namespaces, the one that has it, as keys spell it.
+    `chat`: of the agent's other chats, which come behind those namespaces, the one that has it, as
+    keys spell it.
     """
 
     namespace: int = -1
@@ -31,11 +38,18 @@ class GrantPlace(NamedTuple):
 
 def of_grant(row: dict[str, Json], caller: Caller) -> GrantPlace:
     """The place of a row that `Granting.rows` gave to `caller`."""
-    return GrantPlace(*of_namespace(row["namespace"], caller), row["capability"], row["digest"], row["state"] == "stands")
+    return GrantPlace(
+        *of_namespace(row["namespace"], caller),
+        row["capability"],
+        row["digest"],
+        row["state"] == "stands",
+    )
 
 
 def of_namespace(namespace: str, caller: Caller) -> tuple[int, str]:
-    """Where a namespace stands among those of the list: its number, and for another chat of the agent's the chat."""
+    """Where a namespace stands among those of the list: its number, and for another chat of the
+    agent's the chat.
+    """
     if namespace in caller.sees:
         return caller.sees.index(namespace), ""
     return len(caller.sees), keys.escape(chat_of(namespace))
@@ -49,7 +63,8 @@ def chat_of(namespace: str) -> str:
 def written(place: GrantPlace) -> str:
     """The place as a page's `next` has it."""
     chat = f":{place.chat}" if place.chat else ""
-    return f"{place.namespace}:{place.name}:{place.digest}:{'stands' if place.stands else 'waits'}{chat}"
+    state = "stands" if place.stands else "waits"
+    return f"{place.namespace}:{place.name}:{place.digest}:{state}{chat}"
 
 
 def grant_after(text: str) -> GrantPlace:
@@ -71,4 +86,8 @@ def key_after(text: str) -> str:
 
 def nowhere() -> UsageError:
     """For an `after` that no page ended with."""
-    return UsageError("EINVAL", "after is the next of the answer before", suggestion="leave it out to begin at the beginning")
+    return UsageError(
+        "EINVAL",
+        "after is the next of the answer before",
+        suggestion="leave it out to begin at the beginning",
+    )

@@ -1,8 +1,10 @@
-"""What is recorded of a deploy beside the version itself: which versions it calls, and whether an owner made it.
+"""What is recorded of a deploy beside the version itself: which versions it calls, and whether an
+owner made it.
 
-A version's own digest covers the digests of what it calls, and theirs cover what they call, so whoever grants or is offered a digest
-knows everything that runs. The record is written before the version is and never changed; what a release before 0.2.0 stored has
-none until it is pinned, and keeps the digest that it has.
+A version's own digest covers the digests of what it calls, and theirs cover what they call, so
+whoever grants or is offered a digest knows everything that runs. The record is written before the
+version is and never changed; what a release before 0.2.0 stored has none until it is pinned, and
+keeps the digest that it has.
 """
 
 from __future__ import annotations
@@ -25,11 +27,15 @@ CACHED: Final = 1_024
 PAGE: Final = 100
 
 Pins = Mapping[str, str]
-"""A call as the manifest declares it → the digest of the version that it means; empty for what did not exist."""
+"""A call as the manifest declares it → the digest of the version that it means; empty for what did
+not exist.
+"""
 
 
 def pinned_digest(package: str, pins: Pins) -> str:
-    """The digest of a version: that of its manifest and code (`package`), and of what it calls when it calls something."""
+    """The digest of a version: that of its manifest and code (`package`), and of what it calls when
+    it calls something.
+    """
     if not pins:
         return package
     return "sha256:" + hashlib.sha256(package.encode() + b"\0" + canonical(dict(pins))).hexdigest()
@@ -69,8 +75,12 @@ class Deployments:
                 self._keep(place, known)
         return known
 
-    def write(self, version: Dependent, deployment: Deployment, ttl: float | None = None) -> Deployment:
-        """Record it unless something is recorded already; what stands. `ttl`: for a version that has an end itself."""
+    def write(
+        self, version: Dependent, deployment: Deployment, ttl: float | None = None
+    ) -> Deployment:
+        """Record it unless something is recorded already; what stands. `ttl`: for a version that
+        has an end itself.
+        """
         for digest in filter(None, deployment.pins.values()):
             self._kv.put(keys.dependent(digest, *version), b"", ttl=ttl)
         body = orjson.dumps({"pins": dict(deployment.pins), "owner": deployment.owner})
@@ -105,7 +115,9 @@ class Deployments:
 
     def _keep(self, place: Dependent, deployment: Deployment) -> None:
         while len(self._cached) >= CACHED:
-            with suppress(KeyError, StopIteration, RuntimeError):  # another thread drops one at this moment
+            with suppress(
+                KeyError, StopIteration, RuntimeError
+            ):  # another thread drops one at this moment
                 self._cached.pop(next(iter(self._cached)))
         self._cached[place] = deployment
 
@@ -117,6 +129,10 @@ def _decode(data: bytes) -> Deployment:
         pins, owner = fields["pins"], fields["owner"]
     except (ValueError, TypeError, KeyError):
         raise damaged() from None
-    if not isinstance(pins, dict) or not all(isinstance(digest, str) for digest in pins.values()) or not isinstance(owner, bool):
+    if (
+        not isinstance(pins, dict)
+        or not all(isinstance(digest, str) for digest in pins.values())
+        or not isinstance(owner, bool)
+    ):
         raise damaged()
     return Deployment(pins, owner)

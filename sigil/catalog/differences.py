@@ -17,9 +17,11 @@ _APART = ("input", "name")
 """Fields that are no row of their own: the schema is a text, the name is the same."""
 
 
-def differences(older: Record, newer: Record, sources: tuple[bytes, bytes], pins: tuple[Pins, Pins]) -> dict[str, Json]:
-    """`manifest`: rows of `field`, `old`, `new`; `pins` among them, when they call other versions. `schema`, `source`: unified
-    differences, empty when there are none.
+def differences(
+    older: Record, newer: Record, sources: tuple[bytes, bytes], pins: tuple[Pins, Pins]
+) -> dict[str, Json]:
+    """`manifest`: rows of `field`, `old`, `new`; `pins` among them, when they call other versions.
+    `schema`, `source`: unified differences, empty when there are none.
     """
     names = (f"{older.name}@{older.version}", f"{newer.name}@{newer.version}")
     schemas = (_pretty(older.manifest.input), _pretty(newer.manifest.input))
@@ -47,18 +49,25 @@ def _called(pins: tuple[Pins, Pins]) -> Iterator[dict[str, Json]]:
         yield {"field": "pins", "old": old, "new": new}
 
 
-def _code(records: tuple[Record, Record], sources: tuple[bytes, bytes], names: tuple[str, str]) -> str:
+def _code(
+    records: tuple[Record, Record], sources: tuple[bytes, bytes], names: tuple[str, str]
+) -> str:
     if sources[0] == sources[1]:
         return ""
     if any(record.manifest.lang in BINARY for record in records):
         return f"the modules differ: {len(sources[0]):,} and {len(sources[1]):,} bytes\n"
-    return _unified((sources[0].decode("utf-8", "replace"), sources[1].decode("utf-8", "replace")), names)
+    return _unified(
+        (sources[0].decode("utf-8", "replace"), sources[1].decode("utf-8", "replace")), names
+    )
 
 
 def _unified(texts: tuple[str, str], names: tuple[str, str]) -> str:
     if texts[0] == texts[1]:
         return ""
-    if sum(map(len, texts)) > SHOWN_CHARACTERS or min(map(_longest, texts)) > SHOWN_CHARACTERS // 10:
+    if (
+        sum(map(len, texts)) > SHOWN_CHARACTERS
+        or min(map(_longest, texts)) > SHOWN_CHARACTERS // 10
+    ):
         return f"too large to be compared: {len(texts[0]):,} and {len(texts[1]):,} characters\n"
     lines = difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), *names, lineterm="")
     return "".join(f"{line}\n" for line in lines)

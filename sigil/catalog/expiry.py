@@ -1,4 +1,6 @@
-"""What time does to capabilities: the expired are swept, the unused become inactive. Reads no manifest, so any door can do it."""
+"""What time does to capabilities: the expired are swept, the unused become inactive. Reads no
+manifest, so any door can do it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from sigil.storage.kv import ABSENT, KV, Item, keys
 IDLE_SECONDS = 30 * 86_400.0
 DAY_SECONDS = 86_400.0
 AGAIN_SECONDS = 300.0
-"""When the daily work is begun anew after a process that died in it; longer than a tick may take."""
+"""When the daily work is begun anew after a process that died in it; longer than a tick may take.
+"""
 AT_ONCE = 500
 """At most so many expiries a tick; the next one goes on."""
 PAGE = 500
@@ -43,7 +46,9 @@ class _Head:
 
 
 class Lifetimes:
-    """The sweeper over a store. Several may run: each step is a conditional write, and the daily work is begun by one of them."""
+    """The sweeper over a store. Several may run: each step is a conditional write, and the daily
+    work is begun by one of them.
+    """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
@@ -72,10 +77,11 @@ class Lifetimes:
         return gone
 
     def idle(self) -> int:
-        """Mark the normal capabilities that nobody called for 30 days, and sum up the statistics; how many were marked.
+        """Mark the normal capabilities that nobody called for 30 days, and sum up the statistics;
+        how many were marked.
 
-        What a process that died in between left undone is done here: public marks follow their heads. A damaged record keeps nobody
-        else's from being looked at; it is told at the end.
+        What a process that died in between left undone is done here: public marks follow their
+        heads. A damaged record keeps nobody else's from being looked at; it is told at the end.
         """
         marked, damage = 0, None
         for namespace in self._namespaces():
@@ -109,24 +115,38 @@ class Lifetimes:
         if granted:
             self._ungrant(head, granted)
         public_index.follow(self._kv, namespace, name, self._clock())
-        self._audit.note(namespace, "expire", name=name, version=head.record["version"], digest=head.record["digest"])
+        self._audit.note(
+            namespace,
+            "expire",
+            name=name,
+            version=head.record["version"],
+            digest=head.record["digest"],
+        )
         return 1
 
     def _end(self, head: _Head) -> None:
-        """An older version that lasts runs again; where there is none the name goes, unless a withdrawn one may be brought back by hand."""
+        """An older version that lasts runs again; where there is none the name goes, unless a
+        withdrawn one may be brought back by hand.
+        """
         key = keys.capability(head.namespace, head.name)
         older = fallback.succeeded(self._kv, head.standing, head.record, self._clock())
         if older:
             self._kv.put(key, older, expect=head.token)
-        elif not self._kv.scan(keys.version(head.namespace, head.name, 0).partition, f"{head.name}#", limit=1):
+        elif not self._kv.scan(
+            keys.version(head.namespace, head.name, 0).partition, f"{head.name}#", limit=1
+        ):
             self._kv.delete(key, expect=head.token)
             usage.forget(self._kv, head.namespace, head.name)
 
     def _ungrant(self, head: _Head, granted: Item) -> None:
-        """What was granted to the version that ended ends with it: whoever deploys it again is somebody else."""
+        """What was granted to the version that ended ends with it: whoever deploys it again is
+        somebody else.
+        """
         key = keys.grants(head.namespace, head.namespace, head.name)
         left = _others(granted, head.record["digest"])
-        with suppress(Conflict):  # an owner grants something at this moment; a deploy of that version takes it away too
+        with suppress(
+            Conflict
+        ):  # an owner grants something at this moment; a deploy of that version takes it away too
             self._kv.put(key, orjson.dumps(left), expect=granted.version)
 
     def _idle_in(self, namespace: str) -> int:
@@ -137,10 +157,15 @@ class Lifetimes:
             if public_index.wants(head.standing, head.record, self._clock()):
                 public_index.follow(self._kv, namespace, head.name, self._clock())
             if not head.standing.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
-                with suppress(Conflict), changes.change(self._kv, namespace, head.name, self._clock()):  # it was used at this moment
+                with (
+                    suppress(Conflict),
+                    changes.change(self._kv, namespace, head.name, self._clock()),
+                ):  # it was used at this moment
                     self._rewrite(head, replace(head.standing, inactive=True))
                     public_index.follow(self._kv, namespace, head.name, self._clock())
-                    self._audit.note(namespace, "inactive", name=head.name, version=head.record["version"])
+                    self._audit.note(
+                        namespace, "inactive", name=head.name, version=head.record["version"]
+                    )
                     marked += 1
         return marked
 
@@ -148,7 +173,11 @@ class Lifetimes:
         lifetime = head.record["manifest"].get("lifetime", "normal")
         steps = head.standing.history
         touched = max(last, head.record["at"], steps[-1].at if steps else 0.0)
-        return not head.standing.removed and lifetime == "normal" and self._clock() - touched > IDLE_SECONDS
+        return (
+            not head.standing.removed
+            and lifetime == "normal"
+            and self._clock() - touched > IDLE_SECONDS
+        )
 
     def _rewrite(self, head: _Head, standing: Standing) -> None:
         body = heads.join(standing, heads.dumps(head.record))
@@ -174,9 +203,11 @@ class Lifetimes:
 
     @contextmanager
     def _daily(self) -> Iterator[bool]:
-        """Whether this sweep is the one that does the daily work. It is done for today only when the block ends well.
+        """Whether this sweep is the one that does the daily work. It is done for today only when
+        the block ends well.
 
-        What stands meanwhile is a time a day ago but for `AGAIN_SECONDS`, so that the work of a process that died is begun anew.
+        What stands meanwhile is a time a day ago but for `AGAIN_SECONDS`, so that the work of a
+        process that died is begun anew.
         """
         key, now = keys.daily("lifetimes"), self._clock()
         item = self._kv.get(key)
@@ -184,7 +215,11 @@ class Lifetimes:
             yield False
             return
         try:
-            begun = self._kv.put(key, _moment(now - DAY_SECONDS + AGAIN_SECONDS), expect=item.version if item else ABSENT)
+            begun = self._kv.put(
+                key,
+                _moment(now - DAY_SECONDS + AGAIN_SECONDS),
+                expect=item.version if item else ABSENT,
+            )
         except Conflict:  # somebody else begins at this moment
             yield False
             return
@@ -211,7 +246,9 @@ def _is_recent(item: Item, now: float) -> bool:
 
 
 def _others(granted: Item, digest: str) -> list[Any]:
-    """The grants of other versions than this one; none when they cannot be read, since nobody has them then."""
+    """The grants of other versions than this one; none when they cannot be read, since nobody has
+    them then.
+    """
     try:
         return [row for row in orjson.loads(granted.value) if row["digest"] != digest]
     except (ValueError, TypeError, LookupError):

@@ -1,4 +1,6 @@
-"""What is left of a name whose active version has run out: the one that ran before it takes its place. Reads no manifest."""
+"""What is left of a name whose active version has run out: the one that ran before it takes its
+place. Reads no manifest.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,24 @@ ENDED = "expire"
 
 
 def at(kv: KV, data: bytes, now: float) -> bytes:
-    """A stored head as it stands at this moment: `data` itself, unless its version ran out and an older one lasts."""
+    """A stored head as it stands at this moment: `data` itself, unless its version ran out and an
+    older one lasts.
+    """
     standing, record = heads.split(data)
     return (succeeded(kv, standing, record, now) if heads.expired(record, now) else None) or data
 
 
 def succeeded(kv: KV, standing: Standing, record: dict[str, Any], now: float) -> bytes | None:
-    """The head with a version that is neither withdrawn nor at its end in the place of `record`: the last that ran; None without one."""
+    """The head with a version that is neither withdrawn nor at its end in the place of `record`:
+    the last that ran; None without one.
+    """
     if standing.removed or standing.latest <= standing.floor:
         return None
-    alive = [row for row in _rows(kv, record["namespace"], record["name"], standing.floor) if not heads.expired(row[0], now)]
+    alive = [
+        row
+        for row in _rows(kv, record["namespace"], record["name"], standing.floor)
+        if not heads.expired(row[0], now)
+    ]
     good = [row for row in alive if row[0]["version"] not in standing.yanked]
     if not good:
         return None

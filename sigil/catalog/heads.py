@@ -1,4 +1,6 @@
-"""How a name stands: which version runs, which are yanked, what happened to it; written and read without its manifest."""
+"""How a name stands: which version runs, which are yanked, what happened to it; written and read
+without its manifest.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ HISTORY_MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One activation: which version began to run, when, by whom (`person`, `model`, `library`, `sigil`), through which verb.
+    """One activation: which version began to run, when, by whom (`person`, `model`, `library`,
+    `sigil`), through which verb.
 
     `rest`: what a newer version wrote behind them.
     """
@@ -28,7 +31,13 @@ class Step:
     rest: tuple[Json, ...] = ()
 
 
-_STANDS: Final[Mapping[str, type]] = {"latest": int, "removed": bool, "floor": int, "size": int, "inactive": bool}
+_STANDS: Final[Mapping[str, type]] = {
+    "latest": int,
+    "removed": bool,
+    "floor": int,
+    "size": int,
+    "inactive": bool,
+}
 _READ: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("namespace", "name", "digest"), str),
     "version": int,
@@ -42,8 +51,9 @@ _READ: Final[Mapping[str, Any]] = {
 class Standing(Stored):
     """What the store says of a name beside its active record.
 
-    `latest`: the highest number ever given. `floor`: versions below it were removed and do not run, whatever is still stored.
-    `size`: bytes of all its versions. `inactive`: unused for so long that a query does not show it. `history`: the last steps.
+    `latest`: the highest number ever given. `floor`: versions below it were removed and do not run,
+    whatever is still stored. `size`: bytes of all its versions. `inactive`: unused for so long that
+    a query does not show it. `history`: the last steps.
     """
 
     latest: int
@@ -57,17 +67,29 @@ class Standing(Stored):
     def active(self, step: Step) -> Self:
         """The same after a version began to run."""
         return replace(
-            self, latest=max(self.latest, step.version), removed=False, inactive=False, history=(*self.history, step)[-HISTORY_MOST:]
+            self,
+            latest=max(self.latest, step.version),
+            removed=False,
+            inactive=False,
+            history=(*self.history, step)[-HISTORY_MOST:],
         )
 
     def before(self, version: int, good: Collection[int]) -> int | None:
-        """The version of `good` that ran last before `version` does; the newest of them when none of the last steps names one."""
-        ran = (step.version for step in reversed(self.history) if step.version != version and step.version in good)
+        """The version of `good` that ran last before `version` does; the newest of them when none
+        of the last steps names one.
+        """
+        ran = (
+            step.version
+            for step in reversed(self.history)
+            if step.version != version and step.version in good
+        )
         return next(ran, max(good, default=None))
 
     def without(self, version: int) -> Self:
         """The same with a version yanked."""
-        return replace(self, yanked=(*(number for number in self.yanked if number != version), version))
+        return replace(
+            self, yanked=(*(number for number in self.yanked if number != version), version)
+        )
 
     def again(self, version: int) -> Self:
         """The same with a version that is yanked no more."""
@@ -75,7 +97,9 @@ class Standing(Stored):
 
     def gone(self) -> Self:
         """A tombstone: the numbers go on from here, nothing below them runs."""
-        return replace(self, removed=True, floor=self.latest + 1, size=0, inactive=False, yanked=(), history=())
+        return replace(
+            self, removed=True, floor=self.latest + 1, size=0, inactive=False, yanked=(), history=()
+        )
 
 
 def join(standing: Standing, record: bytes) -> bytes:
@@ -94,7 +118,9 @@ def join(standing: Standing, record: bytes) -> bytes:
 
 
 def split(data: bytes) -> tuple[Standing, dict[str, Any]]:
-    """What `join` wrote: how the name stands, and the fields of its active record; `BackendError` EDAMAGED for anything else."""
+    """What `join` wrote: how the name stands, and the fields of its active record; `BackendError`
+    EDAMAGED for anything else.
+    """
     try:
         given: Mapping[str, Any] = orjson.loads(data)
         require_format(given)
@@ -105,14 +131,18 @@ def split(data: bytes) -> tuple[Standing, dict[str, Any]]:
         rest = unknown(given, (*_STANDS, "yanked", "history", "record"))
     except (ValueError, LookupError, TypeError, AttributeError):
         raise damaged() from None
-    typed = all(type(value) is _STANDS[name] for name, value in stands.items()) and all(type(number) is int for number in yanked)
+    typed = all(type(value) is _STANDS[name] for name, value in stands.items()) and all(
+        type(number) is int for number in yanked
+    )
     if "latest" not in stands or not typed or not all(map(_is_step, steps)):
         raise damaged()
     return Standing(**stands, yanked=yanked, history=steps, _rest=rest or None), _whole(record)
 
 
 def fields(data: bytes) -> dict[str, Any]:
-    """The fields of a version's record as it is stored; `BackendError` EDAMAGED for anything else."""
+    """The fields of a version's record as it is stored; `BackendError` EDAMAGED for anything
+    else.
+    """
     try:
         return _whole(orjson.loads(data))
     except ValueError:
@@ -131,7 +161,9 @@ def _is_step(step: Step) -> bool:
 
 def _whole(record: object) -> dict[str, Any]:
     """A record's fields, those that are read without its manifest being of their type."""
-    if not isinstance(record, dict) or not all(isinstance(record.get(name), kind) for name, kind in _READ.items()):
+    if not isinstance(record, dict) or not all(
+        isinstance(record.get(name), kind) for name, kind in _READ.items()
+    ):
         raise damaged()
     return record
 

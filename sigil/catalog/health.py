@@ -1,4 +1,6 @@
-"""A breaker for each version and caller: closed, open after five failures of its own in a row, half-open for one call at a time."""
+"""A breaker for each version and caller: closed, open after five failures of its own in a row,
+half-open for one call at a time.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ from sigil.storage.stored import Shape, Stored, dumps
 FAILURES = 5
 REST_SECONDS = 30.0
 TRIAL_SECONDS = 90.0
-"""How long others wait for the one call that tries: longer than any call may take, which waits 30 s for a runner, 10 s for its start
-and 10 s for a compiler, and runs for 30 s."""
+"""How long others wait for the one call that tries: longer than any call may take, which waits 30 s
+for a runner, 10 s for its start and 10 s for a compiler, and runs for 30 s.
+"""
 FORGET_SECONDS = 600.0
 """Failures that lie further apart are no row."""
 GLANCE_SECONDS = 1.0
@@ -25,15 +28,32 @@ GLANCE_SECONDS = 1.0
 KEPT_SECONDS = 86_400.0
 SEEN_MOST = 1_024
 CALLERS_MOST = 50
-"""Of one version at a time. Whoever's last failure is longest ago makes room, the version's own namespace never."""
+"""Of one version at a time. Whoever's last failure is longest ago makes room, the version's own
+namespace never.
+"""
 RACES = 10
-_OWN = frozenset(("EGUEST", "ETHROWN", "EPENDING", "ESYNTAX", "ETRAP", "ENOMEM", "ESTACK", "ETIMEDOUT", "ELIMIT", "EOUTPUT", "EMODULE"))
+_OWN = frozenset(
+    (
+        "EGUEST",
+        "ETHROWN",
+        "EPENDING",
+        "ESYNTAX",
+        "ETRAP",
+        "ENOMEM",
+        "ESTACK",
+        "ETIMEDOUT",
+        "ELIMIT",
+        "EOUTPUT",
+        "EMODULE",
+    )
+)
 _INPUT_TOO_LARGE = "the input is larger"
 
 
 @dataclass(frozen=True, slots=True)
 class Health(Stored):
-    """How a version does for one caller. `failures` in a row, the last at `at`; it rests until `until`; one call tries it until `trial`.
+    """How a version does for one caller. `failures` in a row, the last at `at`; it rests until
+    `until`; one call tries it until `trial`.
 
     `mark`: the ticket of that call.
     """
@@ -76,25 +96,34 @@ class Version(Protocol):
 
 
 def own(problem: SigilError) -> bool:
-    """Whether a failure is the capability's own: stopped, or an exception without a code. A code that its code chose is an answer."""
-    return isinstance(problem, ToolError) and problem.code in _OWN and not problem.message.startswith(_INPUT_TOO_LARGE)
+    """Whether a failure is the capability's own: stopped, or an exception without a code. A code
+    that its code chose is an answer.
+    """
+    return (
+        isinstance(problem, ToolError)
+        and problem.code in _OWN
+        and not problem.message.startswith(_INPUT_TOO_LARGE)
+    )
 
 
 def owner(version: Version) -> str:
-    """The caller whose own the version is: the agent whose namespace, or whose chat, it stands in."""
+    """The caller whose own the version is: the agent whose namespace, or whose chat, it stands
+    in.
+    """
     return version.namespace.partition("~")[0]
 
 
 class Breaker:
-    """Breakers that all processes over one store share. Nothing is written while all goes well. Thread-safe.
+    """Breakers that all processes over one store share. Nothing is written while all goes well.
+    Thread-safe.
 
-    `caller`: for whom a version runs, by default its owner. Whose calls fail five times in a row has it rest for himself alone: the
-    inputs are his, and he closes it to nobody else. What goes well for one ends the rows that all count, since it is well then; it ends
-    nobody's rest.
+    `caller`: for whom a version runs, by default its owner. Whose calls fail five times in a row
+    has it rest for himself alone: the inputs are his, and he closes it to nobody else. What goes
+    well for one ends the rows that all count, since it is well then; it ends nobody's rest.
 
-    Whoever is admitted holds a ticket and says with it how the call ended. While a version rests, only the ticket of the one call that
-    tries it says anything, so a call that was admitted earlier and ends only now neither mends the version nor makes room for a second
-    trial.
+    Whoever is admitted holds a ticket and says with it how the call ended. While a version rests,
+    only the ticket of the one call that tries it says anything, so a call that was admitted earlier
+    and ends only now neither mends the version nor makes room for a second trial.
     """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
@@ -103,7 +132,8 @@ class Breaker:
         self._seen: dict[Key, _Seen] = {}
 
     def admit(self, version: Version, caller: str = "") -> str:
-        """Let a call pass, or raise `Refused` EDEGRADED. The first call after the rest passes as a trial, the others wait for it.
+        """Let a call pass, or raise `Refused` EDEGRADED. The first call after the rest passes as a
+        trial, the others wait for it.
 
         The ticket of the call; an empty one when it is no trial.
         """
@@ -132,14 +162,20 @@ class Breaker:
         ended: list[str] = []
 
         def ends(callers: dict[str, Health]) -> None:
-            ended[:] = [name for name in callers if ticket and name == who and callers[name].mark == ticket]
+            ended[:] = [
+                name for name in callers if ticket and name == who and callers[name].mark == ticket
+            ]
             for name in [name for name, health in callers.items() if not health.until] + ended:
                 del callers[name]
 
         return self._change(version, ends) is not None and bool(ended)
 
-    def failed(self, version: Version, problem: SigilError, ticket: str = "", caller: str = "") -> bool:
-        """A call failed; True when the version is degraded by it. What is not its own failure leaves everything as it is."""
+    def failed(
+        self, version: Version, problem: SigilError, ticket: str = "", caller: str = ""
+    ) -> bool:
+        """A call failed; True when the version is degraded by it. What is not its own failure
+        leaves everything as it is.
+        """
         who, now = caller or owner(version), self._clock()
         if not own(problem):
             self.undecided(version, ticket, who)
@@ -149,16 +185,32 @@ class Breaker:
             before = callers.get(who, WELL)
             if ticket and before.mark == ticket:
                 callers[who] = replace(
-                    before, failures=before.failures + 1, at=now, until=now + REST_SECONDS, trial=0.0, code=problem.code, mark=""
+                    before,
+                    failures=before.failures + 1,
+                    at=now,
+                    until=now + REST_SECONDS,
+                    trial=0.0,
+                    code=problem.code,
+                    mark="",
                 )
             if ticket or before.until:
                 return  # it rests already, or is being tried: this call began before
             failures = before.failures + 1 if now - before.at < FORGET_SECONDS else 1
             _make_room(callers, who, owner(version))
             until = now + REST_SECONDS if failures >= FAILURES else 0.0
-            callers[who] = replace(before, failures=failures, at=now, until=until, trial=0.0, code=problem.code, mark="")
+            callers[who] = replace(
+                before,
+                failures=failures,
+                at=now,
+                until=until,
+                trial=0.0,
+                code=problem.code,
+                mark="",
+            )
 
-        after = self._change(version, counts)  # None as well when many fail at once: the others count
+        after = self._change(
+            version, counts
+        )  # None as well when many fail at once: the others count
         return bool(after and after[who].until) and not ticket
 
     def undecided(self, version: Version, ticket: str, caller: str = "") -> None:
@@ -178,12 +230,29 @@ class Breaker:
 
     def _degraded(self, version: Version, health: Health, who: str) -> Refused:
         wait = max(health.until - self._clock(), 1.0)
-        message = f"it failed {health.failures} times in a row (the last time with {health.code}) and rests"
-        older = f", or run an older version: `sigil rollback {version.name}`" if who == owner(version) else ""
-        return Refused("EDEGRADED", message, source=version.name, suggestion=f"try again in {wait:.0f} s{older}", retry_after=wait)
+        message = (
+            f"it failed {health.failures} times in a row (the last time with {health.code}) and"
+            " rests"
+        )
+        older = (
+            f", or run an older version: `sigil rollback {version.name}`"
+            if who == owner(version)
+            else ""
+        )
+        return Refused(
+            "EDEGRADED",
+            message,
+            source=version.name,
+            suggestion=f"try again in {wait:.0f} s{older}",
+            retry_after=wait,
+        )
 
-    def _change(self, version: Version, change: Callable[[dict[str, Health]], None]) -> Callers | None:
-        """Write what `change` makes of the callers that stand at that moment; None when that is nothing new, or too many write."""
+    def _change(
+        self, version: Version, change: Callable[[dict[str, Health]], None]
+    ) -> Callers | None:
+        """Write what `change` makes of the callers that stand at that moment; None when that is
+        nothing new, or too many write.
+        """
         key = _key(version)
         for _ in range(RACES):
             seen = self._read(key)
@@ -205,7 +274,9 @@ class Breaker:
     def _read(self, key: Key) -> _Seen:
         item = self._kv.get(key)
         callers: Callers = {}
-        with suppress(ValueError):  # damaged: it counts as well, and the next failure writes it anew
+        with suppress(
+            ValueError
+        ):  # damaged: it counts as well, and the next failure writes it anew
             callers = _CALLERS.read(item.value) if item else {}
         return self._keep(key, _Seen(callers, item.version if item else "", self._clock()))
 
@@ -226,7 +297,9 @@ class Breaker:
 
 
 def _make_room(callers: dict[str, Health], who: str, kept: str) -> None:
-    others = sorted((health.at, name) for name, health in callers.items() if name not in (who, kept))
+    others = sorted(
+        (health.at, name) for name, health in callers.items() if name not in (who, kept)
+    )
     for _, name in others[: max(len(others) + 2 - CALLERS_MOST, 0)]:
         del callers[name]
 

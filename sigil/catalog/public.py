@@ -27,11 +27,18 @@ def foreign(record: Record) -> Offer:
 
 
 def demand_name(namespace: str, name: str) -> None:
-    """`Refused` with ENAME when a capability that wants to be public would have a tool that is too long."""
+    """`Refused` with ENAME when a capability that wants to be public would have a tool that is too
+    long.
+    """
     tool = tool_of(f"{namespace}/{name}")
     if is_name(namespace) and namespace != LIBRARY and len(tool) > TOOL_LIMIT:
-        message = f"it cannot be public: {tool} has {len(tool)} characters, and a tool at most {TOOL_LIMIT}"
-        raise Refused("ENAME", message, source=name, suggestion="choose a shorter name, or leave `public` out")
+        message = (
+            f"it cannot be public: {tool} has {len(tool)} characters, and a tool at most"
+            f" {TOOL_LIMIT}"
+        )
+        raise Refused(
+            "ENAME", message, source=name, suggestion="choose a shorter name, or leave `public` out"
+        )
 
 
 def alive(record: Record, now: float) -> bool:
@@ -46,9 +53,13 @@ def head_at(kv: KV, namespace: str, name: str, now: float) -> Head | None:
 
 
 def at(kv: KV, item: Item, now: float) -> Head:
-    """A head as it stands at this moment: where the version that ran had an end, an older one that lasts takes its place by itself."""
+    """A head as it stands at this moment: where the version that ran had an end, an older one that
+    lasts takes its place by itself.
+    """
     head = head_of(item.value, item.version)
-    return head if alive(head.record, now) else head_of(fallback.at(kv, item.value, now), item.version)
+    return (
+        head if alive(head.record, now) else head_of(fallback.at(kv, item.value, now), item.version)
+    )
 
 
 class Publics:

@@ -1,4 +1,6 @@
-"""The marks of public capabilities, kept in step with the heads of their names, whoever writes those and when. Reads no manifest."""
+"""The marks of public capabilities, kept in step with the heads of their names, whoever writes
+those and when. Reads no manifest.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +20,45 @@ PAGE = 500
 
 @contextmanager
 def step(kv: KV, namespace: str, name: str, body: bytes, now: float) -> Iterator[None]:
-    """Around the write of `body` as a name's head: the mark follows it, and whoever dies between has said before that it may change."""
+    """Around the write of `body` as a name's head: the mark follows it, and whoever dies between
+    has said before that it may change.
+    """
     if not _may_be_public(namespace, name):
         yield
         return
     mark = kv.get(keys.public(namespace, name))
     changes_it = (mark.value if mark else None) != wants(*heads.split(body), now)
-    with changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now) if changes_it else nullcontext():
+    with (
+        changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now)
+        if changes_it
+        else nullcontext()
+    ):
         yield
         _follow(kv, namespace, name, now, said=changes_it)
 
 
 def follow(kv: KV, namespace: str, name: str, now: float) -> None:
-    """Bring a name's mark in step with its head as it stands now: there while it runs and is public.
+    """Bring a name's mark in step with its head as it stands now: there while it runs and is
+    public.
 
-    Whoever writes a head calls this afterwards, so the last one of several finds the last head. Each mark is written over the one
-    that was read before the head, and the head is read again afterwards: an old head never wins.
+    Whoever writes a head calls this afterwards, so the last one of several finds the last head.
+    Each mark is written over the one that was read before the head, and the head is read again
+    afterwards: an old head never wins.
     """
     if _may_be_public(namespace, name):
         _follow(kv, namespace, name, now, said=False)
 
 
 def wants(standing: Standing, record: Mapping[str, Any], now: float) -> bytes | None:
-    """The mark of a name that stands so: its digest, None when other namespaces do not see it. `record`: its fields as they are stored."""
-    runs = not (standing.removed or standing.inactive or record["version"] in standing.yanked or heads.expired(record, now))
+    """The mark of a name that stands so: its digest, None when other namespaces do not see it.
+    `record`: its fields as they are stored.
+    """
+    runs = not (
+        standing.removed
+        or standing.inactive
+        or record["version"] in standing.yanked
+        or heads.expired(record, now)
+    )
     return str(record["digest"]).encode() if runs and record["manifest"].get("public") else None
 
 
@@ -66,7 +83,11 @@ def _follow(kv: KV, namespace: str, name: str, now: float, *, said: bool) -> Non
         wanted = wants(*heads.split(fallback.at(kv, head.value, now)), now) if head else None
         if wanted == (mark.value if mark else None):
             return
-        with nullcontext() if said else changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now):
+        with (
+            nullcontext()
+            if said
+            else changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now)
+        ):
             _write(kv, namespace, name, (mark, wanted))
 
 

@@ -20,14 +20,18 @@ from sigil.storage.stored import Shape, Stored, dumps
 SESSION_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""
 HOLD_SECONDS = 60.0
-"""How long room stays taken for what is being stored. Whoever died in between gives it back by that."""
+"""How long room stays taken for what is being stored. Whoever died in between gives it back by
+that.
+"""
 RACES = 100
 PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """Of one namespace: live capabilities, bytes of their modules and sources, live ephemeral ones. `session`: capabilities of a chat."""
+    """Of one namespace: live capabilities, bytes of their modules and sources, live ephemeral ones.
+    `session`: capabilities of a chat.
+    """
 
     capabilities: int = 500
     bytes: int = 50 << 20
@@ -72,11 +76,14 @@ _ROOM: Final = Shape[tuple[_Held, ...]](tuple[_Held, ...])
 class Room:
     """The room in the namespaces of a store.
 
-    What a namespace holds is counted from its heads, so nothing can be miscounted for long. Whoever stores a head first writes into one
-    item of the namespace what it will hold, over what it read there before it counted: of two that come at once the later counts again.
+    What a namespace holds is counted from its heads, so nothing can be miscounted for long. Whoever
+    stores a head first writes into one item of the namespace what it will hold, over what it read
+    there before it counted: of two that come at once the later counts again.
     """
 
-    def __init__(self, kv: KV, catalog: Catalog, quotas: Quotas, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, kv: KV, catalog: Catalog, quotas: Quotas, clock: Callable[[], float] = time.time
+    ) -> None:
         self._kv = kv
         self._catalog = catalog
         self._quotas = quotas
@@ -99,14 +106,20 @@ class Room:
             yield
         finally:
             with suppress(BackendError):  # it ends by itself
-                self._change(namespace, lambda others: [other for other in others if other.mark != held.mark])
+                self._change(
+                    namespace, lambda others: [other for other in others if other.mark != held.mark]
+                )
 
     def _with(self, namespace: str, held: _Held, others: list[_Held]) -> list[_Held]:
         self._demand(namespace, held.claim, others)
         return [*others, held]
 
     def _demand(self, namespace: str, claim: Claim, others: Iterable[_Held]) -> None:
-        claims = {head.record.name: _claim(head) for head in self._catalog.heads(namespace) if self._catalog.alive(head.record)}
+        claims = {
+            head.record.name: _claim(head)
+            for head in self._catalog.heads(namespace)
+            if self._catalog.alive(head.record)
+        }
         for other in others:
             claims[other.claim.name] = _both(claims.get(other.claim.name), other.claim)
         claims.pop(claim.name, None)
@@ -116,16 +129,27 @@ class Room:
         """Who takes room at this moment; those whose time is over died."""
         now = self._clock()
         held: tuple[_Held, ...] = ()
-        with suppress(ValueError):  # damaged: it says who stores something within this minute, and is written anew
+        with suppress(
+            ValueError
+        ):  # damaged: it says who stores something within this minute, and is written anew
             held = _ROOM.read(item.value) if item else ()
         return [other for other in held if now < other.until <= now + 2 * HOLD_SECONDS]
 
     def _change(self, namespace: str, change: Callable[[list[_Held]], list[_Held]]) -> None:
-        key = keys.room(namespace)  # never deleted: whoever read that there is none must not find it so again when others have stored since
+        key = keys.room(
+            namespace
+            # never deleted: whoever read that there is none must not find it so again when others
+            # have stored since
+        )
         for attempt in range(RACES):
             item = self._kv.get(key)
             try:
-                self._kv.put(key, dumps(change(self._others(item))), expect=item.version if item else ABSENT, ttl=2 * HOLD_SECONDS)
+                self._kv.put(
+                    key,
+                    dumps(change(self._others(item))),
+                    expect=item.version if item else ABSENT,
+                    ttl=2 * HOLD_SECONDS,
+                )
             except Conflict:
                 time.sleep(random.uniform(0, PAUSE_SECONDS) * min(attempt, 5))
                 continue
@@ -140,12 +164,18 @@ def used(live: Iterable[Head]) -> Used:
 
 def claim_of(record: Record, head: Head | None) -> Claim:
     """What a name will hold when this new version stands over `head`."""
-    return Claim(record.name, record.size + (head.standing.size if head else 0), record.manifest.lifetime == "ephemeral")
+    return Claim(
+        record.name,
+        record.size + (head.standing.size if head else 0),
+        record.manifest.lifetime == "ephemeral",
+    )
 
 
 def _sum(given: Iterable[Claim]) -> Used:
     claims = list(given)
-    return Used(len(claims), sum(claim.size for claim in claims), sum(claim.ephemeral for claim in claims))
+    return Used(
+        len(claims), sum(claim.size for claim in claims), sum(claim.ephemeral for claim in claims)
+    )
 
 
 def _claim(head: Head) -> Claim:
@@ -154,18 +184,35 @@ def _claim(head: Head) -> Claim:
 
 def _both(stands: Claim | None, comes: Claim) -> Claim:
     """What a name holds at most while `comes` is being stored over what stands."""
-    return Claim(comes.name, max(stands.size, comes.size), stands.ephemeral or comes.ephemeral) if stands else comes
+    return (
+        Claim(comes.name, max(stands.size, comes.size), stands.ephemeral or comes.ephemeral)
+        if stands
+        else comes
+    )
 
 
 def _demand(quotas: Quotas, namespace: str, others: Iterable[Claim], claim: Claim) -> None:
     now = _sum(others)
     if now.capabilities >= quotas.most(namespace):
-        raise _full(f"{now.capabilities} capabilities, and at most {quotas.most(namespace)} are allowed")
+        raise _full(
+            f"{now.capabilities} capabilities, and at most {quotas.most(namespace)} are allowed"
+        )
     if claim.ephemeral and now.ephemeral >= quotas.ephemeral:
-        raise _full(f"{now.ephemeral} ephemeral capabilities, and at most {quotas.ephemeral} may live at a time")
+        raise _full(
+            f"{now.ephemeral} ephemeral capabilities, and at most {quotas.ephemeral} may live at a"
+            " time"
+        )
     if now.bytes + claim.size > quotas.bytes:
-        raise _full(f"{now.bytes:,} bytes of code, and at most {quotas.bytes:,} with the {claim.size:,} new ones are allowed")
+        raise _full(
+            f"{now.bytes:,} bytes of code, and at most {quotas.bytes:,} with the {claim.size:,} new"
+            " ones are allowed"
+        )
 
 
 def _full(what: str) -> Refused:
-    return Refused("EQUOTA", f"the namespace has {what}", source="registry", suggestion="remove what nobody needs: `sigil remove NAME`")
+    return Refused(
+        "EQUOTA",
+        f"the namespace has {what}",
+        source="registry",
+        suggestion="remove what nobody needs: `sigil remove NAME`",
+    )

@@ -22,9 +22,11 @@ OFFERED_CHARACTERS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Record(Stored):
-    """One version of a capability. `wasm` and `source` name artifacts, `size` counts their bytes; times are seconds since the epoch.
+    """One version of a capability. `wasm` and `source` name artifacts, `size` counts their bytes;
+    times are seconds since the epoch.
 
-    `store`: the chat's namespace in which its own store began, when it was published from there; empty for its own namespace.
+    `store`: the chat's namespace in which its own store began, when it was published from there;
+    empty for its own namespace.
     """
 
     namespace: str
@@ -44,12 +46,26 @@ class Record(Stored):
 
     @property
     def offer(self) -> Offer:
-        """What a caller is offered: the description carries the examples, since the model sees nothing else."""
+        """What a caller is offered: the description carries the examples, since the model sees
+        nothing else.
+        """
         manifest, description = self.manifest, self.manifest.description
         for example in manifest.examples[:3]:
-            more = f" Example: {example}." if len(description) + len(example) < OFFERED_CHARACTERS - 12 else ""
+            more = (
+                f" Example: {example}."
+                if len(description) + len(example) < OFFERED_CHARACTERS - 12
+                else ""
+            )
             description += more
-        return Offer(self.name, self.version, self.digest, description, manifest.input, manifest.pure, manifest.kind)
+        return Offer(
+            self.name,
+            self.version,
+            self.digest,
+            description,
+            manifest.input,
+            manifest.pure,
+            manifest.kind,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +86,35 @@ class Head:
 
     @property
     def yanked(self) -> bool:
-        """Whether the version that would run is yanked, since there was no other to take its place."""
+        """Whether the version that would run is yanked, since there was no other to take its
+        place.
+        """
         return self.record.version in self.standing.yanked
 
 
 def _read_part(kind: type, given: Any) -> Any:
     """Read the manifest within a record, with the fields of it that a newer version wrote."""
     if kind is Manifest:
-        return Manifest.model_validate_json(orjson.dumps(given), strict=True, extra="allow", context=STORED)
+        return Manifest.model_validate_json(
+            orjson.dumps(given), strict=True, extra="allow", context=STORED
+        )
     raise NotImplementedError(kind)
 
 
 _RECORD: Final = Shape[Record](Record, read_part=_read_part)
 
 
-_FIELDS: Final = tuple(each.name for each in fields(Record) if each.name not in ("manifest", "_rest"))
+_FIELDS: Final = tuple(
+    each.name for each in fields(Record) if each.name not in ("manifest", "_rest")
+)
 
 
 def encode(record: Record) -> bytes:
     """The record as JSON."""
     fields = {name: getattr(record, name) for name in _FIELDS}
-    manifest = _with_extra(record.manifest, record.manifest.model_dump(mode="json", exclude_unset=True))
+    manifest = _with_extra(
+        record.manifest, record.manifest.model_dump(mode="json", exclude_unset=True)
+    )
     return orjson.dumps({**fields, "manifest": manifest, **(record._rest or {})})
 
 
@@ -101,7 +125,9 @@ def _with_extra(model: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
         if isinstance(part, BaseModel):
             dumped[name] = _with_extra(part, dumped[name])
         elif isinstance(part, tuple) and part and isinstance(part[0], BaseModel):
-            dumped[name] = [_with_extra(one, row) for one, row in zip(part, dumped[name], strict=True)]
+            dumped[name] = [
+                _with_extra(one, row) for one, row in zip(part, dumped[name], strict=True)
+            ]
     return {**dumped, **(model.model_extra or {})}
 
 

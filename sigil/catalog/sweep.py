@@ -19,7 +19,9 @@ class Sweeps(Protocol):
 
 
 def sweep(kv: KV, clock: Callable[[], float] = time.time) -> Mapping[str, int]:
-    """Sweep once: how many `items` went, and capabilities that `expired` or became `inactive`; what is 0 is left out."""
+    """Sweep once: how many `items` went, and capabilities that `expired` or became `inactive`; what
+    is 0 is left out.
+    """
     items = kv.sweep() if isinstance(kv, Sweeps) else 0
     aged = Lifetimes(kv, clock).sweep()
     counts = {"items": items, "expired": aged.expired, "inactive": aged.inactive}

@@ -1,8 +1,10 @@
-"""How often capabilities are called, how often they fail, how long they take: counted in memory, written as absolute values.
+"""How often capabilities are called, how often they fail, how long they take: counted in memory,
+written as absolute values.
 
-Each process writes under a name of its own, so a write that is repeated changes nothing, and two processes never meet. What a
-process counted since its last write is lost when it is killed. Names of processes that are done are summed up under `all`.
-When a capability is removed, its counts go: a process that finds its own gone forgets them, and counts later versions apart.
+Each process writes under a name of its own, so a write that is repeated changes nothing, and two
+processes never meet. What a process counted since its last write is lost when it is killed. Names
+of processes that are done are summed up under `all`. When a capability is removed, its counts go: a
+process that finds its own gone forgets them, and counts later versions apart.
 """
 
 from __future__ import annotations
@@ -22,22 +24,49 @@ from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.stored import Shape
 
-EDGES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 2_048.0, 4_096.0, 8_192.0, 16_384.0, 32_768.0)
+EDGES = (
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+    16.0,
+    32.0,
+    64.0,
+    128.0,
+    256.0,
+    512.0,
+    1_024.0,
+    2_048.0,
+    4_096.0,
+    8_192.0,
+    16_384.0,
+    32_768.0,
+)
 """Upper ends of the classes of durations in milliseconds; one more class is open."""
 FLUSH_SECONDS = 10.0
 EPOCH_SECONDS = 43_200.0
-"""A name that was not written for so long is written no more: the process goes on under another one."""
+"""A name that was not written for so long is written no more: the process goes on under another
+one.
+"""
 DONE_SECONDS = 86_400.0
-"""A name that was not written for so long may be summed up; well above `EPOCH_SECONDS`, so that nobody writes it at that moment."""
+"""A name that was not written for so long may be summed up; well above `EPOCH_SECONDS`, so that
+nobody writes it at that moment.
+"""
 COUNTED_MOST = 2_000
-"""Capabilities that a process counts at a time; beyond that it writes what it has and begins anew under other names."""
+"""Capabilities that a process counts at a time; beyond that it writes what it has and begins anew
+under other names.
+"""
 ALL = "all"
 PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Counts of one capability. `total_ms` and `classes` cover every call; `last` is when it was last called."""
+    """Counts of one capability. `total_ms` and `classes` cover every call; `last` is when it was
+    last called.
+    """
 
     calls: int = 0
     errors: int = 0
@@ -75,7 +104,9 @@ class Use:
 
 @dataclass(slots=True)
 class _Counted:
-    """What this process counted under `writer`, kept in plain numbers: a call costs microseconds."""
+    """What this process counted under `writer`, kept in plain numbers: a call costs
+    microseconds.
+    """
 
     writer: str
     calls: int = 0
@@ -105,7 +136,9 @@ _Place = tuple[str, str, int]
 
 
 class Statistics:
-    """The counts of this process and of all others. A failing store never fails a call. Thread-safe."""
+    """The counts of this process and of all others. A failing store never fails a call.
+    Thread-safe.
+    """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
@@ -113,8 +146,12 @@ class Statistics:
         self._counted: dict[_Place, _Counted] = {}
         self._lock = threading.Lock()
 
-    def note(self, namespace: str, name: str, milliseconds: float, *, failed: bool, version: int = 0) -> bool:
-        """Count one call. At most one small write in ten seconds for each version; True when this was one."""
+    def note(
+        self, namespace: str, name: str, milliseconds: float, *, failed: bool, version: int = 0
+    ) -> bool:
+        """Count one call. At most one small write in ten seconds for each version; True when this
+        was one.
+        """
         now, place = self._clock(), (namespace, name, version)
         with self._lock:
             counted = self._counted.get(place)
@@ -153,14 +190,18 @@ class Statistics:
     def _make_room(self) -> None:
         if len(self._counted) >= COUNTED_MOST:
             self._write(self._counted)
-            self._counted = {place: counted for place, counted in self._counted.items() if counted.dirty}
+            self._counted = {
+                place: counted for place, counted in self._counted.items() if counted.dirty
+            }
 
     def _write(self, which: Iterable[_Place]) -> None:
         for place in list(which):
             counted = self._counted.get(place)
             if counted is None or not counted.dirty:
                 continue
-            counted.written_at = self._clock()  # also when it fails: a store that is away is not asked at every call
+            counted.written_at = (
+                self._clock()
+            )  # also when it fails: a store that is away is not asked at every call
             try:
                 self._put(place, counted)
             except Conflict:  # the capability was removed, and what was counted goes with it
@@ -171,7 +212,9 @@ class Statistics:
     def _put(self, place: _Place, counted: _Counted) -> None:
         namespace, name, _ = place
         body = _encode(_Part(counted.use))
-        counted.token = self._kv.put(keys.use(namespace, name, counted.writer), body, expect=counted.token or ABSENT)
+        counted.token = self._kv.put(
+            keys.use(namespace, name, counted.writer), body, expect=counted.token or ABSENT
+        )
         counted.dirty = False
 
 
@@ -187,13 +230,18 @@ def forget(kv: KV, namespace: str, name: str) -> None:
 
 
 def fold(kv: KV, namespace: str, now: float) -> int:
-    """Sum up under `all` the names that are done; how many. A crash in between loses nothing and counts nothing twice."""
-    return sum(_fold(kv, (namespace, name), parts, now) for name, parts in _parts(kv, namespace).items())
+    """Sum up under `all` the names that are done; how many. A crash in between loses nothing and
+    counts nothing twice.
+    """
+    return sum(
+        _fold(kv, (namespace, name), parts, now) for name, parts in _parts(kv, namespace).items()
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What stands under one writer's name; under `all`, also the names that it sums up, which count no more. `token`: its version.
+    """What stands under one writer's name; under `all`, also the names that it sums up, which count
+    no more. `token`: its version.
 
     `newer`: a newer version counts more than this one knows, so this one sums nothing of it up.
     """
@@ -221,16 +269,26 @@ def _total(parts: _Parts) -> Use:
 def _fold(kv: KV, place: tuple[str, str], parts: _Parts, now: float) -> int:
     before = parts.get(ALL, _Part(Use()))
     left = [writer for writer in before.within if writer in parts]
-    settled = {writer for writer, part in parts.items() if not part.newer and now - part.use.last > DONE_SECONDS}
+    settled = {
+        writer
+        for writer, part in parts.items()
+        if not part.newer and now - part.use.last > DONE_SECONDS
+    }
     done = [writer for writer in parts if writer in settled and writer not in (ALL, *left)]
     if before.newer or (not done and not left):
         return 0
     use = _total({ALL: before, **{writer: parts[writer] for writer in done}})
     with suppress(Conflict):  # or somebody else sums up at this moment
-        token = kv.put(keys.use(*place, ALL), _encode(_Part(use, (*left, *done))), expect=before.token or ABSENT)
+        token = kv.put(
+            keys.use(*place, ALL),
+            _encode(_Part(use, (*left, *done))),
+            expect=before.token or ABSENT,
+        )
         for writer in left:
             kv.delete(keys.use(*place, writer))
-        if not all(_summed_up(kv, keys.use(*place, writer), parts[writer].token) for writer in done):
+        if not all(
+            _summed_up(kv, keys.use(*place, writer), parts[writer].token) for writer in done
+        ):
             kv.delete(keys.use(*place, ALL), expect=token)  # the capability was removed meanwhile
     return len(done)
 
@@ -257,14 +315,25 @@ def _parts(kv: KV, namespace: str, prefix: str = "") -> dict[str, _Parts]:
 
 def _encode(part: _Part) -> bytes:
     use = part.use
-    return orjson.dumps([use.calls, use.errors, round(use.total_ms, 3), use.last, use.classes, part.within])
+    return orjson.dumps(
+        [use.calls, use.errors, round(use.total_ms, 3), use.last, use.classes, part.within]
+    )
 
 
 def _decode(item: Item) -> _Part:
-    """A part as it stands; one that was damaged counts no calls, since a wrong count is no reason to stop anybody."""
+    """A part as it stands; one that was damaged counts no calls, since a wrong count is no reason
+    to stop anybody.
+    """
     with suppress(ValueError):
         row = orjson.loads(item.value)
-        calls, errors, total_ms, last, classes, within = _ROW.convert(row[:_COLUMNS] if isinstance(row, list) else row)
+        calls, errors, total_ms, last, classes, within = _ROW.convert(
+            row[:_COLUMNS] if isinstance(row, list) else row
+        )
         if len(classes) == len(EDGES) + 1:
-            return _Part(Use(calls, errors, total_ms, last, classes), within, item.version, newer=len(row) > _COLUMNS)
+            return _Part(
+                Use(calls, errors, total_ms, last, classes),
+                within,
+                item.version,
+                newer=len(row) > _COLUMNS,
+            )
     return _Part(Use(), (), item.version)

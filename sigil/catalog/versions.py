@@ -25,7 +25,9 @@ RACES = 5
 class Versions:
     """What keepers do with the versions of a name. What changes something is for owners."""
 
-    def __init__(self, kv: KV, artifacts: Artifacts, breaker: Breaker, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, kv: KV, artifacts: Artifacts, breaker: Breaker, clock: Callable[[], float] = time.time
+    ) -> None:
         self._catalog = Catalog(kv, clock)
         self._artifacts = artifacts
         self._breaker = breaker
@@ -40,49 +42,91 @@ class Versions:
     def history(self, name: str, caller: Caller) -> list[dict[str, Json]]:
         """Which version began to run when, by whom and how: the last twenty times, oldest first."""
         steps = self._seen(name, caller).standing.history
-        return [{"version": step.version, "at": step.at, "by": step.by, "action": step.action} for step in steps]
+        return [
+            {"version": step.version, "at": step.at, "by": step.by, "action": step.action}
+            for step in steps
+        ]
 
-    def diff(self, name: str, caller: Caller, older: int | None = None, newer: int | None = None) -> dict[str, Json]:
+    def diff(
+        self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
+    ) -> dict[str, Json]:
         """See `differences`. By default the active version against the one before it."""
         head = self._seen(name, caller)
         records = {record.version: record for record in self._catalog.versions(head)}
         last = self._one(records, newer, name) if newer is not None else head.record
         before = max((number for number in records if number < last.version), default=None)
         if older is None and before is None:
-            raise UsageError("ENOENT", f"there is nothing before version {last.version}", source=name, suggestion="give two versions")
+            raise UsageError(
+                "ENOENT",
+                f"there is nothing before version {last.version}",
+                source=name,
+                suggestion="give two versions",
+            )
         first = self._one(records, older if older is not None else before, name)
         sources = (self._artifacts.get(first.source), self._artifacts.get(last.source))
         return differences(first, last, sources, (self._pins(first), self._pins(last)))
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
-        """Let an older version run again: the one given, or the one before. The same once more changes nothing."""
+        """Let an older version run again: the one given, or the one before. The same once more
+        changes nothing.
+        """
         demand_owner(caller, "rolls back")
         return self._changed(name, caller, lambda head: self._back(head, version), "rollback")
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
-        """Withdraw a version: neither a query nor the plain name leads to it, its digest still runs. `undo` takes that back."""
+        """Withdraw a version: neither a query nor the plain name leads to it, its digest still
+        runs. `undo` takes that back.
+        """
         demand_owner(caller, "yanks")
         wanted = Ref.parse(ref)
         if wanted.version is None and wanted.digest is None:
-            raise UsageError("EINVAL", "which version?", source=wanted.name, suggestion=f"`sigil yank {wanted.name}@VERSION`")
+            raise UsageError(
+                "EINVAL",
+                "which version?",
+                source=wanted.name,
+                suggestion=f"`sigil yank {wanted.name}@VERSION`",
+            )
         step = self._unyanked if undo else self._yanked
-        return self._changed(wanted.name, caller, lambda head: step(head, self._meant(head, wanted)), "unyank" if undo else "yank")
+        return self._changed(
+            wanted.name,
+            caller,
+            lambda head: step(head, self._meant(head, wanted)),
+            "unyank" if undo else "yank",
+        )
 
     def fall_back(self, degraded: Version) -> Record | None:
-        """The last good version takes the place of a degraded one that runs; None when there is none, or another one runs."""
+        """The last good version takes the place of a degraded one that runs; None when there is
+        none, or another one runs.
+        """
         for _ in range(RACES):
             head = self._catalog.head(degraded.namespace, degraded.name)
             if head is None or head.removed or head.record.digest != degraded.digest:
                 return None
             record = head.record
-            good = next((old for old in self._good(head) if old.digest != record.digest and old.version < record.version), None)
+            good = next(
+                (
+                    old
+                    for old in self._good(head)
+                    if old.digest != record.digest and old.version < record.version
+                ),
+                None,
+            )
             if good is None:
                 return None
             try:
-                self._catalog.stand(good, head.standing.active(self._step(good, "sigil", "degraded")), head)
+                self._catalog.stand(
+                    good, head.standing.active(self._step(good, "sigil", "degraded")), head
+                )
             except Conflict:
                 continue
-            self._audit.note(record.namespace, "rollback", name=record.name, version=good.version, digest=good.digest, why="degraded")
+            self._audit.note(
+                record.namespace,
+                "rollback",
+                name=record.name,
+                version=good.version,
+                digest=good.digest,
+                why="degraded",
+            )
             return good
         return None
 
@@ -102,28 +146,57 @@ class Versions:
                 self._catalog.stand(record, standing, head)
             except Conflict:
                 continue
-            self._audit.note(head.record.namespace, action, caller=caller, name=name, version=meant.version, digest=meant.digest)
-            return {**self._row(replace(head, record=record, standing=standing), meant), "changed": True}
+            self._audit.note(
+                head.record.namespace,
+                action,
+                caller=caller,
+                name=name,
+                version=meant.version,
+                digest=meant.digest,
+            )
+            return {
+                **self._row(replace(head, record=record, standing=standing), meant),
+                "changed": True,
+            }
         raise Conflict(f"{name} is being changed by somebody else at this moment")
 
     def _back(self, head: Head, version: int | None) -> tuple[Record, Standing, Record]:
         records = self._catalog.versions(head)
         record = (
-            self._before(head, records) if version is None else self._one({old.version: old for old in records}, version, head.record.name)
+            self._before(head, records)
+            if version is None
+            else self._one({old.version: old for old in records}, version, head.record.name)
         )
         return record, head.standing.again(record.version), record
 
     def _before(self, head: Head, records: list[Record]) -> Record:
         steps, now = head.standing.history, head.record
-        if steps and steps[-1].action in ("rollback", "degraded") and not self._breaker.health(now).until:
+        if (
+            steps
+            and steps[-1].action in ("rollback", "degraded")
+            and not self._breaker.health(now).until
+        ):
             return now  # it was done, and is well: whoever means yet an older one says which
-        older = [old for old in records if old.version < now.version and old.version not in head.standing.yanked]
+        older = [
+            old
+            for old in records
+            if old.version < now.version and old.version not in head.standing.yanked
+        ]
         if not older:
-            raise UsageError("ENOENT", "there is no older version", source=now.name, suggestion=f"`sigil versions {now.name}`")
+            raise UsageError(
+                "ENOENT",
+                "there is no older version",
+                source=now.name,
+                suggestion=f"`sigil versions {now.name}`",
+            )
         return next((old for old in older if not self._breaker.health(old).until), older[0])
 
     def _yanked(self, head: Head, meant: Record) -> tuple[Record, Standing, Record]:
-        standing = head.standing if meant.version in head.standing.yanked else head.standing.without(meant.version)
+        standing = (
+            head.standing
+            if meant.version in head.standing.yanked
+            else head.standing.without(meant.version)
+        )
         if meant.version != head.record.version:
             return head.record, standing, meant
         good = {record.version: record for record in self._good(replace(head, standing=standing))}
@@ -132,13 +205,23 @@ class Versions:
 
     def _unyanked(self, head: Head, meant: Record) -> tuple[Record, Standing, Record]:
         steps = head.standing.history
-        took_over = bool(steps) and steps[-1].action == "yank" and meant.version in head.standing.yanked
+        took_over = (
+            bool(steps) and steps[-1].action == "yank" and meant.version in head.standing.yanked
+        )
         ran = next((step.version for step in reversed(steps[:-1])), None)  # before the yank
-        return (meant if took_over and ran == meant.version else head.record), head.standing.again(meant.version), meant
+        return (
+            (meant if took_over and ran == meant.version else head.record),
+            head.standing.again(meant.version),
+            meant,
+        )
 
     def _good(self, head: Head) -> list[Record]:
         """The versions that may run by the plain name, newest first."""
-        known = (record for record in self._catalog.versions(head) if record.version not in head.standing.yanked)
+        known = (
+            record
+            for record in self._catalog.versions(head)
+            if record.version not in head.standing.yanked
+        )
         return [record for record in known if not self._breaker.health(record).until]
 
     def _meant(self, head: Head, ref: Ref) -> Record:
@@ -156,22 +239,38 @@ class Versions:
         """The nearest head of a name that the caller sees, expired or yanked too."""
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name)
-        heads = (self._catalog.head(namespace, name) for namespace in caller.sees if caller.reaches(namespace, name))
+        heads = (
+            self._catalog.head(namespace, name)
+            for namespace in caller.sees
+            if caller.reaches(namespace, name)
+        )
         found = next((head for head in heads if head and not head.removed), None)
         if found is None:
-            raise UsageError("ENOENT", "no such capability", source=name, suggestion="`sigil list` shows what there is")
+            raise UsageError(
+                "ENOENT",
+                "no such capability",
+                source=name,
+                suggestion="`sigil list` shows what there is",
+            )
         return found
 
     def _own(self, name: str, caller: Caller) -> Head:
         head = self._seen(name, caller)
         if head.record.namespace != caller.target:
             raise Refused(
-                "EPERM", f"{name} is not of your own namespace", source=name, suggestion="deploy your own under this name instead"
+                "EPERM",
+                f"{name} is not of your own namespace",
+                source=name,
+                suggestion="deploy your own under this name instead",
             )
         return head
 
     def _row(self, head: Head, record: Record) -> dict[str, Json]:
-        yanked, health, now = record.version in head.standing.yanked, self._breaker.health(record), self._clock()
+        yanked, health, now = (
+            record.version in head.standing.yanked,
+            self._breaker.health(record),
+            self._clock(),
+        )
         return {
             "capability": record.name,
             "version": record.version,
@@ -193,14 +292,23 @@ class Versions:
 
 
 Change = Callable[[Head], tuple[Record, Standing, Record]]
-"""From how a name stands to how it shall: the record that runs, the standing, and the record that was meant."""
+"""From how a name stands to how it shall: the record that runs, the standing, and the record that
+was meant.
+"""
 
 
 def demand_owner(caller: Caller, does: str) -> None:
     """`Refused` EPERM for everybody but owners."""
     if not caller.owner or caller.author == "model":
-        raise Refused("EPERM", f"only an owner {does}", source="registry", suggestion="ask an owner to do it")
+        raise Refused(
+            "EPERM", f"only an owner {does}", source="registry", suggestion="ask an owner to do it"
+        )
 
 
 def _missing(name: str, version: str) -> UsageError:
-    return UsageError("ENOENT", f"there is no version {version} of {name}", source=name, suggestion=f"`sigil versions {name}` shows them")
+    return UsageError(
+        "ENOENT",
+        f"there is no version {version} of {name}",
+        source=name,
+        suggestion=f"`sigil versions {name}` shows them",
+    )

@@ -13,7 +13,17 @@ from sigil.manifest.permissions import waiting
 from sigil.protocol import Json
 
 NEVER = Use()
-_SHOWN = ("lang", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits", "tests")
+_SHOWN = (
+    "lang",
+    "aliases",
+    "examples",
+    "requires",
+    "public",
+    "idempotent",
+    "permissions",
+    "limits",
+    "tests",
+)
 State = Literal["ok", "degraded", "inactive", "yanked"]
 
 
@@ -80,23 +90,64 @@ def use(use: Use | None) -> dict[str, Json]:
 def brief(head: Head, health: Health, counts: Use | None, now: float) -> dict[str, Json]:
     """One line of the status."""
     record = head.record
-    told = {"capability": record.name, "namespace": record.namespace, "version": record.version, "lifetime": record.manifest.lifetime}
+    told = {
+        "capability": record.name,
+        "namespace": record.namespace,
+        "version": record.version,
+        "lifetime": record.manifest.lifetime,
+    }
     return {**told, "state": state(head, record, health, now), **use(counts)}
 
 
 def usage(heads: Sequence[Head], namespace: str, room: Quotas) -> dict[str, Json]:
     """What a namespace holds, and its limits."""
     now = used(heads)
-    limits = {"capabilities": room.most(namespace), "bytes": room.bytes, "ephemeral": room.ephemeral}
-    return {"namespace": namespace, "capabilities": now.capabilities, "bytes": now.bytes, "ephemeral": now.ephemeral, "limits": limits}
+    limits = {
+        "capabilities": room.most(namespace),
+        "bytes": room.bytes,
+        "ephemeral": room.ephemeral,
+    }
+    return {
+        "namespace": namespace,
+        "capabilities": now.capabilities,
+        "bytes": now.bytes,
+        "ephemeral": now.ephemeral,
+        "limits": limits,
+    }
 
 
 _INTERFACE = (
-    *("capability", "tool", "version", "digest", "description", "kind", "namespace", "lifetime", "tags", "author", "at", "expires_at"),
-    *("state", "schema", "pure", "aliases", "examples", "requires", "public", "idempotent", "permissions", "limits"),
+    *(
+        "capability",
+        "tool",
+        "version",
+        "digest",
+        "description",
+        "kind",
+        "namespace",
+        "lifetime",
+        "tags",
+        "author",
+        "at",
+        "expires_at",
+    ),
+    *(
+        "state",
+        "schema",
+        "pure",
+        "aliases",
+        "examples",
+        "requires",
+        "public",
+        "idempotent",
+        "permissions",
+        "limits",
+    ),
 )
 
 
 def interface(row: Mapping[str, Json]) -> dict[str, Json]:
-    """Of everything about a capability what those may see who may only run it: not its source, its tests, or how it is used."""
+    """Of everything about a capability what those may see who may only run it: not its source, its
+    tests, or how it is used.
+    """
     return {name: row[name] for name in _INTERFACE if name in row}

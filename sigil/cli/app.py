@@ -49,12 +49,24 @@ app = typer.Typer(
 )
 
 
-@app.callback(epilog="The options above may stand anywhere in a command. `sigil help COMMAND` tells more about one.")
+@app.callback(
+    epilog=(
+        "The options above may stand anywhere in a command. `sigil help COMMAND` tells more about"
+        " one."
+    )
+)
 @spread
 def root(context: typer.Context, options: Options = ALONE) -> None:
     """Store, find and run capabilities: small sandboxed WebAssembly modules."""
-    printer = Printer(json=options.json, quiet=options.quiet, color=not options.no_color, verbose=options.verbose)
-    context.obj = Shell(printer, Asked(options.url, options.token, options.profile), options.yes, options.timeout or 0.0)
+    printer = Printer(
+        json=options.json, quiet=options.quiet, color=not options.no_color, verbose=options.verbose
+    )
+    context.obj = Shell(
+        printer,
+        Asked(options.url, options.token, options.profile),
+        options.yes,
+        options.timeout or 0.0,
+    )
 
 
 Command = tuple[str, Callable[..., None], str]
@@ -69,7 +81,12 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
     ),
     "Find and run": (
         ("query", run.query, "sigil query 'encode hello world in base64'"),
-        ("run", run.run, """sigil run encode '{"text": "hello", "format": "base64"}'\nsigil run encode -a text=hello -a format=hex"""),
+        (
+            "run",
+            run.run,
+            """sigil run encode '{"text": "hello", "format": "base64"}'\n"""
+            "sigil run encode -a text=hello -a format=hex",
+        ),
         ("list", inspect.everything, "sigil list\nsigil list json --limit 5"),
         ("inspect", inspect.inspect, "sigil inspect encode"),
     ),
@@ -87,16 +104,27 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
     "Permissions": (
         ("grant", grant.grant, "sigil grant weather"),
         ("grants", grant.grants, "sigil grants --json"),
-        ("revoke", grant.revoke, "sigil revoke weather\nsigil revoke weather 'http:GET api.example.com/'"),
+        (
+            "revoke",
+            grant.revoke,
+            "sigil revoke weather\nsigil revoke weather 'http:GET api.example.com/'",
+        ),
         grant.secret,
     ),
     "Registries and access": (
         (
             "login",
             login.login,
-            "sigil login --url https://sigil.example.com\nsigil login --profile work --url https://sigil.example.com",
+            (
+                "sigil login --url https://sigil.example.com\nsigil login --profile work --url"
+                " https://sigil.example.com"
+            ),
         ),
-        ("logout", login.logout, "sigil logout --url https://sigil.example.com\nsigil logout --profile work"),
+        (
+            "logout",
+            login.logout,
+            "sigil logout --url https://sigil.example.com\nsigil logout --profile work",
+        ),
         ("whoami", keys.whoami, "sigil whoami"),
         profiles.profiles,
         keys.keys,
@@ -120,11 +148,15 @@ for _topic, _entries in _TOPICS.items():
         if isinstance(_entry, typer.Typer):
             app.add_typer(_entry, rich_help_panel=_topic)
         else:
-            app.command(_entry[0], epilog=examples("sigil", _entry[2]), rich_help_panel=_topic)(_entry[1])
+            app.command(_entry[0], epilog=examples("sigil", _entry[2]), rich_help_panel=_topic)(
+                _entry[1]
+            )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; every failure ends in lines for people (or one of JSON), never in a traceback."""
+    """Run one command and return its exit code; every failure ends in lines for people (or one of
+    JSON), never in a traceback.
+    """
     options, rest = hoisted(sys.argv[1:] if arguments is None else arguments)
     printer = Printer(json="--json" in options, verbose="--verbose" in options or "-v" in options)
     deadline, began = Deadline(timeout(options)), time.perf_counter()
@@ -154,7 +186,9 @@ def _interrupted(problem: BaseException, deadline: Deadline) -> SigilError:
     said = str(problem) if isinstance(problem, Interrupted) else "interrupted; nothing was changed"
     if deadline.over:
         return SigilError(
-            "ETIMEDOUT", said.replace("interrupted", f"not done after {deadline.seconds:g} s", 1), suggestion="give a longer --timeout"
+            "ETIMEDOUT",
+            said.replace("interrupted", f"not done after {deadline.seconds:g} s", 1),
+            suggestion="give a longer --timeout",
         )
     return SigilError("EINTERRUPTED", said)
 
@@ -165,4 +199,8 @@ def _run(shared: list[str], rest: list[str]) -> int:
         return completing.complete(app, "sigil", wanted)
     words = ["version"] if rest == ["--version"] else rest
     help = meant(app, words, json="--json" in shared)
-    return output.invoked(app, "sigil", ([*shared, *words] or ["--help"]) if help is None else [*shared, "help", *help])
+    return output.invoked(
+        app,
+        "sigil",
+        ([*shared, *words] or ["--help"]) if help is None else [*shared, "help", *help],
+    )

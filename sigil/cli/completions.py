@@ -1,4 +1,6 @@
-"""What Tab fills in beside the names of capabilities, from this machine's own store: servers, secrets, tokens, permissions, arguments."""
+"""What Tab fills in beside the names of capabilities, from this machine's own store: servers,
+secrets, tokens, permissions, arguments.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,12 @@ def secrets(incomplete: str) -> list[str]:
     def found(kv: KV, settings: Settings) -> Iterator[str]:
         from sigil.storage.kv import keys
 
-        return (name for name, _ in kv.scan(keys.secret(settings.agent, "").partition, incomplete, limit=NAMES_MOST))
+        return (
+            name
+            for name, _ in kv.scan(
+                keys.secret(settings.agent, "").partition, incomplete, limit=NAMES_MOST
+            )
+        )
 
     return _beginning(incomplete, found)
 
@@ -47,7 +54,10 @@ def tokens(incomplete: str) -> list[str]:
 
         from sigil.storage.kv import keys
 
-        return (orjson.loads(item.value)["id"] for _, item in kv.scan(keys.token("").partition, incomplete, limit=NAMES_MOST))
+        return (
+            orjson.loads(item.value)["id"]
+            for _, item in kv.scan(keys.token("").partition, incomplete, limit=NAMES_MOST)
+        )
 
     return _beginning(incomplete, found)
 
@@ -77,7 +87,9 @@ def arguments(context: typer.Context, incomplete: str) -> list[str]:
         for namespace in (settings.agent, LIBRARY):
             for known, record in heads(kv, namespace, name):
                 if known == name:
-                    yield from (f"{field}=" for field in record["manifest"]["input"].get("properties", {}))
+                    yield from (
+                        f"{field}=" for field in record["manifest"]["input"].get("properties", {})
+                    )
                     return
 
     return _beginning(incomplete, found) if name else []
@@ -88,11 +100,17 @@ def commands(context: typer.Context, incomplete: str) -> list[str]:
     group: Any = context.find_root().command
     for word in context.params.get("words") or ():
         group = getattr(group, "commands", {}).get(word)
-    return [name for name, command in getattr(group, "commands", {}).items() if name.startswith(incomplete) and not command.hidden]
+    return [
+        name
+        for name, command in getattr(group, "commands", {}).items()
+        if name.startswith(incomplete) and not command.hidden
+    ]
 
 
 def _name(context: typer.Context) -> str:
-    """The capability that the command line names, without its version; an option without its value keeps it from being parsed."""
+    """The capability that the command line names, without its version; an option without its value
+    keeps it from being parsed.
+    """
     said = context.params.get("name") or next(iter(context.args), "")
     return str(said).partition("@")[0].rpartition("/")[2]
 
@@ -104,6 +122,10 @@ def _beginning(incomplete: str, found: Found) -> list[str]:
     try:
         settings = Settings.read()
         kv = own_store(settings)
-        return sorted({text for text in found(kv, settings) if text.startswith(incomplete)}) if kv else []
+        return (
+            sorted({text for text in found(kv, settings) if text.startswith(incomplete)})
+            if kv
+            else []
+        )
     except (SigilError, OSError):
         return []

@@ -1,4 +1,6 @@
-"""Which registry a command talks to, and with whose token: option, environment, profile, default, in this order."""
+"""Which registry a command talks to, and with whose token: option, environment, profile, default,
+in this order.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """An address and its token; without an address the registry in this process. `how`: who said so, `profile`: under which name."""
+    """An address and its token; without an address the registry in this process. `how`: who said
+    so, `profile`: under which name.
+    """
 
     url: str = ""
     token: str = ""
@@ -34,7 +38,9 @@ class Asked:
 def address(asked: Asked, settings: Settings) -> Destination:
     """Where a command goes, without its token: reads no credentials."""
     if asked.url and asked.profile:
-        raise UsageError("EUSAGE", "--url and --profile name two registries", suggestion="leave one of them out")
+        raise UsageError(
+            "EUSAGE", "--url and --profile name two registries", suggestion="leave one of them out"
+        )
     if asked.url:
         return Destination(asked.url, how="--url")
     if not asked.profile and settings.registry_url:
@@ -46,7 +52,8 @@ def address(asked: Asked, settings: Settings) -> Destination:
 def destination(asked: Asked, settings: Settings) -> Destination:
     """Where a command goes, and the token for there.
 
-    A profile that an option names brings its own token; with any other address the environment's goes before what is kept for it.
+    A profile that an option names brings its own token; with any other address the environment's
+    goes before what is kept for it.
     """
     place = address(asked, settings)
     if not place.url:
@@ -72,8 +79,14 @@ def _token(place: Destination, settings: Settings) -> str:
     profile = Profiles(settings.profiles).find(place.profile)
     token = _kept(place.url, settings, profile.name) if profile.token == KEPT else revealed(profile)
     if not token:
-        message = f"the profile {profile.name} has no token" + ("" if profile.token == KEPT else f": {profile.token} is empty")
-        raise Refused("EAUTH", message, suggestion=f"sigil login --profile {profile.name} asks for one, or give --token")
+        message = f"the profile {profile.name} has no token" + (
+            "" if profile.token == KEPT else f": {profile.token} is empty"
+        )
+        raise Refused(
+            "EAUTH",
+            message,
+            suggestion=f"sigil login --profile {profile.name} asks for one, or give --token",
+        )
     return token
 
 

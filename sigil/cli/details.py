@@ -1,4 +1,6 @@
-"""An inspection as people read it: a line for each field, words for times, permissions and tests, and nothing cut."""
+"""An inspection as people read it: a line for each field, words for times, permissions and tests,
+and nothing cut.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ def details(row: Mapping[str, Json]) -> list[Line]:
     lines: list[Line] = []
     for field, value in row.items():
         if field not in _APART:
-            lines += [(field if first else "", line) for first, line in _numbered(_shown(field, value, row))]
+            lines += [
+                (field if first else "", line)
+                for first, line in _numbered(_shown(field, value, row))
+            ]
     return lines
 
 
@@ -78,7 +83,10 @@ def test_line(test: Json) -> str:
         return _text(test)
     error = test.get("error")
     web = f" (with {len(test['http'])} answers of the web)" if test.get("http") else ""
-    return f"{_text(test.get('input'))} → {f'error {error}' if error else orjson.dumps(test.get('output')).decode()}{web}"
+    return (
+        f"{_text(test.get('input'))} →"
+        f" {f'error {error}' if error else orjson.dumps(test.get('output')).decode()}{web}"
+    )
 
 
 def _text(value: Json) -> str:

@@ -5,9 +5,28 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
-from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError, one_line
+from sigil.errors import (
+    BackendError,
+    Conflict,
+    Halt,
+    Refused,
+    SigilError,
+    ToolError,
+    UsageError,
+    one_line,
+)
 
-FAILED, USAGE, NOT_FOUND, AUTH, REFUSED, CONFLICT, UNAVAILABLE, TESTS_FAILED, INTERRUPTED = 1, 2, 3, 4, 5, 6, 7, 8, 130
+FAILED, USAGE, NOT_FOUND, AUTH, REFUSED, CONFLICT, UNAVAILABLE, TESTS_FAILED, INTERRUPTED = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    130,
+)
 
 _TABLE: tuple[tuple[type[SigilError], str, int], ...] = (
     (Conflict, "", CONFLICT),
@@ -26,13 +45,19 @@ _TABLE: tuple[tuple[type[SigilError], str, int], ...] = (
 
 def exit_code(problem: SigilError) -> int:
     """The number that the command ends with."""
-    codes = (number for kind, code, number in _TABLE if isinstance(problem, kind) and code in ("", problem.code))
+    codes = (
+        number
+        for kind, code, number in _TABLE
+        if isinstance(problem, kind) and code in ("", problem.code)
+    )
     return next(codes, FAILED)
 
 
 def mistake(problem: Exception, command: str) -> SigilError:
     """An exception that nobody expected, as one line with the place where it happened."""
     frames = traceback.extract_tb(problem.__traceback__)
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+    place = (
+        f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+    )
     what = one_line(f"unexpected {type(problem).__name__} at {place}")
     return SigilError("EBUG", what, suggestion=f"this is a mistake in {command}: please report it")

@@ -1,4 +1,6 @@
-"""What the tests of a folder may call: what stands in this process's registry, else the folders beside it, else the library's."""
+"""What the tests of a folder may call: what stands in this process's registry, else the folders
+beside it, else the library's.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Beside(Rehearsal):
-    """Facilities that find a capability that does not stand yet. `folders`: where a namespace's own are, each in a folder of its name."""
+    """Facilities that find a capability that does not stand yet. `folders`: where a namespace's own
+    are, each in a folder of its name.
+    """
 
     sandbox: Sandbox | None = None
     folders: Mapping[str, Path] = field(default_factory=dict)
@@ -36,7 +40,11 @@ class Beside(Rehearsal):
         if found or rule.namespace:
             return found
         for namespace in viewed(view).sees:
-            if over and over.identity == (namespace, rule.name) and rule.digest in ("", over.digest):
+            if (
+                over
+                and over.identity == (namespace, rule.name)
+                and rule.digest in ("", over.digest)
+            ):
                 return over
             part = self._in(namespace, rule.name)
             if part and rule.digest in ("", part.digest):
@@ -58,11 +66,18 @@ class Beside(Rehearsal):
             return None
         permissions.demand(package.manifest)
         made = build(package, self.sandbox)
-        return Part(namespace, package.manifest, package.digest, Program(made.digest, made.kind, lambda: made.wasm))
+        return Part(
+            namespace,
+            package.manifest,
+            package.digest,
+            Program(made.digest, made.kind, lambda: made.wasm),
+        )
 
 
 def beside(settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifest) -> Beside:
-    """What the tests of the capability in `folder` stand on. No store is opened for one that calls nothing."""
+    """What the tests of the capability in `folder` stand on. No store is opened for one that calls
+    nothing.
+    """
     from sigil.wiring import library_folder
 
     web = Fixtures((), settings.loopback)
@@ -74,7 +89,9 @@ def beside(settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifes
 
 
 def _standing(settings: Settings) -> Standing | None:
-    """What is deployed in this process's registry; nothing can be run here of a registry elsewhere."""
+    """What is deployed in this process's registry; nothing can be run here of a registry
+    elsewhere.
+    """
     if settings.registry_url:
         return None
     from sigil.access.grants import Grantbook

@@ -18,7 +18,9 @@ TOPIC_REST = "More"
 
 
 class ByTopic(TyperGroup):
-    """A group whose help has a section for each topic (`rich_help_panel`), in the order in which they first appear."""
+    """A group whose help has a section for each topic (`rich_help_panel`), in the order in which
+    they first appear.
+    """
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         shown = [(name, command) for name, command in self.commands.items() if not command.hidden]
@@ -26,7 +28,9 @@ class ByTopic(TyperGroup):
         limit = formatter.width - 6 - width
         topics: dict[str, list[tuple[str, str]]] = {}
         for name, command in shown:
-            topics.setdefault(topic_of(command), []).append((name.ljust(width), command.get_short_help_str(limit)))
+            topics.setdefault(topic_of(command), []).append(
+                (name.ljust(width), command.get_short_help_str(limit))
+            )
         for topic, rows in topics.items():
             with formatter.section(topic):
                 formatter.write_dl(rows)
@@ -48,12 +52,17 @@ def show_help(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="COMMAND…", help="The command, such as `deploy` or `keys create`.", autocompletion=completions.commands),
+        typer.Argument(
+            metavar="COMMAND…",
+            help="The command, such as `deploy` or `keys create`.",
+            autocompletion=completions.commands,
+        ),
     ] = None,
 ) -> None:
     """Show the help of a command.
 
-    With --json and no command: every command with its topic and its first line. After `run` and a name also what that capability takes.
+    With --json and no command: every command with its topic and its first line. After `run` and a
+    name also what that capability takes.
     """
     shell, root = shell_of(context), context.find_root()
     if shell.printer.json and not words:
@@ -72,7 +81,9 @@ def show_help(
     ref = rest[0] if rest and words and words[0] == "run" else ""
     if shell.printer.json:
         told = {"input": _input(shell, ref)} if ref else {}
-        shell.printer.document({"command": place.command_path, "help": command.get_help(place), **told})
+        shell.printer.document(
+            {"command": place.command_path, "help": command.get_help(place), **told}
+        )
         return
     shell.printer.text(command.get_help(place))
     if ref:
@@ -82,7 +93,9 @@ def show_help(
 
 
 def meant(app: typer.Typer, words: Sequence[str], *, json: bool) -> list[str] | None:
-    """The words after `help` that a command line with `--help` stands for, None for one that typer answers: in text, of a command alone."""
+    """The words after `help` that a command line with `--help` stands for, None for one that typer
+    answers: in text, of a command alone.
+    """
     before = [*words[: words.index("--")]] if "--" in words else [*words]
     group: Any = typer.main.get_command(app)
     path: list[str] = []
@@ -112,7 +125,10 @@ def _show_fields(shell: Shell, schema: dict[str, Json]) -> None:
         return
     required = schema.get("required")
     must = required if isinstance(required, list) else []
-    rows = [(f"{name}=", *_told(field if isinstance(field, dict) else {}, must=name in must)) for name, field in fields.items()]
+    rows = [
+        (f"{name}=", *_told(field if isinstance(field, dict) else {}, must=name in must))
+        for name, field in fields.items()
+    ]
     shell.printer.table(("--arg", "type", "", "meaning"), rows)
 
 
@@ -133,5 +149,11 @@ def _rows(group: object, before: str = "", topic: str = "") -> list[dict[str, Js
         if getattr(command, "commands", None):
             rows += _rows(command, f"{before}{name} ", under)
         else:
-            rows.append({"command": f"{before}{name}", "topic": under, "help": command.get_short_help_str(200)})
+            rows.append(
+                {
+                    "command": f"{before}{name}",
+                    "topic": under,
+                    "help": command.get_short_help_str(200),
+                }
+            )
     return rows

@@ -1,4 +1,6 @@
-"""What could be better in a capability, though it may be deployed so: what is hard to find, not described, or asked for and not used."""
+"""What could be better in a capability, though it may be deployed so: what is hard to find, not
+described, or asked for and not used.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,15 @@ if TYPE_CHECKING:
 
 WORDS_LEAST = 3
 _APART = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
-"""Comments and strings: what stands in them is not used. Template literals stay, since they hold code."""
+"""Comments and strings: what stands in them is not used. Template literals stay, since they hold
+code.
+"""
 _USES = {
     "http": re.compile(r"\bfetch\s*\("),
     "kv": re.compile(r"\bKV\b"),
-    "clock": re.compile(r"\bDate\s*\.\s*now\b|\bnew\s+Date\s*(?:\(\s*\)|[;,)\n])|\bperformance\s*\.\s*now\b"),
+    "clock": re.compile(
+        r"\bDate\s*\.\s*now\b|\bnew\s+Date\s*(?:\(\s*\)|[;,)\n])|\bperformance\s*\.\s*now\b"
+    ),
     "random": re.compile(r"\bMath\s*\.\s*random\b|\brandomUUID\b|\bgetRandomValues\b"),
     "log": re.compile(r"\bconsole\s*\."),
     "call": re.compile(r"\benv\s*(?:\?\.|\.)\s*call\b|\{[^}]*\bcall\b[^}]*\}\s*=\s*env\b"),
@@ -40,28 +46,48 @@ class Advice:
 def lint(package: Package, module: bytes) -> list[Advice]:
     """What could be better. `module`: what was compiled of it."""
     manifest = package.manifest
-    return [*_words(manifest), *_schema(manifest.input), *_tests(manifest), *_permissions(package, module)]
+    return [
+        *_words(manifest),
+        *_schema(manifest.input),
+        *_tests(manifest),
+        *_permissions(package, module),
+    ]
 
 
 def _words(manifest: Manifest) -> Iterator[Advice]:
     if len(manifest.description.split()) < WORDS_LEAST:
         yield Advice("description", "says little: it is what a query finds, and what a model reads")
     if not manifest.examples and not manifest.aliases:
-        yield Advice("examples", "there are none, nor aliases: write what a user would say, so that it is found in other words too")
+        yield Advice(
+            "examples",
+            "there are none, nor aliases: write what a user would say, so that it is found in other"
+            " words too",
+        )
 
 
 def _schema(schema: Mapping[str, Json]) -> Iterator[Advice]:
     properties = schema.get("properties") or {}
     for name, part in properties.items():
-        if isinstance(part, dict) and not part.get("description") and not {"enum", "const", "$ref"} & part.keys():
+        if (
+            isinstance(part, dict)
+            and not part.get("description")
+            and not {"enum", "const", "$ref"} & part.keys()
+        ):
             yield Advice(f"input.{name}", "has no description: a model has to guess what it means")
-        if isinstance(part, dict) and not {"type", "enum", "const", "$ref", "anyOf", "oneOf"} & part.keys():
+        if (
+            isinstance(part, dict)
+            and not {"type", "enum", "const", "$ref", "anyOf", "oneOf"} & part.keys()
+        ):
             yield Advice(f"input.{name}", "has no type: anything is let in, and nothing is coerced")
     for name in schema.get("required") or ():
         if name not in properties:
             yield Advice("input.required", f"names {name}, which is no property")
         elif isinstance(properties[name], dict) and "default" in properties[name]:
-            yield Advice(f"input.{name}", "is required and has a default: the default is always there, so it need not be required")
+            yield Advice(
+                f"input.{name}",
+                "is required and has a default: the default is always there, so it need not be"
+                " required",
+            )
 
 
 def _tests(manifest: Manifest) -> Iterator[Advice]:
@@ -73,21 +99,37 @@ def _tests(manifest: Manifest) -> Iterator[Advice]:
 
 def _permissions(package: Package, module: bytes) -> Iterator[Advice]:
     manifest, asked = package.manifest, package.manifest.permissions
-    declared = {name for name in _SERVICES if getattr(asked, name)} | ({"call"} if manifest.requires else set())
+    declared = {name for name in _SERVICES if getattr(asked, name)} | (
+        {"call"} if manifest.requires else set()
+    )
     used, possible = _used(package, module)
     for name in possible:
         if name in declared and name not in used:
-            yield Advice(f"permissions.{name}", "is asked for, and the code does not seem to use it: ask for nothing more than it needs")
+            yield Advice(
+                f"permissions.{name}",
+                "is asked for, and the code does not seem to use it: ask for nothing more than it"
+                " needs",
+            )
         if name in used and name not in declared:
-            yield Advice(f"permissions.{name}", "is not asked for, and the code seems to use it: it will fail with EPERM there")
+            yield Advice(
+                f"permissions.{name}",
+                "is not asked for, and the code seems to use it: it will fail with EPERM there",
+            )
     if asked.secrets and not asked.http:
-        yield Advice("permissions.secrets", "are put into requests alone, and there is no permissions.http")
+        yield Advice(
+            "permissions.secrets", "are put into requests alone, and there is no permissions.http"
+        )
     if manifest.idempotent and asked.none and not manifest.requires:
-        yield Advice("idempotent", "goes without saying: it has no permission, so a repeated call changes nothing")
+        yield Advice(
+            "idempotent",
+            "goes without saying: it has no permission, so a repeated call changes nothing",
+        )
 
 
 def _used(package: Package, module: bytes) -> tuple[set[str], Sequence[str]]:
-    """What the code uses as far as that can be told without running it, and of which permissions it can be told."""
+    """What the code uses as far as that can be told without running it, and of which permissions it
+    can be told.
+    """
     lang = package.manifest.lang
     if lang in _SCRIPTS:
         code = _APART.sub(" ", package.code.decode("utf-8", "replace"))

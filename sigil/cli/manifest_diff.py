@@ -11,7 +11,9 @@ from sigil.protocol import Json
 
 
 def changes(rows: Iterable[dict[str, Json]]) -> Iterator[str]:
-    """`field: old → new`; of a list what went (`-`) and what came (`+`), of a table each of its fields."""
+    """`field: old → new`; of a list what went (`-`) and what came (`+`), of a table each of its
+    fields.
+    """
     for row in rows:
         yield from _field(str(row["field"]), row["old"], row["new"])
 
@@ -30,4 +32,10 @@ def _field(name: str, old: Json, new: Json) -> Iterator[str]:
 
 
 def _item(name: str, item: Json) -> str:
-    return test_line(item) if name == "tests" else item if isinstance(item, str) else orjson.dumps(item).decode()
+    return (
+        test_line(item)
+        if name == "tests"
+        else item
+        if isinstance(item, str)
+        else orjson.dumps(item).decode()
+    )

@@ -1,4 +1,6 @@
-"""Names as people type them: what Tab fills in, from this machine alone, and what looks like one that is not there."""
+"""Names as people type them: what Tab fills in, from this machine alone, and what looks like one
+that is not there.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,18 @@ def _near(opened: Opened, ref: str) -> list[str]:
 
     plain = ref.partition("@")[0].rpartition("/")[2]
     with suppress(SigilError):
-        known = {str(row["capability"]) for row in islice(opened.registry.list(opened.caller), NAMES_MOST)}
+        known = {
+            str(row["capability"])
+            for row in islice(opened.registry.list(opened.caller), NAMES_MOST)
+        }
         return get_close_matches(plain, sorted(known), n=3, cutoff=0.6)
     return []
 
 
 def names(incomplete: str) -> list[str]:
-    """The capabilities of this machine's own store that begin so; a store that is not a file here is not asked."""
+    """The capabilities of this machine's own store that begin so; a store that is not a file here
+    is not asked.
+    """
     from sigil.settings import Settings
 
     try:
@@ -65,7 +72,9 @@ def profile_names(incomplete: str) -> list[str]:
 
 
 def own_store(settings: Settings) -> KV | None:
-    """The store of this machine, when it is a file that is there: nothing is made, and no network is asked."""
+    """The store of this machine, when it is a file that is there: nothing is made, and no network
+    is asked.
+    """
     from sigil.wiring import open_stores, sqlite_path
 
     path = sqlite_path(settings)
@@ -73,11 +82,15 @@ def own_store(settings: Settings) -> KV | None:
 
 
 def heads(kv: KV, namespace: str, beginning: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The names of a namespace that stand and begin so, each with the fields of its active record."""
+    """The names of a namespace that stand and begin so, each with the fields of its active
+    record.
+    """
     from sigil.catalog.heads import expired, split
     from sigil.storage.kv import keys
 
-    for name, item in kv.scan(keys.capability(namespace, "").partition, beginning, limit=NAMES_MOST):
+    for name, item in kv.scan(
+        keys.capability(namespace, "").partition, beginning, limit=NAMES_MOST
+    ):
         standing, record = split(item.value)
         if not standing.removed and not expired(record, time.time()):
             yield name, record
@@ -87,4 +100,14 @@ def _names(settings: Settings, incomplete: str) -> list[str]:
     from sigil.protocol import LIBRARY
 
     kv = own_store(settings)
-    return [*dict.fromkeys(name for namespace in (settings.agent, LIBRARY) for name, _ in heads(kv, namespace, incomplete))] if kv else []
+    return (
+        [
+            *dict.fromkeys(
+                name
+                for namespace in (settings.agent, LIBRARY)
+                for name, _ in heads(kv, namespace, incomplete)
+            )
+        ]
+        if kv
+        else []
+    )

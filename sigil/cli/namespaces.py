@@ -12,7 +12,10 @@ from sigil.errors import UsageError
 if TYPE_CHECKING:
     from sigil.protocol import Caller
 
-Namespace = Annotated[str, typer.Option("--namespace", metavar="NS", help="Of another namespace (default: the agent's).")]
+Namespace = Annotated[
+    str,
+    typer.Option("--namespace", metavar="NS", help="Of another namespace (default: the agent's)."),
+]
 
 
 def within(caller: Caller, namespace: str) -> Caller:
@@ -21,17 +24,27 @@ def within(caller: Caller, namespace: str) -> Caller:
 
 
 def meant(caller: Caller, name: str, namespace: str = "") -> tuple[str, Caller]:
-    """The name alone, and the caller in the namespace that the name or `--namespace` says; `UsageError` when those are two."""
+    """The name alone, and the caller in the namespace that the name or `--namespace` says;
+    `UsageError` when those are two.
+    """
     from sigil.protocol import LIBRARY
 
     place, slash, rest = name.partition("/")
-    if not slash or not place or place == LIBRARY:  # the library's capabilities have their grants in each namespace
+    if (
+        not slash or not place or place == LIBRARY
+    ):  # the library's capabilities have their grants in each namespace
         return name, within(caller, namespace)
     if namespace not in ("", place):
-        raise UsageError("EUSAGE", f"{name} is not of {namespace}", suggestion=f"leave out --namespace, or write {rest}")
+        raise UsageError(
+            "EUSAGE",
+            f"{name} is not of {namespace}",
+            suggestion=f"leave out --namespace, or write {rest}",
+        )
     return rest, within(caller, place)
 
 
 def flag(caller: Caller, usual: str) -> str:
-    """What a command for this caller's namespace needs beside its name, when that is not the `usual` one."""
+    """What a command for this caller's namespace needs beside its name, when that is not the
+    `usual` one.
+    """
     return "" if caller.namespace == usual else f" --namespace {caller.namespace}"

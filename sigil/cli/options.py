@@ -19,8 +19,18 @@ VALUES = ("--url", "--token", "--profile", "--timeout")
 class Options:
     """What holds for a whole command."""
 
-    url: Annotated[str, typer.Option("--url", metavar="URL", help="A remote registry (default: SIGIL_URL, else in this process).")] = ""
-    token: Annotated[str, typer.Option("--token", metavar="TOKEN", help="Its bearer token (default: SIGIL_TOKEN).")] = ""
+    url: Annotated[
+        str,
+        typer.Option(
+            "--url",
+            metavar="URL",
+            help="A remote registry (default: SIGIL_URL, else in this process).",
+        ),
+    ] = ""
+    token: Annotated[
+        str,
+        typer.Option("--token", metavar="TOKEN", help="Its bearer token (default: SIGIL_TOKEN)."),
+    ] = ""
     profile: Annotated[
         str,
         typer.Option(
@@ -31,13 +41,29 @@ class Options:
         ),
     ] = ""
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", min=0.001, max=TIMEOUT_MOST, help="Give up after so long.")
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=0.001,
+            max=TIMEOUT_MOST,
+            help="Give up after so long.",
+        ),
     ] = None
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
-    json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON document on stdout.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say on stderr which registry is asked, and what.")] = False
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours (NO_COLOR does the same).")] = False
+    json: Annotated[
+        bool, typer.Option("--json", help="Print exactly one JSON document on stdout.")
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = (
+        False
+    )
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Say on stderr which registry is asked, and what."),
+    ] = False
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No colours (NO_COLOR does the same).")
+    ] = False
 
 
 ALONE = Options()
@@ -61,7 +87,9 @@ def hoisted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def timeout(options: Sequence[str]) -> float:
-    """The seconds of `--timeout`, the last of several; 0 without one, or for one that cannot be, which the command line is refused for."""
+    """The seconds of `--timeout`, the last of several; 0 without one, or for one that cannot be,
+    which the command line is refused for.
+    """
     pairs = zip(options, [*options[1:], ""], strict=False)
     given = [value for name, value in pairs if name == "--timeout"]
     given += [word.partition("=")[2] for word in options if word.startswith("--timeout=")]

@@ -1,4 +1,6 @@
-"""A command line that runs, or is wrong, and standard output that is full, closed, or read by somebody who leaves early."""
+"""A command line that runs, or is wrong, and standard output that is full, closed, or read by
+somebody who leaves early.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,17 @@ from sigil.cli.exit_codes import FAILED
 from sigil.errors import Refused, SigilError, UsageError
 
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""What an unbuffered write to a stdout that is full or closed fails with; a file of ours that fails has a name."""
+"""What an unbuffered write to a stdout that is full or closed fails with; a file of ours that fails
+has a name.
+"""
 _STEPS = {"EMODULE": "mend the source; `sigil check` tells whether it may run"}
 
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Whatever is printed inside has left at the end, or it is said in one way: see `settle`. Other failures pass."""
+    """Whatever is printed inside has left at the end, or it is said in one way: see `settle`. Other
+    failures pass.
+    """
     _reopen()
     try:
         yield
@@ -43,7 +49,8 @@ def guarded() -> Iterator[None]:
 def settle() -> None:
     """Write out what is still buffered.
 
-    `SigilError` with EWRITE when that cannot be done; `typer.Exit` with 1 and no word when whoever read us has seen enough.
+    `SigilError` with EWRITE when that cannot be done; `typer.Exit` with 1 and no word when whoever
+    read us has seen enough.
     """
     try:
         sys.stdout.flush()
@@ -55,7 +62,9 @@ def settle() -> None:
 
 
 def invoked(app: typer.Typer, program: str, words: Sequence[str]) -> int:
-    """Run one command line; its exit code. Every exception passes: typer's own `main` would take Ctrl-C's for itself."""
+    """Run one command line; its exit code. Every exception passes: typer's own `main` would take
+    Ctrl-C's for itself.
+    """
     command = typer.main.get_command(app)
     with command.make_context(program, [*words]) as context:
         result = command.invoke(context)
@@ -66,9 +75,15 @@ def misused(problem: typer.TyperException, program: str) -> SigilError:
     """A wrong command line, with the command whose help tells how it is right."""
     context = getattr(problem, "ctx", None)
     wanted = context.command_path if context else program
-    message = f"{wanted}: which command?" if type(problem).__name__ == "NoArgsIsHelpError" else problem.format_message()
+    message = (
+        f"{wanted}: which command?"
+        if type(problem).__name__ == "NoArgsIsHelpError"
+        else problem.format_message()
+    )
     near = _near(str(getattr(problem, "option_name", "")), context)
-    return SigilError("EUSAGE", message.replace("Value error, ", ""), suggestion=f"{near}{wanted} --help")
+    return SigilError(
+        "EUSAGE", message.replace("Value error, ", ""), suggestion=f"{near}{wanted} --help"
+    )
 
 
 def _near(option: str, context: typer.Context | None) -> str:
@@ -82,10 +97,14 @@ def _near(option: str, context: typer.Context | None) -> str:
 
 
 def helped(problem: SigilError, program: str, words: Sequence[str]) -> SigilError:
-    """A failure that whoever typed the command can mend always has a next step: without one of its own, the command's help."""
+    """A failure that whoever typed the command can mend always has a next step: without one of its
+    own, the command's help.
+    """
     command = next((word for word in words if not word.startswith("-")), "")
     if isinstance(problem, UsageError | Refused) and not problem.suggestion:
-        problem.suggestion = _STEPS.get(problem.code) or f"{program} {command} --help".replace("  ", " ")
+        problem.suggestion = _STEPS.get(problem.code) or f"{program} {command} --help".replace(
+            "  ", " "
+        )
     return problem
 
 
@@ -95,7 +114,8 @@ def _lost(problem: OSError) -> SigilError:
 
 
 def _reopen() -> None:
-    # closed before we began: what is printed fails, what is only said is lost, and no other file takes their numbers
+    # closed before we began: what is printed fails, what is only said is lost, and no other file
+    # takes their numbers
     if sys.stdout is None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
     if sys.stderr is None:

@@ -1,4 +1,6 @@
-"""What the command prints: data on stdout, everything else on stderr; UTF-8, and nothing that could steer a terminal."""
+"""What the command prints: data on stdout, everything else on stderr; UTF-8, and nothing that could
+steer a terminal.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ CELL_LIMIT, WHOLE_LIMIT = 600, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """`json`: one JSON document on stdout. `quiet`: errors alone on stderr. `verbose`: also what is asked of whom."""
+    """`json`: one JSON document on stdout. `quiet`: errors alone on stderr. `verbose`: also what is
+    asked of whom.
+    """
 
     json: bool = False
     quiet: bool = False
@@ -47,9 +51,16 @@ class Printer:
         """A text as it is; on a terminal without what could steer it."""
         _write((_for_people(text) if _terminal() else text).encode("utf-8", "replace") + b"\n")
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bool = False) -> None:
-        """Rows under a header: drawn on a terminal, aligned columns otherwise. `whole`: cells are as long as they are."""
-        cells = [[one_line(str(cell), WHOLE_LIMIT if whole else CELL_LIMIT) for cell in row] for row in rows]
+    def table(
+        self, header: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bool = False
+    ) -> None:
+        """Rows under a header: drawn on a terminal, aligned columns otherwise. `whole`: cells are
+        as long as they are.
+        """
+        cells = [
+            [one_line(str(cell), WHOLE_LIMIT if whole else CELL_LIMIT) for cell in row]
+            for row in rows
+        ]
         if _terminal():
             drawn(header, cells, color=self.color)
         else:
@@ -68,7 +79,9 @@ class Printer:
 
             self._complain(orjson.dumps({"at": at, "step": what, **facts}, default=str).decode())
         elif not self.quiet:
-            told = "  ".join(f"{name}={value}" for name, value in facts.items() if value not in ("", None))
+            told = "  ".join(
+                f"{name}={value}" for name, value in facts.items() if value not in ("", None)
+            )
             self._complain(one_line(f"{at}  {what}  {told}", 1_000))
 
     def detail(self, text: str) -> None:
@@ -101,7 +114,9 @@ class Printer:
 
             self._complain(orjson.dumps({"error": fields}).decode())
             return
-        said = re.match(rf"{re.escape(fields['source'])}\b", fields["message"])  # a name that the message begins with is not told twice
+        said = re.match(
+            rf"{re.escape(fields['source'])}\b", fields["message"]
+        )  # a name that the message begins with is not told twice
         source = f"{fields['source']}: " if fields["source"] and not said else ""
         self._complain(f"error: {source}{fields['message']} ({fields['code']})")
         if fields["suggestion"]:
@@ -134,5 +149,10 @@ def _write(data: bytes) -> None:
 
 
 def _complain(line: str) -> None:
-    sys.stderr.write(line.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8") + "\n")
+    sys.stderr.write(
+        line.encode(sys.stderr.encoding or "utf-8", "replace").decode(
+            sys.stderr.encoding or "utf-8"
+        )
+        + "\n"
+    )
     sys.stderr.flush()

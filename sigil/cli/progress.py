@@ -1,4 +1,6 @@
-"""A spinner for what takes long: on a terminal's stderr, after a moment, and out of the way of every line that is said meanwhile."""
+"""A spinner for what takes long: on a terminal's stderr, after a moment, and out of the way of
+every line that is said meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,13 @@ class Spinner:
                 return
             console = Console(stderr=True, no_color=None if color else True, highlight=False)
             turning = Turning(_form(console.encoding), self._what)
-            self._live = Live(turning, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+            self._live = Live(
+                turning,
+                console=console,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
             self._live.start()
 
     def _stop(self) -> None:

@@ -42,7 +42,9 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The shared options of a command. `yes`: whatever would be asked is answered so. `seconds`: when it gives up, 0 for never."""
+    """The shared options of a command. `yes`: whatever would be asked is answered so. `seconds`:
+    when it gives up, 0 for never.
+    """
 
     printer: Printer
     asked: Asked = NOWHERE
@@ -75,7 +77,9 @@ class Shell:
         return address(self.asked, Settings.read())
 
     def address(self) -> str:
-        """Where the registry elsewhere is; empty for the one in this process. Reads no credentials."""
+        """Where the registry elsewhere is; empty for the one in this process. Reads no
+        credentials.
+        """
         return self.place().url
 
     @contextmanager
@@ -92,7 +96,11 @@ class Shell:
         try:
             yield Opened(registry, Caller(settings.agent, owner=True, author="person"))
         except KeyboardInterrupt as problem:
-            raise Interrupted(interrupted) if interrupted and not isinstance(problem, Interrupted) else problem from None
+            raise (
+                Interrupted(interrupted)
+                if interrupted and not isinstance(problem, Interrupted)
+                else problem
+            ) from None
         finally:
             registry.close()
 
@@ -125,18 +133,24 @@ def _open(settings: Settings, printer: Printer) -> Keeper:
     from sigil.settings import without_userinfo
     from sigil.wiring import local_registry, open_stores
 
-    printer.detail(f"registry: in this process, {without_userinfo(settings.store) or settings.data_folder / 'uncaged.db'}")
+    printer.detail(
+        "registry: in this process,"
+        f" {without_userinfo(settings.store) or settings.data_folder / 'uncaged.db'}"
+    )
     return local_registry(settings, open_stores(settings), printer.note)
 
 
 def watched(printer: Printer) -> httpx.Client:
-    """A client that says what it asks and how that was answered; never a header, and so never the token."""
+    """A client that says what it asks and how that was answered; never a header, and so never the
+    token.
+    """
     import httpx
 
     def answered(response: httpx.Response) -> None:
         sent = response.request
         printer.detail(
-            f"{sent.method} {sent.url} → {response.status_code}, request {response.headers.get('x-request-id', 'without an id')}"
+            f"{sent.method} {sent.url} → {response.status_code}, request"
+            f" {response.headers.get('x-request-id', 'without an id')}"
         )
 
     return httpx.Client(event_hooks={"response": [answered]})

@@ -1,4 +1,6 @@
-"""A capability's folder as the commands read it: what is wrong is told with its file and line, what takes long before it begins."""
+"""A capability's folder as the commands read it: what is wrong is told with its file and line, what
+takes long before it begins.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ MANIFEST = "sigil.toml"
 
 
 def read(folder: Path) -> Package:
-    """The package in a folder, its permissions read too; `UsageError` names the line and the field that are wrong."""
+    """The package in a folder, its permissions read too; `UsageError` names the line and the field
+    that are wrong.
+    """
     from sigil.manifest import permissions
     from sigil.manifest.languages import HOST
     from sigil.manifest.messages import placed as on_its_line
@@ -32,7 +36,12 @@ def read(folder: Path) -> Package:
     package = read_folder(folder)
     if package.manifest.lang == HOST:
         message = "it is a part of the agent: there is nothing to build, to test or to deploy"
-        raise Refused("EPERM", message, source=package.manifest.name, suggestion="ask the agent for it in a chat")
+        raise Refused(
+            "EPERM",
+            message,
+            source=package.manifest.name,
+            suggestion="ask the agent for it in a chat",
+        )
     try:
         permissions.demand(package.manifest)
     except UsageError as problem:
@@ -43,7 +52,9 @@ def read(folder: Path) -> Package:
 
 @contextmanager
 def placed(folder: Path | None) -> Iterator[None]:
-    """A module that is refused with a line of its source is refused with the file of `folder` too."""
+    """A module that is refused with a line of its source is refused with the file of `folder`
+    too.
+    """
     try:
         yield
     except Refused as problem:
@@ -51,7 +62,9 @@ def placed(folder: Path | None) -> Iterator[None]:
         if problem.code != "EMODULE" or folder is None or not found:
             raise
         place = ":".join(part for part in (_source(folder), found[1], found[2]) if part)
-        raise Refused("EMODULE", f"{place}: {found[3]}", source=problem.source, suggestion=problem.suggestion) from None
+        raise Refused(
+            "EMODULE", f"{place}: {found[3]}", source=problem.source, suggestion=problem.suggestion
+        ) from None
 
 
 def warn(shell: Shell, lang: object, code: bytes) -> None:
@@ -61,10 +74,17 @@ def warn(shell: Shell, lang: object, code: bytes) -> None:
     from sigil.compile.toolchain.c import waits
 
     if waits(code):
-        shell.printer.note("the C library is compiled once, for this and all later sources: about half a minute")
+        shell.printer.note(
+            "the C library is compiled once, for this and all later sources: about half a minute"
+        )
 
 
-def deployed(shell: Shell, deploy: Callable[[], Deployed], spec: Mapping[str, Json], folder: Path | None = None) -> Deployed:
+def deployed(
+    shell: Shell,
+    deploy: Callable[[], Deployed],
+    spec: Mapping[str, Json],
+    folder: Path | None = None,
+) -> Deployed:
     """What `deploy` made of `spec`. A registry that wants a pause between two deploys gets it."""
     if not shell.address():
         warn(shell, spec.get("lang"), str(spec.get("code", "")).encode("utf-8", "replace"))

@@ -19,13 +19,17 @@ LAST_LEAST = 30
 
 
 def aligned(rows: Rows) -> list[str]:
-    """The rows as lines, each column as wide as its widest cell; wide East Asian characters count as two."""
+    """The rows as lines, each column as wide as its widest cell; wide East Asian characters count
+    as two.
+    """
     widths = _widths(rows)
     return [_joined(row, widths) for row in rows]
 
 
 def drawn(header: Sequence[str], rows: Rows, *, color: bool) -> None:
-    """A table as the terminal's width allows: side by side, the last column below the others, or a line for each cell."""
+    """A table as the terminal's width allows: side by side, the last column below the others, or a
+    line for each cell.
+    """
     from rich.console import Console
 
     console = Console(no_color=None if color else True, highlight=False)
@@ -48,7 +52,9 @@ def _side_by_side(console: Console, header: Sequence[str], rows: Rows) -> None:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in header:
-        table.add_column(name, overflow="fold")  # what is too wide goes on in the next line: nothing is cut
+        table.add_column(
+            name, overflow="fold"
+        )  # what is too wide goes on in the next line: nothing is cut
     for row in rows:
         table.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
     console.print(table)
@@ -79,11 +85,17 @@ def _apart(console: Console, header: Sequence[str], rows: Rows) -> None:
             console.print()
         for name, cell in zip(header, row, strict=True):
             if cell:
-                console.print(Text.assemble((name.ljust(width + GAP), "bold"), cell, overflow="fold"))
+                console.print(
+                    Text.assemble((name.ljust(width + GAP), "bold"), cell, overflow="fold")
+                )
 
 
 def _joined(row: Sequence[str], widths: Sequence[int]) -> str:
-    return (" " * GAP).join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
+    return (
+        (" " * GAP)
+        .join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
+        .rstrip()
+    )
 
 
 def _widths(rows: Rows) -> list[int]:

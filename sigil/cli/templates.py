@@ -1,4 +1,6 @@
-"""What `sigil init` writes: a capability that works, small enough to be read. The files lie in `starters/`."""
+"""What `sigil init` writes: a capability that works, small enough to be read. The files lie in
+`starters/`.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,17 @@ _ECHO = {
     "parameter": "What to give back.",
     "output": '{ text = "Ada" }',
 }
-_READY = "\n`main.wasm` was made of `main.wat`, as `wat2wasm main.wat -o main.wasm` makes it. Put a module of your own in its place.\n"
+_READY = (
+    "\n`main.wasm` was made of `main.wat`, as `wat2wasm main.wat -o main.wasm` makes it. Put a"
+    " module of your own in its place.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """What a language begins with. `source`: the file in `starters/`; `beside`: what helps an editor; `words`: what it does, and says."""
+    """What a language begins with. `source`: the file in `starters/`; `beside`: what helps an
+    editor; `words`: what it does, and says.
+    """
 
     source: str
     words: dict[str, str] = field(default_factory=lambda: _GREETING)
@@ -62,10 +69,19 @@ def files_for(name: str, lang: str, assemble: Callable[[bytes], bytes]) -> dict[
     """The files of a new capability in `lang`, by name. `assemble` makes a module of a WAT text."""
     starter, source = STARTED[lang], SOURCES[lang]
     code = _read(starter.source)
-    sources = {"main.wat": code, source: assemble(code)} if source.endswith(".wasm") else {source: code}
-    manifest = _read("sigil.toml").decode().format(name=name, lang=lang, source=source, **starter.words)
+    sources = (
+        {"main.wat": code, source: assemble(code)} if source.endswith(".wasm") else {source: code}
+    )
+    manifest = (
+        _read("sigil.toml").decode().format(name=name, lang=lang, source=source, **starter.words)
+    )
     readme = _README.format(name=name, description=starter.words["description"], more=starter.more)
-    return {"sigil.toml": manifest.encode(), **sources, "README.md": readme.encode(), **{each: _read(each) for each in starter.beside}}
+    return {
+        "sigil.toml": manifest.encode(),
+        **sources,
+        "README.md": readme.encode(),
+        **{each: _read(each) for each in starter.beside},
+    }
 
 
 def _read(name: str) -> bytes:

@@ -18,7 +18,9 @@ class Deadline:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Raises `KeyboardInterrupt` in the main thread once the time is over, so that everything that tidies up after Ctrl-C does."""
+        """Raises `KeyboardInterrupt` in the main thread once the time is over, so that everything
+        that tidies up after Ctrl-C does.
+        """
         if not self.seconds or threading.current_thread() is not threading.main_thread():
             yield
             return

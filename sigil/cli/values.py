@@ -27,17 +27,23 @@ def text_of(value: str) -> str:
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not a file's name"
         suggestion = "check the name: @ is followed by the path of a file, as seen from here"
-        raise UsageError("ENOENT", f"cannot read {value[1:]}: {reason}", suggestion=suggestion) from None
+        raise UsageError(
+            "ENOENT", f"cannot read {value[1:]}: {reason}", suggestion=suggestion
+        ) from None
 
 
 def arguments_of(text: str | None, pairs: Sequence[str]) -> dict[str, Json]:
-    """The arguments of a run: a JSON object, and `key=value` pairs over it; a key that is repeated makes a list."""
+    """The arguments of a run: a JSON object, and `key=value` pairs over it; a key that is repeated
+    makes a list.
+    """
     from sigil.http.wire import read_object
 
     try:
         arguments = read_object(text_of(text), source="input") if text is not None else {}
     except UsageError as problem:
-        problem.suggestion = problem.suggestion or """an object, such as '{"text": "hello"}', or --arg text=hello"""
+        problem.suggestion = (
+            problem.suggestion or """an object, such as '{"text": "hello"}', or --arg text=hello"""
+        )
         raise
     given: dict[str, list[str]] = {}
     for pair in pairs:
@@ -45,13 +51,20 @@ def arguments_of(text: str | None, pairs: Sequence[str]) -> dict[str, Json]:
         if not equals or not key:
             raise UsageError("EUSAGE", f"--arg {pair!r} is not key=value")
         given.setdefault(_typed(key), []).append(_typed(value))
-    return {**arguments, **{key: values if len(values) > 1 else values[0] for key, values in given.items()}}
+    return {
+        **arguments,
+        **{key: values if len(values) > 1 else values[0] for key, values in given.items()},
+    }
 
 
 def _typed(text: str) -> str:
     """`text` of the command line, where a byte that is no UTF-8 comes as a lone surrogate."""
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise UsageError("EUSAGE", "an argument is not UTF-8", suggestion="write it in UTF-8, or put it into a file and give @FILE")
+        raise UsageError(
+            "EUSAGE",
+            "an argument is not UTF-8",
+            suggestion="write it in UTF-8, or put it into a file and give @FILE",
+        )
     return text
 
 

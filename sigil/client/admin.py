@@ -23,16 +23,25 @@ def post(line: Line, path: str, body: Mapping[str, Json], caller: Caller) -> Ans
 
 
 def pages(line: Line, path: str, caller: Caller, shape: type, after: str = "") -> Iterator[Row]:
-    """The rows of a list from beyond `after` on, page by page, each of that shape; the first page is asked for at once."""
+    """The rows of a list from beyond `after` on, page by page, each of that shape; the first page
+    is asked for at once.
+    """
 
     def page(after: str) -> tuple[list[Row], str]:
-        return responses.page(shape, line.send(Request("GET", path, query={"after": after} if after else {}), caller).body)
+        return responses.page(
+            shape,
+            line.send(Request("GET", path, query={"after": after} if after else {}), caller).body,
+        )
 
     return _rest(page, page(after), after)
 
 
-def _rest(page: Callable[[str], tuple[list[Row], str]], found: tuple[list[Row], str], before: str) -> Iterator[Row]:
-    """Every page goes on from a place where none went on before, and none but the last is empty: else the list has no end."""
+def _rest(
+    page: Callable[[str], tuple[list[Row], str]], found: tuple[list[Row], str], before: str
+) -> Iterator[Row]:
+    """Every page goes on from a place where none went on before, and none but the last is empty:
+    else the list has no end.
+    """
     seen = {before}
     for _ in range(PAGES_MOST):
         rows, after = found
@@ -54,13 +63,22 @@ class Granting:
 
     def asked(self, ref: str, caller: Caller) -> Row:
         Ref.parse(ref)
-        return responses.one(responses.Asked, self._line.send(Request("GET", f"/_api/grants/{quote(ref, safe='@:/')}"), caller).body)
+        return responses.one(
+            responses.Asked,
+            self._line.send(Request("GET", f"/_api/grants/{quote(ref, safe='@:/')}"), caller).body,
+        )
 
     def grant(self, ref: str, caller: Caller, digest: str = "") -> Row:
-        return responses.one(responses.Asked, post(self._line, "/_api/grant", {"ref": ref, "digest": digest}, caller).body)
+        return responses.one(
+            responses.Asked,
+            post(self._line, "/_api/grant", {"ref": ref, "digest": digest}, caller).body,
+        )
 
     def revoke(self, name: str, caller: Caller, permission: str = "") -> Row:
-        return responses.one(responses.Revoked, post(self._line, "/_api/revoke", {"name": name, "permission": permission}, caller).body)
+        return responses.one(
+            responses.Revoked,
+            post(self._line, "/_api/revoke", {"name": name, "permission": permission}, caller).body,
+        )
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
         return pages(self._line, "/_api/grants", caller, responses.Grant, after)
@@ -73,7 +91,12 @@ class Secrets:
         self._line = line
 
     def set(self, name: str, value: str, caller: Caller) -> Row:
-        return responses.one(responses.Anything, self._line.send(Request("PUT", _secret(name), body=dumps({"value": value})), caller).body)
+        return responses.one(
+            responses.Anything,
+            self._line.send(
+                Request("PUT", _secret(name), body=dumps({"value": value})), caller
+            ).body,
+        )
 
     def remove(self, name: str, caller: Caller) -> None:
         self._line.send(Request("DELETE", _secret(name)), caller)
@@ -90,7 +113,9 @@ class Importing:
 
     def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> list[Row]:
         body = dumps({"server": server, "only": [*only]})
-        answer = self._line.send(Request("POST", "/_api/mcp/tools", body=body, seconds=40.0), caller)
+        answer = self._line.send(
+            Request("POST", "/_api/mcp/tools", body=body, seconds=40.0), caller
+        )
         return responses.page(responses.Tool, answer.body)[0]
 
 
@@ -101,16 +126,23 @@ class Keys:
         self._line = line
 
     def create(self, wish: Wish, caller: Caller) -> Row:
-        return responses.one(responses.NewKey, post(self._line, "/_api/keys", asdict(wish), caller).body)
+        return responses.one(
+            responses.NewKey, post(self._line, "/_api/keys", asdict(wish), caller).body
+        )
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[Row]:
         return pages(self._line, "/_api/keys", caller, responses.Key, after)
 
     def revoke(self, id: str, caller: Caller) -> Row:
-        return responses.one(responses.Holder, self._line.send(Request("DELETE", "/_api/keys", query={"id": id}), caller).body)
+        return responses.one(
+            responses.Holder,
+            self._line.send(Request("DELETE", "/_api/keys", query={"id": id}), caller).body,
+        )
 
     def whoami(self, caller: Caller) -> Row:
-        return responses.one(responses.Holder, self._line.send(Request("GET", "/_api/whoami"), caller).body)
+        return responses.one(
+            responses.Holder, self._line.send(Request("GET", "/_api/whoami"), caller).body
+        )
 
 
 class Log:
@@ -119,13 +151,25 @@ class Log:
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    def rows(self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100) -> list[Row]:
-        query = {"namespace": namespace, "limit": str(limit), **({} if after is None else {"after": str(after)})}
-        return responses.page(responses.Entry, self._line.send(Request("GET", "/_api/audit", query=query), caller).body)[0]
+    def rows(
+        self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100
+    ) -> list[Row]:
+        query = {
+            "namespace": namespace,
+            "limit": str(limit),
+            **({} if after is None else {"after": str(after)}),
+        }
+        return responses.page(
+            responses.Entry,
+            self._line.send(Request("GET", "/_api/audit", query=query), caller).body,
+        )[0]
 
     def verify(self, caller: Caller, *, namespace: str = "") -> Row:
         query = {"namespace": namespace, "verify": "1"}
-        return responses.one(responses.Verdict, self._line.send(Request("GET", "/_api/audit", query=query), caller).body)
+        return responses.one(
+            responses.Verdict,
+            self._line.send(Request("GET", "/_api/audit", query=query), caller).body,
+        )
 
 
 def _secret(name: str) -> str:

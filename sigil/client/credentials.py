@@ -1,4 +1,6 @@
-"""The tokens that `sigil login` keeps: one for each address, in a file that its owner alone can read."""
+"""The tokens that `sigil login` keeps: one for each address, in a file that its owner alone can
+read.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,14 @@ class Credentials:
         return self._kept().get(_key(url, profile), "")
 
     def keep(self, url: str, token: str, profile: str = "") -> None:
-        """Keep the token for this address in the place of an older one; a profile has one of its own there."""
+        """Keep the token for this address in the place of an older one; a profile has one of its
+        own there.
+        """
         self._write({**self._kept(), _key(url, profile): token})
 
     def forget(self, url: str, profile: str = "") -> bool:
-        """Whether a token was kept for this address; it is no more. A file that others can read is no reason to keep it.
+        """Whether a token was kept for this address; it is no more. A file that others can read is
+        no reason to keep it.
 
         A damaged file goes as a whole, and with it whatever it still held.
         """
@@ -55,7 +60,9 @@ class Credentials:
         return False
 
     def addresses(self) -> tuple[str, ...]:
-        """The addresses that a token is kept for, without those of profiles; none when the file cannot be used."""
+        """The addresses that a token is kept for, without those of profiles; none when the file
+        cannot be used.
+        """
         try:
             return tuple(place for place in self._kept() if "#" not in place)
         except UsageError:
@@ -66,7 +73,9 @@ class Credentials:
             return self._read()
         except ValueError:
             message = f"{self.path} is no TOML"
-            raise UsageError("ECREDENTIALS", message, suggestion="mend it, or remove it and log in again") from None
+            raise UsageError(
+                "ECREDENTIALS", message, suggestion="mend it, or remove it and log in again"
+            ) from None
 
     def _read(self, *, private: bool = True) -> dict[str, str]:
         try:
@@ -77,11 +86,20 @@ class Credentials:
         except FileNotFoundError:
             return {}
         except OSError as problem:
-            raise UsageError("ECREDENTIALS", f"cannot read {self.path}: {problem.strerror}") from None
-        return {url: str(table["token"]) for url, table in tables.items() if isinstance(table, dict) and "token" in table}
+            raise UsageError(
+                "ECREDENTIALS", f"cannot read {self.path}: {problem.strerror}"
+            ) from None
+        return {
+            url: str(table["token"])
+            for url, table in tables.items()
+            if isinstance(table, dict) and "token" in table
+        }
 
     def _write(self, tokens: dict[str, str]) -> None:
-        text = "".join(f"[{json.dumps(url)}]\ntoken = {json.dumps(token)}\n\n" for url, token in sorted(tokens.items()))
+        text = "".join(
+            f"[{json.dumps(url)}]\ntoken = {json.dumps(token)}\n\n"
+            for url, token in sorted(tokens.items())
+        )
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as problem:
@@ -96,22 +114,36 @@ class Credentials:
 
 
 def place_of(url: str) -> str:
-    """An address in the one way in which it is kept; another port, scheme, host or path is another address."""
+    """An address in the one way in which it is kept; another port, scheme, host or path is another
+    address.
+    """
     parts = urlsplit(base_of(url))
     try:
         port = parts.port
     except ValueError:
-        raise UsageError("ESETTING", "SIGIL_URL has no port that could be", suggestion="such as https://sigil.example.com") from None
+        raise UsageError(
+            "ESETTING",
+            "SIGIL_URL has no port that could be",
+            suggestion="such as https://sigil.example.com",
+        ) from None
     host = (parts.hostname or "").lower()
     shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme.lower()}://{shown}{'' if port in (None, _PORTS[parts.scheme.lower()]) else f':{port}'}{parts.path.rstrip('/')}"
+    scheme = parts.scheme.lower()
+    place = shown if port in (None, _PORTS[scheme]) else f"{shown}:{port}"
+    return f"{scheme}://{place}{parts.path.rstrip('/')}"
 
 
 def _key(url: str, profile: str) -> str:
-    return place_of(url) + (f"#{profile}" if profile else "")  # no address has a fragment: one cannot be taken for the other
+    return place_of(url) + (
+        f"#{profile}" if profile else ""
+    )  # no address has a fragment: one cannot be taken for the other
 
 
 def _demand_private(path: Path, found: os.stat_result) -> None:
     """What others can read is no secret; what others own is not ours to believe."""
     if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
-        raise UsageError("ECREDENTIALS", f"{path} can be read by others, or is somebody else's", suggestion=f"chmod 600 {path}")
+        raise UsageError(
+            "ECREDENTIALS",
+            f"{path} can be read by others, or is somebody else's",
+            suggestion=f"chmod 600 {path}",
+        )

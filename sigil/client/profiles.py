@@ -1,4 +1,6 @@
-"""Registries by name: a file in the user's own configuration folder with an address, and where its token is kept, for each."""
+"""Registries by name: a file in the user's own configuration folder with an address, and where its
+token is kept, for each.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,16 @@ HERE = "here"
 """The profile that always is: the registry in this process."""
 KEPT = "kept"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
-_TOKEN = re.compile(r"kept|env:[A-Za-z_][A-Za-z0-9_]{0,99}|(ssm|secretsmanager):[!-~]{1,500}", re.ASCII)
+_TOKEN = re.compile(
+    r"kept|env:[A-Za-z_][A-Za-z0-9_]{0,99}|(ssm|secretsmanager):[!-~]{1,500}", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`token` says where the token is: `kept` (by `sigil login`), `env:NAME`, `ssm:NAME` or `secretsmanager:NAME`; never what it is."""
+    """`token` says where the token is: `kept` (by `sigil login`), `env:NAME`, `ssm:NAME` or
+    `secretsmanager:NAME`; never what it is.
+    """
 
     name: str
     url: str = ""
@@ -53,7 +59,11 @@ class Profiles:
         if found is None:
             known = ", ".join((HERE, *self.book().profiles))
             message = f"there is no profile {name}; there are: {known}"
-            raise UsageError("ENOENT", message, suggestion=f"make it: sigil login --profile {name} --url https://…")
+            raise UsageError(
+                "ENOENT",
+                message,
+                suggestion=f"make it: sigil login --profile {name} --url https://…",
+            )
         return found
 
     def usual(self) -> Profile | None:
@@ -64,7 +74,11 @@ class Profiles:
     def keep(self, profile: Profile) -> None:
         """Add a profile, or put it in the place of the one with its name."""
         if profile.name == HERE:
-            raise UsageError("EUSAGE", f"{HERE} is the registry in this process and cannot be another", suggestion="choose another name")
+            raise UsageError(
+                "EUSAGE",
+                f"{HERE} is the registry in this process and cannot be another",
+                suggestion="choose another name",
+            )
         book = self.book()
         self._write(Book({**book.profiles, demand_name(profile.name): profile}, book.usual))
 
@@ -92,17 +106,30 @@ class Profiles:
         except FileNotFoundError:
             return Book()
         except (OSError, ValueError) as problem:
-            reason = problem.strerror if isinstance(problem, OSError) else one_line(str(problem), 100)
-            raise UsageError("EPROFILES", f"cannot read {self._path}: {reason}", suggestion="mend it, or remove it") from None
+            reason = (
+                problem.strerror if isinstance(problem, OSError) else one_line(str(problem), 100)
+            )
+            raise UsageError(
+                "EPROFILES",
+                f"cannot read {self._path}: {reason}",
+                suggestion="mend it, or remove it",
+            ) from None
         tables = table.get("profile")
-        found = (_read(name, fields) for name, fields in tables.items()) if isinstance(tables, dict) else ()
+        found = (
+            (_read(name, fields) for name, fields in tables.items())
+            if isinstance(tables, dict)
+            else ()
+        )
         book = Book({profile.name: profile for profile in found}, str(table.get("default", "")))
         return book if book.usual in book.profiles else Book(book.profiles)
 
     def _write(self, book: Book) -> None:
         lines = [f"default = {json.dumps(book.usual)}\n"] if book.usual else []
         for name, profile in sorted(book.profiles.items()):
-            lines.append(f"[profile.{name}]\nurl = {json.dumps(profile.url)}\ntoken = {json.dumps(profile.token)}\n")
+            lines.append(
+                f"[profile.{name}]\nurl = {json.dumps(profile.url)}\ntoken ="
+                f" {json.dumps(profile.token)}\n"
+            )
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as problem:
@@ -113,24 +140,38 @@ class Profiles:
 def demand_name(name: str) -> str:
     """`name`, if a profile may have it."""
     if not _NAME.fullmatch(name):
-        raise UsageError("EUSAGE", f"{one_line(name, 60)!r} names no profile", suggestion="lower-case letters, digits and hyphens")
+        raise UsageError(
+            "EUSAGE",
+            f"{one_line(name, 60)!r} names no profile",
+            suggestion="lower-case letters, digits and hyphens",
+        )
     return name
 
 
 def demand_token(reference: str) -> str:
     """`reference`, if it says where a token is."""
     if not _TOKEN.fullmatch(reference):
-        raise UsageError("EUSAGE", "that says not where a token is", suggestion="env:NAME, ssm:NAME or secretsmanager:NAME")
+        raise UsageError(
+            "EUSAGE",
+            "that says not where a token is",
+            suggestion="env:NAME, ssm:NAME or secretsmanager:NAME",
+        )
     return reference
 
 
 def _read(name: str, fields: object) -> Profile:
     given = fields if isinstance(fields, dict) else {}
-    profile = Profile(demand_name(name), str(given.get("url", "")), demand_token(str(given.get("token", KEPT))))
+    profile = Profile(
+        demand_name(name), str(given.get("url", "")), demand_token(str(given.get("token", KEPT)))
+    )
     base_of(profile.url)
     return profile
 
 
 def _demand_own(path: Path, found: os.stat_result) -> None:
     if stat.S_IMODE(found.st_mode) & 0o022 or found.st_uid != os.getuid():
-        raise UsageError("EPROFILES", f"{path} can be written by others, or is somebody else's", suggestion=f"chmod 600 {path}")
+        raise UsageError(
+            "EPROFILES",
+            f"{path} can be written by others, or is somebody else's",
+            suggestion=f"chmod 600 {path}",
+        )

@@ -1,6 +1,8 @@
-"""What a registry elsewhere answers to its keepers, as far as this side reads it: every other answer is one that no registry gives.
+"""What a registry elsewhere answers to its keepers, as far as this side reads it: every other
+answer is one that no registry gives.
 
-The shapes say less than those of the API's description, so that a registry of another version is understood too.
+The shapes say less than those of the API's description, so that a registry of another version is
+understood too.
 """
 
 from __future__ import annotations
@@ -189,7 +191,9 @@ class Tool(TypedDict):
 
 
 def one(shape: type, body: bytes) -> Row:
-    """The object in `body`, of that shape, with all that it holds; `BackendError` when it is none."""
+    """The object in `body`, of that shape, with all that it holds; `BackendError` when it is
+    none.
+    """
     try:
         value = wire.read_object(body)
         _adapter(shape).validate_python(value)
@@ -199,7 +203,9 @@ def one(shape: type, body: bytes) -> Row:
 
 
 def page(shape: type, body: bytes, part: str = "items") -> tuple[list[Row], str]:
-    """The rows of a list, each of that shape, and where its next part begins (empty: that was all); `BackendError` when it is none."""
+    """The rows of a list, each of that shape, and where its next part begins (empty: that was all);
+    `BackendError` when it is none.
+    """
     value = one(Anything, body)
     rows: Any = value.get(part, None if part == "items" else [])
     after = value.get("next", "")

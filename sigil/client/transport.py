@@ -1,4 +1,6 @@
-"""A line to a registry elsewhere: one request, one answer, and the failure that a bad answer carries."""
+"""A line to a registry elsewhere: one request, one answer, and the failure that a bad answer
+carries.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _THERE = "check the address, and that `sigil serve` or `uncaged serve` runs ther
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. `seconds`: how long the answer may take; `kind`: the media type of the body."""
+    """What is asked. `seconds`: how long the answer may take; `kind`: the media type of the
+    body.
+    """
 
     method: str
     path: str
@@ -47,7 +51,9 @@ class Answer:
 
 
 class Line:
-    """Sends requests to one address, and its token to that address alone: redirects are not followed."""
+    """Sends requests to one address, and its token to that address alone: redirects are not
+    followed.
+    """
 
     def __init__(self, url: str, token: str, client: httpx.Client | None = None) -> None:
         self._base = base_of(url)
@@ -55,15 +61,23 @@ class Line:
         self._client = client or _client()
 
     def send(self, request: Request, caller: Caller | None) -> Answer:
-        """A good answer; the failure that a bad one carries is raised. Without a caller no token is sent."""
-        answer = self._exchange(request, {**self._headers, **wire.headers_of(caller)} if caller else {})
+        """A good answer; the failure that a bad one carries is raised. Without a caller no token is
+        sent.
+        """
+        answer = self._exchange(
+            request, {**self._headers, **wire.headers_of(caller)} if caller else {}
+        )
         if 200 <= answer.status < 300:
             return answer
         if 300 <= answer.status < 400:
-            raise self._unavailable("answers with a redirect, which is not followed", "use the final address")
+            raise self._unavailable(
+                "answers with a redirect, which is not followed", "use the final address"
+            )
         failure = wire.read_failure(answer.body)
         if failure is None:
-            raise self._unavailable(f"answers {answer.status}, and not as Sigil does", wire.ELSEWHERE)
+            raise self._unavailable(
+                f"answers {answer.status}, and not as Sigil does", wire.ELSEWHERE
+            )
         raise self._told(answer, *failure)
 
     def close(self) -> None:
@@ -73,7 +87,11 @@ class Line:
     def _exchange(self, request: Request, headers: Mapping[str, str]) -> Answer:
         import httpx
 
-        given = {**headers, "Accept": request.accept, **({"Content-Type": request.kind} if request.body else {})}
+        given = {
+            **headers,
+            "Accept": request.accept,
+            **({"Content-Type": request.kind} if request.body else {}),
+        }
         built = self._client.build_request(
             request.method,
             self._base + request.path,
@@ -84,14 +102,20 @@ class Line:
         )
         try:
             with closing(self._client.send(built, stream=True, follow_redirects=False)) as response:
-                return Answer(response.status_code, _bounded(response), _seconds(response.headers.get("Retry-After", "")))
+                return Answer(
+                    response.status_code,
+                    _bounded(response),
+                    _seconds(response.headers.get("Retry-After", "")),
+                )
         except httpx.TimeoutException:
             raise self._unavailable("did not answer in time") from None
         except httpx.HTTPError as problem:
             raise self._unavailable(*_why(problem)) from None
 
     def _told(self, answer: Answer, fields: Mapping[str, str], logs: tuple[str, ...]) -> SigilError:
-        """The failure that an answer carries; what helps against a token that is not known is this side's to say."""
+        """The failure that an answer carries; what helps against a token that is not known is this
+        side's to say.
+        """
         problem = error_of(answer.status, fields)
         problem.logs, problem.retry_after = logs, answer.wait
         if isinstance(problem, Refused) and problem.code == "EAUTH":
@@ -99,7 +123,9 @@ class Line:
         return problem
 
     def _unavailable(self, what: str, suggestion: str = _THERE) -> BackendError:
-        return BackendError("EUNAVAILABLE", f"the registry at {self._base} {what}", suggestion=suggestion)
+        return BackendError(
+            "EUNAVAILABLE", f"the registry at {self._base} {what}", suggestion=suggestion
+        )
 
 
 def _client() -> httpx.Client:
@@ -109,20 +135,33 @@ def _client() -> httpx.Client:
 
 
 def _why(problem: Exception) -> tuple[str, str]:
-    """What kept a request from its answer, and what helps. An exception's own text may quote headers, and with them the token."""
+    """What kept a request from its answer, and what helps. An exception's own text may quote
+    headers, and with them the token.
+    """
     import httpx
 
     causes = [*_causes(problem)]
-    certificate = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
+    certificate = next(
+        (cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None
+    )
     if certificate:
         reason = one_line(str(certificate.verify_message), 120)
-        return f"shows a certificate that is not trusted: {reason}", "SSL_CERT_FILE names a file of certificates that you trust"
+        return (
+            f"shows a certificate that is not trusted: {reason}",
+            "SSL_CERT_FILE names a file of certificates that you trust",
+        )
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return "does not speak TLS as it should", "check whether the address begins with http: or https:, and its port"
+        return (
+            "does not speak TLS as it should",
+            "check whether the address begins with http: or https:, and its port",
+        )
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return "has a name that nobody knows", "check the address"
     if isinstance(problem, httpx.RemoteProtocolError):
-        return "hangs up, or does not speak HTTP", "check whether the address begins with http: or https:, and its port"
+        return (
+            "hangs up, or does not speak HTTP",
+            "check whether the address begins with http: or https:, and its port",
+        )
     return "cannot be reached", _THERE
 
 
@@ -133,7 +172,10 @@ def _causes(problem: BaseException | None) -> Iterator[BaseException]:
 
 
 def _login(base: str) -> str:
-    return f"`sigil login --url {base}` asks for a token and keeps it for `sigil`; SIGIL_TOKEN gives one to every program"
+    return (
+        f"`sigil login --url {base}` asks for a token and keeps it for `sigil`; SIGIL_TOKEN gives"
+        " one to every program"
+    )
 
 
 def _seconds(header: str) -> float:
@@ -144,12 +186,22 @@ def base_of(url: str) -> str:
     """The address as it is asked, without a slash at its end; `UsageError` when it is none."""
     try:
         parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.username is None and not parts.query and not parts.fragment
+        good = (
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and parts.username is None
+            and not parts.query
+            and not parts.fragment
+        )
     except ValueError:
         good = False
     if not good or not re.fullmatch(r"[!-~]+", url):
         message = "the registry's address is no http or https address"
-        raise UsageError("ESETTING", message, suggestion="give one such as https://sigil.example.com as --url or SIGIL_URL")
+        raise UsageError(
+            "ESETTING",
+            message,
+            suggestion="give one such as https://sigil.example.com as --url or SIGIL_URL",
+        )
     return url.rstrip("/")
 
 
@@ -157,7 +209,11 @@ def _token(token: str, base: str) -> str:
     if not token:
         raise Refused("EAUTH", f"there is no token for {base}", suggestion=_login(base))
     if not re.fullmatch(r"[!-~]{1,4096}", token):
-        raise Refused("EAUTH", f"what is given as the token for {base} is none: it has no spaces and only ASCII", suggestion=_login(base))
+        raise Refused(
+            "EAUTH",
+            f"what is given as the token for {base} is none: it has no spaces and only ASCII",
+            suggestion=_login(base),
+        )
     return token
 
 

@@ -1,4 +1,6 @@
-"""The compiler: a package's source becomes a WebAssembly module, by the language that it is written in."""
+"""The compiler: a package's source becomes a WebAssembly module, by the language that it is written
+in.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from sigil.storage.artifacts import name_of
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A module that the sandbox runs. `kind` says how it is linked: alone, as a command, or to the JavaScript engine."""
+    """A module that the sandbox runs. `kind` says how it is linked: alone, as a command, or to the
+    JavaScript engine.
+    """
 
     kind: Literal["js", "sigil", "wasi"]
     wasm: bytes
@@ -25,7 +29,9 @@ class Built:
 
 
 class Checker(Protocol):
-    """Compiles foreign text and modules in a child process within limits, and runs what itself compiles."""
+    """Compiles foreign text and modules in a child process within limits, and runs what itself
+    compiles.
+    """
 
     def assemble(self, text: bytes) -> bytes:
         """The module that a WAT text describes; `Refused` with EMODULE when it is none."""
@@ -33,15 +39,21 @@ class Checker(Protocol):
     def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil") -> None:
         """`Refused` with EMODULE when the module may not run here."""
 
-    def run(self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...) -> Outcome:
+    def run(
+        self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...
+    ) -> Outcome:
         """The answer of a program, which may itself be a compiler."""
 
     def compiling(self) -> AbstractContextManager[None]:
-        """While a compiler of another language works on a source: at most so many at once, and one for each namespace."""
+        """While a compiler of another language works on a source: at most so many at once, and one
+        for each namespace.
+        """
 
 
 def build(package: Package, sandbox: Checker) -> Built:
-    """The module of a package, checked; foreign modules are compiled once within limits. `Refused` with EMODULE says what is wrong."""
+    """The module of a package, checked; foreign modules are compiled once within limits. `Refused`
+    with EMODULE says what is wrong.
+    """
     match package.manifest.lang:
         case "js":
             from sigil.sandbox.javascript_module import plugin
@@ -85,7 +97,9 @@ def build(package: Package, sandbox: Checker) -> Built:
 
 
 def _bare(package: Package) -> Built:
-    """No module at all: the agent has the function. What it may do is no permission of the sandbox, and no golden test calls it."""
+    """No module at all: the agent has the function. What it may do is no permission of the sandbox,
+    and no golden test calls it.
+    """
     manifest = package.manifest
     if manifest.requires or manifest.tests or not manifest.permissions.none:
         message = "what runs inside an agent has no requires, no permissions and no golden tests"
@@ -100,7 +114,12 @@ def _text(package: Package) -> str:
     except UnicodeDecodeError as problem:
         line = package.code.count(b"\n", 0, problem.start) + 1
         message = f"line {line}: the source is not UTF-8"
-        raise Refused("EMODULE", message, source=package.manifest.name, suggestion="save the file as UTF-8 and deploy again") from None
+        raise Refused(
+            "EMODULE",
+            message,
+            source=package.manifest.name,
+            suggestion="save the file as UTF-8 and deploy again",
+        ) from None
 
 
 def _checked(wasm: bytes, sandbox: Checker, abi: Literal["sigil", "wasi"] = "sigil") -> Built:

@@ -1,6 +1,8 @@
-"""A tool of an MCP server as a module: its document in a data segment, and a way to put the input behind it and ask the host.
+"""A tool of an MCP server as a module: its document in a data segment, and a way to put the input
+behind it and ask the host.
 
-It asks with `{"op": "mcp", "arg": {"document": …, "input": …}}`; what the host answers is its output, or its failure.
+It asks with `{"op": "mcp", "arg": {"document": …, "input": …}}`; what the host answers is its
+output, or its failure.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ _MODULE = """\
 
 
 def module(package: Package) -> bytes:
-    """The module of a package as WAT; `UsageError` EMANIFEST when its code is no document, or asks for something else than it declares."""
+    """The module of a package as WAT; `UsageError` EMANIFEST when its code is no document, or asks
+    for something else than it declares.
+    """
     try:
         wanted = document.read(package.code)
     except UsageError as problem:
@@ -72,18 +76,31 @@ def module(package: Package) -> bytes:
     head = b'{"op":"mcp","arg":{"document":' + wanted.code + b',"input":'
     room = BEGIN + len(head)
     pages = (room + PAGE) // PAGE + 1
-    return _MODULE.format(pages=pages, begin=BEGIN, head=_escaped(head), room=room, most=INPUT_BYTES).encode()
+    return _MODULE.format(
+        pages=pages, begin=BEGIN, head=_escaped(head), room=room, most=INPUT_BYTES
+    ).encode()
 
 
 def _demand_declared(package: Package, wanted: document.Document) -> None:
-    """What it may do is what it says: nothing less, so that a grant is all that it waits for, and nothing more."""
+    """What it may do is what it says: nothing less, so that a grant is all that it waits for, and
+    nothing more.
+    """
     permissions, server = package.manifest.permissions, wanted.server
     declared = {"http": permissions.http, "secrets": permissions.secrets, "mcp": permissions.mcp}
     asked = {"http": server.http, "secrets": server.secrets, "mcp": server.mcp}
     odd = next((field for field, texts in declared.items() if tuple(texts) != asked[field]), None)
     if odd or permissions.call or permissions.kv or package.manifest.requires:
-        shown = f"permissions.{odd} has to be {list(asked[odd])}" if odd else "a tool of an MCP server has no other permissions"
-        raise UsageError("EMANIFEST", shown, source=package.manifest.name, suggestion="`sigil mcp add` writes them")
+        shown = (
+            f"permissions.{odd} has to be {list(asked[odd])}"
+            if odd
+            else "a tool of an MCP server has no other permissions"
+        )
+        raise UsageError(
+            "EMANIFEST",
+            shown,
+            source=package.manifest.name,
+            suggestion="`sigil mcp add` writes them",
+        )
 
 
 def _escaped(data: bytes) -> str:

@@ -6,7 +6,9 @@ from sigil.sandbox.engine import wasm
 
 
 def imports(module: bytes) -> list[str]:
-    """`sigil.call`, … in the module's order. ValueError when the bytes are no module of a form that we check."""
+    """`sigil.call`, … in the module's order. ValueError when the bytes are no module of a form that
+    we check.
+    """
     reader, names = _section(module, wasm.IMPORT), []
     for _ in range(reader.unsigned()) if reader.more() else ():
         names.append(f"{_name(reader)}.{_name(reader)}")
@@ -25,7 +27,9 @@ def exports(module: bytes) -> list[str]:
 
 
 def _section(module: bytes, wanted: int) -> wasm.Reader:
-    return wasm.Reader(next((content for kind, content in wasm.sections(module) if kind == wanted), b""))
+    return wasm.Reader(
+        next((content for kind, content in wasm.sections(module) if kind == wanted), b"")
+    )
 
 
 def _name(reader: wasm.Reader) -> str:

@@ -1,7 +1,8 @@
 """TypeScript becomes JavaScript: its types are taken out, and every line stays where it was.
 
-sucrase does it (`typescript.js` beside this file, made by scripts/build-typescript), itself a program in the sandbox: whatever a
-source does to it ends with that call, within the limits of any other.
+sucrase does it (`typescript.js` beside this file, made by scripts/build-typescript), itself a
+program in the sandbox: whatever a source does to it ends with that call, within the limits of any
+other.
 """
 
 from __future__ import annotations
@@ -27,16 +28,24 @@ _DEEP = ("ESTACK", "ENOMEM", "ETIMEDOUT", "ELIMIT")
 class Runner(Protocol):
     """The sandbox."""
 
-    def run(self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...) -> Outcome:
+    def run(
+        self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...
+    ) -> Outcome:
         """The answer of a program, as the sandbox gives it."""
 
 
 def stripped(source: str, name: str, sandbox: Runner) -> str:
-    """The JavaScript of a source in TypeScript. `Refused` EMODULE names line and column of what cannot be read."""
+    """The JavaScript of a source in TypeScript. `Refused` EMODULE names line and column of what
+    cannot be read.
+    """
     try:
-        answer = strict_json.loads(sandbox.run(_stripper(), strict_json.dumps({"text": source}), NO_GRANTS, LIMITS).output)
+        answer = strict_json.loads(
+            sandbox.run(_stripper(), strict_json.dumps({"text": source}), NO_GRANTS, LIMITS).output
+        )
     except UsageError:
-        raise _refused("the source holds a lone surrogate, which no UTF-8 text can hold", name) from None
+        raise _refused(
+            "the source holds a lone surrogate, which no UTF-8 text can hold", name
+        ) from None
     except ToolError as problem:
         if problem.code in _DEEP or "RangeError" in problem.message:
             raise _refused("it is nested too deep, or too long, to be read", name) from None

@@ -14,19 +14,23 @@ RACES = 10
 
 
 class Cooldown:
-    """One deploy in `seconds` for each holder, and so many at once as it is told, whichever process they reach; 0 switches it off.
+    """One deploy in `seconds` for each holder, and so many at once as it is told, whichever process
+    they reach; 0 switches it off.
 
     The store keeps when the pauses of all turns taken are over: a turn adds `seconds` to it.
     """
 
-    def __init__(self, kv: KV, clock: Callable[[], float] = time.time, seconds: float = 5.0) -> None:
+    def __init__(
+        self, kv: KV, clock: Callable[[], float] = time.time, seconds: float = 5.0
+    ) -> None:
         self._kv = kv
         self._clock = clock
         self._seconds = seconds
 
     @contextmanager
     def turn(self, who: str, name: str, at_once: int = 1) -> Iterator[None]:
-        """Take a turn of `who` for the deploy of `name` inside; one that comes to nothing gives it back.
+        """Take a turn of `who` for the deploy of `name` inside; one that comes to nothing gives it
+        back.
 
         `Refused` ERATE says when the next one is due.
         """
@@ -45,7 +49,9 @@ class Cooldown:
         for _ in range(RACES):
             now, item = self._clock(), self._kv.get(keys.cooldown(who))
             over = _number(item)
-            over = over if now < over <= now + at_once * self._seconds else now  # a clock that was set back must not lock anybody out
+            over = (
+                over if now < over <= now + at_once * self._seconds else now
+            )  # a clock that was set back must not lock anybody out
             early = over - now - (at_once - 1) * self._seconds
             if early > 0:
                 break
@@ -65,7 +71,9 @@ class Cooldown:
 
     def _put(self, who: str, over: float, item: Item | None) -> None:
         ttl = max(over - self._clock(), 0.0) + 60
-        self._kv.put(keys.cooldown(who), b"%.3f" % over, expect=item.version if item else ABSENT, ttl=ttl)
+        self._kv.put(
+            keys.cooldown(who), b"%.3f" % over, expect=item.version if item else ABSENT, ttl=ttl
+        )
 
 
 def _number(item: Item | None) -> float:
@@ -76,4 +84,10 @@ def _number(item: Item | None) -> float:
 
 def _early(left: float, name: str) -> Refused:
     seconds = max(math.ceil(left), 1)
-    return Refused("ERATE", "deploys follow each other too fast", source=name, suggestion=f"try again in {seconds} s", retry_after=seconds)
+    return Refused(
+        "ERATE",
+        "deploys follow each other too fast",
+        source=name,
+        suggestion=f"try again in {seconds} s",
+        retry_after=seconds,
+    )

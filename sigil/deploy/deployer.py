@@ -1,4 +1,6 @@
-"""A deploy: what stands already, whose name it is, whether there is room, and only then what is stored."""
+"""A deploy: what stands already, whose name it is, whether there is room, and only then what is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ RACES = 5
 ADMIN = ("", "admin")
 """Callers without a pause between deploys: this process itself, and the admin token."""
 MODEL_AT_ONCE = 5
-"""Deploys that a model may make one after the other in a chat; then each waits for its pause, whatever token the agent has."""
+"""Deploys that a model may make one after the other in a chat; then each waits for its pause,
+whatever token the agent has.
+"""
 Action = Literal["deploy", "import"]
 _NOTHING: Mapping[str, str] = {}
 
@@ -63,7 +67,14 @@ class Deployer:
     """Brings packages into the catalog. `pause`: seconds between two deploys of one token."""
 
     def __init__(
-        self, kv: KV, sandbox: Sandbox, facilities: Standing, clock: Callable[[], float] = time.time, *, room: Room, pause: float
+        self,
+        kv: KV,
+        sandbox: Sandbox,
+        facilities: Standing,
+        clock: Callable[[], float] = time.time,
+        *,
+        room: Room,
+        pause: float,
     ) -> None:
         self._catalog = facilities.catalog
         self._artifacts = facilities.artifacts
@@ -74,10 +85,17 @@ class Deployer:
         self._audit = Audit(kv, clock)
         self._cooldown = Cooldown(kv, clock, pause)
 
-    def link(self, package: Package, caller: Caller, planned: Mapping[str, str] = _NOTHING) -> Linked:
-        """The package with what its calls mean now. `planned`: the digests of what is about to stand beside it, by name."""
+    def link(
+        self, package: Package, caller: Caller, planned: Mapping[str, str] = _NOTHING
+    ) -> Linked:
+        """The package with what its calls mean now. `planned`: the digests of what is about to
+        stand beside it, by name.
+        """
         permissions.demand(package.manifest)
-        return Linked(package, dependencies.resolve(package.manifest, caller.target, self._facilities, planned))
+        return Linked(
+            package,
+            dependencies.resolve(package.manifest, caller.target, self._facilities, planned),
+        )
 
     def standing(self, linked: Linked, caller: Caller) -> Record | None:
         """The record that runs under this very digest already."""
@@ -86,7 +104,9 @@ class Deployer:
         return next((record for record in found if record and self._is(record, linked)), None)
 
     def deploy(self, linked: Linked, caller: Caller) -> tuple[Record, int]:
-        """Check, test and activate; the record and how many of its tests passed. Nothing is stored unless all of it holds."""
+        """Check, test and activate; the record and how many of its tests passed. Nothing is stored
+        unless all of it holds.
+        """
         manifest = linked.manifest
         self._demand(linked.package, caller)
         with self._turn(manifest.name, caller), _named(manifest.name):
@@ -94,12 +114,18 @@ class Deployer:
             program = _program(built, manifest, self._clock())
             part = Part(caller.target, manifest, linked.digest, program, pins=linked.pins)
             dependencies.demand(part, self._facilities, later=caller.author == "library")
-            bench = golden_tests.Bench(self._sandbox, caller.target, self._facilities, tenant_of(caller), linked.pins)
-            passed = 0 if caller.author == "library" else golden_tests.demand(bench, manifest, program)
+            bench = golden_tests.Bench(
+                self._sandbox, caller.target, self._facilities, tenant_of(caller), linked.pins
+            )
+            passed = (
+                0 if caller.author == "library" else golden_tests.demand(bench, manifest, program)
+            )
             return self._activated(linked, built, caller), passed
 
     def admit(self, linked: Linked, caller: Caller) -> Record:
-        """Check and activate what somebody else made and tested: nothing of it runs, and no grant is carried over to it."""
+        """Check and activate what somebody else made and tested: nothing of it runs, and no grant
+        is carried over to it.
+        """
         self._demand(linked.package, caller)
         with self._turn(linked.manifest.name, caller), _named(linked.manifest.name):
             built = self._built(linked.package, caller)
@@ -109,13 +135,23 @@ class Deployer:
             return self._activate(linked, built, caller, "import")
 
     def bring_calls(self, record: Record, moved: Record) -> None:
-        """Record for `moved`, the same version in another namespace, what it calls; `Refused` EREQUIRES unless all of it is seen there."""
+        """Record for `moved`, the same version in another namespace, what it calls; `Refused`
+        EREQUIRES unless all of it is seen there.
+        """
         part, there = self._facilities.part(record), self._facilities.part(moved)
         pins = self._facilities.pins(part)
         for call in pins:
             if self._calls(part, call) and not self._calls(replace(there, pins=pins), call):
-                message = f"it calls {call}, and the version that it was deployed with stands in the chat alone"
-                raise Refused("EREQUIRES", message, source=record.name, suggestion=f"publish {call_rule(call).name} first")
+                message = (
+                    f"it calls {call}, and the version that it was deployed with stands in the chat"
+                    " alone"
+                )
+                raise Refused(
+                    "EREQUIRES",
+                    message,
+                    source=record.name,
+                    suggestion=f"publish {call_rule(call).name} first",
+                )
         if pins:
             self._catalog.note_deployment(moved, Deployment(pins))
 
@@ -127,7 +163,9 @@ class Deployer:
         return True
 
     def _is(self, record: Record, linked: Linked) -> bool:
-        """Whether it is this very version. One of a release before 0.2.0 has a digest that does not cover what it calls."""
+        """Whether it is this very version. One of a release before 0.2.0 has a digest that does not
+        cover what it calls.
+        """
         if record.digest == linked.digest:
             return True
         older = bool(linked.pins) and record.digest == linked.package.digest
@@ -137,10 +175,20 @@ class Deployer:
         name = package.manifest.name
         if package.manifest.lang == HOST and caller.author != "library":
             message = "what runs inside an agent is a part of the program, and nobody deploys it"
-            raise Refused("EPERM", message, source=name, suggestion="write it in a language that the sandbox runs, such as js")
+            raise Refused(
+                "EPERM",
+                message,
+                source=name,
+                suggestion="write it in a language that the sandbox runs, such as js",
+            )
         if package.manifest.permissions.mcp and caller.token:
             message = "what starts a program of this machine is added on this machine alone"
-            raise Refused("EPERM", message, source=name, suggestion="run `sigil mcp add -- COMMAND` there, or give the server's address")
+            raise Refused(
+                "EPERM",
+                message,
+                source=name,
+                suggestion="run `sigil mcp add -- COMMAND` there, or give the server's address",
+            )
         self.may_name(name, caller)
         if package.manifest.public:
             public.demand_name(caller.target, name)
@@ -149,16 +197,25 @@ class Deployer:
         self._demand_reach(package.manifest, caller)
 
     def _demand_reach(self, manifest: Manifest, caller: Caller) -> None:
-        """What a token does not reach, what it deploys does not call either: it would run with powers that others were granted."""
+        """What a token does not reach, what it deploys does not call either: it would run with
+        powers that others were granted.
+        """
         for text in permissions.calls(manifest) if caller.only is not None else ():
             rule = call_rule(text)
             namespace = rule.namespace or self._namespace(rule, caller.target)
             if not caller.reaches(namespace, rule.name):
                 message = f"it calls {namespace}/{rule.name}, which this token is not about"
-                raise Refused("EPERM", message, source=manifest.name, suggestion="`sigil whoami` shows its scopes")
+                raise Refused(
+                    "EPERM",
+                    message,
+                    source=manifest.name,
+                    suggestion="`sigil whoami` shows its scopes",
+                )
 
     def _namespace(self, rule: CallRule, view: str) -> str:
-        """Where a plain name is called: in the library when nobody has it in `view`, else in `view`, though it may not exist yet."""
+        """Where a plain name is called: in the library when nobody has it in `view`, else in
+        `view`, though it may not exist yet.
+        """
         own = self._catalog.head(view, rule.name)
         found = None if own and not own.removed else self._facilities.find(rule, view)
         return found.namespace if found else view
@@ -169,21 +226,35 @@ class Deployer:
         return nullcontext() if caller.token in ADMIN else self._cooldown.turn(caller.token, name)
 
     def may_name(self, name: str, caller: Caller) -> None:
-        """A model's deploy never replaces what the library, a person or another session's model deployed."""
+        """A model's deploy never replaces what the library, a person or another session's model
+        deployed.
+        """
         if caller.author != "model":
             return
         for namespace in caller.sees:
             record = self._catalog.holder(namespace, name)
-            if record and not (record.namespace == caller.target and record.author == "model" and record.session == caller.session):
-                owner = {"library": "the standard library", "person": "a person"}.get(record.author, "another chat")
+            if record and not (
+                record.namespace == caller.target
+                and record.author == "model"
+                and record.session == caller.session
+            ):
+                owner = {"library": "the standard library", "person": "a person"}.get(
+                    record.author, "another chat"
+                )
                 hint = "find it with sigil_query and use it as it is, or choose another name"
                 raise Refused("EEXIST", f"{name} belongs to {owner}", source=name, suggestion=hint)
 
     def _built(self, package: Package, caller: Caller) -> Built:
         built = build(package, self._sandbox.of(tenant_of(caller)))
         manifest, head = package.manifest, self._catalog.head(caller.target, package.manifest.name)
-        claim = Claim(manifest.name, _size(package, built) + (head.standing.size if head else 0), manifest.lifetime == "ephemeral")
-        self._room.demand(caller.target, claim)  # before its tests run; whether there still is room is asked when it is stored
+        claim = Claim(
+            manifest.name,
+            _size(package, built) + (head.standing.size if head else 0),
+            manifest.lifetime == "ephemeral",
+        )
+        self._room.demand(
+            caller.target, claim
+        )  # before its tests run; whether there still is room is asked when it is stored
         return built
 
     def _activated(self, linked: Linked, built: Built, caller: Caller) -> Record:
@@ -194,28 +265,41 @@ class Deployer:
         return record
 
     def _is_own_doing(self, before: Record, record: Record) -> bool:
-        """Whether all that is called now was called by `before` too, came with the program, or was deployed by an owner here.
+        """Whether all that is called now was called by `before` too, came with the program, or was
+        deployed by an owner here.
 
-        Else the new version may be what a model or a stranger made of it, and what an owner granted was not meant for that.
+        Else the new version may be what a model or a stranger made of it, and what an owner granted
+        was not meant for that.
         """
         if not permissions.calls(record.manifest):
             return True
-        old, new = (dependencies.reached(self._facilities.part(each), self._facilities) for each in (before, record))
-        return all(digest in old or self._is_owners(part, record.namespace) for digest, part in new.items())
+        old, new = (
+            dependencies.reached(self._facilities.part(each), self._facilities)
+            for each in (before, record)
+        )
+        return all(
+            digest in old or self._is_owners(part, record.namespace) for digest, part in new.items()
+        )
 
     def _is_owners(self, part: Part, namespace: str) -> bool:
         deployment = self._catalog.deployments.read(part.namespace, part.name, part.digest)
-        return part.namespace == LIBRARY or (part.namespace == namespace and deployment is not None and deployment.owner)
+        return part.namespace == LIBRARY or (
+            part.namespace == namespace and deployment is not None and deployment.owner
+        )
 
     def _activate(self, linked: Linked, built: Built, caller: Caller, action: Action) -> Record:
         wasm, source = self._artifacts.put(built.wasm), self._artifacts.put(linked.package.code)
         number, name = 0, linked.manifest.name
         for _ in range(RACES):
-            self.may_name(name, caller)  # again: somebody may have taken the name while the tests ran
+            self.may_name(
+                name, caller
+            )  # again: somebody may have taken the name while the tests ran
             head = self._catalog.head(caller.target, name)
             again = self._again(head, linked, caller)
             number = max(number, head.latest if head else 0) + 1
-            record = again or replace(self._record(linked, caller, number, built, (wasm, source)), store=self._store(head))
+            record = again or replace(
+                self._record(linked, caller, number, built, (wasm, source)), store=self._store(head)
+            )
             step = Step(record.version, self._clock(), caller.author, action)
             try:
                 if head and again:
@@ -226,7 +310,14 @@ class Deployer:
                     self._save(record, head, step, Deployment(linked.pins, owner))
             except Conflict:
                 continue
-            self._audit.note(caller.target, action, caller=caller, name=name, version=record.version, digest=record.digest)
+            self._audit.note(
+                caller.target,
+                action,
+                caller=caller,
+                name=name,
+                version=record.version,
+                digest=record.digest,
+            )
             return record
         raise Conflict(f"{name} is being deployed by somebody else at this moment")
 
@@ -234,7 +325,9 @@ class Deployer:
         if self._catalog.known(record.namespace, record.name, record.digest) is None:
             self._facilities.grantbook.forget(record.namespace, record.name, record.digest)
         with self._room.taken(record.namespace, claim_of(record, head)):
-            if deployment.pins or deployment.owner:  # before the version is there, so that none is ever seen without
+            if (
+                deployment.pins or deployment.owner
+            ):  # before the version is there, so that none is ever seen without
                 self._catalog.note_deployment(record, deployment)
             self._catalog.save(record, head, step)
 
@@ -244,20 +337,37 @@ class Deployer:
             self._catalog.stand(record, head.standing.active(step).again(record.version), head)
 
     def _again(self, head: Head | None, linked: Linked, caller: Caller) -> Record | None:
-        """The older version that has this very digest: it becomes active again, and no other number is given."""
+        """The older version that has this very digest: it becomes active again, and no other number
+        is given.
+        """
         digests = dict.fromkeys((linked.digest, linked.package.digest)) if head else ()
-        found = (self._catalog.known(caller.target, linked.manifest.name, digest) for digest in digests)
+        found = (
+            self._catalog.known(caller.target, linked.manifest.name, digest) for digest in digests
+        )
         known = next((record for record in found if record and self._is(record, linked)), None)
         if known and head and known.version in head.standing.yanked and caller.author == "model":
             message = "a person withdrew this very version"
-            raise Refused("EEXIST", message, source=known.name, suggestion="change what was wrong with it, or choose another name")
+            raise Refused(
+                "EEXIST",
+                message,
+                source=known.name,
+                suggestion="change what was wrong with it, or choose another name",
+            )
         return known if known and known.expires_at is None else None
 
     def _store(self, head: Head | None) -> str:
-        """Where the capability's own store is: the next version goes on with what the one before it kept."""
-        return head.record.store if head and not head.removed and self._catalog.alive(head.record) else ""
+        """Where the capability's own store is: the next version goes on with what the one before it
+        kept.
+        """
+        return (
+            head.record.store
+            if head and not head.removed and self._catalog.alive(head.record)
+            else ""
+        )
 
-    def _record(self, linked: Linked, caller: Caller, number: int, built: Built, artifacts: tuple[str, str]) -> Record:
+    def _record(
+        self, linked: Linked, caller: Caller, number: int, built: Built, artifacts: tuple[str, str]
+    ) -> Record:
         manifest, now = linked.manifest, self._clock()
         alive = manifest.seconds_to_live
         return Record(
@@ -288,17 +398,31 @@ def _size(package: Package, built: Built) -> int:
 
 def _program(built: Built, manifest: Manifest, now: float) -> Program:
     alive = manifest.seconds_to_live
-    return Program(built.digest, built.kind, lambda: built.wasm, Rank[manifest.lifetime.upper()], now + alive if alive else None)
+    return Program(
+        built.digest,
+        built.kind,
+        lambda: built.wasm,
+        Rank[manifest.lifetime.upper()],
+        now + alive if alive else None,
+    )
 
 
 def _demand_modest(manifest: Manifest) -> None:
     """What a model does not do by itself."""
     if manifest.lang != "js":
         suggestion = "write it in JavaScript, or let a person deploy it"
-        raise Refused("EPERM", "an agent deploys JavaScript alone", source=manifest.name, suggestion=suggestion)
+        raise Refused(
+            "EPERM",
+            "an agent deploys JavaScript alone",
+            source=manifest.name,
+            suggestion=suggestion,
+        )
     if manifest.public:
         raise Refused(
-            "EPERM", "an agent makes nothing public", source=manifest.name, suggestion="leave public out; a person may deploy it so"
+            "EPERM",
+            "an agent makes nothing public",
+            source=manifest.name,
+            suggestion="leave public out; a person may deploy it so",
         )
 
 

@@ -1,4 +1,6 @@
-"""What services stand on in a golden test: the test's own fixtures for the web, an empty store, and everything declared granted."""
+"""What services stand on in a golden test: the test's own fixtures for the web, an empty store, and
+everything declared granted.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,11 @@ class Fixtures:
             if fixture.method.upper() == hop.method and _url(fixture.url) == hop.target.url:
                 return _answer(fixture)
         what = f"{hop.method} {hop.target.url}"
-        raise Refused("ENET", f"a test reaches no network: state what {what} answers in the test's http", source="http")
+        raise Refused(
+            "ENET",
+            f"a test reaches no network: state what {what} answers in the test's http",
+            source="http",
+        )
 
     def close(self) -> None:
         """Nothing is held."""
@@ -58,7 +64,9 @@ class Fixtures:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The `Facilities` of one test. `others`: where the capabilities that it calls are; they are rehearsed with it."""
+    """The `Facilities` of one test. `others`: where the capabilities that it calls are; they are
+    rehearsed with it.
+    """
 
     fixtures: Fixtures
     others: Facilities | None = None
@@ -83,7 +91,11 @@ class Rehearsal:
     def pins(self, part: Part) -> Mapping[str, str]:
         if self.others and _is_decided(part):
             return self.others.pins(part)
-        return dependencies.resolve(part.manifest, part.namespace, self) if part.pins is None else part.pins
+        return (
+            dependencies.resolve(part.manifest, part.namespace, self)
+            if part.pins is None
+            else part.pins
+        )
 
     def callee(self, part: Part, call: str) -> Part:
         if self.others and _is_decided(part):
@@ -111,5 +123,7 @@ def _answer(fixture: Fixture) -> Answer:
     headers: Headers = tuple((name.lower(), value) for name, value in fixture.headers.items())
     if isinstance(fixture.body, str):
         return Answer(fixture.status, "", headers, fixture.body.encode("utf-8", "replace"))
-    kind: Headers = () if "content-type" in dict(headers) else (("content-type", "application/json"),)
+    kind: Headers = (
+        () if "content-type" in dict(headers) else (("content-type", "application/json"),)
+    )
     return Answer(fixture.status, "", (*headers, *kind), orjson.dumps(fixture.body))

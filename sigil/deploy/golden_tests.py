@@ -25,18 +25,29 @@ from sigil.strict_json import dumps
 LOADING_MS = 500
 NO_JSON = b"!"
 """An input that the engine refuses once the source is loaded, so that nothing of it has run."""
-UNREADABLE = {"ESYNTAX": "", "ESTACK": "it is nested too deep to be read", "ENOMEM": "it takes too much memory to be read"}
-"""How JavaScript fails that no input could ever reach, and what is said then; empty: the engine's own words."""
+UNREADABLE = {
+    "ESYNTAX": "",
+    "ESTACK": "it is nested too deep to be read",
+    "ENOMEM": "it takes too much memory to be read",
+}
+"""How JavaScript fails that no input could ever reach, and what is said then; empty: the engine's
+own words.
+"""
 SHOWN, LINE_SHOWN = 3, 80
 VALUE_SHOWN, BEFORE_SHOWN = 80, 20
 """Characters of a value in a failed test, and of those before the first difference."""
 SILENT = " gave null, expected "
 MEND = "mend the code or the test and deploy again"
-UNRETURNED = "nothing was returned: end the code itself with return, since a function that it only defines never runs"
+UNRETURNED = (
+    "nothing was returned: end the code itself with return, since a function that it only defines"
+    " never runs"
+)
 NOTHING = Fixtures(())
 _PLACE = re.compile(r"(.*) \(([0-9]{1,9}):([0-9]{1,9})\)")
 BUDGET_SECONDS = 10.0
-"""For all tests of a deploy together: a deploy must not outlast the turn that asks for it, nor keep others' calls waiting."""
+"""For all tests of a deploy together: a deploy must not outlast the turn that asks for it, nor keep
+others' calls waiting.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +60,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where tests run: a sandbox, the namespace that the tested one will stand in, and the capabilities that it may call.
+    """Where tests run: a sandbox, the namespace that the tested one will stand in, and the
+    capabilities that it may call.
 
-    `tenant`: whom they count for. `pins`: which versions of the others; None when that is decided by a later deploy.
+    `tenant`: whom they count for. `pins`: which versions of the others; None when that is decided
+    by a later deploy.
     """
 
     sandbox: Sandbox
@@ -61,8 +74,16 @@ class Bench:
     pins: Mapping[str, str] | None = None
 
 
-def rehearsed(bench: Bench, manifest: Manifest, program: Program, given: dict[str, Json], fixtures: Fixtures = NOTHING) -> Outcome:
-    """One call as a test makes it: everything declared is granted, the web answers `fixtures`, the store is empty."""
+def rehearsed(
+    bench: Bench,
+    manifest: Manifest,
+    program: Program,
+    given: dict[str, Json],
+    fixtures: Fixtures = NOTHING,
+) -> Outcome:
+    """One call as a test makes it: everything declared is granted, the web answers `fixtures`, the
+    store is empty.
+    """
     part = Part(bench.namespace, manifest, "", program, pins=bench.pins)
     execution = Execution(bench.sandbox, Rehearsal(fixtures, bench.others), tenant=bench.tenant)
     return execution.run(part, given, Caller(bench.namespace.partition("~")[0]))
@@ -71,11 +92,16 @@ def rehearsed(bench: Bench, manifest: Manifest, program: Program, given: dict[st
 def verdicts(bench: Bench, manifest: Manifest, program: Program) -> list[Verdict]:
     """Run every test of the manifest, in order."""
     end = time.monotonic() + BUDGET_SECONDS
-    return [Verdict(number, _within(end, bench, manifest, program, test)) for number, test in enumerate(manifest.tests, 1)]
+    return [
+        Verdict(number, _within(end, bench, manifest, program, test))
+        for number, test in enumerate(manifest.tests, 1)
+    ]
 
 
 def demand(bench: Bench, manifest: Manifest, program: Program) -> int:
-    """How many tests passed; `Refused` with ETESTS that says which failed and why, with EMODULE when the program does not load."""
+    """How many tests passed; `Refused` with ETESTS that says which failed and why, with EMODULE
+    when the program does not load.
+    """
     demand_loads(bench.sandbox, manifest, program, bench.tenant)
     failed = [verdict for verdict in verdicts(bench, manifest, program) if verdict.problem]
     if failed:
@@ -84,16 +110,24 @@ def demand(bench: Bench, manifest: Manifest, program: Program) -> int:
         tests = "1 test" if len(manifest.tests) == 1 else f"{len(manifest.tests)} tests"
         message = f"{len(failed)} of {tests} failed: {shown}{more}"
         silent = program.kind == "js" and all(SILENT in verdict.problem for verdict in failed)
-        raise Refused("ETESTS", message, source=manifest.name, suggestion=UNRETURNED if silent else MEND)
+        raise Refused(
+            "ETESTS", message, source=manifest.name, suggestion=UNRETURNED if silent else MEND
+        )
     return len(manifest.tests)
 
 
-def demand_loads(sandbox: Sandbox, manifest: Manifest, program: Program, tenant: Tenant = NOBODY) -> None:
-    """`Refused` with EMODULE when no call could ever reach the code; of JavaScript with the line, which is quoted."""
+def demand_loads(
+    sandbox: Sandbox, manifest: Manifest, program: Program, tenant: Tenant = NOBODY
+) -> None:
+    """`Refused` with EMODULE when no call could ever reach the code; of JavaScript with the line,
+    which is quoted.
+    """
     if program.kind == "js":
         problem = _tried(sandbox.of(tenant), program, NO_JSON)
         if problem and problem.code in UNREADABLE:
-            raise _unloadable(UNREADABLE[problem.code] or _placed(problem.message, program), manifest)
+            raise _unloadable(
+                UNREADABLE[problem.code] or _placed(problem.message, program), manifest
+            )
     problem = None if manifest.tests else _tried(sandbox.of(tenant), program, b"{}")
     if problem and problem.code == "EMODULE":
         raise _unloadable(problem.message, manifest)
@@ -108,7 +142,9 @@ def _tried(sandbox: Share, program: Program, given: bytes) -> ToolError | None:
 
 
 def _unloadable(message: str, manifest: Manifest) -> Refused:
-    return Refused("EMODULE", message, source=manifest.name, suggestion="mend the code and deploy again")
+    return Refused(
+        "EMODULE", message, source=manifest.name, suggestion="mend the code and deploy again"
+    )
 
 
 def _placed(message: str, program: Program) -> str:
@@ -134,11 +170,17 @@ def _within(end: float, bench: Bench, manifest: Manifest, program: Program, test
 
 def _problem(bench: Bench, manifest: Manifest, program: Program, test: Test) -> str:
     try:
-        output = orjson.loads(rehearsed(bench, manifest, program, test.input, _fixtures(bench, test)).output)
+        output = orjson.loads(
+            rehearsed(bench, manifest, program, test.input, _fixtures(bench, test)).output
+        )
     except BackendError:
         raise
     except SigilError as problem:
-        return "" if problem.code == test.error else _instead(test, f"{problem.code} ({problem.message})")
+        return (
+            ""
+            if problem.code == test.error
+            else _instead(test, f"{problem.code} ({problem.message})")
+        )
     if test.error is None and _same(output, test.output):
         return ""
     return _instead(test, *_apart(output, test.output))
@@ -146,7 +188,11 @@ def _problem(bench: Bench, manifest: Manifest, program: Program, test: Test) -> 
 
 def _fixtures(bench: Bench, test: Test) -> Fixtures:
     """This machine may be asked in a test where it may be asked in earnest."""
-    return Fixtures(test.http, bench.others.web().loopback) if test.http and bench.others else Fixtures(test.http)
+    return (
+        Fixtures(test.http, bench.others.web().loopback)
+        if test.http and bench.others
+        else Fixtures(test.http)
+    )
 
 
 def _instead(test: Test, got: str, wanted: str = "") -> str:
@@ -155,11 +201,18 @@ def _instead(test: Test, got: str, wanted: str = "") -> str:
 
 
 def _apart(got: Json, wanted: Json) -> tuple[str, str]:
-    """Both values; of two that would look the same once they are cut, what stands around the first difference."""
+    """Both values; of two that would look the same once they are cut, what stands around the first
+    difference.
+    """
     left, right = _written(got), _written(wanted)
-    same = next((at for at, (ours, theirs) in enumerate(zip(left, right, strict=False)) if ours != theirs), min(len(left), len(right)))
+    same = next(
+        (at for at, (ours, theirs) in enumerate(zip(left, right, strict=False)) if ours != theirs),
+        min(len(left), len(right)),
+    )
     start = same - BEFORE_SHOWN if same >= VALUE_SHOWN - 1 else 0
-    shown = [one_line(f"{'…' if start else ''}{text[start:]}", VALUE_SHOWN) for text in (left, right)]
+    shown = [
+        one_line(f"{'…' if start else ''}{text[start:]}", VALUE_SHOWN) for text in (left, right)
+    ]
     return shown[0], shown[1]
 
 

@@ -34,8 +34,12 @@ def packages(folder: Path) -> list[Package]:
     return [read_folder(path.parent) for path in sorted(folder.glob("*/sigil.toml"))]
 
 
-def stock(registry: Stocked, folder: Path | None, caller: Caller, progress: Callable[[str], None]) -> bool:
-    """Deploy what is new or changed in `folder`, remove what is no longer there; whether there was anything to do."""
+def stock(
+    registry: Stocked, folder: Path | None, caller: Caller, progress: Callable[[str], None]
+) -> bool:
+    """Deploy what is new or changed in `folder`, remove what is no longer there; whether there was
+    anything to do.
+    """
     if folder is None:
         return False
     shelf = {package.manifest.name: package for package in packages(folder)}
@@ -57,8 +61,8 @@ class Shelf:
     folder: Path
 
     def stock(self, registry: Stocked, progress: Callable[[str], None]) -> None:
-        """See `stock`. Where folder, program and the library's namespace are as a start left them that had nothing to do, they are
-        not gone through again.
+        """See `stock`. Where folder, program and the library's namespace are as a start left them
+        that had nothing to do, they are not gone through again.
         """
         mark = self._mark()
         noted = self.kv.get(keys.stocked())
@@ -68,16 +72,22 @@ class Shelf:
             self.kv.put(keys.stocked(), mark)
 
     def _mark(self) -> bytes:
-        """What the folder is made of, and the version of the log of what the library's namespace holds."""
+        """What the folder is made of, and the version of the log of what the library's namespace
+        holds.
+        """
         log = self.kv.get(keys.generation(LIBRARY))
         return f"{self._made_of()} {log.version if log else ''}".encode()
 
     def _made_of(self) -> str:
-        """The SHA-256 of everything in the folder that a capability is made of, and of the program's version."""
+        """The SHA-256 of everything in the folder that a capability is made of, and of the
+        program's version.
+        """
         whole = sha256(version().encode())
         for path in self._files():
             body = path.read_bytes()
-            whole.update(f"\0{path.relative_to(self.folder).as_posix()}\0{len(body)}\0".encode() + body)
+            whole.update(
+                f"\0{path.relative_to(self.folder).as_posix()}\0{len(body)}\0".encode() + body
+            )
         return whole.hexdigest()
 
     def _files(self) -> Iterator[Path]:

@@ -1,4 +1,6 @@
-"""Capabilities that go from one place to another: from a chat to its agent, into a file, out of one."""
+"""Capabilities that go from one place to another: from a chat to its agent, into a file, out of
+one.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,15 @@ from sigil.storage.kv import KV
 class Mover:
     """Publishes, exports and imports."""
 
-    def __init__(self, kv: KV, artifacts: Artifacts, deployer: Deployer, clock: Callable[[], float] = time.time, *, room: Room) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        artifacts: Artifacts,
+        deployer: Deployer,
+        clock: Callable[[], float] = time.time,
+        *,
+        room: Room,
+    ) -> None:
         self._kv = kv
         self._catalog = Catalog(kv, clock)
         self._artifacts = artifacts
@@ -37,12 +47,16 @@ class Mover:
         self._grantbook = Grantbook(kv, clock)
         self._audit = Audit(kv, clock)
 
-    def publish(self, name: str, caller: Caller, *, session: str = "", replace: bool = False) -> tuple[Record, bool]:
-        """A chat's capability becomes the agent's: same digest, same author, and with its own store, which stays where it began.
+    def publish(
+        self, name: str, caller: Caller, *, session: str = "", replace: bool = False
+    ) -> tuple[Record, bool]:
+        """A chat's capability becomes the agent's: same digest, same author, and with its own
+        store, which stays where it began.
 
         The record, and whether it is new there.
 
-        `session`: the chat; by default the caller's own, or the only one that has it. `replace`: over what somebody else made.
+        `session`: the chat; by default the caller's own, or the only one that has it. `replace`:
+        over what somebody else made.
         """
         demand_owner(caller, "publishes")
         if not is_name(name):
@@ -52,7 +66,12 @@ class Mover:
             standing = self._catalog.active(caller.namespace, name)
             if standing and standing.session and standing.author == "model":
                 return standing, False  # it was published already
-            raise UsageError("ENOENT", f"no chat has {name}", source=name, suggestion="`sigil publish NAME --session CHAT`")
+            raise UsageError(
+                "ENOENT",
+                f"no chat has {name}",
+                source=name,
+                suggestion="`sigil publish NAME --session CHAT`",
+            )
         record, created = self._published(source.record, caller, replace)
         self._leave(source)
         return record, created
@@ -60,26 +79,37 @@ class Mover:
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
         """The bundle of what these refs mean."""
         records = [self._exported(Ref.parse(ref), caller) for ref in refs]
-        return bundle.pack([Entry(record, self._artifacts.get(record.source)) for record in records])
+        return bundle.pack(
+            [Entry(record, self._artifacts.get(record.source)) for record in records]
+        )
 
-    def import_bundle(self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False) -> list[tuple[Record, bool]]:
-        """What a bundle holds becomes the caller's own; each record, and whether it is new. Nothing of it runs, and no test either.
+    def import_bundle(
+        self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
+    ) -> list[tuple[Record, bool]]:
+        """What a bundle holds becomes the caller's own; each record, and whether it is new. Nothing
+        of it runs, and no test either.
 
-        Unless `public`, what is public in the bundle is the caller's alone here, and so another digest. `replace`: also what would read
-        what another capability of its name has stored.
+        Unless `public`, what is public in the bundle is the caller's alone here, and so another
+        digest. `replace`: also what would read what another capability of its name has stored.
         """
         demand_owner(caller, "imports")
-        packages = self._linked([package if public else _private(package) for package in bundle.unpack(body)], caller)
+        packages = self._linked(
+            [package if public else _private(package) for package in bundle.unpack(body)], caller
+        )
         for linked in () if replace else packages:
             self._demand_no_store(linked, caller)
         done = {}
         for linked in packages:
             standing = self._deployer.standing(linked, caller)
-            done[linked.manifest.name] = (standing, False) if standing else (self._deployer.admit(linked, caller), True)
+            done[linked.manifest.name] = (
+                (standing, False) if standing else (self._deployer.admit(linked, caller), True)
+            )
         return [done[name] for name in sorted(done)]
 
     def _linked(self, packages: Sequence[Package], caller: Caller) -> list[Linked]:
-        """What a bundle holds, with what it calls: the bundle's own before what stands here. In an order in which they can come."""
+        """What a bundle holds, with what it calls: the bundle's own before what stands here. In an
+        order in which they can come.
+        """
         named = {package.manifest.name: package for package in packages}
         linked: dict[str, Linked] = {}
         for name in callees_first({name: package.manifest for name, package in named.items()}):
@@ -88,33 +118,54 @@ class Mover:
         return [*linked.values()]
 
     def _exported(self, ref: Ref, caller: Caller) -> Record:
-        """What `ref` means to the caller; `Refused` EPERM for another namespace's, whose source is not shown."""
+        """What `ref` means to the caller; `Refused` EPERM for another namespace's, whose source is
+        not shown.
+        """
         record = self._catalog.resolve(ref, caller)
         if record.namespace not in caller.sees:
-            raise Refused("EPERM", f"it is {record.namespace}'s, whose owners export it", source=record.name)
+            raise Refused(
+                "EPERM", f"it is {record.namespace}'s, whose owners export it", source=record.name
+            )
         return record
 
     def _demand_no_store(self, package: Linked, caller: Caller) -> None:
-        """`Refused` EEXIST when what is imported would go on with the store of another capability of its name."""
+        """`Refused` EEXIST when what is imported would go on with the store of another capability
+        of its name.
+        """
         head = self._catalog.head(caller.target, package.manifest.name)
         if not package.manifest.permissions.kv or head is None or head.removed:
             return
         if self._catalog.known(caller.target, package.manifest.name, package.digest):
             return  # it is this very one's
-        if any(record.manifest.permissions.kv for record in (head.record, *self._catalog.versions(head))):
+        if any(
+            record.manifest.permissions.kv
+            for record in (head.record, *self._catalog.versions(head))
+        ):
             name = package.manifest.name
             message = f"it would have what {name} has stored here"
-            ways = f"`sigil import --replace` takes that over, `sigil remove {name}` forgets it first"
+            ways = (
+                f"`sigil import --replace` takes that over, `sigil remove {name}` forgets it first"
+            )
             raise Refused("EEXIST", message, source=name, suggestion=ways)
 
     def _source(self, name: str, caller: Caller, session: str) -> Head | None:
         if session or caller.session:
-            return self._live(dataclasses.replace(caller, session=session or caller.session).own, name)
-        found = (self._live(namespace, name) for namespace in self._catalog.namespaces(f"{caller.namespace}{SESSION_MARK}"))
+            return self._live(
+                dataclasses.replace(caller, session=session or caller.session).own, name
+            )
+        found = (
+            self._live(namespace, name)
+            for namespace in self._catalog.namespaces(f"{caller.namespace}{SESSION_MARK}")
+        )
         heads = [head for head in found if head]
         if len(heads) > 1:
             chats = ", ".join(sorted(head.record.session for head in heads)[:5])
-            raise UsageError("EAMBIGUOUS", f"{len(heads)} chats have {name}: {chats}", source=name, suggestion="say which with --session")
+            raise UsageError(
+                "EAMBIGUOUS",
+                f"{len(heads)} chats have {name}: {chats}",
+                source=name,
+                suggestion="say which with --session",
+            )
         return heads[0] if heads else None
 
     def _live(self, namespace: str, name: str) -> Head | None:
@@ -128,31 +179,54 @@ class Mover:
             if standing:
                 return standing, False
             number, store = (head.latest if head else 0) + 1, record.store or record.namespace
-            moved = dataclasses.replace(record, namespace=caller.namespace, version=number, store=store)
+            moved = dataclasses.replace(
+                record, namespace=caller.namespace, version=number, store=store
+            )
             if self._catalog.known(moved.namespace, moved.name, moved.digest) is None:
                 self._grantbook.forget(moved.namespace, moved.name, moved.digest)
             self._deployer.bring_calls(record, moved)
             try:
                 with self._room.taken(caller.namespace, claim_of(moved, head)):
-                    self._catalog.save(moved, head, Step(moved.version, self._clock(), caller.author, "publish"))
+                    self._catalog.save(
+                        moved, head, Step(moved.version, self._clock(), caller.author, "publish")
+                    )
             except Conflict:
                 continue
-            facts = {"name": moved.name, "version": moved.version, "digest": moved.digest, "chat": record.session}
+            facts = {
+                "name": moved.name,
+                "version": moved.version,
+                "digest": moved.digest,
+                "chat": record.session,
+            }
             self._audit.note(caller.namespace, "publish", caller=caller, **facts)
             return moved, True
         raise Conflict(f"{record.name} is being deployed by somebody else at this moment")
 
     def _standing(self, record: Record, head: Head | None, over: bool) -> Record | None:
-        """What runs under this very digest already; `Refused` when the name is held by what must not be replaced, withdrawn or not."""
-        held = head.record if head and not head.removed and self._catalog.alive(head.record) else None
+        """What runs under this very digest already; `Refused` when the name is held by what must
+        not be replaced, withdrawn or not.
+        """
+        held = (
+            head.record if head and not head.removed and self._catalog.alive(head.record) else None
+        )
         same = held is not None and held.digest == record.digest
         if head and same and not head.yanked:
             return held
         if record.manifest.public and not (held and held.manifest.public):
             raise _too_wide(record)
-        if held and not over and (same or (held.author, held.session) != (record.author, record.session)):
-            message = f"{record.name} was withdrawn there" if same else f"{record.name} stands there already"
-            raise Refused("EEXIST", message, source=record.name, suggestion="--replace puts it in its place")
+        if (
+            held
+            and not over
+            and (same or (held.author, held.session) != (record.author, record.session))
+        ):
+            message = (
+                f"{record.name} was withdrawn there"
+                if same
+                else f"{record.name} stands there already"
+            )
+            raise Refused(
+                "EEXIST", message, source=record.name, suggestion="--replace puts it in its place"
+            )
         return None
 
     def _leave(self, source: Head) -> None:

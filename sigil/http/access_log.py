@@ -1,4 +1,6 @@
-"""A line of the log for each request that runs or changes something, or is turned away: which, whose, how it ended; never its content."""
+"""A line of the log for each request that runs or changes something, or is turned away: which,
+whose, how it ended; never its content.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,19 @@ if TYPE_CHECKING:
 HEARD_BYTES = 1 << 20
 TURNED_AWAY = (401, 429)
 _ROUTES = ("run", "_api", "_health", "chat", "webhook")
-_VERBS = ("deploy", "remove", "rollback", "yank", "publish", "export", "import", "grant", "revoke", "secrets", "keys")
+_VERBS = (
+    "deploy",
+    "remove",
+    "rollback",
+    "yank",
+    "publish",
+    "export",
+    "import",
+    "grant",
+    "revoke",
+    "secrets",
+    "keys",
+)
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{0,39}", re.ASCII)
 
 
@@ -52,7 +66,9 @@ class Told:
 
 
 class _Heard:
-    """What an answer says of itself: status, headers, and the beginning of a body that is read here, a deploy's or a failure's."""
+    """What an answer says of itself: status, headers, and the beginning of a body that is read
+    here, a deploy's or a failure's.
+    """
 
     def __init__(self) -> None:
         self.status = 0
@@ -62,8 +78,15 @@ class _Heard:
     def take(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in message.get("headers", ())}
-        elif message["type"] == "http.response.body" and len(self._body) < HEARD_BYTES and "x-sigil-digest" not in self.headers:
+            self.headers = {
+                name.decode("latin-1").lower(): value.decode("latin-1")
+                for name, value in message.get("headers", ())
+            }
+        elif (
+            message["type"] == "http.response.body"
+            and len(self._body) < HEARD_BYTES
+            and "x-sigil-digest" not in self.headers
+        ):
             self._body += message.get("body", b"")
 
     def object(self) -> dict[str, Any]:
@@ -77,16 +100,38 @@ class _Heard:
 def _tell(note: Note, scope: Scope, heard: _Heard, took: float) -> None:
     parts = str(scope["path"]).split("/", 2)[1:]
     route = parts[0] if parts[0] in _ROUTES else "other"
-    ended = {"status": heard.status, "ms": round(took, 1), "request": heard.headers.get("x-request-id", "")}
+    ended = {
+        "status": heard.status,
+        "ms": round(took, 1),
+        "request": heard.headers.get("x-request-id", ""),
+    }
     if heard.status in TURNED_AWAY:
         client = scope.get("client")
-        note("turned away", route=f"/{route}", **ended, **_code(heard), address=client[0] if client else "")
+        note(
+            "turned away",
+            route=f"/{route}",
+            **ended,
+            **_code(heard),
+            address=client[0] if client else "",
+        )
     elif route == "run":
-        ran = {name: heard.headers[f"x-sigil-{name}"] for name in ("version", "digest") if f"x-sigil-{name}" in heard.headers}
-        note("run", capability=_name(parts[-1]), **ran, **ended, **_code(heard), token=_token(scope))
+        ran = {
+            name: heard.headers[f"x-sigil-{name}"]
+            for name in ("version", "digest")
+            if f"x-sigil-{name}" in heard.headers
+        }
+        note(
+            "run", capability=_name(parts[-1]), **ran, **ended, **_code(heard), token=_token(scope)
+        )
     elif route == "_api" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
         verb = parts[-1].partition("/")[0]
-        note(verb if verb in _VERBS else "other", **_made(verb, heard), **ended, **_code(heard), token=_token(scope))
+        note(
+            verb if verb in _VERBS else "other",
+            **_made(verb, heard),
+            **ended,
+            **_code(heard),
+            token=_token(scope),
+        )
 
 
 def _made(verb: str, heard: _Heard) -> Mapping[str, Any]:
@@ -94,7 +139,11 @@ def _made(verb: str, heard: _Heard) -> Mapping[str, Any]:
     found = heard.object() if heard.status < 400 else {}
     if verb == "remove":
         found = {"capability": found.get("removed")}
-    return {name: found[name] for name in ("capability", "version", "digest") if isinstance(found.get(name), str | int)}
+    return {
+        name: found[name]
+        for name in ("capability", "version", "digest")
+        if isinstance(found.get(name), str | int)
+    }
 
 
 def _code(heard: _Heard) -> Mapping[str, str]:
@@ -105,7 +154,9 @@ def _code(heard: _Heard) -> Mapping[str, str]:
 
 
 def _name(text: str) -> str:
-    """The capability that was asked for; empty for what cannot be one, which a stranger may have written."""
+    """The capability that was asked for; empty for what cannot be one, which a stranger may have
+    written.
+    """
     try:
         Ref.parse(text)
     except UsageError:
@@ -115,5 +166,9 @@ def _name(text: str) -> str:
 
 def _token(scope: Scope) -> str:
     """The public id of the token that was let in."""
-    shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"").partition(b" ")[2].strip()
+    shown = (
+        next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        .partition(b" ")[2]
+        .strip()
+    )
     return hashlib.sha256(shown).hexdigest()[:12] if shown.startswith(PREFIX.encode()) else ADMIN

@@ -1,4 +1,6 @@
-"""What Sigil's HTTP API answers to those who keep the registry: versions, bundles, grants, secrets, keys and the audit."""
+"""What Sigil's HTTP API answers to those who keep the registry: versions, bundles, grants, secrets,
+keys and the audit.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,15 @@ HISTORY, ENTRIES = 10**8, 10**12
 def versions(ask: Ask) -> Response:
     """The versions of a capability, newest first, and what was active when."""
     ask.demand_reach(ask.ref)
-    limit, after = ask.whole("limit", PAGE_MOST, PAGE_MOST), ask.whole("after", HISTORY, HISTORY) if ask.last("after") else HISTORY
+    limit, after = (
+        ask.whole("limit", PAGE_MOST, PAGE_MOST),
+        ask.whole("after", HISTORY, HISTORY) if ask.last("after") else HISTORY,
+    )
     rows = (row for row in ask.registry.versions(ask.ref, ask.caller) if row["version"] < after)
     history = ask.registry.history(ask.ref, ask.caller)
-    return pagination.told(ask, list(islice(rows, limit + 1)), limit, lambda row: str(row["version"]), history=history)
+    return pagination.told(
+        ask, list(islice(rows, limit + 1)), limit, lambda row: str(row["version"]), history=history
+    )
 
 
 def diff(ask: Ask) -> Response:
@@ -48,8 +55,13 @@ def yank(ask: Ask) -> Response:
 def publish(ask: Ask) -> Response:
     """Bring a chat's capability into the namespace."""
     body = admin_bodies.read(admin_bodies.Publish, ask.body)
-    deployed = ask.registry.publish(body.name, ask.caller, session=body.session, replace=body.replace)
-    return answer(wire.deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}"), 201 if deployed.created else 200)
+    deployed = ask.registry.publish(
+        body.name, ask.caller, session=body.session, replace=body.replace
+    )
+    return answer(
+        wire.deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}"),
+        201 if deployed.created else 200,
+    )
 
 
 def export(ask: Ask) -> Response:
@@ -57,13 +69,20 @@ def export(ask: Ask) -> Response:
     refs = admin_bodies.read(admin_bodies.Export, ask.body).refs
     for ref in refs:
         ask.demand_reach(ref)
-    return Response(ask.registry.export(refs, ask.caller), media_type="application/zip", headers=SEALED)
+    return Response(
+        ask.registry.export(refs, ask.caller), media_type="application/zip", headers=SEALED
+    )
 
 
 def import_bundle(ask: Ask) -> Response:
     """What such a file holds, checked and deployed."""
-    made = ask.registry.import_bundle(ask.body, ask.caller, public=ask.flag("public"), replace=ask.flag("replace"))
-    rows = [{**wire.deployed_row(each, f"{ask.base}run/{each.offer.name}"), "created": each.created} for each in made]
+    made = ask.registry.import_bundle(
+        ask.body, ask.caller, public=ask.flag("public"), replace=ask.flag("replace")
+    )
+    rows = [
+        {**wire.deployed_row(each, f"{ask.base}run/{each.offer.name}"), "created": each.created}
+        for each in made
+    ]
     return answer({"items": rows}, 201 if any(each.created for each in made) else 200)
 
 
@@ -98,12 +117,18 @@ def mcp_tools(ask: Ask) -> Response:
 
 def secrets(ask: Ask) -> Response:
     """The names of the secrets, never a value."""
-    return pagination.page(ask, ask.registry.secrets.rows(ask.caller, ask.last("after")), itemgetter("secret"))
+    return pagination.page(
+        ask, ask.registry.secrets.rows(ask.caller, ask.last("after")), itemgetter("secret")
+    )
 
 
 def set_secret(ask: Ask) -> Response:
     """Keep a secret's value."""
-    return answer(ask.registry.secrets.set(ask.ref, admin_bodies.read(admin_bodies.Secret, ask.body).value, ask.caller))
+    return answer(
+        ask.registry.secrets.set(
+            ask.ref, admin_bodies.read(admin_bodies.Secret, ask.body).value, ask.caller
+        )
+    )
 
 
 def remove_secret(ask: Ask) -> Response:
@@ -114,7 +139,9 @@ def remove_secret(ask: Ask) -> Response:
 
 def keys(ask: Ask) -> Response:
     """The tokens, never a value."""
-    return pagination.page(ask, ask.registry.keys.rows(ask.caller, ask.last("after")), itemgetter("id"))
+    return pagination.page(
+        ask, ask.registry.keys.rows(ask.caller, ask.last("after")), itemgetter("id")
+    )
 
 
 def create_key(ask: Ask) -> Response:
@@ -130,13 +157,21 @@ def revoke_key(ask: Ask) -> Response:
 
 
 def audit(ask: Ask) -> Response:
-    """A namespace's audit: the last entries, or those beyond `after`; with `verify` whether its chain holds."""
-    namespace, limit, log = ask.last("namespace"), ask.whole("limit", 100, PAGE_MOST), ask.registry.log
+    """A namespace's audit: the last entries, or those beyond `after`; with `verify` whether its
+    chain holds.
+    """
+    namespace, limit, log = (
+        ask.last("namespace"),
+        ask.whole("limit", 100, PAGE_MOST),
+        ask.registry.log,
+    )
     if ask.flag("verify"):
         return answer(log.verify(ask.caller, namespace=namespace))
     if not ask.last("after"):
         return answer({"items": log.rows(ask.caller, namespace=namespace, limit=limit)})
-    rows = log.rows(ask.caller, namespace=namespace, after=ask.whole("after", 0, ENTRIES, 0), limit=limit + 1)
+    rows = log.rows(
+        ask.caller, namespace=namespace, after=ask.whole("after", 0, ENTRIES, 0), limit=limit + 1
+    )
     return pagination.told(ask, rows, limit, lambda row: str(row["number"]))
 
 
@@ -153,4 +188,11 @@ def status(ask: Ask) -> Response:
 def status_row(registry: Keeper, caller: Caller) -> dict[str, Json]:
     """The status, of the capabilities that the caller's token is about."""
     row = registry.status(caller)
-    return {**row, "items": [item for item in row.get("items", []) if caller.reaches(item["namespace"], item["capability"])]}
+    return {
+        **row,
+        "items": [
+            item
+            for item in row.get("items", [])
+            if caller.reaches(item["namespace"], item["capability"])
+        ],
+    }

@@ -9,22 +9,36 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from sigil.errors import UsageError, one_line
 from sigil.http.wire import read_object
 
-NAME: Final = {"type": "string", "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$", "maxLength": 60, "description": "a capability's name"}
+NAME: Final = {
+    "type": "string",
+    "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$",
+    "maxLength": 60,
+    "description": "a capability's name",
+}
 REF: Final = {
     "type": "string",
-    "pattern": "^([a-z][a-z0-9]*(-[a-z0-9]+)*/)?[a-z][a-z0-9]*(-[a-z0-9]+)*(@([1-9][0-9]{0,7}|sha256:[0-9a-f]{64}))?$",
+    "pattern": (
+        "^([a-z][a-z0-9]*(-[a-z0-9]+)*/)?[a-z][a-z0-9]*(-[a-z0-9]+)*(@([1-9][0-9]{0,7}|sha256:[0-9a-f]{64}))?$"
+    ),
     "maxLength": 200,
     "description": "NAME, NAME@VERSION or NAME@sha256:DIGEST; of another namespace NAMESPACE/NAME",
 }
-SCOPE: Final = {"type": "string", "pattern": r"^(run:\*|(run|deploy):[a-z][a-z0-9-]*/(\*|[a-z][a-z0-9-]*))$"}
-"""What may be named, in JSON Schema: the registry itself tells what is wrong with any other name, and says it better."""
+SCOPE: Final = {
+    "type": "string",
+    "pattern": r"^(run:\*|(run|deploy):[a-z][a-z0-9-]*/(\*|[a-z][a-z0-9-]*))$",
+}
+"""What may be named, in JSON Schema: the registry itself tells what is wrong with any other name,
+and says it better.
+"""
 
 Name = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=NAME)]
 Reference = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=REF)]
 
 
 def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value  # 3.0 is an integer to JSON Schema
+    return (
+        int(value) if isinstance(value, float) and value.is_integer() else value
+    )  # 3.0 is an integer to JSON Schema
 
 
 Number = Annotated[int, Field(ge=1, lt=10**8), BeforeValidator(_whole)]
@@ -40,7 +54,9 @@ class Rollback(_Body):
 
 
 class Yank(_Body):
-    ref: Annotated[Name, Field(json_schema_extra={**REF, "pattern": str(REF["pattern"]).replace(")?$", ")$")})]
+    ref: Annotated[
+        Name, Field(json_schema_extra={**REF, "pattern": str(REF["pattern"]).replace(")?$", ")$")})
+    ]
     undo: bool = False
 
 
@@ -77,13 +93,17 @@ class Revoke(_Body):
 
 
 class Secret(_Body):
-    value: Annotated[str, Field(max_length=64 << 10, json_schema_extra={"minLength": 8, "maxLength": 8_192})]
+    value: Annotated[
+        str, Field(max_length=64 << 10, json_schema_extra={"minLength": 8, "maxLength": 8_192})
+    ]
 
 
 class Key(_Body):
     kind: Annotated[str, Field(max_length=20, json_schema_extra={"enum": ["deploy", "invoke"]})]
     name: Annotated[str, Field(max_length=200, json_schema_extra={"maxLength": 80})] = ""
-    scopes: Annotated[list[Annotated[str, Field(max_length=200, json_schema_extra=SCOPE)]], Field(max_length=50)] = []
+    scopes: Annotated[
+        list[Annotated[str, Field(max_length=200, json_schema_extra=SCOPE)]], Field(max_length=50)
+    ] = []
     namespace: Annotated[str, Field(max_length=200)] = ""
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
@@ -92,7 +112,9 @@ Body = TypeVar("Body", bound=_Body)
 
 
 def read(model: type[Body], body: bytes) -> Body:
-    """The body as `model`; `UsageError` with EJSON or EINVAL, which names the field and never its value."""
+    """The body as `model`; `UsageError` with EJSON or EINVAL, which names the field and never its
+    value.
+    """
     try:
         return model.model_validate_json(_plain(body))
     except ValidationError as problem:
@@ -100,7 +122,9 @@ def read(model: type[Body], body: bytes) -> Body:
         place = ".".join(map(str, first["loc"])) or "the body"
         known = ", ".join(model.model_fields)
         message = f"{one_line(place, 60)}: {one_line(str(first['msg']), 120)}"
-        raise UsageError("EINVAL", message, source="http", suggestion=f"the fields are {known}") from None
+        raise UsageError(
+            "EINVAL", message, source="http", suggestion=f"the fields are {known}"
+        ) from None
 
 
 def _plain(body: bytes) -> bytes:

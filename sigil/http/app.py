@@ -33,7 +33,9 @@ from sigil.sandbox.tenants import Admission, Tenant, tenant_of
 
 RETRY_SECONDS = 5
 PLACES = 64
-"""So many requests may run or compile something at once; one namespace alone has at most half of them, and one token a quarter."""
+"""So many requests may run or compile something at once; one namespace alone has at most half of
+them, and one token a quarter.
+"""
 BUSY_SECONDS = 1.0
 _Result = TypeVar("_Result")
 
@@ -44,12 +46,16 @@ Door = Callable[[Request], Awaitable[Response]]
 
 
 def app(registry: Served, token: str, agent: str = "main") -> FastAPI:
-    """An app with Sigil's routes alone. `agent`: the namespace of whoever asks without naming one."""
+    """An app with Sigil's routes alone. `agent`: the namespace of whoever asks without naming
+    one.
+    """
     return app_of(lambda: registry, Gate(token, lambda: registry.keys, agent))
 
 
 def app_of(open: Open, gate: Gate) -> FastAPI:
-    """An app with Sigil's routes alone, over a registry that is opened by the first request that needs it."""
+    """An app with Sigil's routes alone, over a registry that is opened by the first request that
+    needs it.
+    """
     made = FastAPI(title="Sigil", docs_url=None, redoc_url=None, openapi_url=None)
     made.include_router(router(open, gate))
     furnish(made)
@@ -57,21 +63,29 @@ def app_of(open: Open, gate: Gate) -> FastAPI:
 
 
 def router(open: Open, gate: Gate) -> APIRouter:
-    """Sigil's routes, to be mounted beside others: one for each path, so that a wrong method is told all the right ones."""
+    """Sigil's routes, to be mounted beside others: one for each path, so that a wrong method is
+    told all the right ones.
+    """
     routes = APIRouter()
     described = Described(ROUTES)
-    makers = {Right.NONE: partial(_public, described), Right.PERHAPS: partial(_half_open, open, gate)}
+    makers = {
+        Right.NONE: partial(_public, described),
+        Right.PERHAPS: partial(_half_open, open, gate),
+    }
     guarded = partial(_guarded, open, gate, Workers())
     by_path = sorted(ROUTES, key=lambda route: route.path)
     for path, here in groupby(by_path, key=lambda route: route.path):
         methods = {route.method: makers.get(route.right, guarded)(route) for route in here}
-        # plain routes: FastAPI's own read the annotations and load pydantic's first version for it, and know no HEAD
+        # plain routes: FastAPI's own read the annotations and load pydantic's first version for it,
+        # and know no HEAD
         routes.add_route(path, _by_method(methods), methods=[*methods])
     return routes
 
 
 def furnish(app: FastAPI) -> None:
-    """Number every request, and answer unknown routes, wrong methods and our own bugs as every other failure is answered."""
+    """Number every request, and answer unknown routes, wrong methods and our own bugs as every
+    other failure is answered.
+    """
 
     async def refused(request: Request, problem: Any) -> Response:
         return failure(_of_route(problem, request), headers=_allowed(problem))
@@ -79,7 +93,11 @@ def furnish(app: FastAPI) -> None:
     async def broken(request: Request, problem: Exception) -> Response:
         number = str(request.scope.get(NUMBER, ""))
         note(number, type(problem).__name__)
-        bug = SigilError("EBUG", "the server made a mistake", suggestion=f"its log says more about the request {number}")
+        bug = SigilError(
+            "EBUG",
+            "the server made a mistake",
+            suggestion=f"its log says more about the request {number}",
+        )
         return failure(bug, headers={"X-Request-Id": number} if number else {})
 
     app.router.redirect_slashes = False
@@ -88,8 +106,11 @@ def furnish(app: FastAPI) -> None:
     app.add_exception_handler(Exception, broken)
 
 
-def failure(problem: SigilError, *, logs: bool = False, headers: Mapping[str, str] = MappingProxyType({})) -> Response:
-    """The answer to a failed request: its status and `{"error": {source, code, message, suggestion}}`.
+def failure(
+    problem: SigilError, *, logs: bool = False, headers: Mapping[str, str] = MappingProxyType({})
+) -> Response:
+    """The answer to a failed request: its status and `{"error": {source, code, message,
+    suggestion}}`.
 
     `logs`: with what the run had said before it failed, as one more field; for owners alone.
     """
@@ -98,7 +119,9 @@ def failure(problem: SigilError, *, logs: bool = False, headers: Mapping[str, st
         given["WWW-Authenticate"] = 'Bearer realm="sigil"'
     if status in (429, 503):
         given["Retry-After"] = str(max(math.ceil(problem.retry_after or RETRY_SECONDS), 1))
-    said = {"logs": [one_line(line, 1_000) for line in problem.logs]} if logs and problem.logs else {}
+    said = (
+        {"logs": [one_line(line, 1_000) for line in problem.logs]} if logs and problem.logs else {}
+    )
     return answer({"error": {**problem.as_dict(), **said}}, status, given)
 
 
@@ -111,9 +134,16 @@ def _by_method(doors: Mapping[str, Door]) -> Door:
 
 def _public(described: Described, route: Route) -> Door:
     async def door(request: Request) -> Response:
-        # the check of health never waits for a thread: it tells that the server answers while all of them run something
-        response = await run_in_threadpool(route.action, described) if route.kept else route.action()
-        return tagged(response, request.headers.get("if-none-match", ""), own=False) if route.kept else response
+        # the check of health never waits for a thread: it tells that the server answers while all
+        # of them run something
+        response = (
+            await run_in_threadpool(route.action, described) if route.kept else route.action()
+        )
+        return (
+            tagged(response, request.headers.get("if-none-match", ""), own=False)
+            if route.kept
+            else response
+        )
 
     return door
 
@@ -133,9 +163,11 @@ def _half_open(open: Open, gate: Gate, route: Route) -> Door:
 
 
 class Workers:
-    """The threads of requests that may take long: their own, so that whoever reads something never waits behind them.
+    """The threads of requests that may take long: their own, so that whoever reads something never
+    waits behind them.
 
-    A place is taken before a thread is: who is beyond his share hears so at once, holds no thread and takes nobody's turn.
+    A place is taken before a thread is: who is beyond his share hears so at once, holds no thread
+    and takes nobody's turn.
     """
 
     def __init__(self, places: int = PLACES) -> None:
@@ -144,11 +176,21 @@ class Workers:
         self._threads: CapacityLimiter | None = None
 
     async def run(self, tenant: Tenant, action: Callable[[], _Result]) -> _Result:
-        """What `action` returns; `Refused` ERATE when the tenant has as much under way as it may."""
+        """What `action` returns; `Refused` ERATE when the tenant has as much under way as it
+        may.
+        """
         if not self._admission.enter(tenant):
             message = "too many requests of this token, or of its namespace, are at work already"
-            raise Refused("ERATE", message, source="http", suggestion="wait for one of them to end", retry_after=BUSY_SECONDS)
-        self._threads = self._threads or CapacityLimiter(self._places)  # belongs to the loop that serves
+            raise Refused(
+                "ERATE",
+                message,
+                source="http",
+                suggestion="wait for one of them to end",
+                retry_after=BUSY_SECONDS,
+            )
+        self._threads = self._threads or CapacityLimiter(
+            self._places
+        )  # belongs to the loop that serves
         try:
             return await to_thread.run_sync(action, limiter=self._threads)
         finally:
@@ -163,14 +205,30 @@ def _guarded(open: Open, gate: Gate, workers: Workers, route: Route) -> Door:
             caller = _caller(holder, request, route.right)
             owner = holder.kind == ADMIN and caller.owner
             demand_unconditional(request)
-            body = await body_of(request, route.most, zipped=route.takes is shapes.BUNDLE) if route.takes else b""
-            asked = partial(_ask, request, who=(holder, caller), body=body, again=partial(gate.admit, *_shown(request)))
+            body = (
+                await body_of(request, route.most, zipped=route.takes is shapes.BUNDLE)
+                if route.takes
+                else b""
+            )
+            asked = partial(
+                _ask,
+                request,
+                who=(holder, caller),
+                body=body,
+                again=partial(gate.admit, *_shown(request)),
+            )
 
             def act() -> Response:
                 return route.action(asked(open()))
 
-            response = await (workers.run(tenant_of(caller), act) if route.works else run_in_threadpool(act))
-            response = tagged(response, request.headers.get("if-none-match", "")) if route.kept else response
+            response = await (
+                workers.run(tenant_of(caller), act) if route.works else run_in_threadpool(act)
+            )
+            response = (
+                tagged(response, request.headers.get("if-none-match", ""))
+                if route.kept
+                else response
+            )
         except SigilError as problem:
             response = failure(problem, logs=owner)
         response.headers.update(_rate(gate, holder))
@@ -187,32 +245,59 @@ async def admit(request: Request, gate: Gate) -> Holder:
 
 
 def _shown(request: Request) -> tuple[str, str]:
-    """What a client shows at the gate, and its address. Two tokens are none: they are joined as RFC 9110 does it."""
-    return ", ".join(request.headers.getlist("authorization")), request.client.host if request.client else ""
+    """What a client shows at the gate, and its address. Two tokens are none: they are joined as RFC
+    9110 does it.
+    """
+    return ", ".join(
+        request.headers.getlist("authorization")
+    ), request.client.host if request.client else ""
 
 
 def _rate(gate: Gate, holder: Holder | None) -> dict[str, str]:
-    """What is left of the token's rate, as draft-ietf-httpapi-ratelimit-headers has it; nothing for the admin, who has no rate."""
+    """What is left of the token's rate, as draft-ietf-httpapi-ratelimit-headers has it; nothing for
+    the admin, who has no rate.
+    """
     left = gate.left(holder) if holder else None
     if left is None:
         return {}
-    return {"RateLimit-Policy": f'"token";q={left.most};w=60', "RateLimit": f'"token";r={left.left};t={left.seconds}'}
+    return {
+        "RateLimit-Policy": f'"token";q={left.most};w=60',
+        "RateLimit": f'"token";r={left.left};t={left.seconds}',
+    }
 
 
 def _caller(holder: Holder, request: Request, right: Right) -> Caller:
-    """On whose behalf. What the headers say is believed of the admin alone; what would be widened by not believing it is refused."""
+    """On whose behalf. What the headers say is believed of the admin alone; what would be widened
+    by not believing it is refused.
+    """
     if holder.kind == ADMIN:
         return replace(wire.caller_of(request.headers, holder.namespace), token=ADMIN)
     if right is Right.KEEP:
         demand_admin(holder, "does this")
     if right is Right.WORK and holder.kind != "deploy":
-        raise Refused("EPERM", "this takes a deploy token", source="http", suggestion="`sigil whoami` shows what yours may")
+        raise Refused(
+            "EPERM",
+            "this takes a deploy token",
+            source="http",
+            suggestion="`sigil whoami` shows what yours may",
+        )
     if right is Right.WORK and request.headers.get(wire.AUTHOR, "") == "model":
-        raise Refused("EPERM", "only the admin token speaks for a model", source="http", suggestion="an agent needs the admin token")
+        raise Refused(
+            "EPERM",
+            "only the admin token speaks for a model",
+            source="http",
+            suggestion="an agent needs the admin token",
+        )
     return holder.caller()
 
 
-def _ask(request: Request, registry: Served, who: tuple[Holder, Caller], body: bytes, again: Callable[[], object] = lambda: None) -> Ask:
+def _ask(
+    request: Request,
+    registry: Served,
+    who: tuple[Holder, Caller],
+    body: bytes,
+    again: Callable[[], object] = lambda: None,
+) -> Ask:
     parameters: dict[str, list[str]] = {}
     for name, value in request.query_params.multi_items():
         parameters.setdefault(name, []).append(value)
@@ -220,7 +305,19 @@ def _ask(request: Request, registry: Served, who: tuple[Holder, Caller], body: b
     method = "GET" if request.method == "HEAD" else request.method
     base, url = str(request.base_url), str(request.url.replace(query="", fragment=""))
     ref = request.path_params.get("ref", "")
-    return Ask(registry, *who, method, base, ref, parameters, headers.get("accept", "*/*"), body, url, headers, again)
+    return Ask(
+        registry,
+        *who,
+        method,
+        base,
+        ref,
+        parameters,
+        headers.get("accept", "*/*"),
+        body,
+        url,
+        headers,
+        again,
+    )
 
 
 def _allowed(problem: HTTPException) -> dict[str, str]:
@@ -235,7 +332,9 @@ def _of_route(problem: HTTPException, request: Request) -> SigilError:
         case 404:
             return UsageError("EROUTE", f"no such route: {place}", source="http", suggestion=see)
         case 405:
-            return UsageError("EMETHOD", f"this route does not take {place}", source="http", suggestion=see)
+            return UsageError(
+                "EMETHOD", f"this route does not take {place}", source="http", suggestion=see
+            )
         case status if status < BUG:
             return UsageError("EINVAL", "this is no request", source="http")
     return BackendError("EUNAVAILABLE", "the request failed", source="http")

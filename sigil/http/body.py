@@ -1,4 +1,6 @@
-"""What comes in with a request, before anybody believes it: its body, its media type and its number."""
+"""What comes in with a request, before anybody believes it: its body, its media type and its
+number.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,24 @@ from starlette.requests import ClientDisconnect
 
 from sigil.errors import UsageError
 
-JSON_KINDS = ("", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded", "application/octet-stream")
-"""What a JSON body may call itself: JSON, nothing, or what curl and plain clients put there unasked."""
-ZIP_KINDS = ("", "application/zip", "application/x-zip-compressed", "application/octet-stream", "application/x-www-form-urlencoded")
+JSON_KINDS = (
+    "",
+    "application/json",
+    "text/json",
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "application/octet-stream",
+)
+"""What a JSON body may call itself: JSON, nothing, or what curl and plain clients put there
+unasked.
+"""
+ZIP_KINDS = (
+    "",
+    "application/zip",
+    "application/x-zip-compressed",
+    "application/octet-stream",
+    "application/x-www-form-urlencoded",
+)
 _CONDITIONS = ("if-match", "if-unmodified-since")
 _NUMBER = re.compile(r"[A-Za-z0-9._~=+/-]{1,64}", re.ASCII)
 
@@ -23,16 +40,27 @@ def number_of(given: str) -> str:
 
 
 def demand_unconditional(request: Request) -> None:
-    """`UsageError` EPRECONDITION for a condition on a change: no header could name what it is about, so nothing is done."""
-    if request.method not in ("GET", "HEAD") and any(name in request.headers for name in _CONDITIONS):
+    """`UsageError` EPRECONDITION for a condition on a change: no header could name what it is
+    about, so nothing is done.
+    """
+    if request.method not in ("GET", "HEAD") and any(
+        name in request.headers for name in _CONDITIONS
+    ):
         message = "no route checks If-Match or If-Unmodified-Since"
-        raise UsageError("EPRECONDITION", message, source="http", suggestion="leave it out; a grant takes the digest it is for")
+        raise UsageError(
+            "EPRECONDITION",
+            message,
+            source="http",
+            suggestion="leave it out; a grant takes the digest it is for",
+        )
 
 
 async def body_of(request: Request, most: int, *, zipped: bool = False) -> bytes:
-    """The request's body, counted as it arrives: what a header claims about its length is believed only when it is too much.
+    """The request's body, counted as it arrives: what a header claims about its length is believed
+    only when it is too much.
 
-    `UsageError` ETOOBIG, EBODY, or EMEDIA when it says that it is something else than what this route takes.
+    `UsageError` ETOOBIG, EBODY, or EMEDIA when it says that it is something else than what this
+    route takes.
     """
     claimed = request.headers.get("content-length", "")
     if claimed.isascii() and claimed.isdigit() and int(claimed[:20]) > most:
@@ -44,7 +72,9 @@ async def body_of(request: Request, most: int, *, zipped: bool = False) -> bytes
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body, counted while it comes in; `UsageError` ETOOBIG, or EBODY when its sender left before its end."""
+    """The body, counted while it comes in; `UsageError` ETOOBIG, or EBODY when its sender left
+    before its end.
+    """
     chunks, size = [], 0
     try:
         async for chunk in request.stream():
@@ -61,12 +91,27 @@ def _demand_kind(request: Request, known: tuple[str, ...]) -> None:
     kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     charset = re.search(r"charset=\"?([^\s;\"]*)", parameters)
     wanted = known[1]
-    if kind.strip() not in known and not (known is JSON_KINDS and re.fullmatch(r"application/[a-z0-9.-]+\+json", kind.strip(), re.ASCII)):
-        raise UsageError("EMEDIA", "this route takes no body of that type", source="http", suggestion=f"send {wanted}")
+    if kind.strip() not in known and not (
+        known is JSON_KINDS
+        and re.fullmatch(r"application/[a-z0-9.-]+\+json", kind.strip(), re.ASCII)
+    ):
+        raise UsageError(
+            "EMEDIA",
+            "this route takes no body of that type",
+            source="http",
+            suggestion=f"send {wanted}",
+        )
     if charset and charset[1] not in ("utf-8", "utf8", "us-ascii"):
-        raise UsageError("EMEDIA", "a body is UTF-8", source="http", suggestion=f"send {wanted} in UTF-8")
+        raise UsageError(
+            "EMEDIA", "a body is UTF-8", source="http", suggestion=f"send {wanted} in UTF-8"
+        )
     if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise UsageError("EMEDIA", "a body is not compressed", source="http", suggestion="send it without Content-Encoding")
+        raise UsageError(
+            "EMEDIA",
+            "a body is not compressed",
+            source="http",
+            suggestion="send it without Content-Encoding",
+        )
 
 
 def _too_big(most: int) -> UsageError:

@@ -1,4 +1,6 @@
-"""What Sigil's HTTP API answers about capabilities: one function a verb, from an authorised request to a response."""
+"""What Sigil's HTTP API answers about capabilities: one function a verb, from an authorised request
+to a response.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,18 @@ def deploy(ask: Ask) -> Response:
 
 
 def remove(ask: Ask) -> Response:
-    """Take a capability of the namespace's own away, with every version of it: the one that the address names, or the body."""
+    """Take a capability of the namespace's own away, with every version of it: the one that the
+    address names, or the body.
+    """
     given = admin_bodies.read(admin_bodies.Remove, ask.body) if ask.body else admin_bodies.Remove()
     names = set(filter(None, (ask.last("name"), given.name, given.capability)))
     if not names:
-        raise UsageError("ENOENT", "no capability is named", source="http", suggestion="say which one, in the query or in the body: name")
+        raise UsageError(
+            "ENOENT",
+            "no capability is named",
+            source="http",
+            suggestion="say which one, in the query or in the body: name",
+        )
     if len(names) > 1:
         raise Conflict("the request names several capabilities")
     name = names.pop()
@@ -44,18 +53,34 @@ def remove(ask: Ask) -> Response:
 
 
 def query(ask: Ask) -> Response:
-    """Find what is relevant, ready to call (`mode=find`), or look around among names and descriptions (`mode=explore`)."""
+    """Find what is relevant, ready to call (`mode=find`), or look around among names and
+    descriptions (`mode=explore`).
+    """
     text = ask.last("q")
     mode = ask.choice("mode", ("find", "explore") if text else ("explore", "find"))
     limit = ask.whole("limit", FIND_LIMIT if mode == "find" else EXPLORE_LIMIT)
     if mode == "explore":
-        return answer({"items": [wire.glimpse_row(each) for each in ask.registry.explore(text, ask.caller, limit=limit)]})
+        return answer(
+            {
+                "items": [
+                    wire.glimpse_row(each)
+                    for each in ask.registry.explore(text, ask.caller, limit=limit)
+                ]
+            }
+        )
     found = ask.registry.query(text, ask.caller, limit=limit)
-    return answer({"items": [wire.found_row(hit, ask.registry, ask.caller) for hit in found.hits], "total": found.total})
+    return answer(
+        {
+            "items": [wire.found_row(hit, ask.registry, ask.caller) for hit in found.hits],
+            "total": found.total,
+        }
+    )
 
 
 def inspect(ask: Ask) -> Response:
-    """Everything about one capability; of the source, the tests and its use nothing to a token that may only run it."""
+    """Everything about one capability; of the source, the tests and its use nothing to a token that
+    may only run it.
+    """
     brief = ask.choice("view", ("all", "interface")) == "interface" or ask.holder.kind == "invoke"
     row = ask.registry.inspect(ask.ref, ask.caller)
     return answer(interface(row) if brief else row)
@@ -83,7 +108,9 @@ def _start(after: str) -> tuple[int, str] | None:
 
 
 def run(ask: Ask) -> Response:
-    """Run it: the output as it is, JSON, or plain text for a string unless the client accepts only JSON."""
+    """Run it: the output as it is, JSON, or plain text for a string unless the client accepts only
+    JSON.
+    """
     said = {} if ask.method == "GET" else wire.read_object(ask.body or b"{}", source="http")
     arguments = {**_parameters(ask.query), **said}
     ran = ask.registry.run(ask.ref, arguments, ask.caller)
@@ -95,15 +122,21 @@ def run(ask: Ask) -> Response:
         "X-Sigil-Cold-Start": str(ran.cold).lower(),
     }
     if wire.REPORT in ask.accept:
-        report = orjson.dumps(wire.report_row(ran) | ({"logs": []} if ask.holder.kind == "invoke" else {}))
+        report = orjson.dumps(
+            wire.report_row(ran) | ({"logs": []} if ask.holder.kind == "invoke" else {})
+        )
         return Response(report + b"\n" + ran.output, media_type=wire.REPORT, headers=headers)
     if ran.output.lstrip()[:1] == b'"' and _takes_text(ask.accept):
         return Response(loads(ran.output), media_type="text/plain", headers=headers)
-    return Response(ran.output, headers={**headers, "Content-Type": "application/json; charset=utf-8"})
+    return Response(
+        ran.output, headers={**headers, "Content-Type": "application/json; charset=utf-8"}
+    )
 
 
 def _parameters(query: Mapping[str, list[str]]) -> dict[str, Json]:
-    """Query parameters as arguments: a repeated one is a list, any other a string that the schema may coerce."""
+    """Query parameters as arguments: a repeated one is a list, any other a string that the schema
+    may coerce.
+    """
     return {name: values if len(values) > 1 else values[0] for name, values in query.items()}
 
 

@@ -1,7 +1,9 @@
-"""The bounds of what a client may cost a server: how many connections are open, and how long each may take.
+"""The bounds of what a client may cost a server: how many connections are open, and how long each
+may take.
 
-Each state of a connection has an end. The head of a request has to arrive in time (`_expect_head`), its body too (`_Body`), a client has
-to read what it is sent (`pause_writing`), and between two requests uvicorn's own keep-alive counts.
+Each state of a connection has an end. The head of a request has to arrive in time (`_expect_head`),
+its body too (`_Body`), a client has to read what it is sent (`pause_writing`), and between two
+requests uvicorn's own keep-alive counts.
 """
 
 from __future__ import annotations
@@ -30,13 +32,19 @@ if TYPE_CHECKING:
 HEALTH = ("/health", "/_health")
 """What is answered however many connections there are."""
 SPARE = 32
-"""How many connections beyond the bound are kept for a moment: long enough to ask for the health, or to be told 503."""
+"""How many connections beyond the bound are kept for a moment: long enough to ask for the health,
+or to be told 503.
+"""
 BYTES_A_SECOND = 16_384
 """A body that arrives faster than this is never too slow."""
 READ_BYTES = 16_384
-"""What is read of a connection at once; asyncio would take 256 KiB of a body before anybody could refuse it."""
+"""What is read of a connection at once; asyncio would take 256 KiB of a body before anybody could
+refuse it.
+"""
 LINGER_SECONDS = 2.0
-"""How long the rest of a refused body is thrown away: a client that is still sending would not read the refusal otherwise."""
+"""How long the rest of a refused body is thrown away: a client that is still sending would not read
+the refusal otherwise.
+"""
 RETRY_SECONDS = 5
 SELDOM_SECONDS = 60.0
 _NO_LINGER = struct.pack("ii", 1, 0)
@@ -57,8 +65,10 @@ class Bounding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What clients may cost: open connections, and the seconds that the head of a request may take. `proxies`: the addresses and
-    networks from which `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
+    """What clients may cost: open connections, and the seconds that the head of a request may take.
+    `proxies`: the addresses and networks from which `X-Forwarded-For` and `X-Forwarded-Proto` are
+    believed.
+    """
 
     connections: int = 512
     seconds: float = 10.0
@@ -68,16 +78,24 @@ class Bounds:
     def of(cls, settings: Bounding) -> Self:
         """The bounds of the settings; `UsageError` when one of them is none."""
         if settings.connections < 1:
-            raise UsageError("ESETTING", f"UNCAGED_CONNECTIONS={settings.connections} is too small", suggestion="at least 1")
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_CONNECTIONS={settings.connections} is too small",
+                suggestion="at least 1",
+            )
         if not 0 < settings.request_seconds <= 3600:
             message = f"UNCAGED_REQUEST_SECONDS={settings.request_seconds} is no time"
-            raise UsageError("ESETTING", message, suggestion="a number of seconds above 0, an hour at most")
+            raise UsageError(
+                "ESETTING", message, suggestion="a number of seconds above 0, an hour at most"
+            )
         for proxy in settings.proxies:
             try:
                 ipaddress.ip_network(proxy)
             except ValueError:
                 help_ = "addresses or networks, such as 127.0.0.1,10.0.0.0/8"
-                raise UsageError("ESETTING", f"UNCAGED_PROXIES: {proxy!r} is no address", suggestion=help_) from None
+                raise UsageError(
+                    "ESETTING", f"UNCAGED_PROXIES: {proxy!r} is no address", suggestion=help_
+                ) from None
         return cls(settings.connections, settings.request_seconds, settings.proxies)
 
 
@@ -89,8 +107,11 @@ class Connections:
 
     def __init__(self, bounds: Bounds) -> None:
         self.seconds = bounds.seconds
-        # half of the files that this process may open: the store, the sandbox and the model need theirs
-        self._most = max(min(bounds.connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), 1)
+        # half of the files that this process may open: the store, the sandbox and the model need
+        # theirs
+        self._most = max(
+            min(bounds.connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), 1
+        )
         self._within: OrderedDict[Connection, None] = OrderedDict()
         self._over: OrderedDict[Connection, None] = OrderedDict()
 
@@ -140,7 +161,9 @@ class Connection(H11Protocol):
 
     @property
     def is_working(self) -> bool:
-        """Whether a request is being answered; not while what is left of a refused one is thrown away."""
+        """Whether a request is being answered; not while what is left of a refused one is thrown
+        away.
+        """
         return self.cycle is not None and not self.cycle.response_complete and not self._is_refused
 
     def drop(self) -> None:
@@ -200,11 +223,15 @@ class Connection(H11Protocol):
         self._write_timer = None
         if self.transport.get_write_buffer_size():
             # with a reset: the kernel would keep what is not read for minutes
-            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+            self.transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER
+            )
             self.drop()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Its body is heard in time; an answer that does not wait for the body ends the connection."""
+        """Answer one request. Its body is heard in time; an answer that does not wait for the body
+        ends the connection.
+        """
         served = self._served if self._is_within or scope["path"] in HEALTH else _refuse
         if _is_framed_twice(scope):
             served = _refuse_framing
@@ -214,7 +241,10 @@ class Connection(H11Protocol):
         async def say(message: Message) -> None:
             if message["type"] == "http.response.start" and body.is_awaited:
                 self._is_refused = True
-                message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
+                message = {
+                    **message,
+                    "headers": [*message.get("headers", ()), (b"connection", b"close")],
+                }
             elif self._is_refused and not message.get("more_body", False):
                 last.append({**message, "body": b""})
                 message = {**message, "more_body": True}
@@ -227,15 +257,23 @@ class Connection(H11Protocol):
 
 
 class _Body:
-    """The body of a request while it comes in; one that is too slow is a `UsageError` ESLOW to whoever waits for it."""
+    """The body of a request while it comes in; one that is too slow is a `UsageError` ESLOW to
+    whoever waits for it.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
         self._receive = receive
         self._seconds = seconds
         self._began = 0.0
         self._bytes = 0
-        names = {name: value for name, value in scope["headers"] if name in (b"content-length", b"transfer-encoding")}
-        self.is_awaited = b"transfer-encoding" in names or names.get(b"content-length", b"0").strip(b"0") != b""
+        names = {
+            name: value
+            for name, value in scope["headers"]
+            if name in (b"content-length", b"transfer-encoding")
+        }
+        self.is_awaited = (
+            b"transfer-encoding" in names or names.get(b"content-length", b"0").strip(b"0") != b""
+        )
 
     async def hear(self) -> Message:
         if not self.is_awaited:
@@ -243,10 +281,14 @@ class _Body:
         now = asyncio.get_running_loop().time()
         self._began = self._began or now
         try:
-            async with asyncio.timeout_at(self._began + self._seconds + self._bytes / BYTES_A_SECOND):
+            async with asyncio.timeout_at(
+                self._began + self._seconds + self._bytes / BYTES_A_SECOND
+            ):
                 message = await self._receive()
         except TimeoutError:
-            problem = UsageError("ESLOW", "the body of the request did not arrive in time", source="http")
+            problem = UsageError(
+                "ESLOW", "the body of the request did not arrive in time", source="http"
+            )
             raise problem from None
         self._bytes += len(message.get("body", b""))
         self.is_awaited = bool(message.get("more_body", False))
@@ -265,12 +307,18 @@ async def _throw_away(receive: Receive) -> None:
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer 503: too many are here already."""
     help_ = f"try again in {RETRY_SECONDS} s; UNCAGED_CONNECTIONS says how many there may be"
-    error = {"code": "EUNAVAILABLE", "message": "too many connections are open", "suggestion": help_}
+    error = {
+        "code": "EUNAVAILABLE",
+        "message": "too many connections are open",
+        "suggestion": help_,
+    }
     await _say_error(send, 503, error, (b"retry-after", str(RETRY_SECONDS).encode()))
 
 
 def _is_framed_twice(scope: Scope) -> bool:
-    """Whether a request names its length in two ways, so that a proxy may see its end elsewhere (RFC 9112, 6.1)."""
+    """Whether a request names its length in two ways, so that a proxy may see its end elsewhere
+    (RFC 9112, 6.1).
+    """
     names = {name for name, _ in scope["headers"]}
     return b"content-length" in names and b"transfer-encoding" in names
 
@@ -278,10 +326,14 @@ def _is_framed_twice(scope: Scope) -> bool:
 async def _refuse_framing(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer 400, and close: nobody can say where this request ends."""
     message = "the request has a Content-Length and a Transfer-Encoding"
-    await _say_error(send, 400, {"code": "EINVAL", "message": message, "suggestion": "send one of them"})
+    await _say_error(
+        send, 400, {"code": "EINVAL", "message": message, "suggestion": "send one of them"}
+    )
 
 
-async def _say_error(send: Send, status: int, error: Mapping[str, str], *headers: tuple[bytes, bytes]) -> None:
+async def _say_error(
+    send: Send, status: int, error: Mapping[str, str], *headers: tuple[bytes, bytes]
+) -> None:
     body = orjson.dumps({"error": {"source": "http", **error}})
     plain = ((b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()))
     given = [*plain, *headers, (b"connection", b"close")]
@@ -289,9 +341,12 @@ async def _say_error(send: Send, status: int, error: Mapping[str, str], *headers
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def accept_failed(connections: Connections) -> Callable[[asyncio.AbstractEventLoop, Mapping[str, Any]], None]:
-    """What the loop does about its failures: that no connection can be accepted is said seldom, because asyncio tells it hundreds of
-    times a second, and an idle connection makes room."""
+def accept_failed(
+    connections: Connections,
+) -> Callable[[asyncio.AbstractEventLoop, Mapping[str, Any]], None]:
+    """What the loop does about its failures: that no connection can be accepted is said seldom,
+    because asyncio tells it hundreds of times a second, and an idle connection makes room.
+    """
 
     def failed(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         problem = context.get("exception")
@@ -305,7 +360,9 @@ def accept_failed(connections: Connections) -> Callable[[asyncio.AbstractEventLo
 
 
 class Seldom(logging.Filter):
-    """Lets a warning of a library pass once a minute: who can provoke it must not be able to fill the disk with it."""
+    """Lets a warning of a library pass once a minute: who can provoke it must not be able to fill
+    the disk with it.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""Whether whoever asks knows the answer already: entity tags over what is answered, and 304 for what did not change (RFC 9110, 13)."""
+"""Whether whoever asks knows the answer already: entity tags over what is answered, and 304 for
+what did not change (RFC 9110, 13).
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,20 @@ import re
 from fastapi import Response
 
 OWN = "private, no-cache"
-"""Kept by whoever asked, and asked about each time: what a token sees is nobody else's, and may change at any moment."""
+"""Kept by whoever asked, and asked about each time: what a token sees is nobody else's, and may
+change at any moment.
+"""
 VARY = "Authorization, X-Sigil-Namespace, X-Sigil-Session, X-Sigil-Author, X-Sigil-Owner"
 _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")', re.ASCII)
 _ALONG = ("cache-control", "vary", "etag")
 
 
 def tagged(response: Response, known: str, *, own: bool = True) -> Response:
-    """A good answer with its strong ETag, or 304 when `known`, the request's `If-None-Match`, names it.
+    """A good answer with its strong ETag, or 304 when `known`, the request's `If-None-Match`, names
+    it.
 
-    The tag covers the very bytes, so that it is true of counts and health too. `own`: it is the token's alone; any cache else.
+    The tag covers the very bytes, so that it is true of counts and health too. `own`: it is the
+    token's alone; any cache else.
     """
     if response.status_code != 200:
         return response
@@ -27,4 +33,7 @@ def tagged(response: Response, known: str, *, own: bool = True) -> Response:
     response.headers["ETag"] = tag
     if known.strip() != "*" and tag not in _TAG.findall(known[:4_000]):
         return response
-    return Response(status_code=304, headers={name: response.headers[name] for name in _ALONG if name in response.headers})
+    return Response(
+        status_code=304,
+        headers={name: response.headers[name] for name in _ALONG if name in response.headers},
+    )

@@ -1,4 +1,6 @@
-"""MCP over HTTP, without sessions: one message in a request, its answer in JSON, and nothing that is kept in between."""
+"""MCP over HTTP, without sessions: one message in a request, its answer in JSON, and nothing that
+is kept in between.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,32 @@ from sigil.http.request import QUIET, Ask, answer
 from sigil.mcp import jsonrpc
 from sigil.mcp.jsonrpc import HEADERS, METHOD, REFUSED, REQUEST, REVISION, Request, RpcError
 from sigil.mcp.methods import Methods
-from sigil.mcp.revisions import BATCHED, KNOWN, METHOD_HEADER, NAME_HEADER, STATELESS, UNSAID, VERSION_HEADER, is_stateless, unspoken
+from sigil.mcp.revisions import (
+    BATCHED,
+    KNOWN,
+    METHOD_HEADER,
+    NAME_HEADER,
+    STATELESS,
+    UNSAID,
+    VERSION_HEADER,
+    is_stateless,
+    unspoken,
+)
 from sigil.mcp.tools import Demand, Toolbox
 from sigil.protocol import Caller, Json
 
 SESSION = "mcp"
 """The chat in whose name a model speaks that comes with the admin token and names none."""
 BATCH, BATCH_SECONDS = 20, 30.0
-"""Messages of a list, and after how many seconds none of them is begun any more: the longest that a single call may take."""
+"""Messages of a list, and after how many seconds none of them is begun any more: the longest that a
+single call may take.
+"""
 
 
 def serve(ask: Ask) -> Response:
-    """The answer to a POST: 200 with JSON, 202 to what wants no answer, 400 or 404 with the error where the revision says so."""
+    """The answer to a POST: 200 with JSON, 202 to what wants no answer, 400 or 404 with the error
+    where the revision says so.
+    """
     _demand_origin(ask.headers)
     _demand_json(ask.accept)
     spoken = ask.headers.get(VERSION_HEADER, UNSAID)
@@ -45,21 +61,36 @@ def serve(ask: Ask) -> Response:
 
 def _batch(ask: Ask, values: list[Json], spoken: str) -> list[Json]:
     if spoken not in BATCHED or not 0 < len(values) <= BATCH:
-        raise RpcError(REQUEST, "send one message" if spoken not in BATCHED else f"send 1 to {BATCH} messages")
+        raise RpcError(
+            REQUEST, "send one message" if spoken not in BATCHED else f"send 1 to {BATCH} messages"
+        )
     end = time.monotonic() + BATCH_SECONDS
-    said = [_one(ask, value, spoken) if number == 0 else _next(ask, value, spoken, end) for number, value in enumerate(values)]
+    said = [
+        _one(ask, value, spoken) if number == 0 else _next(ask, value, spoken, end)
+        for number, value in enumerate(values)
+    ]
     return [each for each in said if each]
 
 
 def _next(ask: Ask, value: Json, spoken: str, end: float) -> dict[str, Json] | None:
-    """The answer to one more message of a list: let in like a request of its own, as long as there is time for the list."""
+    """The answer to one more message of a list: let in like a request of its own, as long as there
+    is time for the list.
+    """
     try:
         if time.monotonic() >= end:
-            raise Refused("ETIMEDOUT", "the list took too long", suggestion="send what is left anew")
+            raise Refused(
+                "ETIMEDOUT", "the list took too long", suggestion="send what is left anew"
+            )
         ask.again()
     except SigilError as problem:
-        refused = RpcError(REFUSED, f"{problem.code}: {problem.message}", {"error": problem.as_dict()})
-        return jsonrpc.failure(jsonrpc.id_of(value), refused) if isinstance(value, dict) and "id" in value else None
+        refused = RpcError(
+            REFUSED, f"{problem.code}: {problem.message}", {"error": problem.as_dict()}
+        )
+        return (
+            jsonrpc.failure(jsonrpc.id_of(value), refused)
+            if isinstance(value, dict) and "id" in value
+            else None
+        )
     return _one(ask, value, spoken)
 
 
@@ -90,7 +121,9 @@ def _toolbox(ask: Ask) -> Toolbox:
 
 
 def _caller(ask: Ask) -> Caller:
-    """Who speaks: with the admin token a model, whose deploys replace nobody's; else whatever the token's holder may."""
+    """Who speaks: with the admin token a model, whose deploys replace nobody's; else whatever the
+    token's holder may.
+    """
     if ask.holder.kind != ADMIN:
         return ask.caller
     return replace(ask.caller, author="model", session=ask.caller.session or SESSION)
@@ -101,10 +134,17 @@ def _demand(ask: Ask) -> Demand | None:
 
 
 def _demand_origin(headers: Mapping[str, str]) -> None:
-    """`Refused` EPERM when a page of another place asks: its reader's browser would carry the request to where the page itself cannot."""
+    """`Refused` EPERM when a page of another place asks: its reader's browser would carry the
+    request to where the page itself cannot.
+    """
     origin = headers.get("origin")
     if origin and _place(origin) != headers.get("host", "").lower():
-        raise Refused("EPERM", "a page of another place may not ask here", source="mcp", suggestion="ask from a program, or from here")
+        raise Refused(
+            "EPERM",
+            "a page of another place may not ask here",
+            source="mcp",
+            suggestion="ask from a program, or from here",
+        )
 
 
 def _place(origin: str) -> str | None:
@@ -118,11 +158,15 @@ def _place(origin: str) -> str | None:
 def _demand_json(accept: str) -> None:
     kinds = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
     if kinds.isdisjoint({"application/json", "application/*", "*/*", ""}):
-        raise UsageError("EINVAL", "answers are application/json, which Accept leaves out", source="mcp")
+        raise UsageError(
+            "EINVAL", "answers are application/json, which Accept leaves out", source="mcp"
+        )
 
 
 def _demand_agreement(headers: Mapping[str, str], message: Request) -> None:
-    """`RpcError` unless the headers say the same as the body: what stands between may have gone by them."""
+    """`RpcError` unless the headers say the same as the body: what stands between may have gone by
+    them.
+    """
     if not is_stateless(message.params) or headers.get(VERSION_HEADER) != STATELESS:
         _disagree(VERSION_HEADER)
     if headers.get(METHOD_HEADER) != message.method:

@@ -14,23 +14,37 @@ from sigil.protocol import Json
 Row = dict[str, Json]
 
 
-def page(ask: Ask, rows: Iterable[Row], place: Callable[[Row], str], *, most: int = PAGE_MOST, default: int = PAGE_MOST) -> Response:
+def page(
+    ask: Ask,
+    rows: Iterable[Row],
+    place: Callable[[Row], str],
+    *,
+    most: int = PAGE_MOST,
+    default: int = PAGE_MOST,
+) -> Response:
     """The first of the rows, as many as `?limit=` says.
 
-    When there are more, `next` and the header `Link` tell the place of the last of them, which is the `after` of the next page: what
-    stands all the while is told once, whatever comes and goes between two pages.
+    When there are more, `next` and the header `Link` tell the place of the last of them, which is
+    the `after` of the next page: what stands all the while is told once, whatever comes and goes
+    between two pages.
     """
     limit = ask.whole("limit", default, most)
     return told(ask, list(islice(rows, limit + 1)), limit, place)
 
 
-def told(ask: Ask, rows: list[Row], limit: int, place: Callable[[Row], str], **beside: Json) -> Response:
-    """A page of `rows`, which has one more than `limit` when there are more; `beside`: what else the answer has."""
+def told(
+    ask: Ask, rows: list[Row], limit: int, place: Callable[[Row], str], **beside: Json
+) -> Response:
+    """A page of `rows`, which has one more than `limit` when there are more; `beside`: what else
+    the answer has.
+    """
     after = place(rows[limit - 1]) if len(rows) > limit else ""
     body = {"items": rows[:limit], **beside, **({"next": after} if after else {})}
     return answer(body, headers={"Link": _link(ask, after)} if after else {})
 
 
 def _link(ask: Ask, after: str) -> str:
-    query = [(name, value) for name, values in ask.query.items() if name != "after" for value in values]
+    query = [
+        (name, value) for name, values in ask.query.items() if name != "after" for value in values
+    ]
     return f'<{ask.url}?{urlencode([*query, ("after", after)])}>; rel="next"'

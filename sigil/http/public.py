@@ -17,7 +17,9 @@ SHARED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age
 
 
 class Described:
-    """A table of routes, described for programs and for people when somebody first asks: it takes a while, and then stays."""
+    """A table of routes, described for programs and for people when somebody first asks: it takes a
+    while, and then stays.
+    """
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = tuple(routes)
@@ -44,15 +46,26 @@ def health() -> Response:
 
 def wellbeing(ask: Ask | None) -> Response:
     """That the server answers; with a deploy token or the admin's also how the registry does."""
-    return answer({"ok": True, "version": version(), **(status_row(ask.registry, ask.caller) if ask else {})})
+    return answer(
+        {"ok": True, "version": version(), **(status_row(ask.registry, ask.caller) if ask else {})}
+    )
 
 
 def document(described: Described) -> Response:
     """This description of the API, in OpenAPI 3.1."""
-    return Response(described.document, headers={**SHARED, "Content-Type": "application/json; charset=utf-8"})
+    return Response(
+        described.document, headers={**SHARED, "Content-Type": "application/json; charset=utf-8"}
+    )
 
 
 def docs(described: Described) -> Response:
     """The description as a page for people."""
     body, policy = described.page
-    return Response(body, headers={**SHARED, "Content-Security-Policy": policy, "Content-Type": "text/html; charset=utf-8"})
+    return Response(
+        body,
+        headers={
+            **SHARED,
+            "Content-Security-Policy": policy,
+            "Content-Type": "text/html; charset=utf-8",
+        },
+    )

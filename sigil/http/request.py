@@ -22,10 +22,12 @@ SEALED = {**QUIET, "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """An authorised request, its body read. `query`: every value of each parameter. `ref`: what the path names.
+    """An authorised request, its body read. `query`: every value of each parameter. `ref`: what the
+    path names.
 
-    `url`: where it was sent to, without the query. A HEAD is asked as the GET that it stands for. `headers`: by their lower-case names.
-    `again` lets it in once more, as one more request of its token: `Refused` EAUTH or ERATE.
+    `url`: where it was sent to, without the query. A HEAD is asked as the GET that it stands for.
+    `headers`: by their lower-case names. `again` lets it in once more, as one more request of its
+    token: `Refused` EAUTH or ERATE.
     """
 
     registry: Keeper
@@ -46,7 +48,9 @@ class Ask:
         return self.query.get(name, [""])[-1]
 
     def whole(self, name: str, default: int, most: int = LIMIT_MOST, least: int = 1) -> int:
-        """A query parameter that is a whole number from `least` to `most`; `UsageError` otherwise."""
+        """A query parameter that is a whole number from `least` to `most`; `UsageError`
+        otherwise.
+        """
         text = self.last(name)
         if name not in self.query:
             return default
@@ -55,11 +59,15 @@ class Ask:
         return int(text)
 
     def flag(self, name: str) -> bool:
-        """A query parameter that is 1 or 0, which it is when it is not given; `UsageError` otherwise."""
+        """A query parameter that is 1 or 0, which it is when it is not given; `UsageError`
+        otherwise.
+        """
         return self.choice(name, ("0", "1")) == "1"
 
     def choice(self, name: str, known: tuple[str, ...]) -> str:
-        """A query parameter that is one of `known`, the first when it is not given; `UsageError` otherwise."""
+        """A query parameter that is one of `known`, the first when it is not given; `UsageError`
+        otherwise.
+        """
         text = self.last(name)
         if name not in self.query:
             return known[0]
@@ -68,18 +76,36 @@ class Ask:
         return text
 
     def demand_deploy(self, name: str) -> None:
-        """`Refused` with EPERM unless the token may change the capability `name`; `*` asks about every one."""
+        """`Refused` with EPERM unless the token may change the capability `name`; `*` asks about
+        every one.
+        """
         if not self.holder.may_deploy(name):
             what = f"deploy {name}" if name != "*" else "deploy under a name that is not given"
-            raise Refused("EPERM", f"this token may not {what}", source="http", suggestion="`sigil whoami` shows its scopes")
+            raise Refused(
+                "EPERM",
+                f"this token may not {what}",
+                source="http",
+                suggestion="`sigil whoami` shows its scopes",
+            )
 
     def demand_reach(self, ref: str) -> None:
-        """`Refused` with EPERM unless the token is about the capability `ref`, by default of its own namespace."""
+        """`Refused` with EPERM unless the token is about the capability `ref`, by default of its
+        own namespace.
+        """
         wanted = Ref.parse(ref)
         if not self.caller.reaches(wanted.namespace or self.caller.namespace, wanted.name):
-            raise Refused("EPERM", f"this token is not about {wanted.name}", source="http", suggestion="`sigil whoami` shows its scopes")
+            raise Refused(
+                "EPERM",
+                f"this token is not about {wanted.name}",
+                source="http",
+                suggestion="`sigil whoami` shows its scopes",
+            )
 
 
 def answer(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """`value` as JSON that nobody keeps."""
-    return Response(orjson.dumps(value), status, {**QUIET, **(headers or {}), "Content-Type": "application/json; charset=utf-8"})
+    return Response(
+        orjson.dumps(value),
+        status,
+        {**QUIET, **(headers or {}), "Content-Type": "application/json; charset=utf-8"},
+    )

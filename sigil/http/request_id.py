@@ -1,4 +1,6 @@
-"""Every request has a number, which its answer and the log tell; and what answers a HEAD has no body, wherever it is served."""
+"""Every request has a number, which its answer and the log tell; and what answers a HEAD has no
+body, wherever it is served.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 NUMBER = "request_number"
-"""Where a request's scope has it. A door that knows the number in its own log, as a deployed function does, puts it there first."""
+"""Where a request's scope has it. A door that knows the number in its own log, as a deployed
+function does, puts it there first.
+"""
 _log = logging.getLogger("uncaged.sigil")
 
 
@@ -24,7 +28,14 @@ class Numbered:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
+        given = next(
+            (
+                value.decode("latin-1")
+                for name, value in scope["headers"]
+                if name == b"x-request-id"
+            ),
+            "",
+        )
         number = scope[NUMBER] = number_of(str(scope.get(NUMBER, "")) or given)
         header = (b"x-request-id", number.encode())
         bodiless = scope["method"] == "HEAD"
@@ -40,5 +51,7 @@ class Numbered:
 
 
 def note(number: str, kind: str) -> None:
-    """A mistake of ours, with the request that met it; what it was is told by whoever runs the server."""
+    """A mistake of ours, with the request that met it; what it was is told by whoever runs the
+    server.
+    """
     _log.error("broken", extra={"facts": {"request": number, "kind": kind}})

@@ -35,10 +35,12 @@ class Right(Enum):
 class Route(NamedTuple):
     """One method of one path.
 
-    `gives`: the shape of each good answer by its status, a type of `sigil.http.shapes` or several. `takes`: the shape of the body. `ref`:
-    what may stand for `{ref}` in the path. `query`: the parameters, each with its JSON Schema; one whose name is `*` stands for all
-    others. `most`: bytes of the body. `fails`: statuses of failures beyond those that its right and its body bring along. `kept`: the
-    answer has an ETag, and whoever knows it already is told so. `works`: it runs or compiles something, so it may take long.
+    `gives`: the shape of each good answer by its status, a type of `sigil.http.shapes` or several.
+    `takes`: the shape of the body. `ref`: what may stand for `{ref}` in the path. `query`: the
+    parameters, each with its JSON Schema; one whose name is `*` stands for all others. `most`:
+    bytes of the body. `fails`: statuses of failures beyond those that its right and its body bring
+    along. `kept`: the answer has an ETag, and whoever knows it already is told so. `works`: it runs
+    or compiles something, so it may take long.
     """
 
     method: str

@@ -1,4 +1,6 @@
-"""The table of the HTTP API's routes. The server and the description of the API are both made of it."""
+"""The table of the HTTP API's routes. The server and the description of the API are both made of
+it.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,27 @@ from sigil.protocol import NAME_LIMIT
 
 DEPLOY_BYTES, BUNDLE_BYTES = 4 << 20, 32 << 20
 
-KEY: Schema = {"type": "string", "description": "its id, or its name where only one has it", "required": True}
+KEY: Schema = {
+    "type": "string",
+    "description": "its id, or its name where only one has it",
+    "required": True,
+}
 NUMBER = "[1-9][0-9]{0,7}"
-SECRET: Schema = {"type": "string", "pattern": "^[A-Z][A-Z0-9_]{0,62}$", "description": "a secret's name"}
+SECRET: Schema = {
+    "type": "string",
+    "pattern": "^[A-Z][A-Z0-9_]{0,62}$",
+    "description": "a secret's name",
+}
 
 
 def _number(least: int, most: int, default: int | None, what: str) -> Schema:
-    return {"type": "integer", "minimum": least, "maximum": most, "description": what, **({} if default is None else {"default": default})}
+    return {
+        "type": "integer",
+        "minimum": least,
+        "maximum": most,
+        "description": what,
+        **({} if default is None else {"default": default}),
+    }
 
 
 def _flag(what: str) -> Schema:
@@ -26,7 +42,11 @@ def _flag(what: str) -> Schema:
 
 
 def _after(place: str) -> Schema:
-    return {"type": "string", "pattern": f"^({place})?$", "description": "the `next` of the page before; without it the list begins"}
+    return {
+        "type": "string",
+        "pattern": f"^({place})?$",
+        "description": "the `next` of the page before; without it the list begins",
+    }
 
 
 def _pages(after: str, most: int = PAGE_MOST, default: int = PAGE_MOST) -> dict[str, Schema]:
@@ -36,16 +56,36 @@ def _pages(after: str, most: int = PAGE_MOST, default: int = PAGE_MOST) -> dict[
 LIST_PLACE = "[0-3]:[a-z][a-z0-9]*(-[a-z0-9]+)*"
 GRANT_PLACE = "[0-9]:[a-z][a-z0-9]*(-[a-z0-9]+)*:sha256:[0-9a-f]{1,128}:(waits|stands)(:[A-Za-z0-9_.~:@+=%-]{1,2000})?"
 _FIND: Mapping[str, Schema] = {
-    "q": {"type": "string", "description": "what it shall do, in anybody's words; the first 2,000 characters count"},
-    "mode": {"type": "string", "enum": ["find", "explore"], "description": "`find` with `q` and `explore` without, unless it is given"},
-    "limit": _number(1, LIMIT_MOST, None, f"at most so many; {capabilities.FIND_LIMIT} to find, {capabilities.EXPLORE_LIMIT} to explore"),
+    "q": {
+        "type": "string",
+        "description": "what it shall do, in anybody's words; the first 2,000 characters count",
+    },
+    "mode": {
+        "type": "string",
+        "enum": ["find", "explore"],
+        "description": "`find` with `q` and `explore` without, unless it is given",
+    },
+    "limit": _number(
+        1,
+        LIMIT_MOST,
+        None,
+        f"at most so many; {capabilities.FIND_LIMIT} to find, {capabilities.EXPLORE_LIMIT} to"
+        " explore",
+    ),
 }
 _INSPECT: Mapping[str, Schema] = {
-    "view": {"type": "string", "enum": ["all", "interface"], "default": "all", "description": "`interface`: what no call changes"}
+    "view": {
+        "type": "string",
+        "enum": ["all", "interface"],
+        "default": "all",
+        "description": "`interface`: what no call changes",
+    }
 }
 _LIST = _pages(LIST_PLACE)
 _LIST["after"] = {**_LIST["after"], "maxLength": 2 + NAME_LIMIT}
-_REMOVE: Mapping[str, Schema] = {"name": {**NAME, "description": "the capability's name, unless the body has it"}}
+_REMOVE: Mapping[str, Schema] = {
+    "name": {**NAME, "description": "the capability's name, unless the body has it"}
+}
 _DIFF: Mapping[str, Schema] = {
     "from": _number(1, 10**8, None, "the older version; the one before `to` unless it is given"),
     "to": _number(1, 10**8, None, "the newer version; the active one unless it is given"),
@@ -55,12 +95,21 @@ _IMPORT: Mapping[str, Schema] = {
     "replace": _flag("1: over what keeps something here"),
 }
 _AUDIT: Mapping[str, Schema] = {
-    "namespace": {"type": "string", "maxLength": 500, "description": "the token's own unless it is given"},
+    "namespace": {
+        "type": "string",
+        "maxLength": 500,
+        "description": "the token's own unless it is given",
+    },
     "verify": _flag("1: whether the chain holds, instead of its entries"),
     "limit": _number(1, PAGE_MOST, 100, "entries of a page"),
-    "after": {**_after("[0-9]{1,12}"), "description": "entries beyond this number, oldest first; without it the last ones"},
+    "after": {
+        **_after("[0-9]{1,12}"),
+        "description": "entries beyond this number, oldest first; without it the last ones",
+    },
 }
-_ARGUMENTS: Mapping[str, Schema] = {"*": {"type": "object", "description": "an argument each; a repeated one is a list"}}
+_ARGUMENTS: Mapping[str, Schema] = {
+    "*": {"type": "object", "description": "an argument each; a repeated one is a list"}
+}
 
 _DEPLOYED = {201: shapes.Deployed, 200: shapes.Deployed}
 _IMPORTED = {201: rows.Imported, 200: rows.Imported}
@@ -70,12 +119,26 @@ _RUN, _RUNS = "/run/{ref:path}", {200: shapes.ANYTHING}
 
 OPEN: tuple[Route, ...] = (
     Route("GET", "/health", public.health, Right.NONE, {200: shapes.Health}),
-    Route("GET", "/_health", public.wellbeing, Right.PERHAPS, {200: (rows.Wellbeing, shapes.Health)}),
-    Route("GET", "/_api/openapi.json", public.document, Right.NONE, {200: shapes.DOCUMENT}, kept=True),
+    Route(
+        "GET", "/_health", public.wellbeing, Right.PERHAPS, {200: (rows.Wellbeing, shapes.Health)}
+    ),
+    Route(
+        "GET", "/_api/openapi.json", public.document, Right.NONE, {200: shapes.DOCUMENT}, kept=True
+    ),
     Route("GET", "/_api/docs", public.docs, Right.NONE, {200: shapes.PAGE}, kept=True),
 )
 GUARDED: tuple[Route, ...] = (
-    Route("POST", "/_api/deploy", capabilities.deploy, Right.WORK, _DEPLOYED, shapes.SPEC, most=DEPLOY_BYTES, fails=(409, 422), works=True),
+    Route(
+        "POST",
+        "/_api/deploy",
+        capabilities.deploy,
+        Right.WORK,
+        _DEPLOYED,
+        shapes.SPEC,
+        most=DEPLOY_BYTES,
+        fails=(409, 422),
+        works=True,
+    ),
     Route(
         "DELETE",
         "/_api/remove",
@@ -86,17 +149,103 @@ GUARDED: tuple[Route, ...] = (
         query=_REMOVE,
         fails=(404, 409),
     ),
-    Route("GET", "/_api/query", capabilities.query, Right.USE, {200: (shapes.Found, shapes.Explored)}, query=_FIND, kept=True),
-    Route("GET", "/_api/inspect/{ref:path}", capabilities.inspect, Right.USE, _INSPECTED, query=_INSPECT, kept=True),
-    Route("GET", "/_api/list", capabilities.everything, Right.USE, {200: shapes.Listed}, query=_LIST, kept=True),
-    Route("GET", _RUN, capabilities.run, Right.USE, _RUNS, query=_ARGUMENTS, fails=(424,), works=True),
-    Route("POST", _RUN, capabilities.run, Right.USE, _RUNS, shapes.ARGUMENTS, query=_ARGUMENTS, fails=(424,), works=True),
-    Route("GET", "/_api/versions/{ref}", admin.versions, Right.WORK, {200: rows.Versions}, ref=NAME, query=_pages(NUMBER), kept=True),
-    Route("GET", "/_api/diff/{ref}", admin.diff, Right.WORK, {200: rows.Differences}, ref=NAME, query=_DIFF, kept=True),
-    Route("POST", "/_api/rollback", admin.rollback, Right.KEEP, {200: rows.Changed}, admin_bodies.Rollback, fails=(404, 409)),
-    Route("POST", "/_api/yank", admin.yank, Right.KEEP, {200: rows.Changed}, admin_bodies.Yank, fails=(404, 409)),
-    Route("POST", "/_api/publish", admin.publish, Right.KEEP, _DEPLOYED, admin_bodies.Publish, fails=(404, 409, 422)),
-    Route("POST", "/_api/export", admin.export, Right.WORK, {200: shapes.BUNDLE}, admin_bodies.Export, fails=(404,)),
+    Route(
+        "GET",
+        "/_api/query",
+        capabilities.query,
+        Right.USE,
+        {200: (shapes.Found, shapes.Explored)},
+        query=_FIND,
+        kept=True,
+    ),
+    Route(
+        "GET",
+        "/_api/inspect/{ref:path}",
+        capabilities.inspect,
+        Right.USE,
+        _INSPECTED,
+        query=_INSPECT,
+        kept=True,
+    ),
+    Route(
+        "GET",
+        "/_api/list",
+        capabilities.everything,
+        Right.USE,
+        {200: shapes.Listed},
+        query=_LIST,
+        kept=True,
+    ),
+    Route(
+        "GET", _RUN, capabilities.run, Right.USE, _RUNS, query=_ARGUMENTS, fails=(424,), works=True
+    ),
+    Route(
+        "POST",
+        _RUN,
+        capabilities.run,
+        Right.USE,
+        _RUNS,
+        shapes.ARGUMENTS,
+        query=_ARGUMENTS,
+        fails=(424,),
+        works=True,
+    ),
+    Route(
+        "GET",
+        "/_api/versions/{ref}",
+        admin.versions,
+        Right.WORK,
+        {200: rows.Versions},
+        ref=NAME,
+        query=_pages(NUMBER),
+        kept=True,
+    ),
+    Route(
+        "GET",
+        "/_api/diff/{ref}",
+        admin.diff,
+        Right.WORK,
+        {200: rows.Differences},
+        ref=NAME,
+        query=_DIFF,
+        kept=True,
+    ),
+    Route(
+        "POST",
+        "/_api/rollback",
+        admin.rollback,
+        Right.KEEP,
+        {200: rows.Changed},
+        admin_bodies.Rollback,
+        fails=(404, 409),
+    ),
+    Route(
+        "POST",
+        "/_api/yank",
+        admin.yank,
+        Right.KEEP,
+        {200: rows.Changed},
+        admin_bodies.Yank,
+        fails=(404, 409),
+    ),
+    Route(
+        "POST",
+        "/_api/publish",
+        admin.publish,
+        Right.KEEP,
+        _DEPLOYED,
+        admin_bodies.Publish,
+        fails=(404, 409, 422),
+    ),
+    Route(
+        "POST",
+        "/_api/export",
+        admin.export,
+        Right.WORK,
+        {200: shapes.BUNDLE},
+        admin_bodies.Export,
+        fails=(404,),
+    ),
     Route(
         "POST",
         "/_api/import",
@@ -109,20 +258,89 @@ GUARDED: tuple[Route, ...] = (
         fails=(404, 409, 422),
         works=True,
     ),
-    Route("GET", "/_api/grants", admin.grants, Right.KEEP, {200: rows.Grants}, query=_pages(GRANT_PLACE)),
-    Route("GET", "/_api/grants/{ref:path}", admin.asked, Right.KEEP, {200: rows.Asked}),
-    Route("POST", "/_api/grant", admin.grant, Right.KEEP, {200: rows.Asked}, admin_bodies.Grant, fails=(404, 409)),
-    Route("POST", "/_api/revoke", admin.revoke, Right.KEEP, {200: rows.Revoked}, admin_bodies.Revoke, fails=(404, 409)),
     Route(
-        "POST", "/_api/mcp/tools", admin.mcp_tools, Right.KEEP, {200: rows.ServerTools}, admin_bodies.Tools, fails=(404, 424), works=True
+        "GET",
+        "/_api/grants",
+        admin.grants,
+        Right.KEEP,
+        {200: rows.Grants},
+        query=_pages(GRANT_PLACE),
     ),
-    Route("GET", "/_api/secrets", admin.secrets, Right.KEEP, {200: rows.Secrets}, query=_pages("[A-Z][A-Z0-9_]{0,62}")),
-    Route("PUT", "/_api/secrets/{ref}", admin.set_secret, Right.KEEP, {200: rows.Kept}, admin_bodies.Secret, ref=SECRET),
-    Route("DELETE", "/_api/secrets/{ref}", admin.remove_secret, Right.KEEP, {200: shapes.Removed}, ref=SECRET),
-    Route("GET", "/_api/keys", admin.keys, Right.KEEP, {200: rows.Keys}, query=_pages("[0-9a-f]{12}")),
+    Route("GET", "/_api/grants/{ref:path}", admin.asked, Right.KEEP, {200: rows.Asked}),
+    Route(
+        "POST",
+        "/_api/grant",
+        admin.grant,
+        Right.KEEP,
+        {200: rows.Asked},
+        admin_bodies.Grant,
+        fails=(404, 409),
+    ),
+    Route(
+        "POST",
+        "/_api/revoke",
+        admin.revoke,
+        Right.KEEP,
+        {200: rows.Revoked},
+        admin_bodies.Revoke,
+        fails=(404, 409),
+    ),
+    Route(
+        "POST",
+        "/_api/mcp/tools",
+        admin.mcp_tools,
+        Right.KEEP,
+        {200: rows.ServerTools},
+        admin_bodies.Tools,
+        fails=(404, 424),
+        works=True,
+    ),
+    Route(
+        "GET",
+        "/_api/secrets",
+        admin.secrets,
+        Right.KEEP,
+        {200: rows.Secrets},
+        query=_pages("[A-Z][A-Z0-9_]{0,62}"),
+    ),
+    Route(
+        "PUT",
+        "/_api/secrets/{ref}",
+        admin.set_secret,
+        Right.KEEP,
+        {200: rows.Kept},
+        admin_bodies.Secret,
+        ref=SECRET,
+    ),
+    Route(
+        "DELETE",
+        "/_api/secrets/{ref}",
+        admin.remove_secret,
+        Right.KEEP,
+        {200: shapes.Removed},
+        ref=SECRET,
+    ),
+    Route(
+        "GET", "/_api/keys", admin.keys, Right.KEEP, {200: rows.Keys}, query=_pages("[0-9a-f]{12}")
+    ),
     Route("POST", "/_api/keys", admin.create_key, Right.KEEP, {201: rows.NewKey}, admin_bodies.Key),
-    Route("DELETE", "/_api/keys", admin.revoke_key, Right.KEEP, {200: rows.Holder}, query={"id": KEY}, fails=(404,)),
-    Route("GET", "/_api/audit", admin.audit, Right.KEEP, {200: (rows.Audit, rows.Verdict)}, query=_AUDIT),
+    Route(
+        "DELETE",
+        "/_api/keys",
+        admin.revoke_key,
+        Right.KEEP,
+        {200: rows.Holder},
+        query={"id": KEY},
+        fails=(404,),
+    ),
+    Route(
+        "GET",
+        "/_api/audit",
+        admin.audit,
+        Right.KEEP,
+        {200: (rows.Audit, rows.Verdict)},
+        query=_AUDIT,
+    ),
     Route("GET", "/_api/whoami", admin.whoami, Right.USE, {200: rows.Holder}),
     Route("GET", "/_api/status", admin.status, Right.WORK, {200: rows.Status}),
     Route("POST", "/mcp", mcp_endpoint.serve, Right.USE, _MCP, shapes.MESSAGE, works=True),

@@ -1,4 +1,6 @@
-"""The shapes of what keepers are answered: versions, bundles, grants, secrets, tokens, the audit and the status."""
+"""The shapes of what keepers are answered: versions, bundles, grants, secrets, tokens, the audit
+and the status.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,20 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from sigil.http.shapes import Author, Count, Deployed, Digest, Hash, Kind, Lifetime, Moment, Next, Number, State, Uses
+from sigil.http.shapes import (
+    Author,
+    Count,
+    Deployed,
+    Digest,
+    Hash,
+    Kind,
+    Lifetime,
+    Moment,
+    Next,
+    Number,
+    State,
+    Uses,
+)
 
 
 class Version(TypedDict):
@@ -80,7 +95,9 @@ class Imported(TypedDict):
 
 
 class GrantRow(TypedDict):
-    """Permissions of one version that wait for an owner, or that stand. `version` is null when it is gone."""
+    """Permissions of one version that wait for an owner, or that stand. `version` is null when it
+    is gone.
+    """
 
     capability: str
     namespace: str
@@ -99,7 +116,9 @@ class Grants(TypedDict):
 
 
 class Asked(TypedDict):
-    """What a version asks for; `new` is not granted to it, `widened` neither to the version `before`."""
+    """What a version asks for; `new` is not granted to it, `widened` neither to the version
+    `before`.
+    """
 
     capability: str
     namespace: str
@@ -164,7 +183,9 @@ class NewKey(Holder):
 
 @with_config(extra="allow")
 class Entry(TypedDict):
-    """A line of the audit, with the facts of its action (`name`, `version`, `digest`, …) beside these."""
+    """A line of the audit, with the facts of its action (`name`, `version`, `digest`, …) beside
+    these.
+    """
 
     number: Number
     at: Moment
@@ -208,7 +229,9 @@ class Brief(Uses):
 
 
 class Status(TypedDict):
-    """What a namespace holds and may hold, how its capabilities fare, and what the sandbox and the store do."""
+    """What a namespace holds and may hold, how its capabilities fare, and what the sandbox and the
+    store do.
+    """
 
     namespace: str
     capabilities: Count

@@ -31,14 +31,23 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         door = socket.create_server((host, port), family=family, reuse_port=False)
     except (OSError, OverflowError, UnicodeError) as problem:
-        raise BackendError("EUNAVAILABLE", f"cannot listen on {host}:{port}: {problem}", suggestion=_other(problem)) from None
+        raise BackendError(
+            "EUNAVAILABLE", f"cannot listen on {host}:{port}: {problem}", suggestion=_other(problem)
+        ) from None
     door.set_inheritable(False)
     return door
 
 
 def _other(problem: Exception) -> str:
-    wrong = isinstance(problem, socket.gaierror | UnicodeError) or getattr(problem, "errno", 0) == errno.EADDRNOTAVAIL
-    return "--host is an address of this machine, such as 127.0.0.1 or 0.0.0.0" if wrong else "choose another --port"
+    wrong = (
+        isinstance(problem, socket.gaierror | UnicodeError)
+        or getattr(problem, "errno", 0) == errno.EADDRNOTAVAIL
+    )
+    return (
+        "--host is an address of this machine, such as 127.0.0.1 or 0.0.0.0"
+        if wrong
+        else "choose another --port"
+    )
 
 
 def url_of(door: socket.socket) -> str:
@@ -56,10 +65,19 @@ def unsaid() -> None:
     """Nobody waits to hear that it is served."""
 
 
-def serve(app: ASGIApp, door: socket.socket, grace: int, greet: Callable[[], None] = unsaid, *, bounds: Bounds = DEFAULT) -> int:
-    """Serve until SIGTERM or Ctrl-C, then let the requests at work end, for `grace` seconds at most; the number of the first signal.
+def serve(
+    app: ASGIApp,
+    door: socket.socket,
+    grace: int,
+    greet: Callable[[], None] = unsaid,
+    *,
+    bounds: Bounds = DEFAULT,
+) -> int:
+    """Serve until SIGTERM or Ctrl-C, then let the requests at work end, for `grace` seconds at
+    most; the number of the first signal.
 
-    `bounds`: what clients may cost. `greet` is called once a signal ends it in this way, and before anything is answered.
+    `bounds`: what clients may cost. `greet` is called once a signal ends it in this way, and before
+    anything is answered.
     """
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(Seldom())
@@ -85,7 +103,9 @@ def serve(app: ASGIApp, door: socket.socket, grace: int, greet: Callable[[], Non
         told.append(number)
         server.should_exit = True
 
-    for number in SIGNALS:  # before uvicorn's own are there; those drain first, then hand the signal on to these
+    for number in (
+        SIGNALS
+    ):  # before uvicorn's own are there; those drain first, then hand the signal on to these
         signal.signal(number, tell)
     greet()
     server.run(sockets=[door])

@@ -1,4 +1,6 @@
-"""The shapes of what the HTTP API answers; its description is made of them, and a test holds every answer against them."""
+"""The shapes of what the HTTP API answers; its description is made of them, and a test holds every
+answer against them.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,20 @@ Count = Annotated[int, Field(ge=0)]
 Author = Literal["person", "model", "library"]
 Lifetime = Literal["persistent", "normal", "ephemeral"]
 State = Literal["ok", "degraded", "inactive", "yanked"]
-Next = Annotated[str, Field(description="where the next page begins: its `after`. Missing on the last page.")]
+Next = Annotated[
+    str, Field(description="where the next page begins: its `after`. Missing on the last page.")
+]
 Kind = Literal["admin", "deploy", "invoke"]
-Behind = Annotated[Literal["wasm", "host", "mcp"], Field(description="what runs; `host` runs inside an agent alone")]
+Behind = Annotated[
+    Literal["wasm", "host", "mcp"],
+    Field(description="what runs; `host` runs inside an agent alone"),
+]
 
 
 class Media(NamedTuple):
-    """A body that is more, or other, than one kind of JSON: its media types and what each holds, in JSON Schema."""
+    """A body that is more, or other, than one kind of JSON: its media types and what each holds, in
+    JSON Schema.
+    """
 
     kinds: Mapping[str, Mapping[str, Json]]
 
@@ -32,15 +41,33 @@ class Media(NamedTuple):
 ANYTHING = Media(
     {
         "application/json": {},
-        "text/plain": {"type": "string", "description": "a string as it is, unless `Accept` takes nothing but JSON"},
-        "application/x-ndjson": {"type": "string", "description": "a report on the first line, the output after it"},
+        "text/plain": {
+            "type": "string",
+            "description": "a string as it is, unless `Accept` takes nothing but JSON",
+        },
+        "application/x-ndjson": {
+            "type": "string",
+            "description": "a report on the first line, the output after it",
+        },
     }
 )
 BUNDLE = Media({"application/zip": {"type": "string", "contentMediaType": "application/zip"}})
-ARGUMENTS = Media({"application/json": {"type": "object", "description": "the arguments; empty for none"}})
+ARGUMENTS = Media(
+    {"application/json": {"type": "object", "description": "the arguments; empty for none"}}
+)
 SPEC = Media({"application/json": {"$ref": "#/components/schemas/Spec"}})
-"""A manifest's fields flat, with the code: `sigil.http.openapi` makes the schema of the manifest's own model."""
-MESSAGE = Media({"application/json": {"description": "a message of the Model Context Protocol, which is JSON-RPC 2.0, or a list of them"}})
+"""A manifest's fields flat, with the code: `sigil.http.openapi` makes the schema of the manifest's
+own model.
+"""
+MESSAGE = Media(
+    {
+        "application/json": {
+            "description": (
+                "a message of the Model Context Protocol, which is JSON-RPC 2.0, or a list of them"
+            )
+        }
+    }
+)
 PAGE = Media({"text/html": {"type": "string"}})
 DOCUMENT = Media({"application/json": {"type": "object", "required": ["openapi", "info", "paths"]}})
 
@@ -162,7 +189,9 @@ class Interface(Plain):
 
 
 class Pin(TypedDict):
-    """A version that another one was deployed with. `digest` is null for what did not exist then, `version` for what is gone."""
+    """A version that another one was deployed with. `digest` is null for what did not exist then,
+    `version` for what is gone.
+    """
 
     call: str
     namespace: str | None
@@ -172,7 +201,9 @@ class Pin(TypedDict):
 
 
 class Detail(Interface, Uses):
-    """Everything about a capability. `source` is null for a module, `wasm` the digest of what runs, `pins` what it calls."""
+    """Everything about a capability. `source` is null for a module, `wasm` the digest of what runs,
+    `pins` what it calls.
+    """
 
     active: bool
     pending: list[str]
@@ -191,7 +222,9 @@ class Health(TypedDict):
 
 
 class Problem(TypedDict):
-    """`code` is a word for programs, the rest is for people. `logs`: what a failed run had said; the admin alone is told."""
+    """`code` is a word for programs, the rest is for people. `logs`: what a failed run had said;
+    the admin alone is told.
+    """
 
     source: str
     code: Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]

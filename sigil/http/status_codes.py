@@ -41,12 +41,16 @@ _TABLE = (
     _Row(Halt, "", 429),
     _Row(BackendError, "", 503),
 )
-"""An empty code stands for every other code of its class. A guest chooses its own codes, so they never move a `ToolError`."""
+"""An empty code stands for every other code of its class. A guest chooses its own codes, so they
+never move a `ToolError`.
+"""
 
 
 def status_of(problem: SigilError) -> int:
     """The status that a failure travels under; 500 for one that is none of the named kinds."""
-    rows = (row for row in _TABLE if isinstance(problem, row.kind) and row.code in ("", problem.code))
+    rows = (
+        row for row in _TABLE if isinstance(problem, row.kind) and row.code in ("", problem.code)
+    )
     return next((row.status for row in rows), BUG)
 
 
@@ -56,10 +60,14 @@ def codes_of(status: int) -> tuple[str, ...]:
 
 
 def error_of(status: int, fields: Mapping[str, str]) -> SigilError:
-    """The failure that travelled under `status` with `fields` of `SigilError.as_dict`; a status of no row is a `BackendError`."""
+    """The failure that travelled under `status` with `fields` of `SigilError.as_dict`; a status of
+    no row is a `BackendError`.
+    """
     code = fields.get("code", "")
     rows = [row for row in _TABLE if row.status == status]
-    exact = [row for row in rows if row.code == code] or [row for row in rows if not row.code] or rows
+    exact = (
+        [row for row in rows if row.code == code] or [row for row in rows if not row.code] or rows
+    )
     return _made(exact[0].kind if exact else BackendError, code or "EUNAVAILABLE", fields)
 
 

@@ -1,4 +1,6 @@
-"""Arguments as a schema means them: a query string knows texts alone, and a model writes a number in quotes now and then."""
+"""Arguments as a schema means them: a query string knows texts alone, and a model writes a number
+in quotes now and then.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +15,33 @@ _BITS = {"1": True, "0": False}
 
 
 def filled(schema: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
-    """`given` with the defaults of `schema`'s properties, and each value read as its property wants it, objects within as well."""
+    """`given` with the defaults of `schema`'s properties, and each value read as its property wants
+    it, objects within as well.
+    """
     properties = schema.get("properties")
     parts = properties if isinstance(properties, dict) else {}
-    defaults = {name: part["default"] for name, part in parts.items() if isinstance(part, dict) and "default" in part}
+    defaults = {
+        name: part["default"]
+        for name, part in parts.items()
+        if isinstance(part, dict) and "default" in part
+    }
     return {**defaults, **{name: coerced(parts.get(name), value) for name, value in given.items()}}
 
 
 def coerced(part: Json, value: Json) -> Json:
-    """A text where the schema wants a number, a boolean, null or JSON, read as that; one value for a list of one; else `value` itself."""
+    """A text where the schema wants a number, a boolean, null or JSON, read as that; one value for
+    a list of one; else `value` itself.
+    """
     if not isinstance(part, dict):
         return value
     kinds = _kinds(part)
     if isinstance(value, str) and kinds and "string" not in kinds:
         value = _read(part, kinds, value)
-    if "array" in kinds and not isinstance(value, list) and not any(_is(kind, value) for kind in kinds):
+    if (
+        "array" in kinds
+        and not isinstance(value, list)
+        and not any(_is(kind, value) for kind in kinds)
+    ):
         value = [value] if isinstance(value, str | int | float) else value
     if isinstance(value, list):
         return [coerced(part.get("items"), element) for element in value]
@@ -38,9 +52,17 @@ def _kinds(part: Mapping[str, Json]) -> frozenset[str]:
     """The types that `part` allows, as far as it names them or lists its values."""
     wanted = part.get("type")
     if wanted is None:
-        values = part["enum"] if isinstance(part.get("enum"), list) else [part["const"]] if "const" in part else []
+        values = (
+            part["enum"]
+            if isinstance(part.get("enum"), list)
+            else [part["const"]]
+            if "const" in part
+            else []
+        )
         return frozenset(_kind(value) for value in values)
-    return frozenset(kind for kind in (wanted if isinstance(wanted, list) else [wanted]) if isinstance(kind, str))
+    return frozenset(
+        kind for kind in (wanted if isinstance(wanted, list) else [wanted]) if isinstance(kind, str)
+    )
 
 
 def _read(part: Mapping[str, Json], kinds: frozenset[str], text: str) -> Json:
@@ -56,7 +78,14 @@ def _read(part: Mapping[str, Json], kinds: frozenset[str], text: str) -> Json:
 
 
 def _kind(value: Json) -> str:
-    return next((kind for kind in ("string", "boolean", "integer", "number", "null", "array", "object") if _is(kind, value)), "")
+    return next(
+        (
+            kind
+            for kind in ("string", "boolean", "integer", "number", "null", "array", "object")
+            if _is(kind, value)
+        ),
+        "",
+    )
 
 
 def _is(kind: str, value: Json) -> bool:

@@ -1,4 +1,6 @@
-"""The JSON Schema of `sigil.toml`, made of the manifest itself: what editors complete and check while somebody writes."""
+"""The JSON Schema of `sigil.toml`, made of the manifest itself: what editors complete and check
+while somebody writes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ def blueprint() -> dict[str, Json]:
     made = Manifest.model_json_schema(ref_template="#/$defs/{model}", mode="validation")
     fields: dict[str, Any] = made["properties"]
     sections = [section.strip("[]") for section in SECTIONS]
-    own = {name: field for name, field in fields.items() if _RENAMED.get(name, name) not in sections and name not in _BUILD}
+    own = {
+        name: field
+        for name, field in fields.items()
+        if _RENAMED.get(name, name) not in sections and name not in _BUILD
+    }
     return {
         "$schema": DIALECT,
         "title": "sigil.toml: what a capability says of itself",
@@ -41,10 +47,21 @@ def blueprint() -> dict[str, Json]:
 
 
 def _placed(fields: dict[str, Any], sections: list[str]) -> list[tuple[str, str]]:
-    return [(_RENAMED.get(name, name), name) for name in fields if _RENAMED.get(name, name) in sections]
+    return [
+        (_RENAMED.get(name, name), name) for name in fields if _RENAMED.get(name, name) in sections
+    ]
 
 
 def _build(fields: dict[str, Any]) -> dict[str, Json]:
     usual = ", ".join(f"{SOURCES[lang]} for {lang}" for lang in SOURCES)
-    source = {"type": "string", "description": f"The file with the code (default: {usual}; {' and '.join(BINARY)} name a module)."}
-    return {"type": "object", "additionalProperties": False, "properties": {"lang": fields["lang"], "source": source}}
+    source = {
+        "type": "string",
+        "description": (
+            f"The file with the code (default: {usual}; {' and '.join(BINARY)} name a module)."
+        ),
+    }
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"lang": fields["lang"], "source": source},
+    }

@@ -15,7 +15,9 @@ from sigil.protocol import Kind, is_name
 from sigil.strict_json import canonical
 
 STORED = "stored"
-"""The context in which a manifest is read back that was checked when it was deployed: its schema is not checked again."""
+"""The context in which a manifest is read back that was checked when it was deployed: its schema is
+not checked again.
+"""
 MANIFEST_BYTES = 128 * 1024
 TTL_DEFAULT, TTL_MOST = 3_600, 86_400
 _CODE_WORD = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
@@ -53,7 +55,11 @@ def _output(value: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any
 
 
 def _ttl(value: int | None, info: ValidationInfo) -> int | None:
-    if value is not None and info.context != STORED and info.data.get("lifetime", "ephemeral") != "ephemeral":
+    if (
+        value is not None
+        and info.context != STORED
+        and info.data.get("lifetime", "ephemeral") != "ephemeral"
+    ):
         raise ValueError("it does nothing here: an ephemeral capability alone has an end")
     return value
 
@@ -62,7 +68,10 @@ Name = Annotated[str, AfterValidator(_name)]
 Word = Annotated[str, Field(max_length=80), AfterValidator(_clean)]
 Sentence = Annotated[str, Field(max_length=500), AfterValidator(_clean)]
 Words = Annotated[tuple[Word, ...], Field(max_length=40, strict=False)]
-Grantables = Annotated[tuple[Annotated[str, Field(max_length=200), AfterValidator(_clean)], ...], Field(max_length=20, strict=False)]
+Grantables = Annotated[
+    tuple[Annotated[str, Field(max_length=200), AfterValidator(_clean)], ...],
+    Field(max_length=20, strict=False),
+]
 
 Command = Annotated[str, Field(max_length=1_000), AfterValidator(_clean)]
 
@@ -77,7 +86,9 @@ class Permissions(_Part):
     http: Grantables = ()
     secrets: Grantables = ()
     call: Grantables = ()
-    mcp: Annotated[tuple[Command, ...], Field(max_length=1, strict=False)] = Field(default=(), exclude_if=lambda value: not value)
+    mcp: Annotated[tuple[Command, ...], Field(max_length=1, strict=False)] = Field(
+        default=(), exclude_if=lambda value: not value
+    )
     log: bool = False
     kv: bool = False
     clock: bool = False
@@ -105,12 +116,16 @@ class Reply(_Part):
 
 
 class Test(_Part):
-    """A golden test: an input and either the output or the code of the error; `http`: what the web answers in it."""
+    """A golden test: an input and either the output or the code of the error; `http`: what the web
+    answers in it.
+    """
 
     input: dict[str, Any]
     output: Any = None
     error: Word | None = None
-    http: Annotated[tuple[Reply, ...], Field(max_length=20, strict=False)] = Field(default=(), exclude_if=lambda value: not value)
+    http: Annotated[tuple[Reply, ...], Field(max_length=20, strict=False)] = Field(
+        default=(), exclude_if=lambda value: not value
+    )
 
     @model_validator(mode="after")
     def _one_expectation(self, info: ValidationInfo) -> Test:
@@ -118,8 +133,15 @@ class Test(_Part):
             raise ValueError("a test expects an output or an error, not both")
         if self.error is None and "output" not in self.model_fields_set:
             raise ValueError("a test expects an output or an error")
-        if self.error is not None and info.context != STORED and not _CODE_WORD.fullmatch(self.error):
-            raise ValueError("error is a code, E and 2 to 15 capital letters or digits: no call ever fails with anything else")
+        if (
+            self.error is not None
+            and info.context != STORED
+            and not _CODE_WORD.fullmatch(self.error)
+        ):
+            raise ValueError(
+                "error is a code, E and 2 to 15 capital letters or digits: no call ever fails with"
+                " anything else"
+            )
         return self
 
 
@@ -136,9 +158,13 @@ class Manifest(_Part):
     examples: Annotated[tuple[Sentence, ...], Field(max_length=20, strict=False)] = ()
     public: bool = False
     idempotent: bool = False
-    on_degraded: Literal["wait", "rollback"] = Field(default="wait", exclude_if=lambda value: value == "wait")
+    on_degraded: Literal["wait", "rollback"] = Field(
+        default="wait", exclude_if=lambda value: value == "wait"
+    )
     requires: Annotated[tuple[Name, ...], Field(max_length=20, strict=False)] = ()
-    input: Annotated[dict[str, Any], AfterValidator(_schema)] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    input: Annotated[dict[str, Any], AfterValidator(_schema)] = Field(
+        default_factory=lambda: {"type": "object", "properties": {}}
+    )
     output: Annotated[dict[str, Any] | None, AfterValidator(_output)] = None
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
@@ -153,7 +179,9 @@ class Manifest(_Part):
     @property
     def pure(self) -> bool:
         """Whether a call whose answer was lost may simply run again."""
-        return self.idempotent or (self.kind != "host" and self.permissions.none and not self.requires)
+        return self.idempotent or (
+            self.kind != "host" and self.permissions.none and not self.requires
+        )
 
     @property
     def kind(self) -> Kind:

@@ -1,4 +1,6 @@
-"""A manifest with its code, read from what people and programs write: `sigil.toml` in a folder, or a flat JSON object."""
+"""A manifest with its code, read from what people and programs write: `sigil.toml` in a folder, or
+a flat JSON object.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ NESTED_MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A manifest with its code: `code` is the source, or the module itself when `lang` is wasm or wasi."""
+    """A manifest with its code: `code` is the source, or the module itself when `lang` is wasm or
+    wasi.
+    """
 
     manifest: Manifest
     code: bytes
@@ -35,39 +39,61 @@ class Package:
     def digest(self) -> str:
         """`sha256:` over the canonical manifest and the code: what was offered is what runs.
 
-        A field that came after the first release is excluded at its default, so that the digests from before hold.
+        A field that came after the first release is excluded at its default, so that the digests
+        from before hold.
         """
         manifest = canonical(self.manifest.model_dump(mode="json"))
         return "sha256:" + hashlib.sha256(manifest + b"\0" + self.code).hexdigest()
 
 
 def read_folder(folder: Path) -> Package:
-    """The package in a folder with a `sigil.toml`; `UsageError` names the line and the field that are wrong."""
+    """The package in a folder with a `sigil.toml`; `UsageError` names the line and the field that
+    are wrong.
+    """
     path = folder / "sigil.toml"
     try:
         text = toml_files.text_of(path)
     except OSError as problem:
         raise UsageError(
-            "ENOENT", f"cannot read {path}: {problem.strerror}", suggestion="`sigil init NAME` makes a working folder"
+            "ENOENT",
+            f"cannot read {path}: {problem.strerror}",
+            suggestion="`sigil init NAME` makes a working folder",
         ) from None
     except UnicodeDecodeError:
         raise UsageError("EMANIFEST", f"{path}: not UTF-8", suggestion="save it as UTF-8") from None
     manifest, source = parse_toml(text, place=str(path))
     if not (folder / source).resolve().is_relative_to(folder.resolve()):
-        raise wrong(str(path), text, ("build", "source"), "it leaves the folder", "put the source into the folder")
-    return Package(manifest, b"" if manifest.lang == HOST else _read_source(folder / source, manifest.lang))
+        raise wrong(
+            str(path),
+            text,
+            ("build", "source"),
+            "it leaves the folder",
+            "put the source into the folder",
+        )
+    return Package(
+        manifest, b"" if manifest.lang == HOST else _read_source(folder / source, manifest.lang)
+    )
 
 
 def _read_source(path: Path, lang: str) -> bytes:
     try:
         if not path.is_file():
-            raise UsageError("ENOENT", f"{path} is no file", suggestion="build.source names the file with the code")
+            raise UsageError(
+                "ENOENT",
+                f"{path} is no file",
+                suggestion="build.source names the file with the code",
+            )
         if path.stat().st_size > WASM_BYTES:
-            raise UsageError("ETOOBIG", f"{path} has {path.stat().st_size:,} bytes, at most {WASM_BYTES:,} are allowed")
+            raise UsageError(
+                "ETOOBIG",
+                f"{path} has {path.stat().st_size:,} bytes, at most {WASM_BYTES:,} are allowed",
+            )
         return _sized(path.read_bytes(), lang)
     except OSError as problem:
         raise UsageError(
-            "ENOENT", f"cannot read {path}: {problem.strerror}", suggestion="build.source names the file with the code"
+            "ENOENT",
+            f"cannot read {path}: {problem.strerror}",
+            suggestion="build.source names the file with the code",
         ) from None
 
 
@@ -76,10 +102,20 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     try:
         table = toml_files.table_of(text.removeprefix("\ufeff"))
     except ValueError as problem:
-        raise UsageError("EMANIFEST", f"{place}: {one_line(str(problem))}", suggestion="mend it: it has to be TOML (toml.io)") from None
+        raise UsageError(
+            "EMANIFEST",
+            f"{place}: {one_line(str(problem))}",
+            suggestion="mend it: it has to be TOML (toml.io)",
+        ) from None
     unknown = sorted(set(table) - {section.strip("[]") for section in SECTIONS})
     if unknown:
-        raise wrong(place, text, (unknown[0],), "not a section of a manifest", meant(f"[{unknown[0]}]", SECTIONS))
+        raise wrong(
+            place,
+            text,
+            (unknown[0],),
+            "not a section of a manifest",
+            meant(f"[{unknown[0]}]", SECTIONS),
+        )
     for section in ("capability", "build"):
         if not isinstance(table.get(section, {}), dict):
             raise wrong(place, text, (section,), "has to be a section")
@@ -87,19 +123,52 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     lang = build.pop("lang", "js")
     source = build.pop("source", SOURCES.get(str(lang), "main.js"))
     if build or not isinstance(source, str):
-        raise wrong(place, text, ("build", next(iter(build), "source")), "build has lang and source, both strings")
-    sections = {name: table[name] for name in ("input", "output", "permissions", "limits") if name in table}
-    fields = {**table.get("capability", {}), **sections, "lang": lang, "tests": table.get("test", [])}
+        raise wrong(
+            place,
+            text,
+            ("build", next(iter(build), "source")),
+            "build has lang and source, both strings",
+        )
+    sections = {
+        name: table[name] for name in ("input", "output", "permissions", "limits") if name in table
+    }
+    fields = {
+        **table.get("capability", {}),
+        **sections,
+        "lang": lang,
+        "tests": table.get("test", []),
+    }
     if not depth(fields, NESTED_MOST):
-        raise UsageError("EMANIFEST", f"{place}: nested deeper than {NESTED_MOST}", suggestion="nest its tables and lists less deep")
+        raise UsageError(
+            "EMANIFEST",
+            f"{place}: nested deeper than {NESTED_MOST}",
+            suggestion="nest its tables and lists less deep",
+        )
     try:
         return Manifest.model_validate(fields), source
     except ValidationError as problem:
-        raise wrong(place, text, *first(problem, "a section", {**_PARTS, "": _CAPABILITY})) from None
+        raise wrong(
+            place, text, *first(problem, "a section", {**_PARTS, "": _CAPABILITY})
+        ) from None
 
 
-SECTIONS = ("[capability]", "[build]", "[input]", "[output]", "[permissions]", "[limits]", "[[test]]")
-_CAPABILITY = Manifest.model_fields.keys() - {"lang", "input", "output", "permissions", "limits", "tests"}
+SECTIONS = (
+    "[capability]",
+    "[build]",
+    "[input]",
+    "[output]",
+    "[permissions]",
+    "[limits]",
+    "[[test]]",
+)
+_CAPABILITY = Manifest.model_fields.keys() - {
+    "lang",
+    "input",
+    "output",
+    "permissions",
+    "limits",
+    "tests",
+}
 _PARTS: dict[str | int, Collection[str]] = {
     "permissions": Permissions.model_fields,
     "limits": Limits.model_fields,
@@ -110,7 +179,8 @@ _CODE = ("execute", "code", "wasm")
 
 
 def parse_flat(spec: Mapping[str, Json]) -> Package:
-    """The package that a program sent: a manifest's fields flat, with `execute` | `code` + `lang` | `wasm` (base64).
+    """The package that a program sent: a manifest's fields flat, with `execute` | `code` + `lang` |
+    `wasm` (base64).
 
     `name` null or missing becomes `t-` and six hex digits of the code.
     """
@@ -126,7 +196,9 @@ def parse_flat(spec: Mapping[str, Json]) -> Package:
 
 
 def of_fields(fields: Mapping[str, Json], code: bytes) -> Package:
-    """The package of a manifest's own fields (`name`, `lang`, …) and its code; `UsageError` with EMANIFEST."""
+    """The package of a manifest's own fields (`name`, `lang`, …) and its code; `UsageError` with
+    EMANIFEST.
+    """
     try:
         manifest = Manifest.model_validate(dict(fields))
     except ValidationError as problem:
@@ -135,31 +207,49 @@ def of_fields(fields: Mapping[str, Json], code: bytes) -> Package:
         where, what, hint = first(problem, "an object", {**_PARTS, "": outer})
         field = shown((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
         source = str(fields.get("name", ""))[:60]
-        raise UsageError("EMANIFEST", f"{field}: {what}", source=source, suggestion=hint or "mend the field") from None
+        raise UsageError(
+            "EMANIFEST", f"{field}: {what}", source=source, suggestion=hint or "mend the field"
+        ) from None
     return Package(manifest, _sized(code, manifest.lang))
 
 
 def _code_of(given: Mapping[str, Json]) -> tuple[bytes, str]:
     forms = [form for form in _CODE if form in given]
     if len(forms) != 1 or not isinstance(given[forms[0]], str):
-        raise UsageError("EMANIFEST", "give the code once, as a string: execute (JavaScript body), code with lang, or wasm (base64)")
+        raise UsageError(
+            "EMANIFEST",
+            "give the code once, as a string: execute (JavaScript body), code with lang, or wasm"
+            " (base64)",
+        )
     text = given[forms[0]]
     if forms[0] == "wasm":
         try:
-            return base64.b64decode(text, validate=True), "wasi" if given.get("lang") == "wasi" else "wasm"
+            return base64.b64decode(text, validate=True), (
+                "wasi" if given.get("lang") == "wasi" else "wasm"
+            )
         except (binascii.Error, ValueError):
             raise UsageError("EMANIFEST", "wasm: not base64") from None
     lang = given.get("lang", "js")
     if forms[0] == "execute" and lang != "js":
-        raise UsageError("EMANIFEST", "execute is JavaScript; other languages go into code with lang")
+        raise UsageError(
+            "EMANIFEST", "execute is JavaScript; other languages go into code with lang"
+        )
     return text.encode("utf-8", "replace"), str(lang)
 
 
 def _sized(code: bytes, lang: str) -> bytes:
     most = WASM_BYTES if lang in BINARY else SOURCE_BYTES
     if len(code) > most:
-        raise UsageError("ETOOBIG", f"the code has {len(code):,} bytes, at most {most:,} are allowed")
-    if lang != HOST and not (code if lang in BINARY else code.removeprefix(b"\xef\xbb\xbf").strip()):
-        hint = "give the module's bytes" if lang in BINARY else "write what it does, such as `return input.text`"
+        raise UsageError(
+            "ETOOBIG", f"the code has {len(code):,} bytes, at most {most:,} are allowed"
+        )
+    if lang != HOST and not (
+        code if lang in BINARY else code.removeprefix(b"\xef\xbb\xbf").strip()
+    ):
+        hint = (
+            "give the module's bytes"
+            if lang in BINARY
+            else "write what it does, such as `return input.text`"
+        )
         raise UsageError("EMANIFEST", "the code is empty", suggestion=hint)
     return code

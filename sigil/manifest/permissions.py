@@ -22,10 +22,17 @@ def demand(manifest: Manifest) -> None:
                 read(text)
             except UsageError as problem:
                 message = f"permissions.{field}: {problem.message}"
-                raise UsageError(problem.code, message, source=manifest.name, suggestion=problem.suggestion) from None
+                raise UsageError(
+                    problem.code, message, source=manifest.name, suggestion=problem.suggestion
+                ) from None
     if permissions.mcp and manifest.lang != "mcp":
         message = "permissions.mcp is for the tools of MCP servers alone"
-        raise UsageError("EMANIFEST", message, source=manifest.name, suggestion="`sigil mcp add -- COMMAND` brings them in")
+        raise UsageError(
+            "EMANIFEST",
+            message,
+            source=manifest.name,
+            suggestion="`sigil mcp add -- COMMAND` brings them in",
+        )
 
 
 def asked(manifest: Manifest) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""The texts in a schema as people and models may read them: whatever nobody sees, or turns what stands beside it around, is not in them."""
+"""The texts in a schema as people and models may read them: whatever nobody sees, or turns what
+stands beside it around, is not in them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 
 NOTES = ("description", "title", "$comment")
-"""Keywords whose text says something and decides nothing: it is cleaned, not refused. Its lines stay."""
+"""Keywords whose text says something and decides nothing: it is cleaned, not refused. Its lines
+stay.
+"""
 VALUES = ("default", "examples", "example", "enum", "const")
 MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """Keywords whose keys are names of somebody's own, and no keywords."""
@@ -21,7 +25,9 @@ _HIDDEN = re.compile(
 
 
 def legible(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """A schema with clean notes; `UsageError` ESCHEMA when something else in it would deceive whoever reads it. It is not nested deep."""
+    """A schema with clean notes; `UsageError` ESCHEMA when something else in it would deceive
+    whoever reads it. It is not nested deep.
+    """
     return {_key(key): _part(key, value) for key, value in schema.items()}
 
 
@@ -45,7 +51,9 @@ def _value(value: Json) -> Json:
         _demand(_HIDDEN.search(value) is None, value)
     for key in value if isinstance(value, dict) else ():
         _key(key)
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for part in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         _value(part)
     return value
 
@@ -57,5 +65,11 @@ def _key(key: str) -> str:
 
 def _demand(clean: bool, text: str) -> None:
     if not clean:
-        why = f"{one_line(text, 40)!r} holds characters that nobody sees, or that turn a text around"
-        raise UsageError("ESCHEMA", f"schema refused: {why}", suggestion="leave them out; a pattern may write them as \\u202e")
+        why = (
+            f"{one_line(text, 40)!r} holds characters that nobody sees, or that turn a text around"
+        )
+        raise UsageError(
+            "ESCHEMA",
+            f"schema refused: {why}",
+            suggestion="leave them out; a pattern may write them as \\u202e",
+        )

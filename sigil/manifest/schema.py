@@ -1,7 +1,9 @@
-"""A capability's input: its JSON Schema checked when deployed, its defaults, coercion and validation when called.
+"""A capability's input: its JSON Schema checked when deployed, its defaults, coercion and
+validation when called.
 
-A schema comes from strangers and is evaluated in our own process, so it may not name other documents or itself, its regular
-expressions run under a time limit, and one validation has a time budget.
+A schema comes from strangers and is evaluated in our own process, so it may not name other
+documents or itself, its regular expressions run under a time limit, and one validation has a time
+budget.
 """
 
 from __future__ import annotations
@@ -31,11 +33,21 @@ PATTERN_SECONDS = 0.05
 _REFUSED = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords whose cost grows with the square of the input."""
 _COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
-"""What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a whole chat."""
+"""What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a
+whole chat.
+"""
 _NOTES = ("$defs", "$schema", "definitions", "default", "examples", "example")
 _PROPERTY = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
 """Of any script: `sigil.tool_parameters` tells models other names where they have to be ASCII."""
-_FOREIGN = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
+_FOREIGN = (
+    "$id",
+    "$anchor",
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$recursiveAnchor",
+    "$vocabulary",
+)
 UNSUPPORTED = frozenset((*_FOREIGN, *_REFUSED))
 """Keywords with which a schema is refused."""
 
@@ -43,7 +55,9 @@ Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
 
 def check(given: Json) -> dict[str, Json]:
-    """`given` as an object schema that we are ready to evaluate; `UsageError` with ESCHEMA and the reason otherwise."""
+    """`given` as an object schema that we are ready to evaluate; `UsageError` with ESCHEMA and the
+    reason otherwise.
+    """
     if not isinstance(given, dict):
         raise _bad("a schema is a JSON object")
     schema: dict[str, Json] = {"type": "object", **given}
@@ -54,8 +68,18 @@ def check(given: Json) -> dict[str, Json]:
         raise _bad('"properties" is an object')
     odd = next((name for name in properties if not _PROPERTY.fullmatch(name)), None)
     if odd is not None:
-        raise _bad(f"property {one_line(odd, 60)!r}: a name has letters, digits, dot, hyphen and underscore, at most 64")
-    named = next((key for key, part in given.items() if isinstance(part, dict) and key not in _KEYWORDS and key not in _NOTES), None)
+        raise _bad(
+            f"property {one_line(odd, 60)!r}: a name has letters, digits, dot, hyphen and"
+            " underscore, at most 64"
+        )
+    named = next(
+        (
+            key
+            for key, part in given.items()
+            if isinstance(part, dict) and key not in _KEYWORDS and key not in _NOTES
+        ),
+        None,
+    )
     if named and not properties:
         raise _bad(f'"{one_line(named, 60)}" is no keyword: a property stands in "properties"')
     combined = next((key for key in _COMBINED if key in schema), None)
@@ -68,7 +92,9 @@ def check(given: Json) -> dict[str, Json]:
     try:
         Draft202012Validator.check_schema(schema)
     except (SchemaError, RecursionError) as problem:
-        raise _bad(_sentence(problem) if isinstance(problem, SchemaError) else "nested too deep") from None
+        raise _bad(
+            _sentence(problem) if isinstance(problem, SchemaError) else "nested too deep"
+        ) from None
     _compile_patterns(schema)
     for name, part in properties.items():
         if isinstance(part, dict) and "default" in part:
@@ -83,18 +109,26 @@ def _demand_default(schema: Mapping[str, Json], name: str, default: Json) -> Non
         raise _bad(f"the default of {problem}")
 
 
-def accept(schema: Mapping[str, Json], arguments: Mapping[str, Json], *, source: str = "") -> dict[str, Json]:
-    """`arguments` with defaults filled and query-string types coerced, valid against `schema`; `UsageError` with EINVAL otherwise."""
+def accept(
+    schema: Mapping[str, Json], arguments: Mapping[str, Json], *, source: str = ""
+) -> dict[str, Json]:
+    """`arguments` with defaults filled and query-string types coerced, valid against `schema`;
+    `UsageError` with EINVAL otherwise.
+    """
     merged = filled(schema, arguments)
     problem = _first_problem(schema, merged)
     if problem:
-        raise UsageError("EINVAL", problem, source=source, suggestion="give what the schema asks for")
+        raise UsageError(
+            "EINVAL", problem, source=source, suggestion="give what the schema asks for"
+        )
     return merged
 
 
 def _bad(why: str) -> UsageError:
     return UsageError(
-        "ESCHEMA", f"schema refused: {why}", suggestion="a plain JSON Schema (2020-12) of an object, $ref only into its own $defs"
+        "ESCHEMA",
+        f"schema refused: {why}",
+        suggestion="a plain JSON Schema (2020-12) of an object, $ref only into its own $defs",
     )
 
 
@@ -110,12 +144,18 @@ class _Counter:
             raise _bad(f"more than {EXPANDED_NODES} parts")
 
 
-def _weigh(root: dict[str, Json], node: Json, depth: int, path: tuple[str, ...], counter: _Counter) -> None:
-    """Visit every node that evaluating `node` can reach, with each `$ref` written out; refuse as soon as there are too many."""
+def _weigh(
+    root: dict[str, Json], node: Json, depth: int, path: tuple[str, ...], counter: _Counter
+) -> None:
+    """Visit every node that evaluating `node` can reach, with each `$ref` written out; refuse as
+    soon as there are too many.
+    """
     counter.step()
     if depth > SCHEMA_DEPTH:
         raise _bad(f"nested deeper than {SCHEMA_DEPTH}")
-    for child in node if isinstance(node, list) else node.values() if isinstance(node, dict) else ():
+    for child in (
+        node if isinstance(node, list) else node.values() if isinstance(node, dict) else ()
+    ):
         _weigh(root, child, depth + 1, path, counter)
     if isinstance(node, dict):
         foreign = next((key for key in (*_FOREIGN, *_REFUSED) if key in node), None)
@@ -125,7 +165,9 @@ def _weigh(root: dict[str, Json], node: Json, depth: int, path: tuple[str, ...],
             _weigh_ref(root, node["$ref"], depth, path, counter)
 
 
-def _weigh_ref(root: dict[str, Json], ref: str, depth: int, path: tuple[str, ...], counter: _Counter) -> None:
+def _weigh_ref(
+    root: dict[str, Json], ref: str, depth: int, path: tuple[str, ...], counter: _Counter
+) -> None:
     name = ref.removeprefix("#/$defs/")
     target = root.get("$defs", {}).get(name) if isinstance(root.get("$defs"), dict) else None
     if name == ref or target is None:
@@ -171,7 +213,9 @@ class _Exhausted(Exception):
 
 
 class _Budget:
-    """When the validation in progress has to end; a validator carries it in its format checker's place."""
+    """When the validation in progress has to end; a validator carries it in its format checker's
+    place.
+    """
 
     __slots__ = ("end",)
 
@@ -187,19 +231,25 @@ class _Budget:
 
 
 def _timed(keyword: Keyword) -> Keyword:
-    def bounded(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    def bounded(
+        validator: Any, value: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError]:
         _heed(validator)
         yield from keyword(validator, value, instance, schema) or ()
 
     return bounded
 
 
-def _on_pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _on_pattern(
+    validator: Any, pattern: str, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not _matches(pattern, instance):
         yield ValidationError(f"{_shown(instance)} does not match {one_line(pattern, 80)}")
 
 
-def _on_pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _on_pattern_properties(
+    validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any
+) -> Iterator[ValidationError]:
     if isinstance(instance, dict):
         for pattern, subschema in patterns.items():
             for name, value in instance.items():
@@ -208,12 +258,16 @@ def _on_pattern_properties(validator: Any, patterns: Mapping[str, Any], instance
                     yield from validator.descend(value, subschema, path=name, schema_path=pattern)
 
 
-def _on_additional(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _on_additional(
+    validator: Any, wanted: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
     if not isinstance(instance, dict):
         return
     for name, value in instance.items():
         _heed(validator)
-        if name in schema.get("properties", {}) or any(_matches(pattern, name) for pattern in schema.get("patternProperties", {})):
+        if name in schema.get("properties", {}) or any(
+            _matches(pattern, name) for pattern in schema.get("patternProperties", {})
+        ):
             continue
         if wanted is False:
             yield ValidationError(f"'{one_line(name, 80)}' is not expected")
@@ -227,8 +281,14 @@ def _heed(validator: Any) -> None:
         raise _Exhausted
 
 
-def _on_unique(validator: Any, unique: bool, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if unique and isinstance(instance, list) and len({canonical(value) for value in instance}) < len(instance):
+def _on_unique(
+    validator: Any, unique: bool, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    if (
+        unique
+        and isinstance(instance, list)
+        and len({canonical(value) for value in instance}) < len(instance)
+    ):
         yield ValidationError("has elements that are not unique")
 
 
@@ -240,7 +300,10 @@ _OWN: dict[str, Keyword] = {
 }
 _KEYWORDS: Mapping[str, Any] = Draft202012Validator.VALIDATORS
 _extend: Any = extend
-_Validator: Any = _extend(Draft202012Validator, {name: _timed(_OWN.get(name, keyword)) for name, keyword in _KEYWORDS.items()})
+_Validator: Any = _extend(
+    Draft202012Validator,
+    {name: _timed(_OWN.get(name, keyword)) for name, keyword in _KEYWORDS.items()},
+)
 
 
 def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
@@ -258,7 +321,9 @@ def _sentence(error: SchemaError | ValidationError) -> str:
 
 
 def _in_json(error: SchemaError | ValidationError) -> str:
-    """The library's words, with the values that Python spells written as JSON; names stay in single quotes."""
+    """The library's words, with the values that Python spells written as JSON; names stay in single
+    quotes.
+    """
     words, given, wanted = error.message, repr(error.instance), repr(error.validator_value)
     if error.validator in _WANTED:
         before, found, after = words.rpartition(wanted)

@@ -13,7 +13,9 @@ PARSE, REQUEST, METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -3260
 REFUSED = -32000
 """For a request that is not looked at: nothing is wrong with it."""
 HEADERS, REVISION = -32020, -32022
-"""Codes of the protocol's own: a header that says something else than the body, a revision that is not spoken here."""
+"""Codes of the protocol's own: a header that says something else than the body, a revision that is
+not spoken here.
+"""
 ID_CHARACTERS, METHOD_CHARACTERS = 200, 100
 ID_MOST = 2**53
 
@@ -49,7 +51,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer; `error` when it is a failure. `id` is None when the other side could not tell which request it means."""
+    """An answer; `error` when it is a failure. `id` is None when the other side could not tell
+    which request it means.
+    """
 
     id: Id | None
     result: Json = None
@@ -82,7 +86,9 @@ def message(value: Json) -> Message:
         return Note(method, params)
     id = _id(value["id"])
     if id is None:
-        raise RpcError(REQUEST, f"id is a whole number, or a string of at most {ID_CHARACTERS} characters")
+        raise RpcError(
+            REQUEST, f"id is a whole number, or a string of at most {ID_CHARACTERS} characters"
+        )
     return Request(id, method, params)
 
 
@@ -109,7 +115,11 @@ def result(id: Id, value: Json) -> dict[str, Json]:
 def failure(id: Id | None, problem: RpcError) -> dict[str, Json]:
     """The answer that tells a failure."""
     data = {} if problem.data is None else {"data": problem.data}
-    return {"jsonrpc": "2.0", "id": id, "error": {"code": problem.code, "message": problem.message, **data}}
+    return {
+        "jsonrpc": "2.0",
+        "id": id,
+        "error": {"code": problem.code, "message": problem.message, **data},
+    }
 
 
 def _reply(value: Mapping[str, Json]) -> Reply:
@@ -120,7 +130,9 @@ def _reply(value: Mapping[str, Json]) -> Reply:
     if "result" in value or not isinstance(error, dict) or type(error.get("code")) is not int:
         raise RpcError(REQUEST, "neither a request nor an answer")
     said = error.get("message")
-    return Reply(id, error=RpcError(error["code"], said if isinstance(said, str) else "", error.get("data")))
+    return Reply(
+        id, error=RpcError(error["code"], said if isinstance(said, str) else "", error.get("data"))
+    )
 
 
 def _id(value: Json) -> Id | None:

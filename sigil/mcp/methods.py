@@ -11,14 +11,17 @@ from sigil.mcp.tools import Toolbox
 from sigil.protocol import Json
 
 INSTRUCTIONS = (
-    "A registry of capabilities. Search with sigil_query first; what it finds is called by its own cap_* tool, or with sigil_run. "
-    "When nothing fits, sigil_deploy (where it is listed) makes a new one."
+    "A registry of capabilities. Search with sigil_query first; what it finds is called by its own"
+    " cap_* tool, or with sigil_run. When nothing fits, sigil_deploy (where it is listed) makes a"
+    " new one."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """The methods over a toolbox. `changes`: whether the other side is told when the tools become others."""
+    """The methods over a toolbox. `changes`: whether the other side is told when the tools become
+    others.
+    """
 
     toolbox: Toolbox
     changes: bool = False
@@ -32,16 +35,27 @@ class Methods:
         return {**method(self, request.params), **({"resultType": "complete"} if stateless else {})}
 
     def initialize(self, params: Mapping[str, Json]) -> dict[str, Json]:
-        """The handshake: the revision that was asked for when it is known, else the newest of ours that has one."""
+        """The handshake: the revision that was asked for when it is known, else the newest of ours
+        that has one.
+        """
         asked = params.get("protocolVersion")
         if not isinstance(asked, str):
             raise RpcError(PARAMS, "protocolVersion is missing")
         spoken = asked if asked in HANDSHAKE else NEWEST_HANDSHAKE
-        return {"protocolVersion": spoken, "capabilities": self._offered(), "serverInfo": about(), "instructions": INSTRUCTIONS}
+        return {
+            "protocolVersion": spoken,
+            "capabilities": self._offered(),
+            "serverInfo": about(),
+            "instructions": INSTRUCTIONS,
+        }
 
     def discover(self, params: Mapping[str, Json]) -> dict[str, Json]:
         """What stands for the handshake since it is gone."""
-        said = {"supportedVersions": [STATELESS], "capabilities": self._offered(), "instructions": INSTRUCTIONS}
+        said = {
+            "supportedVersions": [STATELESS],
+            "capabilities": self._offered(),
+            "instructions": INSTRUCTIONS,
+        }
         return {**said, "ttlMs": 60_000, "cacheScope": "private", "_meta": {SERVER: about()}}
 
     def ping(self, params: Mapping[str, Json]) -> dict[str, Json]:

@@ -1,7 +1,8 @@
-"""The revisions of the Model Context Protocol that are spoken here, and the names that both of its sides use.
+"""The revisions of the Model Context Protocol that are spoken here, and the names that both of its
+sides use.
 
-Up to 2025-11-25 a connection begins with a handshake (`initialize`); since 2026-07-28 every request says for itself which revision it
-speaks, in `params._meta`, and there is none.
+Up to 2025-11-25 a connection begins with a handshake (`initialize`); since 2026-07-28 every request
+says for itself which revision it speaks, in `params._meta`, and there is none.
 """
 
 from __future__ import annotations
@@ -27,7 +28,12 @@ CLIENT = "io.modelcontextprotocol/clientInfo"
 SERVER = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
-VERSION_HEADER, METHOD_HEADER, NAME_HEADER, SESSION_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"
+VERSION_HEADER, METHOD_HEADER, NAME_HEADER, SESSION_HEADER = (
+    "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
+    "mcp-session-id",
+)
 
 
 def about() -> dict[str, Json]:
@@ -41,13 +47,17 @@ def envelope(capabilities: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def is_stateless(params: Mapping[str, Json]) -> bool:
-    """Whether a request speaks for itself; `RpcError` when it does so wrongly, or in a revision that is not known here."""
+    """Whether a request speaks for itself; `RpcError` when it does so wrongly, or in a revision
+    that is not known here.
+    """
     meta = params.get("_meta")
     if not isinstance(meta, dict) or SPOKEN not in meta:
         return False
     spoken = meta[SPOKEN]
     if not isinstance(spoken, str) or not isinstance(meta.get(CAPABILITIES), dict):
-        raise RpcError(PARAMS, f"params._meta has {SPOKEN}, a string, and {CAPABILITIES}, an object")
+        raise RpcError(
+            PARAMS, f"params._meta has {SPOKEN}, a string, and {CAPABILITIES}, an object"
+        )
     if spoken != STATELESS:
         raise unspoken(spoken, (STATELESS,))
     return True
@@ -55,4 +65,8 @@ def is_stateless(params: Mapping[str, Json]) -> bool:
 
 def unspoken(asked: str, known: tuple[str, ...] = KNOWN) -> RpcError:
     """For a revision that is not known here."""
-    return RpcError(REVISION, "this revision of the protocol is not spoken here", {"supported": list(known), "requested": asked[:40]})
+    return RpcError(
+        REVISION,
+        "this revision of the protocol is not spoken here",
+        {"supported": list(known), "requested": asked[:40]},
+    )

@@ -1,4 +1,6 @@
-"""MCP over a pipe: a message a line in, a message a line out, until the other side closes; requests are answered side by side."""
+"""MCP over a pipe: a message a line in, a message a line out, until the other side closes; requests
+are answered side by side.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Pipe:
         self._closed = False
 
     def serve(self, methods: Methods) -> None:
-        """Answer until the other side closes its end; what it had asked by then is answered first."""
+        """Answer until the other side closes its end; what it had asked by then is answered
+        first.
+        """
         threads, ended = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="mcp"), False
         try:
             for line in self._lines():
@@ -44,7 +48,9 @@ class Pipe:
                     self._take(value, methods, threads)
             ended = True
         finally:
-            threads.shutdown(wait=ended, cancel_futures=not ended)  # after Ctrl-C what still runs ends with the sandbox
+            threads.shutdown(
+                wait=ended, cancel_futures=not ended
+            )  # after Ctrl-C what still runs ends with the sandbox
 
     def changed(self) -> None:
         """Tell the other side that the tools are others now."""
@@ -104,7 +110,11 @@ class Pipe:
         with self._state:
             self._running[request.id] = True
         self._room.acquire()
-        if request.method in ("initialize", "ping", "server/discover"):  # before whatever was sent right behind it
+        if request.method in (
+            "initialize",
+            "ping",
+            "server/discover",
+        ):  # before whatever was sent right behind it
             self._answer(request, methods)
         else:
             threads.submit(self._answer, request, methods)
@@ -118,7 +128,9 @@ class Pipe:
             if len(self._listening) >= LISTENERS:
                 raise RpcError(REQUEST, f"at most {LISTENERS} listen at a time")
             said = {"notifications": heard, "_meta": {SUBSCRIPTION: request.id}}
-            self._write(jsonrpc.note("notifications/subscriptions/acknowledged", said))  # before the first change is told
+            self._write(
+                jsonrpc.note("notifications/subscriptions/acknowledged", said)
+            )  # before the first change is told
             self._listening.update({request.id: None} if heard else {})
 
     def _answer(self, request: Request, methods: Methods) -> None:

@@ -1,4 +1,6 @@
-"""The working set of a session: the `cap_*` tools that were paged in, the latest ones, each with the digest that was offered."""
+"""The working set of a session: the `cap_*` tools that were paged in, the latest ones, each with
+the digest that was offered.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which addresses of the internet a capability's request may go to: public unicast ones, and nothing that leads back inside."""
+"""Which addresses of the internet a capability's request may go to: public unicast ones, and
+nothing that leads back inside.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _CLOSED = (
     "240.0.0.0/4",  # reserved, broadcast
 )
 _OPEN = ipaddress.ip_network("2000::/3")
-"""The only part of IPv6 that is given out as global unicast: loopback, ULA, link- and site-local, NAT64, mapped ones lie outside."""
+"""The only part of IPv6 that is given out as global unicast: loopback, ULA, link- and site-local,
+NAT64, mapped ones lie outside.
+"""
 _CLOSED_6 = (
     "2001::/23",  # protocol assignments: Teredo, ORCHID, benchmarks
     "2001:db8::/32",  # documentation
@@ -43,7 +47,9 @@ _NETWORKS_6 = tuple(ipaddress.IPv6Network(text) for text in _CLOSED_6)
 
 
 def may_reach(text: str, *, loopback: bool = False) -> bool:
-    """Whether a request may go to the address `text`; what is no plain address may not. `loopback`: that is allowed beside."""
+    """Whether a request may go to the address `text`; what is no plain address may not. `loopback`:
+    that is allowed beside.
+    """
     address = _parsed(text)
     return address is not None and (_public(address) or (loopback and is_loopback(text)))
 
@@ -52,7 +58,11 @@ def may_reach(text: str, *, loopback: bool = False) -> bool:
 def is_loopback(text: str) -> bool:
     """Whether `text` is an address of this very machine: 127.0.0.0/8 or ::1."""
     address = _parsed(text)
-    return address is not None and address.is_loopback and getattr(address, "ipv4_mapped", None) is None
+    return (
+        address is not None
+        and address.is_loopback
+        and getattr(address, "ipv4_mapped", None) is None
+    )
 
 
 def _parsed(text: str) -> Address | None:
@@ -67,4 +77,8 @@ def _public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global and not any(address in network for network in _NETWORKS_4)
     # `is_global` as well: what the language's own tables learn later is refused too
-    return address.is_global and address in _OPEN and not any(address in network for network in _NETWORKS_6)
+    return (
+        address.is_global
+        and address in _OPEN
+        and not any(address in network for network in _NETWORKS_6)
+    )

@@ -1,4 +1,6 @@
-"""Connections to servers: shared out so that nobody takes them all, and used again by the capability alone that they were opened for."""
+"""Connections to servers: shared out so that nobody takes them all, and used again by the
+capability alone that they were opened for.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,17 @@ class _Connection(httpcore.HTTP11Connection):
 
     @property
     def clean(self) -> bool:
-        """Whether nothing has come, or is coming, that nobody asked for: it would be taken for the next answer."""
+        """Whether nothing has come, or is coming, that nobody asked for: it would be taken for the
+        next answer.
+        """
         surplus, _ = self._h11_state.trailing_data
         return self.is_idle() and not surplus and not self.has_expired()
 
 
 class Connections:
-    """Guarded connections. `context`: which certificates are trusted (default: the public authorities and the system's)."""
+    """Guarded connections. `context`: which certificates are trusted (default: the public
+    authorities and the system's).
+    """
 
     def __init__(self, guard: Guarded, context: ssl.SSLContext | None = None) -> None:
         self._guard = guard
@@ -44,10 +50,14 @@ class Connections:
 
     @contextmanager
     def lent(self, target: Target, asker: Asker, seconds: float) -> Iterator[_Connection]:
-        """A connection to the target; `ToolError` ENET when too many are in use for all of `seconds`."""
+        """A connection to the target; `ToolError` ENET when too many are in use for all of
+        `seconds`.
+        """
         with self._shares.taken((target.authority, asker.namespace), seconds) as free:
             if not free:
-                raise ToolError("ENET", f"{target.host}: too many requests are under way", source="http")
+                raise ToolError(
+                    "ENET", f"{target.host}: too many requests are under way", source="http"
+                )
             key = (target.origin, asker.capability)
             connection = self._again(key) or self._opened(target)
             try:
@@ -79,7 +89,9 @@ class Connections:
     def _again(self, key: _Key) -> _Connection | None:
         with self._lock:
             spoilt = self._without_spoilt()
-            place = next((number for number, (known, _) in enumerate(self._kept) if known == key), None)
+            place = next(
+                (number for number, (known, _) in enumerate(self._kept) if known == key), None
+            )
             found = None if place is None else self._kept.pop(place)[1]
         for connection in spoilt:
             connection.close()
@@ -97,6 +109,8 @@ class Connections:
     def _without_spoilt(self) -> list[_Connection]:
         """Take those out that may not be used again."""
         clean = {number for number, (_, connection) in enumerate(self._kept) if connection.clean}
-        spoilt = [connection for number, (_, connection) in enumerate(self._kept) if number not in clean]
+        spoilt = [
+            connection for number, (_, connection) in enumerate(self._kept) if number not in clean
+        ]
         self._kept = [pair for number, pair in enumerate(self._kept) if number in clean]
         return spoilt

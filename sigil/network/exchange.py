@@ -1,4 +1,6 @@
-"""One request and one answer of the web, and who carries them: the network, or a test's fixtures."""
+"""One request and one answer of the web, and who carries them: the network, or a test's
+fixtures.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,15 @@ from sigil.network.headers import Headers
 from sigil.network.urls import Target
 
 REPLY_BYTES = 700 * 1024
-"""Of an answer's body: in base64 and with its headers it fits into the 1 MiB that a run is answered."""
+"""Of an answer's body: in base64 and with its headers it fits into the 1 MiB that a run is
+answered.
+"""
 
 
 class Asker(NamedTuple):
-    """For whom a request is sent. `namespace`: whose share of the connections it takes; `capability`: who may use its connection again."""
+    """For whom a request is sent. `namespace`: whose share of the connections it takes;
+    `capability`: who may use its connection again.
+    """
 
     namespace: str = ""
     capability: str = ""
@@ -47,7 +53,9 @@ class Web(Protocol):
     def loopback(self) -> bool: ...
 
     def send(self, hop: Hop, seconds: float) -> Answer:
-        """The answer to one request within `seconds`, no redirect followed; `SigilError` when there is none."""
+        """The answer to one request within `seconds`, no redirect followed; `SigilError` when there
+        is none.
+        """
 
     def close(self) -> None:
         """Give back what it holds."""

@@ -11,7 +11,8 @@ Claims = tuple[str, ...]
 
 
 class Shares:
-    """`most` may be taken in all, and of it `each[n]` for the same n-th claim: so many to a host, so many for a namespace.
+    """`most` may be taken in all, and of it `each[n]` for the same n-th claim: so many to a host,
+    so many for a namespace.
 
     An empty claim is nobody's: it is not counted.
     """
@@ -25,7 +26,9 @@ class Shares:
         """Whether there was room within `seconds`; what was taken is given back with `give`."""
         keys = _keys(claims)
         with self._given:
-            free = self._given.wait_for(lambda: all(self._taken[key] < self._limits[key[0]] for key in keys), seconds)
+            free = self._given.wait_for(
+                lambda: all(self._taken[key] < self._limits[key[0]] for key in keys), seconds
+            )
             if free:
                 self._taken.update(keys)
             return free

@@ -1,4 +1,6 @@
-"""Connections for capabilities: a name is looked up once, every address of the answer is checked, and a checked one is connected to."""
+"""Connections for capabilities: a name is looked up once, every address of the answer is checked,
+and a checked one is connected to.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,12 @@ from sigil.network.fair_share import Shares
 
 Resolve = Callable[[str, int], list[str]]
 LOOKUPS, LOOKUPS_PER_NAMESPACE = 32, 6
-"""Names that are looked up at a time; one that nobody waits for any more is still being looked up."""
+"""Names that are looked up at a time; one that nobody waits for any more is still being looked up.
+"""
 HEAD_BYTES, BYTES_MOST, READS_MOST = 128 * 1024, 2 << 20, 10_000
-"""What an answer may take on the wire: its head with all that comes before it, its body, and in how many pieces."""
+"""What an answer may take on the wire: its head with all that comes before it, its body, and in how
+many pieces.
+"""
 ADDRESSES_MOST = 3
 """So many of a name's addresses are tried."""
 _PIECE = 16_384
@@ -37,7 +42,9 @@ def look_up(host: str, port: int) -> list[str]:
 
 
 class Allowance(threading.local):
-    """What the request of this thread may still take: time until `end` of the monotonic clock, bytes, reads. `namespace`: for whom."""
+    """What the request of this thread may still take: time until `end` of the monotonic clock,
+    bytes, reads. `namespace`: for whom.
+    """
 
     end = 0.0
     room = 0
@@ -69,9 +76,17 @@ class Allowance(threading.local):
 
 
 class Guarded(httpcore.NetworkBackend):
-    """Connects only where `may_reach` says so; everything on its streams keeps to the thread's allowance."""
+    """Connects only where `may_reach` says so; everything on its streams keeps to the thread's
+    allowance.
+    """
 
-    def __init__(self, resolve: Resolve = look_up, *, loopback: bool = False, inner: httpcore.NetworkBackend | None = None) -> None:
+    def __init__(
+        self,
+        resolve: Resolve = look_up,
+        *,
+        loopback: bool = False,
+        inner: httpcore.NetworkBackend | None = None,
+    ) -> None:
         self.allowance = Allowance()
         self._lookups = _Lookups(resolve)
         self._loopback = loopback
@@ -89,14 +104,18 @@ class Guarded(httpcore.NetworkBackend):
         failure: Exception = httpcore.ConnectError("no address")
         for address in self._checked(host, port)[:ADDRESSES_MOST]:
             try:
-                stream = self._inner.connect_tcp(address, port, self.allowance.left(), local_address, socket_options)
+                stream = self._inner.connect_tcp(
+                    address, port, self.allowance.left(), local_address, socket_options
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as problem:
                 failure = problem
                 continue
             return _Timed(stream, self.allowance)
         raise failure
 
-    def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Any = None) -> httpcore.NetworkStream:
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Any = None
+    ) -> httpcore.NetworkStream:
         """Never."""
         raise httpcore.ConnectError("no sockets of this machine")
 
@@ -105,7 +124,9 @@ class Guarded(httpcore.NetworkBackend):
         self._lookups.close()
 
     def _checked(self, host: str, port: int) -> list[str]:
-        """The addresses of `host`, all of them fit: one that is not may be meant to be hit at the second try."""
+        """The addresses of `host`, all of them fit: one that is not may be meant to be hit at the
+        second try.
+        """
         try:
             found = self._lookups.find(host, port, self.allowance.namespace, self.allowance.left())
         except Overdue:
@@ -118,7 +139,9 @@ class Guarded(httpcore.NetworkBackend):
 
 
 class _Lookups:
-    """The system's resolver, which takes no timeout: threads of its own wait for it, and a host is looked up once at a time."""
+    """The system's resolver, which takes no timeout: threads of its own wait for it, and a host is
+    looked up once at a time.
+    """
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
@@ -153,7 +176,9 @@ class _Lookups:
 
 
 class _Timed(httpcore.NetworkStream):
-    """A stream that heeds the allowance of whoever uses it: a peer that sends a byte now and then does not prolong it."""
+    """A stream that heeds the allowance of whoever uses it: a peer that sends a byte now and then
+    does not prolong it.
+    """
 
     def __init__(self, stream: httpcore.NetworkStream, allowance: Allowance) -> None:
         self._stream = stream
@@ -172,12 +197,20 @@ class _Timed(httpcore.NetworkStream):
         self._stream.close()
 
     def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        return _Timed(self._stream.start_tls(ssl_context, server_hostname, self._allowance.left()), self._allowance)
+        return _Timed(
+            self._stream.start_tls(ssl_context, server_hostname, self._allowance.left()),
+            self._allowance,
+        )
 
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":
-            tls = self._stream.get_extra_info("ssl_object")  # which may hold what the socket does not any more
+            tls = self._stream.get_extra_info(
+                "ssl_object"
+            )  # which may hold what the socket does not any more
             return self._stream.get_extra_info(info) or bool(tls and tls.pending())
         return self._stream.get_extra_info(info)

@@ -1,4 +1,6 @@
-"""Header fields both ways: which ones a capability may send, and which ones of an answer it gets to see."""
+"""Header fields both ways: which ones a capability may send, and which ones of an answer it gets to
+see.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +20,49 @@ CHARACTERS_MOST = 16_384
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
 _SIGN = re.compile(r"[^a-z0-9]", re.ASCII)
 _VALUE = re.compile(r"[\t\x20-\x7e]*", re.ASCII)
-_HOP = frozenset("connection keep-alive te trailer trailers transfer-encoding upgrade proxy-connection".split())
-_OURS = _HOP | frozenset("host content-length expect cookie cookie2 date dnt via origin referer forwarded".split())
-"""What the host itself decides (the fetch standard's forbidden names), and what would speak for somebody else."""
-_OTHERWISE = frozenset("x-http-method x-http-method-override x-method-override x-original-method".split())
+_HOP = frozenset(
+    "connection keep-alive te trailer trailers transfer-encoding upgrade proxy-connection".split()
+)
+_OURS = _HOP | frozenset(
+    "host content-length expect cookie cookie2 date dnt via origin referer forwarded".split()
+)
+"""What the host itself decides (the fetch standard's forbidden names), and what would speak for
+somebody else.
+"""
+_OTHERWISE = frozenset(
+    "x-http-method x-http-method-override x-method-override x-original-method".split()
+)
 _OTHERWHERE = frozenset("x-original-url x-original-uri x-rewrite-url x-original-path".split())
-"""What makes frameworks and proxies take a request for one of another method, or for another path, than was granted."""
-_ELSEWHERE = frozenset("x-host x-original-host x-http-host-override x-backend-host x-server-name".split())
-_SOMEBODY = frozenset("true-client-ip x-client-ip client-ip x-cluster-client-ip x-originating-ip x-remote-ip x-remote-addr".split())
+"""What makes frameworks and proxies take a request for one of another method, or for another path,
+than was granted.
+"""
+_ELSEWHERE = frozenset(
+    "x-host x-original-host x-http-host-override x-backend-host x-server-name".split()
+)
+_SOMEBODY = frozenset(
+    "true-client-ip x-client-ip client-ip x-cluster-client-ip x-originating-ip x-remote-ip"
+    " x-remote-addr".split()
+)
 _REFUSED = _OURS | _OTHERWISE | _OTHERWHERE | _ELSEWHERE | _SOMEBODY
 _PREFIXES = ("proxy-", "sec-", "x-forwarded", "x-original-forwarded", "x-real-ip", "x-sigil-")
 _CARRIERS = ("x-envoy-", "x-accel-", "cf-connecting-", "fastly-client-")
 """What proxies tell the servers behind them."""
 _DROPPED = frozenset(("accept-encoding",))
 """Answers come as they are: a compressed one could hide a secret's value from the scrubbing."""
-_UNSEEN = _HOP | frozenset("set-cookie set-cookie2 content-length content-encoding proxy-authenticate proxy-authorization".split())
+_UNSEEN = _HOP | frozenset(
+    (
+        *("set-cookie", "set-cookie2", "content-length", "content-encoding"),
+        *("proxy-authenticate", "proxy-authorization"),
+    )
+)
 _BODY = frozenset("content-type content-encoding content-language content-location".split())
 CREDENTIALS = frozenset(("authorization", "cookie"))
 
 
 def outgoing(given: Json) -> Headers:
-    """The header fields of a guest's request, names in lower case; what a guest may not set is EPERM, what is none EINVAL."""
+    """The header fields of a guest's request, names in lower case; what a guest may not set is
+    EPERM, what is none EINVAL.
+    """
     if not isinstance(given, list) or len(given) > FIELDS_MOST:
         _wrong(f"headers are at most {FIELDS_MOST} pairs of a name and a value")
     kept = tuple(field for field in map(_field, given) if plain(field[0]) not in _DROPPED)
@@ -48,12 +72,16 @@ def outgoing(given: Json) -> Headers:
 
 
 def plain(name: str) -> str:
-    """The name as a server may read it: where fields become variables, `transfer_encoding` and `transfer-encoding` are one."""
+    """The name as a server may read it: where fields become variables, `transfer_encoding` and
+    `transfer-encoding` are one.
+    """
     return _SIGN.sub("-", name)
 
 
 def incoming(given: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """The fields of an answer that a guest sees, names in lower case: no cookies, nothing about the connection."""
+    """The fields of an answer that a guest sees, names in lower case: no cookies, nothing about the
+    connection.
+    """
     fields = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in given)
     kept: list[tuple[str, str]] = []
     room = CHARACTERS_MOST
@@ -70,7 +98,11 @@ def bodiless(headers: Headers) -> Headers:
 
 
 def _field(pair: Json) -> tuple[str, str]:
-    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+    if (
+        not isinstance(pair, list)
+        or len(pair) != 2
+        or not all(isinstance(part, str) for part in pair)
+    ):
         _wrong("a header is a pair of a name and a value")
     name, value = pair[0].lower(), pair[1].strip(" \t")
     if not _NAME.fullmatch(name):

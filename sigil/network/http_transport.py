@@ -1,4 +1,6 @@
-"""One request over the network: over a guarded connection, an answer read up to its limit and in plain."""
+"""One request over the network: over a guarded connection, an answer read up to its limit and in
+plain.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ PIECES_MOST = 10_000
 
 
 class Line:
-    """The web. `context`: which certificates are trusted (default: the public authorities). `loopback`: for tests, see `Hop`."""
+    """The web. `context`: which certificates are trusted (default: the public authorities).
+    `loopback`: for tests, see `Hop`.
+    """
 
     def __init__(
         self,
@@ -34,14 +38,28 @@ class Line:
         self._connections = Connections(self._guard, context)
 
     def send(self, hop: Hop, seconds: float) -> Answer:
-        """The answer to one request, no redirect followed; `ToolError` ENET when there is none in time."""
+        """The answer to one request, no redirect followed; `ToolError` ENET when there is none in
+        time.
+        """
         self._guard.allowance.begin(seconds, hop.asker.namespace)
         try:
             return self._sent(hop, seconds)
         except httpcore.TimeoutException:
-            raise ToolError("ENET", f"{hop.target.host} did not answer in time", source="http") from None
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, ssl.SSLError, OSError) as problem:
-            why = "its certificate does not hold" if "CERTIFICATE_VERIFY" in str(problem) else "the connection failed"
+            raise ToolError(
+                "ENET", f"{hop.target.host} did not answer in time", source="http"
+            ) from None
+        except (
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.UnsupportedProtocol,
+            ssl.SSLError,
+            OSError,
+        ) as problem:
+            why = (
+                "its certificate does not hold"
+                if "CERTIFICATE_VERIFY" in str(problem)
+                else "the connection failed"
+            )
             raise ToolError("ENET", f"{hop.target.host}: {why}", source="http") from None
 
     def close(self) -> None:
@@ -54,7 +72,10 @@ class Line:
         request = httpcore.Request(
             method=hop.method,
             url=httpcore.URL(
-                scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=f"{target.path}{target.query}".encode()
+                scheme=target.scheme.encode(),
+                host=target.host.encode(),
+                port=target.port,
+                target=f"{target.path}{target.query}".encode(),
             ),
             headers=_fields(hop),
             content=hop.body,
@@ -83,10 +104,14 @@ def _fields(hop: Hop) -> list[tuple[bytes, bytes]]:
 
 
 def _plain(response: httpcore.Response) -> Iterator[bytes]:
-    """The body in pieces, decoded when the server compressed it unasked, and never more than the limit."""
+    """The body in pieces, decoded when the server compressed it unasked, and never more than the
+    limit.
+    """
     codings = [coding for coding in _codings(response) if coding not in (b"", b"identity")]
     if len(codings) > 1 or not set(codings) <= {b"gzip", b"x-gzip", b"deflate"}:
-        raise ToolError("ENET", "the answer is encoded in a way that nobody asked for", source="http")
+        raise ToolError(
+            "ENET", "the answer is encoded in a way that nobody asked for", source="http"
+        )
     decoder = zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None
     room = REPLY_BYTES
     for number, piece in enumerate(response.iter_stream()):
@@ -95,13 +120,17 @@ def _plain(response: httpcore.Response) -> Iterator[bytes]:
         data = _inflated(decoder, piece, room) if decoder else piece
         room -= len(data)
         if room < 0:
-            raise Refused("ETOOBIG", f"the answer has more than {REPLY_BYTES:,} bytes", source="http")
+            raise Refused(
+                "ETOOBIG", f"the answer has more than {REPLY_BYTES:,} bytes", source="http"
+            )
         yield data
 
 
 def _codings(response: httpcore.Response) -> list[bytes]:
     """All that any field says, one after the other."""
-    said = b",".join(value for name, value in response.headers if name.lower() == b"content-encoding")
+    said = b",".join(
+        value for name, value in response.headers if name.lower() == b"content-encoding"
+    )
     return [coding.strip().lower() for coding in said.split(b",")]
 
 

@@ -1,4 +1,6 @@
-"""An address of the web, read more strictly than any server reads it: what could be understood in two ways is refused."""
+"""An address of the web, read more strictly than any server reads it: what could be understood in
+two ways is refused.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,15 @@ from sigil.network.addresses import is_loopback
 URL_CHARACTERS = 8_192
 PORTS = {"https": 443, "http": 80}
 
-_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?", re.DOTALL)
+_URL = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?",
+    re.DOTALL,
+)
 _PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
-_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*", re.ASCII)
+_HOST = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*",
+    re.ASCII,
+)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _UNSEEN = re.compile(r"[\x00-\x20\x7f\\]")
 _DOT = re.compile(r"%2e", re.IGNORECASE)
@@ -28,7 +36,9 @@ _DECODINGS = 4
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes. `host`: lower case, IDNA, no brackets; `path`: without dot segments; `query`: with its `?`, or empty."""
+    """Where a request goes. `host`: lower case, IDNA, no brackets; `path`: without dot segments;
+    `query`: with its `?`, or empty.
+    """
 
     scheme: str
     host: str
@@ -38,7 +48,9 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """The target that `text` names; `ToolError` with EINVAL and the reason when it is no plain http or https URL."""
+        """The target that `text` names; `ToolError` with EINVAL and the reason when it is no plain
+        http or https URL.
+        """
         if len(text) > URL_CHARACTERS:
             _refuse(f"a URL has at most {URL_CHARACTERS} characters")
         if _UNSEEN.search(text):
@@ -59,7 +71,9 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """The host as a URL and the Host header write it, with the port when it is not the scheme's own."""
+        """The host as a URL and the Host header write it, with the port when it is not the scheme's
+        own.
+        """
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -88,7 +102,9 @@ class Target:
 
 
 def place_of(text: str, port: int) -> tuple[str, int]:
-    """The host and port of `HOST[:PORT]`; user names, empty hosts, odd numbers and percent-encoding are refused."""
+    """The host and port of `HOST[:PORT]`; user names, empty hosts, odd numbers and percent-encoding
+    are refused.
+    """
     if "@" in text:
         _refuse("a URL names no user or password")
     place = _PLACE.fullmatch(text)
@@ -101,14 +117,19 @@ def place_of(text: str, port: int) -> tuple[str, int]:
 
 
 def path_of(text: str) -> str:
-    """The path without dot segments, at least `/`; one whose segments hide dots behind an encoding is refused."""
+    """The path without dot segments, at least `/`; one whose segments hide dots behind an encoding
+    is refused.
+    """
     if _LONE.search(text):
         _refuse("the path holds a lone %")
     path = _without_dots(_DOT.sub(".", text))
     plain = path
     for _ in range(_DECODINGS):
         plain = unquote(plain, errors="replace")
-        if any(segment.partition(";")[0].strip() in (".", "..") for segment in re.split(r"[/\\]", plain)):
+        if any(
+            segment.partition(";")[0].strip() in (".", "..")
+            for segment in re.split(r"[/\\]", plain)
+        ):
             _refuse("the path hides dot segments")
     if "\0" in plain or "\\" in plain:
         _refuse("the path hides a backslash or a zero byte")

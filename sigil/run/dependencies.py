@@ -1,4 +1,6 @@
-"""Capabilities that call capabilities: which versions they call, that what is required is there, and that nothing calls itself."""
+"""Capabilities that call capabilities: which versions they call, that what is required is there,
+and that nothing calls itself.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,11 @@ def circle(names: Sequence[str]) -> str:
     return f"Circular dependency detected: {' -> '.join(names)}"
 
 
-def resolve(manifest: Manifest, view: str, facilities: Facilities, planned: Mapping[str, str] = _NOTHING) -> dict[str, str]:
-    """The digests of what the calls of `manifest` mean in the namespace `view` now, empty for what is not there.
+def resolve(
+    manifest: Manifest, view: str, facilities: Facilities, planned: Mapping[str, str] = _NOTHING
+) -> dict[str, str]:
+    """The digests of what the calls of `manifest` mean in the namespace `view` now, empty for what
+    is not there.
 
     `planned`: the digests of what is about to stand in `view`, by name.
     """
@@ -38,8 +43,13 @@ def resolve(manifest: Manifest, view: str, facilities: Facilities, planned: Mapp
 
 
 def callees_first(manifests: Mapping[str, Manifest]) -> list[str]:
-    """Their names in an order in which they can be deployed; as they are given when they call each other in a circle."""
-    before = {name: [other for other in calls(manifest) if other in manifests] for name, manifest in manifests.items()}
+    """Their names in an order in which they can be deployed; as they are given when they call each
+    other in a circle.
+    """
+    before = {
+        name: [other for other in calls(manifest) if other in manifests]
+        for name, manifest in manifests.items()
+    }
     try:
         return [*TopologicalSorter(before).static_order()]
     except CycleError:
@@ -47,18 +57,28 @@ def callees_first(manifests: Mapping[str, Manifest]) -> list[str]:
 
 
 def demand(part: Part, facilities: Facilities, *, later: bool = False) -> None:
-    """`Refused` EREQUIRES when what `part` requires does not exist (`later`: it may come), ECYCLE when what it calls would call it,
-    ELIMIT when what it requires requires more than calls reach.
+    """`Refused` EREQUIRES when what `part` requires does not exist (`later`: it may come), ECYCLE
+    when what it calls would call it, ELIMIT when what it requires requires more than calls reach.
     """
     for name in () if later else part.manifest.requires:
         if facilities.find(call_rule(name), part.namespace, part) is None:
             message = f"it requires {name}, which does not exist"
-            raise Refused("EREQUIRES", message, source=part.name, suggestion=f"deploy {name} first, or take it out of requires")
+            raise Refused(
+                "EREQUIRES",
+                message,
+                source=part.name,
+                suggestion=f"deploy {name} first, or take it out of requires",
+            )
     _walk((part,), {(part.identity, part.digest)}, facilities)
     chain = _longest(part, facilities, {})
     if len(chain) > DEPTH_MOST:
         message = f"calls go at most {DEPTH_MOST} deep: {' -> '.join(each.name for each in chain)}"
-        raise Refused("ELIMIT", message, source=part.name, suggestion="have one of them do what another one is required for")
+        raise Refused(
+            "ELIMIT",
+            message,
+            source=part.name,
+            suggestion="have one of them do what another one is required for",
+        )
 
 
 def reached(part: Part, facilities: Facilities) -> dict[str, Part]:
@@ -78,35 +98,64 @@ def reached(part: Part, facilities: Facilities) -> dict[str, Part]:
 def inside(name: str, source: str) -> Refused:
     """For who wants to run what only an agent can."""
     hint = "ask the agent for it in a chat"
-    return Refused("EPERM", f"{name} runs inside an agent alone, for the chat that calls it", source=source, suggestion=hint)
+    return Refused(
+        "EPERM",
+        f"{name} runs inside an agent alone, for the chat that calls it",
+        source=source,
+        suggestion=hint,
+    )
 
 
-def _walk(path: tuple[Part, ...], seen: set[tuple[tuple[str, str], str]], facilities: Facilities) -> None:
+def _walk(
+    path: tuple[Part, ...], seen: set[tuple[tuple[str, str], str]], facilities: Facilities
+) -> None:
     part = path[-1]
     for text in calls(part.manifest):
-        # what was not there when a callee was deployed counts as what it would be after a deploy of that callee: a circle is told early
-        callee = _callee(part, text, facilities) or facilities.find(call_rule(text), part.namespace, path[0])
+        # what was not there when a callee was deployed counts as what it would be after a deploy of
+        # that callee: a circle is told early
+        callee = _callee(part, text, facilities) or facilities.find(
+            call_rule(text), part.namespace, path[0]
+        )
         if callee is None:
             continue
         if callee.manifest.lang == HOST:
             raise inside(callee.name, part.name)
         if callee.identity == path[0].identity:
             message = circle([*(each.name for each in path), callee.name])
-            raise Refused("ECYCLE", message, source=path[0].name, suggestion="let one of them work without the other")
+            raise Refused(
+                "ECYCLE",
+                message,
+                source=path[0].name,
+                suggestion="let one of them work without the other",
+            )
         if (callee.identity, callee.digest) in seen:
             continue
         seen.add((callee.identity, callee.digest))
         if len(seen) > PARTS_MOST:
-            raise Refused("ELIMIT", f"it calls more than {PARTS_MOST} capabilities, directly and through others", source=path[0].name)
+            raise Refused(
+                "ELIMIT",
+                f"it calls more than {PARTS_MOST} capabilities, directly and through others",
+                source=path[0].name,
+            )
         _walk((*path, callee), seen, facilities)
 
 
-def _longest(part: Part, facilities: Facilities, known: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
-    """The longest chain of what requires what, from `part` on. `known`: the chains of those that were gone through, by digest."""
+def _longest(
+    part: Part, facilities: Facilities, known: dict[str, tuple[Part, ...]]
+) -> tuple[Part, ...]:
+    """The longest chain of what requires what, from `part` on. `known`: the chains of those that
+    were gone through, by digest.
+    """
     if part.digest in known:
         return known[part.digest]
-    known[part.digest] = ()  # what an older release stored may require itself in a circle, which a run refuses
-    chains = [_longest(callee, facilities, known) for name in part.manifest.requires if (callee := _callee(part, name, facilities))]
+    known[
+        part.digest
+    ] = ()  # what an older release stored may require itself in a circle, which a run refuses
+    chains = [
+        _longest(callee, facilities, known)
+        for name in part.manifest.requires
+        if (callee := _callee(part, name, facilities))
+    ]
     known[part.digest] = (part, *max(chains, key=len, default=()))
     return known[part.digest]
 

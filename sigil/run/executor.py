@@ -1,4 +1,6 @@
-"""One call of a capability and the calls within it: arguments made valid, programs run with what they were granted, failures signed."""
+"""One call of a capability and the calls within it: arguments made valid, programs run with what
+they were granted, failures signed.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Books(Protocol):
         """It has an answer."""
 
     def failed(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
-        """It failed. `blamed`: by the part's own code, and not by what it called or by who called it."""
+        """It failed. `blamed`: by the part's own code, and not by what it called or by who called
+        it.
+        """
 
 
 class Unwritten:
@@ -70,13 +74,16 @@ class _Tree:
     logs: list[str] = field(default_factory=list)
 
     def hear(self, callee: Link, name: str, lines: Sequence[str]) -> None:
-        """Keep what a callee said, under its name. What a capability logs is its home's: of another namespace nothing is told."""
+        """Keep what a callee said, under its name. What a capability logs is its home's: of another
+        namespace nothing is told.
+        """
         if callee.home in self.caller.sees:
             self.logs += [f"{name}: {line}" for line in lines][: LINES_MOST - len(self.logs)]
 
 
 class Execution:
-    """Runs capabilities in a sandbox, their services answered out of `facilities`, every call written down in `books`.
+    """Runs capabilities in a sandbox, their services answered out of `facilities`, every call
+    written down in `books`.
 
     What runs counts for whoever asks, or all of it for `tenant`.
     """
@@ -104,9 +111,15 @@ class Execution:
         except SigilError as problem:
             problem.logs = (*tree.logs, *problem.logs)[:LINES_MOST]
             raise
-        return replace(outcome, logs=(*tree.logs, *outcome.logs)[:LINES_MOST]) if tree.logs else outcome
+        return (
+            replace(outcome, logs=(*tree.logs, *outcome.logs)[:LINES_MOST])
+            if tree.logs
+            else outcome
+        )
 
-    def _run(self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits) -> Outcome:
+    def _run(
+        self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits
+    ) -> Outcome:
         link = path[-1]
         if link.part.manifest.lang == HOST:
             raise inside(link.part.name, link.part.name)
@@ -119,7 +132,9 @@ class Execution:
         self._books.well(begun)
         return outcome
 
-    def _outcome(self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits) -> Outcome:
+    def _outcome(
+        self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits
+    ) -> Outcome:
         link, values = path[-1], _Values(dict)
         part = link.part
         try:
@@ -134,8 +149,24 @@ class Execution:
                 compose = _Composer(self, tree, path, granted).answer
                 consult = _Consultant(part, self._servers, rights, granted, self._facilities).answer
                 own = self._facilities.store(part, link.home)
-                desk = Listening(Desk(rights, self._facilities.web, own, compose, consult if part.manifest.lang == "mcp" else None), link)
-            outcome = self._sandbox.run(part.program, given, grants, limits, desk, tenant=self._tenant or tenant_of(tree.caller))
+                desk = Listening(
+                    Desk(
+                        rights,
+                        self._facilities.web,
+                        own,
+                        compose,
+                        consult if part.manifest.lang == "mcp" else None,
+                    ),
+                    link,
+                )
+            outcome = self._sandbox.run(
+                part.program,
+                given,
+                grants,
+                limits,
+                desk,
+                tenant=self._tenant or tenant_of(tree.caller),
+            )
             return _scrubbed(outcome, values.known)
         except SigilError as failure:
             problem = link.judged(failure)
@@ -143,15 +174,30 @@ class Execution:
             raise problem from None
 
     def _secrets(self, part: Part, home: str, granted: frozenset[str]) -> Values:
-        names = {secret_rule(text.removeprefix(SECRET)).name for text in granted if text.startswith(SECRET)}
-        names |= {name for text in granted if text.startswith(MCP) for name in document.secrets_in(text.removeprefix(MCP))}
-        found = {name: self._facilities.secret(home.partition("~")[0], name) for name in sorted(names)}
+        names = {
+            secret_rule(text.removeprefix(SECRET)).name
+            for text in granted
+            if text.startswith(SECRET)
+        }
+        names |= {
+            name
+            for text in granted
+            if text.startswith(MCP)
+            for name in document.secrets_in(text.removeprefix(MCP))
+        }
+        found = {
+            name: self._facilities.secret(home.partition("~")[0], name) for name in sorted(names)
+        }
         return {name: value for name, value in found.items() if value is not None}
 
-    def within(self, call: str, given: Json, seconds: float, tree: _Tree, path: tuple[Link, ...]) -> Json:
-        """The output of another capability, called by the last one of `path` within its time; with the other's grants.
+    def within(
+        self, call: str, given: Json, seconds: float, tree: _Tree, path: tuple[Link, ...]
+    ) -> Json:
+        """The output of another capability, called by the last one of `path` within its time; with
+        the other's grants.
 
-        `call`: as it is declared. The version that runs is the one that was recorded when the caller was deployed.
+        `call`: as it is declared. The version that runs is the one that was recorded when the
+        caller was deployed.
         """
         caller, rule = path[-1], call_rule(call)
         callee = self._facilities.callee(caller.part, call)
@@ -159,17 +205,24 @@ class Execution:
             raise Refused("ECYCLE", circle([*(link.part.name for link in path), callee.name]))
         tree.calls += 1
         if len(path) >= DEPTH_MOST or tree.calls > CALLS_MOST:
-            most = f"calls go at most {DEPTH_MOST} deep, and there are at most {CALLS_MOST} within one"
+            most = (
+                f"calls go at most {DEPTH_MOST} deep, and there are at most {CALLS_MOST} within one"
+            )
             raise Passed(Refused("ELIMIT", most), most, path[0].part)
         left = max(int(seconds * 1000), 1)
-        limits = Limits(timeout_ms=min(callee.manifest.limits.timeout_ms, left), patience_ms=min(PATIENCE_MS, left))
+        limits = Limits(
+            timeout_ms=min(callee.manifest.limits.timeout_ms, left),
+            patience_ms=min(PATIENCE_MS, left),
+        )
         link, started = caller.to(callee, left), time.perf_counter()
         try:
             outcome = self._run(given, tree, (*path, link), limits)
         except SigilError as problem:
             tree.hear(link, rule.shown, problem.logs)
             caller.lose((time.perf_counter() - started) * 1000, link.blame)
-            message = parted_text(f"{rule.shown}: {problem.message}", _own_secrets(caller.part.manifest))
+            message = parted_text(
+                f"{rule.shown}: {problem.message}", _own_secrets(caller.part.manifest)
+            )
             raise Passed(problem, message, link.blame, host=link.troubled) from None
         tree.hear(link, rule.shown, outcome.logs)
         return strict_json.loads(parted(outcome.output, _own_secrets(caller.part.manifest)))
@@ -189,15 +242,24 @@ class _Composer:
         for text in calls(part.manifest):
             rule = call_rule(text)
             if rule.shown == name and rule.namespace and f"{CALL}{text}" not in self.granted:
-                raise Refused("EPERM", f"a call of {name} waits for an owner's grant: {way(part.namespace, part.name)}")
+                raise Refused(
+                    "EPERM",
+                    f"a call of {name} waits for an owner's grant:"
+                    f" {way(part.namespace, part.name)}",
+                )
             if rule.shown == name:
                 return self.execution.within(text, given, seconds, self.tree, self.path)
-        raise Refused("EPERM", f"a call of {one_line(name, 80)} is not declared: add permissions.call to the manifest")
+        raise Refused(
+            "EPERM",
+            f"a call of {one_line(name, 80)} is not declared: add permissions.call to the manifest",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Consultant:
-    """The MCP server that one part stands for. Its document came with the part's own module, which was made of nothing else."""
+    """The MCP server that one part stands for. Its document came with the part's own module, which
+    was made of nothing else.
+    """
 
     part: Part
     servers: Servers
@@ -210,8 +272,15 @@ class _Consultant:
         for text in wanted.server.mcp:
             if f"{MCP}{text}" not in self.granted:
                 grant = way(self.part.namespace, self.part.name)
-                raise Refused("EPERM", f"the program of {wanted.server.name} waits for an owner's grant: {grant}")
-        means = Means(self.rights, self.facilities.web, time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2))
+                raise Refused(
+                    "EPERM",
+                    f"the program of {wanted.server.name} waits for an owner's grant: {grant}",
+                )
+        means = Means(
+            self.rights,
+            self.facilities.web,
+            time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2),
+        )
         try:
             return self.servers.call(wanted, argument["input"], means)
         except ToolError as problem:
@@ -238,24 +307,31 @@ class _Values:
 
 
 def _demand_no_mark(given: bytes, manifest: Manifest) -> None:
-    """Refuse an input that holds the mark of one of the capability's own secrets: it may stand in a request, and be filled there.
+    """Refuse an input that holds the mark of one of the capability's own secrets: it may stand in a
+    request, and be filled there.
 
     What is sent to an MCP server is filled in its own headers alone.
     """
-    if name := next((name for name in sorted(_own_secrets(manifest)) if parted(given, (name,)) != given), ""):
+    if name := next(
+        (name for name in sorted(_own_secrets(manifest)) if parted(given, (name,)) != given), ""
+    ):
         message = f"the input holds {{{{{name}}}}}, which stands for a secret here"
         raise UsageError("EINVAL", message, suggestion="leave it out, or write it in another way")
 
 
 def _own_secrets(manifest: Manifest) -> set[str]:
     """The secrets whose marks are filled in what it sends."""
-    return {secret_rule(text).name for text in manifest.permissions.secrets if manifest.lang != "mcp"}
+    return {
+        secret_rule(text).name for text in manifest.permissions.secrets if manifest.lang != "mcp"
+    }
 
 
 def _rights(link: Link, granted: frozenset[str], values: _Values) -> Rights:
     wanted = asked(link.part.manifest)
     http = {text: http_rule(text.removeprefix(HTTP)) for text in wanted if text.startswith(HTTP)}
-    secrets = {text: secret_rule(text.removeprefix(SECRET)) for text in wanted if text.startswith(SECRET)}
+    secrets = {
+        text: secret_rule(text.removeprefix(SECRET)) for text in wanted if text.startswith(SECRET)
+    }
     return Rights(
         link.part.name,
         tuple(rule for text, rule in http.items() if text in granted),
@@ -277,25 +353,42 @@ def _sign(problem: SigilError, name: str, values: Values) -> None:
 
 
 def _scrubbed(outcome: Outcome, values: Values) -> Outcome:
-    """The outcome without secrets: a guest has never seen one, but a server may have told it in a way that nobody thought of."""
+    """The outcome without secrets: a guest has never seen one, but a server may have told it in a
+    way that nobody thought of.
+    """
     output = scrubbed(outcome.output, values)
     if output != outcome.output:
         with suppress(UsageError):
             strict_json.loads(output)
-            return replace(outcome, output=output, logs=tuple(scrubbed_text(line, values) for line in outcome.logs))
+            return replace(
+                outcome,
+                output=output,
+                logs=tuple(scrubbed_text(line, values) for line in outcome.logs),
+            )
         raise ToolError("EOUTPUT", "the output holds a secret")
-    return replace(outcome, logs=tuple(scrubbed_text(line, values) for line in outcome.logs)) if values else outcome
+    return (
+        replace(outcome, logs=tuple(scrubbed_text(line, values) for line in outcome.logs))
+        if values
+        else outcome
+    )
 
 
 def offered(manifest: Manifest) -> Grants:
-    """What the sandbox passes on: everything declared. What waits for an owner is told apart where it is asked for, by name."""
+    """What the sandbox passes on: everything declared. What waits for an owner is told apart where
+    it is asked for, by name.
+    """
     wants = manifest.permissions
     called = bool(wants.call or manifest.requires)
-    return _grants((wants.clock, wants.random, wants.log), (bool(wants.http), wants.kv, called, manifest.lang == "mcp"))
+    return _grants(
+        (wants.clock, wants.random, wants.log),
+        (bool(wants.http), wants.kv, called, manifest.lang == "mcp"),
+    )
 
 
 @lru_cache(maxsize=64)
 def _grants(own: tuple[bool, bool, bool], served: tuple[bool, bool, bool, bool]) -> Grants:
     clock, random, log = own
-    services = frozenset(name for name, wanted in zip(("http", "kv", "call", "mcp"), served, strict=True) if wanted)
+    services = frozenset(
+        name for name, wanted in zip(("http", "kv", "call", "mcp"), served, strict=True) if wanted
+    )
     return Grants(clock=clock, random=random, log=log, services=services)

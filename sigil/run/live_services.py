@@ -1,4 +1,6 @@
-"""What the services of a run stand on in earnest: the store, the secrets, the network, the other capabilities."""
+"""What the services of a run stand on in earnest: the store, the secrets, the network, the other
+capabilities.
+"""
 
 from __future__ import annotations
 
@@ -74,14 +76,22 @@ class Standing:
         return self.way()
 
     def store(self, part: Part, home: str) -> Store:
-        life = None if part.expires_at is None or self._lasts(part) else max(part.expires_at - self.clock(), 1.0)
+        life = (
+            None
+            if part.expires_at is None or self._lasts(part)
+            else max(part.expires_at - self.clock(), 1.0)
+        )
         owner = (part.store, part.store, part.name) if part.store else (home, *part.identity)
         return Store(self.kv, owner, life, self.clock)
 
     def _lasts(self, part: Part) -> bool:
-        """Whether a version of the name will be there when this one has ended: what they keep together stays."""
+        """Whether a version of the name will be there when this one has ended: what they keep
+        together stays.
+        """
         head = self.catalog.head(part.namespace, part.name)
-        return head is not None and any(record.expires_at is None for record in self.catalog.versions(head))
+        return head is not None and any(
+            record.expires_at is None for record in self.catalog.versions(head)
+        )
 
     def granted(self, part: Part, home: str) -> frozenset[str]:
         return self.grantbook.granted(part, home)
@@ -92,7 +102,11 @@ class Standing:
     def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
         record = self._elsewhere(rule) if rule.namespace else None
         for namespace in () if rule.namespace else viewed(view).sees:
-            if over and over.identity == (namespace, rule.name) and rule.digest in ("", over.digest):
+            if (
+                over
+                and over.identity == (namespace, rule.name)
+                and rule.digest in ("", over.digest)
+            ):
                 return over
             record = self._in(namespace, rule)
             if record:
@@ -217,14 +231,26 @@ class Standing:
             raise Refused("EPERM", message, source=part.name, suggestion=hint)
         if not digest:
             what = f"it was not there when {part.name} was deployed"
-            raise UsageError("ENOENT", f"there is no {rule.shown} for {part.name} to call: {what}. Deploy {part.name} again")
+            raise UsageError(
+                "ENOENT",
+                f"there is no {rule.shown} for {part.name} to call: {what}. Deploy {part.name}"
+                " again",
+            )
         record, withdrawn = self._recorded(rule, digest, part.namespace)
         if record and not withdrawn:
             return self.part(record)
-        version, how = f"{rule.shown}@{digest[:DIGEST_SHOWN]}…", f"which {part.name} was deployed with"
+        version, how = (
+            f"{rule.shown}@{digest[:DIGEST_SHOWN]}…",
+            f"which {part.name} was deployed with",
+        )
         if withdrawn:
-            raise UsageError("ENOENT", f"{version}, {how}, was withdrawn: deploy {part.name} again, or take that back")
-        raise UsageError("ENOENT", f"there is no {version} any more, {how}: deploy {part.name} again")
+            raise UsageError(
+                "ENOENT",
+                f"{version}, {how}, was withdrawn: deploy {part.name} again, or take that back",
+            )
+        raise UsageError(
+            "ENOENT", f"there is no {version} any more, {how}: deploy {part.name} again"
+        )
 
     def pins_of(self, record: Record) -> Mapping[str, str]:
         """What a version calls, see `pins`; recorded from now on."""
@@ -240,19 +266,35 @@ class Standing:
         pins = self.pins_of(record)
         for call in permissions.calls(record.manifest):
             digest = pins.get(call)
-            found, withdrawn = self._recorded(call_rule(call), digest, record.namespace) if digest else (None, False)
+            found, withdrawn = (
+                self._recorded(call_rule(call), digest, record.namespace)
+                if digest
+                else (None, False)
+            )
             unpinned = "waiting" if digest is None else "absent"
             state = "yanked" if withdrawn else "ok" if found else "gone" if digest else unpinned
-            known = {"namespace": found.namespace, "version": found.version} if found else {"namespace": None, "version": None}
+            known = (
+                {"namespace": found.namespace, "version": found.version}
+                if found
+                else {"namespace": None, "version": None}
+            )
             rows.append({"call": call, **known, "digest": digest or None, "state": state})
         return rows
 
     def _recorded(self, rule: CallRule, digest: str, view: str) -> tuple[Record | None, bool]:
-        """The version with this digest that a capability of `view` may call, and whether it was withdrawn."""
+        """The version with this digest that a capability of `view` may call, and whether it was
+        withdrawn.
+        """
         withdrawn: Record | None = None
         places = viewed(view).sees
-        if rule.namespace:  # another namespace's name must be public itself, not only an old version of it
-            places = (rule.namespace,) if Publics(self.kv, self.clock).head(rule.namespace, rule.name) else ()
+        if (
+            rule.namespace
+        ):  # another namespace's name must be public itself, not only an old version of it
+            places = (
+                (rule.namespace,)
+                if Publics(self.kv, self.clock).head(rule.namespace, rule.name)
+                else ()
+            )
         for namespace in places:
             head = self.catalog.head(namespace, rule.name)
             record = self.catalog.within(head, Ref(rule.name, digest=digest)) if head else None
@@ -266,12 +308,28 @@ class Standing:
     def part(self, record: Record) -> Part:
         """The record as a part of a run."""
         rank = Rank[record.manifest.lifetime.upper()]
-        program = Program(record.wasm, record.kind, lambda: self.artifacts.get(record.wasm), rank, record.expires_at)
-        return Part(record.namespace, record.manifest, record.digest, program, record.expires_at, record.version, record.store)
+        program = Program(
+            record.wasm,
+            record.kind,
+            lambda: self.artifacts.get(record.wasm),
+            rank,
+            record.expires_at,
+        )
+        return Part(
+            record.namespace,
+            record.manifest,
+            record.digest,
+            program,
+            record.expires_at,
+            record.version,
+            record.store,
+        )
 
     def _elsewhere(self, rule: CallRule) -> Record | None:
         """Another namespace's, if it is public."""
-        open = Publics(self.kv, self.clock).head(rule.namespace, rule.name)  # the name itself must be public, not only an old version
+        open = Publics(self.kv, self.clock).head(
+            rule.namespace, rule.name
+        )  # the name itself must be public, not only an old version
         record = self._in(rule.namespace, rule) if open else None
         return record if record and record.manifest.public else None
 

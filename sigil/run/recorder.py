@@ -1,4 +1,6 @@
-"""What is written of a call, whoever made it: whether its version may run at all, that it was used, how it ended."""
+"""What is written of a call, whoever made it: whether its version may run at all, that it was used,
+how it ended.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,18 @@ from sigil.run.host_calls.context import Begun, Part
 
 
 class Books:
-    """The books of a registry: breaker, statistics and audit. Once a call has begun, a store that is away does not fail it."""
+    """The books of a registry: breaker, statistics and audit. Once a call has begun, a store that
+    is away does not fail it.
+    """
 
-    def __init__(self, breaker: Breaker, statistics: Statistics, catalog: Catalog, versions: Versions, audit: Audit) -> None:
+    def __init__(
+        self,
+        breaker: Breaker,
+        statistics: Statistics,
+        catalog: Catalog,
+        versions: Versions,
+        audit: Audit,
+    ) -> None:
         self._breaker = breaker
         self._statistics = statistics
         self._catalog = catalog
@@ -25,7 +36,9 @@ class Books:
         self._audit = audit
 
     def begin(self, part: Part, caller: str = "") -> Begun:
-        """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it after failures of its own."""
+        """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it after
+        failures of its own.
+        """
         return Begun(part, self._breaker.admit(part, caller), time.perf_counter(), caller)
 
     def well(self, begun: Begun) -> None:
@@ -37,7 +50,9 @@ class Books:
                 self._note("recovered", begun)
 
     def failed(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
-        """The call failed. `blamed`: by the part's own code; what failed in the machinery below is no use of it either."""
+        """The call failed. `blamed`: by the part's own code; what failed in the machinery below is
+        no use of it either.
+        """
         with suppress(BackendError):
             if not isinstance(problem, BackendError):
                 self._use(begun, failed=not isinstance(problem, UsageError))
@@ -48,17 +63,30 @@ class Books:
 
     def _use(self, begun: Begun, *, failed: bool) -> None:
         part, milliseconds = begun.part, (time.perf_counter() - begun.at) * 1000
-        if self._statistics.note(part.namespace, part.name, milliseconds, failed=failed, version=part.version):
+        if self._statistics.note(
+            part.namespace, part.name, milliseconds, failed=failed, version=part.version
+        ):
             self._catalog.wake(part.namespace, part.name)
 
     def _degraded(self, begun: Begun, problem: SigilError) -> None:
-        """The version's own namespace alone, and nobody else's inputs, decides which of its versions runs."""
+        """The version's own namespace alone, and nobody else's inputs, decides which of its
+        versions runs.
+        """
         self._note("degraded", begun, code=problem.code)
-        if begun.part.manifest.on_degraded == "rollback" and begun.caller in ("", owner(begun.part)):
+        if begun.part.manifest.on_degraded == "rollback" and begun.caller in (
+            "",
+            owner(begun.part),
+        ):
             self._versions.fall_back(begun.part)
 
     def _note(self, action: str, begun: Begun, code: str | None = None) -> None:
         part = begun.part
         whose = None if begun.caller in ("", owner(part)) else begun.caller
-        facts = {"code": code, "name": part.name, "version": part.version, "digest": part.digest, "on_behalf_of": whose}
+        facts = {
+            "code": code,
+            "name": part.name,
+            "version": part.version,
+            "digest": part.digest,
+            "on_behalf_of": whose,
+        }
         self._audit.note(part.namespace, action, caller=None, **facts)

@@ -1,4 +1,6 @@
-"""The two ways in which an upload may talk to its host: `sigil/1`, and the commands of WASI preview 1."""
+"""The two ways in which an upload may talk to its host: `sigil/1`, and the commands of WASI preview
+1.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Signature = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Abi:
-    """What a module may import and has to export. `only` says the former in an error; `needs` are imports that it cannot do without."""
+    """What a module may import and has to export. `only` says the former in an error; `needs` are
+    imports that it cannot do without.
+    """
 
     imports: Mapping[tuple[bytes, bytes], Signature]
     exports: Mapping[bytes, Signature]
@@ -45,10 +49,18 @@ SIGIL = Abi(
     needs={},
 )
 COMMAND = Abi(
-    imports={(wasi_functions.MODULE, name): _preview1(kinds) for name, kinds in wasi_functions.FUNCTIONS.items()},
+    imports={
+        (wasi_functions.MODULE, name): _preview1(kinds)
+        for name, kinds in wasi_functions.FUNCTIONS.items()
+    },
     exports={wasi_functions.START: ((), ())},
     optional={},
     only="a command has the functions of wasi_snapshot_preview1 alone",
-    needs={(wasi_functions.MODULE, b"fd_write"): "imports no fd_write: a command writes its answer to stdout"},
+    needs={
+        (
+            wasi_functions.MODULE,
+            b"fd_write",
+        ): "imports no fd_write: a command writes its answer to stdout"
+    },
 )
 ABIS: Mapping[str, Abi] = {"sigil": SIGIL, "wasi": COMMAND}

@@ -1,8 +1,9 @@
-"""Native code, compiled once in a child process and kept under a seal; a file that was changed is compiled again, never trusted.
+"""Native code, compiled once in a child process and kept under a seal; a file that was changed is
+compiled again, never trusted.
 
-`deserialize` runs whatever it is given, so a kept file opens with an HMAC over its code, the module's digest and everything that
-the code depends on. Code travels to the runners as a descriptor of a sealed anonymous file: they share its pages, this process
-maps none of them.
+`deserialize` runs whatever it is given, so a kept file opens with an HMAC over its code, the
+module's digest and everything that the code depends on. Code travels to the runners as a descriptor
+of a sealed anonymous file: they share its pages, this process maps none of them.
 """
 
 from __future__ import annotations
@@ -47,11 +48,14 @@ class Codes:
                 self._held.move_to_end(digest)
             return code
 
-    def code(self, wasm: bytes, tenant: Tenant = NOBODY, compiling: Callable[[], None] = untold) -> Code:
-        """The code of `wasm`: at hand, kept, or compiled now. `Unfit` when it cannot be compiled within the limits.
+    def code(
+        self, wasm: bytes, tenant: Tenant = NOBODY, compiling: Callable[[], None] = untold
+    ) -> Code:
+        """The code of `wasm`: at hand, kept, or compiled now. `Unfit` when it cannot be compiled
+        within the limits.
 
-        A turn at the compilers comes before the module's lock: nobody waits here for somebody else's turn. `compiling` is called before
-        it is compiled, which takes a while.
+        A turn at the compilers comes before the module's lock: nobody waits here for somebody
+        else's turn. `compiling` is called before it is compiled, which takes a while.
         """
         digest = sha256(wasm).hexdigest()
         code = self._found(digest)
@@ -65,7 +69,9 @@ class Codes:
             busy = self._busy.setdefault(digest, threading.Lock())
         try:
             with busy:
-                return self._found(digest) or self._hold(digest, self._made(digest, wasm, compiling))
+                return self._found(digest) or self._hold(
+                    digest, self._made(digest, wasm, compiling)
+                )
         finally:
             with self._lock:
                 self._busy.pop(digest, None)
@@ -84,7 +90,9 @@ class Codes:
     def _hold(self, digest: str, code: Code) -> Code:
         with self._lock:
             self._held[digest] = code
-            while len(self._held) > _HELD or (len(self._held) > 1 and sum(each.size for each in self._held.values()) > _HELD_BYTES):
+            while len(self._held) > _HELD or (
+                len(self._held) > 1 and sum(each.size for each in self._held.values()) > _HELD_BYTES
+            ):
                 self._held.popitem(last=False)
         return code
 

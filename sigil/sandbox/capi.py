@@ -1,8 +1,9 @@
 """The C library of the wasmtime wheel as the driver needs it: declarations only.
 
-The wheel's own Python package is not imported: it declares two thousand functions (30 ms and 6 MB in every runner). Sources:
-`wasmtime/{config,engine,store,module,linker,instance,func,memory,trap,error}.h` and `wasm.h` of the C API. A test compares
-every signature and structure here with the wheel's generated bindings.
+The wheel's own Python package is not imported: it declares two thousand functions (30 ms and 6 MB
+in every runner). Sources:
+`wasmtime/{config,engine,store,module,linker,instance,func,memory,trap,error}.h` and `wasm.h` of the
+C API. A test compares every signature and structure here with the wheel's generated bindings.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _POOL = {
     "linear_memory_keep_resident": ("z", 4 << 20),
     "table_keep_resident": ("z", 64 << 10),
 }
-"""One call at a time: a slot for a memory, two instances. What is kept resident covers the JavaScript engine's first memory."""
+"""One call at a time: a slot for a memory, two instances. What is kept resident covers the
+JavaScript engine's first memory.
+"""
 
 SIGNATURES = {
     "wasm_config_new": "p",
@@ -86,14 +89,21 @@ SIGNATURES = {
     "wasmtime_error_message": "v pp",
     "wasmtime_error_delete": "v p",
 }
-SIGNATURES |= {f"wasmtime_config_{name}_set": "v pb" for name in runtime_features.OFF + runtime_features.ON}
-SIGNATURES |= {f"wasmtime_pooling_allocation_config_{name}_set": f"v p{letter}" for name, (letter, _) in _POOL.items()}
+SIGNATURES |= {
+    f"wasmtime_config_{name}_set": "v pb" for name in runtime_features.OFF + runtime_features.ON
+}
+SIGNATURES |= {
+    f"wasmtime_pooling_allocation_config_{name}_set": f"v p{letter}"
+    for name, (letter, _) in _POOL.items()
+}
 
 EXTERN_FUNC, EXTERN_MEMORY = 0, 3
 TRAP_STACK_OVERFLOW, TRAP_MEMORY_OUT_OF_BOUNDS, TRAP_UNREACHABLE, TRAP_INTERRUPT = 0, 1, 9, 10
 
 HostFunction = ctypes.CFUNCTYPE(c_size_t, c_void_p, c_void_p, c_void_p, c_size_t)
-"""`wasmtime_func_unchecked_callback_t`: environment, caller, arguments and results (16 bytes each), their number → trap or 0."""
+"""`wasmtime_func_unchecked_callback_t`: environment, caller, arguments and results (16 bytes each),
+their number → trap or 0.
+"""
 SLOT = 16
 
 
@@ -106,7 +116,9 @@ class Bytes(ctypes.Structure):
 
 
 class Extern(ctypes.Structure):
-    """`wasmtime_extern_t`; `of` is the union, whose first bytes are a `wasmtime_func_t` or a `wasmtime_memory_t`."""
+    """`wasmtime_extern_t`; `of` is the union, whose first bytes are a `wasmtime_func_t` or a
+    `wasmtime_memory_t`.
+    """
 
     _fields_ = (("kind", c_uint8), ("of", c_uint64 * 3))
     kind: int
@@ -115,7 +127,12 @@ class Extern(ctypes.Structure):
 class Value(ctypes.Structure):
     """`wasmtime_val_t`; of the union only the 32-bit integer is used."""
 
-    _fields_ = (("kind", c_uint8), ("_gap", c_uint8 * 7), ("i32", c_uint32), ("_rest", c_uint64 * 2))
+    _fields_ = (
+        ("kind", c_uint8),
+        ("_gap", c_uint8 * 7),
+        ("i32", c_uint32),
+        ("_rest", c_uint64 * 2),
+    )
     kind: int
     i32: int
 
@@ -127,7 +144,9 @@ class Instance(ctypes.Structure):
 
 
 def load(path: str) -> ctypes.CDLL:
-    """The library at `path` with its functions declared. Every call lets go of the interpreter's lock while it runs."""
+    """The library at `path` with its functions declared. Every call lets go of the interpreter's
+    lock while it runs.
+    """
     library = ctypes.CDLL(path)
     for name, signature in SIGNATURES.items():
         result, _, parameters = signature.partition(" ")
@@ -138,7 +157,9 @@ def load(path: str) -> ctypes.CDLL:
 
 
 def engine(c: ctypes.CDLL, pooling: bool, target: str) -> int:
-    """A new engine with the features of `features.py`; `target` empty: this processor. A pool that does not fit ends the process."""
+    """A new engine with the features of `features.py`; `target` empty: this processor. A pool that
+    does not fit ends the process.
+    """
     config: int = c.wasm_config_new()
     for names, enabled in ((runtime_features.OFF, False), (runtime_features.ON, True)):
         for name in names:
@@ -157,12 +178,18 @@ def engine(c: ctypes.CDLL, pooling: bool, target: str) -> int:
 
 
 def linker(c: ctypes.CDLL, engine: int, functions: tuple[Any, Any]) -> int:
-    """A linker that knows `sigil.call` and `sigil.take`, which are the two `functions` (to be kept alive by the caller)."""
+    """A linker that knows `sigil.call` and `sigil.take`, which are the two `functions` (to be kept
+    alive by the caller).
+    """
     made: int = c.wasmtime_linker_new(engine)
-    for name, function, (parameters, results) in zip((b"call", b"take"), functions, ((2, 1), (1, 0)), strict=True):
+    for name, function, (parameters, results) in zip(
+        (b"call", b"take"), functions, ((2, 1), (1, 0)), strict=True
+    ):
         kind = c.wasm_functype_new(byref(_integers(c, parameters)), byref(_integers(c, results)))
         entry = ctypes.cast(function, c_void_p)
-        if c.wasmtime_linker_define_func_unchecked(made, b"sigil", 5, name, len(name), kind, entry, None, None):
+        if c.wasmtime_linker_define_func_unchecked(
+            made, b"sigil", 5, name, len(name), kind, entry, None, None
+        ):
             raise ValueError("a host function cannot be defined")
         c.wasm_functype_delete(kind)
     return made
@@ -181,7 +208,10 @@ def imports(c: ctypes.CDLL, module: int) -> list[tuple[bytes, bytes]]:
     vector = Bytes()
     c.wasmtime_module_imports(module, byref(vector))
     kinds = (c_void_p * vector.size).from_address(vector.data) if vector.data else ()
-    names = [(_text(c.wasm_importtype_module(kind)), _text(c.wasm_importtype_name(kind))) for kind in kinds]
+    names = [
+        (_text(c.wasm_importtype_module(kind)), _text(c.wasm_importtype_name(kind)))
+        for kind in kinds
+    ]
     c.wasm_importtype_vec_delete(byref(vector))
     return names
 

@@ -26,8 +26,8 @@ _PART = ".part"
 class Vault:
     """A folder of kept code. Every failure of the disk means "not kept": nothing here stops a run.
 
-    `context`: what the code depends on beside the module; it is a part of what the HMAC covers, so a file never fits another.
-    `key`: that of the HMAC (default: the folder's own).
+    `context`: what the code depends on beside the module; it is a part of what the HMAC covers, so
+    a file never fits another. `key`: that of the HMAC (default: the folder's own).
     """
 
     def __init__(self, folder: Path, context: bytes, key: bytes | None = None) -> None:
@@ -37,11 +37,16 @@ class Vault:
         self._key = key or _key(folder)
 
     def read(self, digest: str) -> Code | None:
-        """The code kept for the module `digest` (hex), copied into a sealed file; None when it is not there or was changed."""
+        """The code kept for the module `digest` (hex), copied into a sealed file; None when it is
+        not there or was changed.
+        """
         if self._key is None:
             return None
         try:
-            with Draft() as draft, open(self._path(digest), "rb", buffering=0, opener=_plain) as file:
+            with (
+                Draft() as draft,
+                open(self._path(digest), "rb", buffering=0, opener=_plain) as file,
+            ):
                 facts = os.fstat(file.fileno())
                 if not stat.S_ISREG(facts.st_mode) or facts.st_size > _FILE_BYTES:
                     return None
@@ -76,7 +81,10 @@ class Vault:
         return hmac.new(self._key or b"", self._context + bytes.fromhex(digest), "sha256")
 
     def _prune(self) -> None:
-        files = sorted(((path.stat(), path) for path in self._folder.glob(f"*{_SUFFIX}")), key=lambda each: -each[0].st_mtime)
+        files = sorted(
+            ((path.stat(), path) for path in self._folder.glob(f"*{_SUFFIX}")),
+            key=lambda each: -each[0].st_mtime,
+        )
         total = 0
         for number, (facts, path) in enumerate(files):
             total += facts.st_size
@@ -88,7 +96,9 @@ class Vault:
 
 
 def _key(folder: Path) -> bytes | None:
-    """The folder's key, made when there is none that can be trusted; None when nothing can be kept there."""
+    """The folder's key, made when there is none that can be trusted; None when nothing can be kept
+    there.
+    """
     path = folder / "key"
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -114,7 +124,9 @@ def _private(path: Path) -> bytes | None:
     with os.fdopen(descriptor, "rb") as file:
         facts = os.fstat(descriptor)
         key = file.read(_KEY_BYTES + 1)
-    ours = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
+    ours = (
+        stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
+    )
     return key if ours and len(key) == _KEY_BYTES else None
 
 

@@ -31,7 +31,8 @@ _PLACE = re.compile(r"--> <anon>:(\d+):(\d+)", re.ASCII)
 
 
 class Press:
-    """Compiles modules and assembles their text form, at most three at a time, and two of one namespace, each in a child of its own.
+    """Compiles modules and assembles their text form, at most three at a time, and two of one
+    namespace, each in a child of its own.
 
     A child has `seconds` of processor time (10), 768 MiB and 20 s of wall time.
     """
@@ -44,7 +45,12 @@ class Press:
     def turn(self, tenant: Tenant = NOBODY) -> Iterator[None]:
         """The right to `work` once inside; `BackendError` EBUSY after 30 s without."""
         if not self._children.acquire(tenant, PATIENCE_SECONDS):
-            raise BackendError("EBUSY", "every compiler is busy", source="sandbox", suggestion="try again in a moment")
+            raise BackendError(
+                "EBUSY",
+                "every compiler is busy",
+                source="sandbox",
+                suggestion="try again in a moment",
+            )
         try:
             yield
         finally:
@@ -64,7 +70,15 @@ class Press:
 
     def _child(self, task: str, data: bytes, draft: Draft) -> tuple[bytes, int]:
         end = draft.descriptor
-        child = spawn.start("module_compiler", task, str(end), target(), str(self._seconds), passing=(end,), pipes=True)
+        child = spawn.start(
+            "module_compiler",
+            task,
+            str(end),
+            target(),
+            str(self._seconds),
+            passing=(end,),
+            pipes=True,
+        )
         try:
             words, _ = child.communicate(data, timeout=WALL_SECONDS)
         except subprocess.TimeoutExpired:
@@ -78,13 +92,21 @@ def _draft() -> Draft:
     try:
         return Draft()
     except OSError as problem:
-        raise BackendError("EUNAVAILABLE", f"no room for compiled code: {problem.strerror}", source="sandbox") from None
+        raise BackendError(
+            "EUNAVAILABLE", f"no room for compiled code: {problem.strerror}", source="sandbox"
+        ) from None
 
 
 def _reason(text: str) -> str:
-    """One line: the last cause that a compiler names, or the place in the text that an assembler shows."""
+    """One line: the last cause that a compiler names, or the place in the text that an assembler
+    shows.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     place = _PLACE.search(text)
     if place:
         return f"line {place[1]}, column {place[2]}: {one_line(lines[0], 160)}"
-    return f"not valid WebAssembly: {one_line(lines[-1].lstrip(' 0123456789:'), 160)}" if lines else "not valid WebAssembly"
+    return (
+        f"not valid WebAssembly: {one_line(lines[-1].lstrip(' 0123456789:'), 160)}"
+        if lines
+        else "not valid WebAssembly"
+    )

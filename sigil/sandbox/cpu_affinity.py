@@ -1,7 +1,8 @@
-"""Keeps a caller and the runner that works for it on one processor, while nobody else calls: the two take turns.
+"""Keeps a caller and the runner that works for it on one processor, while nobody else calls: the
+two take turns.
 
-Linux spreads them over idle processors, where each message wakes one up (30 to 70 µs in a virtual machine) and finds its caches
-cold; a switch on the same one costs 5 µs.
+Linux spreads them over idle processors, where each message wakes one up (30 to 70 µs in a virtual
+machine) and finds its caches cold; a switch on the same one costs 5 µs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from contextlib import suppress
 from time import monotonic
 
 CROWDED_SECONDS = 0.05
-"""Calls that were side by side so recently are left to the kernel, which has them run at the same time."""
+"""Calls that were side by side so recently are left to the kernel, which has them run at the same
+time.
+"""
 
 
 class Near:
@@ -28,7 +31,9 @@ class Near:
         self._mine = threading.local()
 
     def join(self, pid: int, *, alone: bool) -> bool:
-        """Before the runner `pid` is given work: whether the calling thread has to `part` from it when that is done."""
+        """Before the runner `pid` is given work: whether the calling thread has to `part` from it
+        when that is done.
+        """
         if self._processor is None:
             return False
         now = monotonic()
@@ -58,7 +63,9 @@ class Near:
             self._processor = None
 
     def leave(self, pid: int) -> None:
-        """The call waits for a service: its thread may start others, and meanwhile the runner is nobody's company."""
+        """The call waits for a service: its thread may start others, and meanwhile the runner is
+        nobody's company.
+        """
         self.part()
         if self._processor is not None and self._places.get(pid, -1) != -1:
             self._places[pid] = -1

@@ -1,9 +1,12 @@
-"""Drives wasmtime: the engine's settings, linking, one fresh instance a call, traps in our own words.
+"""Drives wasmtime: the engine's settings, linking, one fresh instance a call, traps in our own
+words.
 
-This is the only room that knows the runtime. A guest's pointers are 32-bit numbers until they are checked against the size of its
-memory, which is read anew after each call into the guest. A store lives for one call and never longer, whatever its end.
+This is the only room that knows the runtime. A guest's pointers are 32-bit numbers until they are
+checked against the size of its memory, which is read anew after each call into the guest. A store
+lives for one call and never longer, whatever its end.
 
-A call takes some thirty steps of a microsecond or less, so what they pass is made once: references, and a place for each export.
+A call takes some thirty steps of a microsecond or less, so what they pass is made once: references,
+and a place for each export.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ _NAMES = (b"memory", *(f"sigil_{verb}".encode() for verb in _ABI), wasi_function
 
 
 class Loaded(NamedTuple):
-    """A module ready to run. `pre`: linked to the host (0 for a module that is linked to the engine); `imports`: of the latter.
+    """A module ready to run. `pre`: linked to the host (0 for a module that is linked to the
+    engine); `imports`: of the latter.
 
     `command`: a program of WASI preview 1.
     """
@@ -74,12 +78,14 @@ class Driver:
             self._exports[name] = (extern, byref(extern), byref(extern, 8))
         self._memory = self._exports[b"memory"][2]
 
-    # -- loading -----------------------------------------------------------------------------------------------------------
+    # -- loading
 
     def compile(self, wasm: bytes) -> int:
         """A module from its bytes; `Invalid` when it is not valid."""
         module = c_void_p()
-        self._faults.sound(self._c.wasmtime_module_new(self._engine, wasm, len(wasm), byref(module)))
+        self._faults.sound(
+            self._c.wasmtime_module_new(self._engine, wasm, len(wasm), byref(module))
+        )
         return module.value or 0
 
     def assemble(self, text: bytes) -> bytes:
@@ -95,16 +101,24 @@ class Driver:
         return self._faults.taken(vector)
 
     def restore(self, path: str) -> int:
-        """A module from the file of native code at `path`, which must be our own: nothing checks what it does."""
+        """A module from the file of native code at `path`, which must be our own: nothing checks
+        what it does.
+        """
         module = c_void_p()
-        self._faults.sound(self._c.wasmtime_module_deserialize_file(self._engine, path.encode(), byref(module)))
+        self._faults.sound(
+            self._c.wasmtime_module_deserialize_file(self._engine, path.encode(), byref(module))
+        )
         return module.value or 0
 
     def copied(self, descriptor: int, size: int) -> int:
-        """As `restore`, from an open file and without opening another: a copy in this process's own memory."""
+        """As `restore`, from an open file and without opening another: a copy in this process's own
+        memory.
+        """
         module = c_void_p()
         with mapped(descriptor, size) as address:
-            self._faults.sound(self._c.wasmtime_module_deserialize(self._engine, address, size, byref(module)))
+            self._faults.sound(
+                self._c.wasmtime_module_deserialize(self._engine, address, size, byref(module))
+            )
         return module.value or 0
 
     def prepare(self, module: int) -> Loaded:
@@ -127,19 +141,32 @@ class Driver:
             self._c.wasmtime_instance_pre_delete(loaded.pre)
         self._c.wasmtime_module_delete(loaded.module)
 
-    # -- calling -----------------------------------------------------------------------------------------------------------
+    # -- calling
 
     def bump(self) -> None:
-        """Let the epoch pass: a call in progress ends. The only verb that another thread may use."""
+        """Let the epoch pass: a call in progress ends. The only verb that another thread may
+        use.
+        """
         self._c.wasmtime_engine_increment_epoch(self._engine)
 
-    def call(self, program: Loaded, engine: Loaded | None, data: bytes, limits: tuple[int, int], host: Host) -> tuple[bool, bytes]:
-        """Run `program` on `data`: whether it succeeded and its output. `limits`: memory and output in bytes."""
+    def call(
+        self,
+        program: Loaded,
+        engine: Loaded | None,
+        data: bytes,
+        limits: tuple[int, int],
+        host: Host,
+    ) -> tuple[bool, bytes]:
+        """Run `program` on `data`: whether it succeeded and its output. `limits`: memory and output
+        in bytes.
+        """
         store = self.open(limits[0], host)
         try:
             self.enter(program, engine)
             if program.command:
-                return self._commands.run(partial(self._begin, wasi_functions.START, 0), data, limits[1], host)
+                return self._commands.run(
+                    partial(self._begin, wasi_functions.START, 0), data, limits[1], host
+                )
             if self._start():
                 return False, self.output(limits[1])
             return self.answer(data, limits[1])
@@ -147,11 +174,15 @@ class Driver:
             self.close(store)
 
     def open(self, memory_bytes: int, host: Host) -> int:
-        """A store for one call, to be closed at its end; until then it is what the other verbs work in."""
+        """A store for one call, to be closed at its end; until then it is what the other verbs work
+        in.
+        """
         store: int = self._c.wasmtime_store_new(self._engine, None, None)
         self._context = self._c.wasmtime_store_context(store)
         memory_bytes = min(memory_bytes, runtime_features.MEMORY_BYTES)
-        self._c.wasmtime_store_limiter(store, memory_bytes, runtime_features.TABLE_ELEMENTS, 2, runtime_features.TABLES, 1)
+        self._c.wasmtime_store_limiter(
+            store, memory_bytes, runtime_features.TABLE_ELEMENTS, 2, runtime_features.TABLES, 1
+        )
         self._c.wasmtime_context_set_epoch_deadline(self._context, 1)
         self._host = host
         return store
@@ -161,12 +192,16 @@ class Driver:
         self._c.wasmtime_store_delete(store)
 
     def enter(self, program: Loaded, engine: Loaded | None = None) -> None:
-        """Make a fresh instance, the one whose exports are called from now on. Its memory, or the engine's, is what the host sees."""
+        """Make a fresh instance, the one whose exports are called from now on. Its memory, or the
+        engine's, is what the host sees.
+        """
         first = program if program.pre else engine
         if first is None:
             raise Stopped("EMODULE", "the module needs the JavaScript engine")
         self._from = byref(self._instances[0])
-        error = self._c.wasmtime_instance_pre_instantiate(first.pre, self._context, self._from, self._on_trap)
+        error = self._c.wasmtime_instance_pre_instantiate(
+            first.pre, self._context, self._from, self._on_trap
+        )
         if error or self._trap:
             self._faults.check(error, self._trap)
         self._export(b"memory", capi.EXTERN_MEMORY)
@@ -180,7 +215,15 @@ class Driver:
             self._first.i32 = arguments[0]
             if len(arguments) > 1:
                 self._second.i32 = arguments[1]
-        error = self._c.wasmtime_func_call(self._context, function, self._arguments, len(arguments), self._on_result, 1, self._on_trap)
+        error = self._c.wasmtime_func_call(
+            self._context,
+            function,
+            self._arguments,
+            len(arguments),
+            self._on_result,
+            1,
+            self._on_trap,
+        )
         if error or self._trap:
             self._faults.check(error, self._trap)
         return self._result.i32
@@ -199,7 +242,9 @@ class Driver:
         return not failed, self.output(limit)
 
     def pass_through(self, door: Door, data: bytes, limit: int, memory: int) -> tuple[bool, bytes]:
-        """As `answer`, on an instance whose memory begins at `memory` and has a door that is wide enough: three calls into it less."""
+        """As `answer`, on an instance whose memory begins at `memory` and has a door that is wide
+        enough: three calls into it less.
+        """
         ctypes.memmove(memory + door.input, data, len(data))
         failed = self.invoke(b"sigil_run", door.input, len(data))
         size, memory = self.size(), self._c.wasmtime_memory_data(self._context, self._memory)
@@ -217,7 +262,9 @@ class Driver:
         return ctypes.string_at(self.place(pointer, length), length)
 
     def place(self, pointer: int, length: int) -> int:
-        """Where `length` bytes at the guest's `pointer` lie in this process, valid until the guest runs again."""
+        """Where `length` bytes at the guest's `pointer` lie in this process, valid until the guest
+        runs again.
+        """
         if pointer + length > self.size():
             raise Stopped("ETRAP", "a pointer of the module's lies outside its memory")
         return int(self._c.wasmtime_memory_data(self._context, self._memory)) + pointer
@@ -229,7 +276,13 @@ class Driver:
     def grow(self, size: int) -> None:
         """Make the guest's memory `size` bytes large, a multiple of 64 KiB."""
         missing = (size - self.size()) >> 16
-        error = self._c.wasmtime_memory_grow(self._context, self._memory, missing, byref(ctypes.c_uint64())) if missing > 0 else 0
+        error = (
+            self._c.wasmtime_memory_grow(
+                self._context, self._memory, missing, byref(ctypes.c_uint64())
+            )
+            if missing > 0
+            else 0
+        )
         if error:
             self._c.wasmtime_error_delete(error)
             raise Stopped("ENOMEM", "out of memory")
@@ -237,16 +290,24 @@ class Driver:
     def _link(self, program: Loaded) -> None:
         externs = (capi.Extern * len(program.imports))()
         for extern, name in zip(externs, program.imports, strict=True):
-            if not self._c.wasmtime_instance_export_get(self._context, self._from, name, len(name), byref(extern)):
+            if not self._c.wasmtime_instance_export_get(
+                self._context, self._from, name, len(name), byref(extern)
+            ):
                 raise Stopped("EMODULE", "the module needs what the engine does not have")
         self._from = byref(self._instances[1])
-        error = self._c.wasmtime_instance_new(self._context, program.module, externs, len(externs), self._from, self._on_trap)
+        error = self._c.wasmtime_instance_new(
+            self._context, program.module, externs, len(externs), self._from, self._on_trap
+        )
         self._faults.check(error, self._trap)
 
     def _start(self) -> int:
-        """Call the optional `sigil_start`: what it returns, 0 when it returns nothing or is not there."""
+        """Call the optional `sigil_start`: what it returns, 0 when it returns nothing or is not
+        there.
+        """
         name = b"sigil_start"
-        if not self._c.wasmtime_instance_export_get(self._context, self._from, name, len(name), self._exports[name][1]):
+        if not self._c.wasmtime_instance_export_get(
+            self._context, self._from, name, len(name), self._exports[name][1]
+        ):
             return 0
         self._result.i32 = 0
         try:
@@ -259,22 +320,36 @@ class Driver:
 
     def _begin(self, name: bytes, results: int) -> None:
         function = self._export(name)
-        error = self._c.wasmtime_func_call(self._context, function, self._arguments, 0, self._on_result, results, self._on_trap)
+        error = self._c.wasmtime_func_call(
+            self._context, function, self._arguments, 0, self._on_result, results, self._on_trap
+        )
         self._faults.check(error, self._trap)
 
     def _export(self, name: bytes, kind: int = capi.EXTERN_FUNC) -> Any:
         """A reference to the export; `Stopped` when there is none of that kind."""
         extern, whole, inner = self._exports[name]
-        if not self._c.wasmtime_instance_export_get(self._context, self._from, name, len(name), whole) or extern.kind != kind:
+        if (
+            not self._c.wasmtime_instance_export_get(
+                self._context, self._from, name, len(name), whole
+            )
+            or extern.kind != kind
+        ):
             raise Stopped("EMODULE", f"the module exports no {name.decode()}")
         return inner
 
-    # -- what the guest may call -------------------------------------------------------------------------------------------
+    # -- what the guest may call
 
     def _on_call(self, _environment: int, _caller: int, slots: int, _count: int) -> int:
-        pointer, length = c_uint32.from_address(slots).value, c_uint32.from_address(slots + capi.SLOT).value
+        pointer, length = (
+            c_uint32.from_address(slots).value,
+            c_uint32.from_address(slots + capi.SLOT).value,
+        )
         try:
-            answer = self._host(ctypes.string_at(self.place(pointer, length), length)) if length <= _REQUEST_LIMIT else None
+            answer = (
+                self._host(ctypes.string_at(self.place(pointer, length), length))
+                if length <= _REQUEST_LIMIT
+                else None
+            )
         except Exception:  # noqa: BLE001 (a door: nothing may leave through C; an odd request is none)
             answer = None
         self._waiting = answer or b""
@@ -284,7 +359,9 @@ class Driver:
     def _on_take(self, _environment: int, _caller: int, slots: int, _count: int) -> int:
         answer, self._waiting = self._waiting, b""
         try:
-            ctypes.memmove(self.place(c_uint32.from_address(slots).value, len(answer)), answer, len(answer))
+            ctypes.memmove(
+                self.place(c_uint32.from_address(slots).value, len(answer)), answer, len(answer)
+            )
         except Stopped:
             return int(self._c.wasmtime_trap_new_code(capi.TRAP_MEMORY_OUT_OF_BOUNDS))
         return 0

@@ -1,4 +1,6 @@
-"""Errors and traps of the runtime in our own words: their own text never leaves, it may be the guest's."""
+"""Errors and traps of the runtime in our own words: their own text never leaves, it may be the
+guest's.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Faults:
         if error:
             text = self._message(error)
             if "exceeds" in text and "limit" in text:
-                raise Stopped("ENOMEM", "the module starts with more memory or tables than it may have")
+                raise Stopped(
+                    "ENOMEM", "the module starts with more memory or tables than it may have"
+                )
             if "(os error " in text:
                 raise Stopped("EUNAVAILABLE", "there is no address space for a guest's memory")
             raise Stopped("EMODULE", "the module does not keep to the ABI")

@@ -13,7 +13,9 @@ _FAILED = c_void_p(-1).value
 
 @contextmanager
 def mapped(descriptor: int, size: int) -> Iterator[int]:
-    """The address of the first `size` bytes, read only, until the end of the `with`. `OSError` when they cannot be mapped."""
+    """The address of the first `size` bytes, read only, until the end of the `with`. `OSError` when
+    they cannot be mapped.
+    """
     c = ctypes.CDLL(None)
     c.mmap.restype = c_void_p
     address = c.mmap(None, c_size_t(size), _READ, _PRIVATE, c_int(descriptor), c_long(0))

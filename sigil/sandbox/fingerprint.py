@@ -13,7 +13,9 @@ _BASELINE = "x86_64-unknown-linux-gnu"
 
 
 def target() -> str:
-    """The target of code that is kept: on x86-64 Linux one that uses no feature of a single processor, else empty (this one)."""
+    """The target of code that is kept: on x86-64 Linux one that uses no feature of a single
+    processor, else empty (this one).
+    """
     return _BASELINE if sys.platform == "linux" and platform.machine() == "x86_64" else ""
 
 
@@ -27,7 +29,10 @@ def fingerprint() -> bytes:
 def _runtime() -> tuple[str, ...]:
     """Names of the wheel's metadata folder, which hold its version, and the library's size."""
     library = Path(spawn.library())
-    return (*sorted(path.name for path in library.parents[2].glob("wasmtime-*.dist-info")), str(library.stat().st_size))
+    return (
+        *sorted(path.name for path in library.parents[2].glob("wasmtime-*.dist-info")),
+        str(library.stat().st_size),
+    )
 
 
 def _processor() -> str:

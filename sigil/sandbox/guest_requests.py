@@ -1,4 +1,6 @@
-"""Answers a guest's requests inside the runner, or passes them on to the server: what is granted, and a clear refusal for the rest."""
+"""Answers a guest's requests inside the runner, or passes them on to the server: what is granted,
+and a clear refusal for the rest.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 from sigil.errors import one_line
-from sigil.sandbox.protocol import ASK_LIMIT, ASKS, LOG_CHARACTERS, LOG_LINES, OPERATIONS, Run, service_of
+from sigil.sandbox.protocol import (
+    ASK_LIMIT,
+    ASKS,
+    LOG_CHARACTERS,
+    LOG_LINES,
+    OPERATIONS,
+    Run,
+    service_of,
+)
 
 _RANDOM_BYTES = 65_536
 
@@ -37,7 +47,9 @@ class Host:
         self.lines: list[str] = []
 
     def __call__(self, request: bytes) -> bytes | None:
-        """The answer to `{"op", "arg"}`: `{"ok"}` or `{"error": {"code", "message"}}`; None when it is no request."""
+        """The answer to `{"op", "arg"}`: `{"ok"}` or `{"error": {"code", "message"}}`; None when it
+        is no request.
+        """
         parsed = _parse(request)
         if parsed is None:
             return None
@@ -45,7 +57,11 @@ class Host:
         try:
             self._permit(operation)
             own = _OWN.get(operation)
-            return _encode({"ok": own(self, argument)}) if own else self._passed_on(operation, argument)
+            return (
+                _encode({"ok": own(self, argument)})
+                if own
+                else self._passed_on(operation, argument)
+            )
         except Denied as denied:
             return _encode({"error": {"code": denied.code, "message": denied.message}})
 
@@ -54,11 +70,16 @@ class Host:
             raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
         permission = service_of(operation)
         if permission not in self._run.grants:
-            raise Denied("EPERM", f"{operation} is not declared: add permissions.{permission} to the manifest")
+            raise Denied(
+                "EPERM",
+                f"{operation} is not declared: add permissions.{permission} to the manifest",
+            )
 
     def _passed_on(self, operation: str, argument: Any) -> bytes:
         try:
-            said = json.dumps(argument, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+            said = json.dumps(
+                argument, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+            ).encode("utf-8")
         except (ValueError, RecursionError):
             raise Denied("EINVAL", f"what {operation} was given is not JSON") from None
         if len(said) > ASK_LIMIT:
@@ -87,7 +108,11 @@ class Host:
             self.lines.append(one_line(mark + text[: LOG_CHARACTERS * 2], LOG_CHARACTERS))
 
 
-_OWN: dict[str, Callable[[Host, Any], Any]] = {"clock": Host._clock, "random": Host._random, "log": Host._log}
+_OWN: dict[str, Callable[[Host, Any], Any]] = {
+    "clock": Host._clock,
+    "random": Host._random,
+    "log": Host._log,
+}
 
 
 def _parse(request: bytes) -> tuple[str, Any] | None:
@@ -95,7 +120,11 @@ def _parse(request: bytes) -> tuple[str, Any] | None:
         value = json.loads(request.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or not isinstance(value.get("op"), str) or not value.keys() <= {"op", "arg"}:
+    if (
+        not isinstance(value, dict)
+        or not isinstance(value.get("op"), str)
+        or not value.keys() <= {"op", "arg"}
+    ):
         return None
     return value["op"], value.get("arg")
 

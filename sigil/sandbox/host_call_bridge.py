@@ -1,4 +1,6 @@
-"""Where a guest's requests are answered on the server's side: bytes of the runner's in, bytes for the guest out."""
+"""Where a guest's requests are answered on the server's side: bytes of the runner's in, bytes for
+the guest out.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,17 @@ def answered(services: Services, operation: str, argument: bytes, seconds: float
     try:
         return _told(services, operation, argument, seconds)
     except SigilError as problem:
-        return strict_json.dumps({"error": {"code": problem.code, "message": one_line(problem.message)}})
+        return strict_json.dumps(
+            {"error": {"code": problem.code, "message": one_line(problem.message)}}
+        )
 
 
 def _told(services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
     if seconds <= 0:
         raise ToolError("ETIMEDOUT", f"no time is left for {operation}")
-    answer = strict_json.dumps({"ok": services.answer(operation, strict_json.loads(argument), seconds)})
+    answer = strict_json.dumps(
+        {"ok": services.answer(operation, strict_json.loads(argument), seconds)}
+    )
     if len(answer) > ASK_LIMIT + len(b'{"ok":}'):
         raise ToolError("ELIMIT", f"the answer of {operation} is larger than {ASK_LIMIT} bytes")
     return answer

@@ -10,7 +10,9 @@ WAYS = ("auto", "fast", "plain")
 
 
 class Means(NamedTuple):
-    """What a runner uses: a pool of memories, a filter of system calls, memory images of loaded sources."""
+    """What a runner uses: a pool of memories, a filter of system calls, memory images of loaded
+    sources.
+    """
 
     pooling: bool
     sealing: bool
@@ -24,7 +26,9 @@ FAST = Means(pooling=True, sealing=True, images=True)
 def wanted(way: str) -> Means:
     """What to try for; `UsageError` when there is no such way."""
     if way not in WAYS:
-        raise UsageError("ESETTING", f"SIGIL_SANDBOX={way!r} is none of {', '.join(WAYS)}", suggestion="use auto")
+        raise UsageError(
+            "ESETTING", f"SIGIL_SANDBOX={way!r} is none of {', '.join(WAYS)}", suggestion="use auto"
+        )
     return PLAIN if way == "plain" else FAST
 
 
@@ -33,7 +37,10 @@ def told(way: str, means: Means) -> str:
     if way == "plain":
         return "plain, as SIGIL_SANDBOX says: no pooled memory, no seccomp, no memory images"
     missing = [reason for has, reason in zip(means, _MISSING, strict=True) if not has]
-    return f"fast: {', '.join(name for has, name in zip(means, _NAMES, strict=True) if has)}" + "".join(f"; {each}" for each in missing)
+    return (
+        f"fast: {', '.join(name for has, name in zip(means, _NAMES, strict=True) if has)}"
+        + "".join(f"; {each}" for each in missing)
+    )
 
 
 _NAMES = ("pooled memory", "seccomp", "memory images")

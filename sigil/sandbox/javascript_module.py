@@ -1,4 +1,5 @@
-"""A JavaScript capability as a module of its own: its source in a data segment, and a way to hand it to the engine.
+"""A JavaScript capability as a module of its own: its source in a data segment, and a way to hand
+it to the engine.
 
     (module
       (import "sigil_js_v1" "memory" (memory 0))
@@ -9,7 +10,8 @@
         (call $load (local.get $room) (i32.const LENGTH)))
       (data $source "…"))
 
-It takes its memory from the one engine that all of them share, so it weighs a few hundred bytes and compiles in a millisecond.
+It takes its memory from the one engine that all of them share, so it weighs a few hundred bytes and
+compiles in a millisecond.
 """
 
 from __future__ import annotations
@@ -38,13 +40,20 @@ _ALLOC, _LOAD, _RUN, _OUT_PTR, _OUT_LEN, _START = range(6)
 
 
 def plugin(source: str) -> bytes:
-    """The capability with this source, a body or a module; equal sources give equal bytes. UsageError: too long, or no Unicode text."""
+    """The capability with this source, a body or a module; equal sources give equal bytes.
+    UsageError: too long, or no Unicode text.
+    """
     try:
         text = source.encode()
     except UnicodeEncodeError as error:
-        raise UsageError("EINVAL", "the source holds a lone surrogate, which no UTF-8 text can hold") from error
+        raise UsageError(
+            "EINVAL", "the source holds a lone surrogate, which no UTF-8 text can hold"
+        ) from error
     if len(text) > SOURCE_LIMIT:
-        raise UsageError("ETOOBIG", f"the source is {len(text):,} bytes long, more than the {SOURCE_LIMIT:,} allowed")
+        raise UsageError(
+            "ETOOBIG",
+            f"the source is {len(text):,} bytes long, more than the {SOURCE_LIMIT:,} allowed",
+        )
     return wasm.module(_sections(text))
 
 
@@ -52,7 +61,9 @@ def source_of(module: bytes) -> str:
     """The source that `plugin` put into `module`. UsageError when it is no such module."""
     try:
         manifest = json.loads(wasm.custom_section(module, _MANIFEST) or b"")
-        data = wasm.Reader(next(content for kind, content in wasm.sections(module) if kind == wasm.DATA))
+        data = wasm.Reader(
+            next(content for kind, content in wasm.sections(module) if kind == wasm.DATA)
+        )
         if manifest["engine"] != ENGINE or (data.unsigned(), data.byte()) != (1, _PASSIVE):
             raise ValueError("another kind of module")
         return data.block().decode()
@@ -63,9 +74,18 @@ def source_of(module: bytes) -> str:
 def _sections(text: bytes) -> list[bytes]:
     i32 = bytes([wasm.I32])
     types = [_signature(i32, i32), _signature(i32 * 2, i32), _signature(b"", i32)]
-    imports = [wasm.block(ENGINE.encode()) + wasm.block(name.encode()) + _TYPES[kind] for name, kind in _IMPORTS]
+    imports = [
+        wasm.block(ENGINE.encode()) + wasm.block(name.encode()) + _TYPES[kind]
+        for name, kind in _IMPORTS
+    ]
     exports = [wasm.block(b"memory") + b"\x02\0"]
-    for name, index in (("alloc", _ALLOC), ("run", _RUN), ("out_ptr", _OUT_PTR), ("out_len", _OUT_LEN), ("start", _START)):
+    for name, index in (
+        ("alloc", _ALLOC),
+        ("run", _RUN),
+        ("out_ptr", _OUT_PTR),
+        ("out_len", _OUT_LEN),
+        ("start", _START),
+    ):
         exports.append(wasm.block(b"sigil_" + name.encode()) + b"\0" + wasm.unsigned(index))
     manifest = json.dumps({"abi": "sigil/1", "engine": ENGINE}, separators=(",", ":"))
     return [

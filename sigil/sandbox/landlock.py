@@ -1,7 +1,8 @@
-"""Shuts this process out of every file but those of a few folders, out of TCP and of signals to others, for good (Linux's Landlock).
+"""Shuts this process out of every file but those of a few folders, out of TCP and of signals to
+others, for good (Linux's Landlock).
 
-Source: `linux/landlock.h`. Version 2 is the first with which a folder's files can be moved within it; older kernels, and other
-systems, have no such lock.
+Source: `linux/landlock.h`. Version 2 is the first with which a folder's files can be moved within
+it; older kernels, and other systems, have no such lock.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def version() -> int:
 
 
 def shut(read: tuple[str, ...], write: tuple[str, ...]) -> bool:
-    """From now on this process and its children read and execute only below `read`, and do anything below `write`.
+    """From now on this process and its children read and execute only below `read`, and do anything
+    below `write`.
 
     False, and nothing is shut, where the kernel cannot.
     """

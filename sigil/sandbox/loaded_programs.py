@@ -1,7 +1,7 @@
 """What one runner holds, as the server knows it, and what it lets go of when something new comes.
 
-Order of leaving: ephemeral programs whose time is over, other ephemeral ones, normal ones, persistent ones; among equals the one that
-was used longest ago.
+Order of leaving: ephemeral programs whose time is over, other ephemeral ones, normal ones,
+persistent ones; among equals the one that was used longest ago.
 """
 
 from __future__ import annotations
@@ -38,9 +38,16 @@ class Held(NamedTuple):
 
 
 class Shelf:
-    """At most so many programs and bytes; the last one that came stays even when it is too large alone."""
+    """At most so many programs and bytes; the last one that came stays even when it is too large
+    alone.
+    """
 
-    def __init__(self, programs: int = PROGRAMS, size: int = PROGRAM_BYTES, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        programs: int = PROGRAMS,
+        size: int = PROGRAM_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._programs = programs
         self._size = size
         self._clock = clock
@@ -67,7 +74,9 @@ class Shelf:
         over = self.weight + held.weight - self._size
         now = self._clock()
         gone = []
-        for old in sorted(self._held, key=lambda each: self._held[each].standing(now)):  # stable: oldest use first
+        for old in sorted(
+            self._held, key=lambda each: self._held[each].standing(now)
+        ):  # stable: oldest use first
             if over <= 0 and len(self._held) < self._programs:
                 break
             over -= self._held.pop(old).weight

@@ -13,7 +13,9 @@ _PDEATHSIG, _DUMPABLE, _NO_NEW_PRIVS = 1, 4, 38  # linux/prctl.h
 
 
 class Bounds(NamedTuple):
-    """Resource limits: bytes of private memory, open files, bytes of one written file, processor seconds (None: unbounded)."""
+    """Resource limits: bytes of private memory, open files, bytes of one written file, processor
+    seconds (None: unbounded).
+    """
 
     data: int
     files: int
@@ -22,7 +24,9 @@ class Bounds(NamedTuple):
 
 
 def lock(server: int, bounds: Bounds) -> None:
-    """Give up privileges and bound resources, for good; die with the process `server`. Its filter of system calls is `seccomp`'s."""
+    """Give up privileges and bound resources, for good; die with the process `server`. Its filter
+    of system calls is `seccomp`'s.
+    """
     os.umask(0o077)
     if sys.platform == "linux":
         _privileges(server)
@@ -32,7 +36,9 @@ def lock(server: int, bounds: Bounds) -> None:
     _bound(resource.RLIMIT_DATA, bounds.data)
     _bound(resource.RLIMIT_NPROC, 0)
     if bounds.seconds is not None:
-        _bound(resource.RLIMIT_CPU, bounds.seconds, slack=1)  # SIGXCPU, which says why, and SIGKILL a second later
+        _bound(
+            resource.RLIMIT_CPU, bounds.seconds, slack=1
+        )  # SIGXCPU, which says why, and SIGKILL a second later
 
 
 def _privileges(server: int) -> None:
@@ -47,4 +53,6 @@ def _privileges(server: int) -> None:
 def _bound(kind: int, wanted: int, slack: int = 0) -> None:
     hard = resource.getrlimit(kind)[1]
     limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(kind, (limit, limit + slack if hard == resource.RLIM_INFINITY else min(limit + slack, hard)))
+    resource.setrlimit(
+        kind, (limit, limit + slack if hard == resource.RLIM_INFINITY else min(limit + slack, hard))
+    )

@@ -1,9 +1,12 @@
-"""Memory images: what loading a JavaScript source changes in the engine's memory, kept once and written back before each call.
+"""Memory images: what loading a JavaScript source changes in the engine's memory, kept once and
+written back before each call.
 
-A capability is then a few pages of data, not code: nothing is compiled for it, and nothing is parsed again. The image is taken when no
-call is on the stack, from the same build of the engine that it is written to: the engine keeps its state in its memory alone, and
-its stack pointer is back where it began. A source that asks its host while it is loaded (for the time, for random numbers) would freeze
-the answer, and one that fails says so each time: those have no image and are loaded at each call.
+A capability is then a few pages of data, not code: nothing is compiled for it, and nothing is
+parsed again. The image is taken when no call is on the stack, from the same build of the engine
+that it is written to: the engine keeps its state in its memory alone, and its stack pointer is back
+where it began. A source that asks its host while it is loaded (for the time, for random numbers)
+would freeze the answer, and one that fails says so each time: those have no image and are loaded at
+each call.
 """
 
 from __future__ import annotations
@@ -20,12 +23,16 @@ from sigil.sandbox.engine_buffers import Door
 IMAGE_BYTES = 4 << 20
 """An image has at most so many bytes; a larger one is not kept."""
 PACKED_BYTES = 8 << 10
-"""A source of so many bytes is loaded twice: the second time of the bytecode that the first time made."""
+"""A source of so many bytes is loaded twice: the second time of the bytecode that the first time
+made.
+"""
 _PAGE = 4096
 
 
 class Image(NamedTuple):
-    """`size`: of the memory; `pages`: (address, bytes) of what loading changed; `door`: where it takes input and puts output."""
+    """`size`: of the memory; `pages`: (address, bytes) of what loading changed; `door`: where it
+    takes input and puts output.
+    """
 
     size: int
     pages: tuple[tuple[int, bytes], ...]
@@ -52,7 +59,9 @@ class Images:
         self._base = self._pristine()
 
     def take(self, source: bytes, memory_bytes: int) -> Script:
-        """Load `source` once, in a memory of at most `memory_bytes`. `Stopped` when that does not end by itself."""
+        """Load `source` once, in a memory of at most `memory_bytes`. `Stopped` when that does not
+        end by itself.
+        """
         asked: list[bytes] = []
         with self._opened(memory_bytes, asked.append):
             if self._load(source) or asked:
@@ -63,8 +72,12 @@ class Images:
             image = self._unpacked(packed, memory_bytes)
         return Script(source, image if image and image.weight <= IMAGE_BYTES else None)
 
-    def call(self, script: Script, data: bytes, limits: tuple[int, int], host: Host) -> tuple[bool, bytes]:
-        """Run `script` on `data` in a fresh instance: whether it succeeded and its output. `limits`: memory and output in bytes."""
+    def call(
+        self, script: Script, data: bytes, limits: tuple[int, int], host: Host
+    ) -> tuple[bool, bytes]:
+        """Run `script` on `data` in a fresh instance: whether it succeeded and its output.
+        `limits`: memory and output in bytes.
+        """
         store = self._driver.open(limits[0], host)
         try:
             self._driver.enter(self._engine)
@@ -80,10 +93,16 @@ class Images:
 
     def _packed(self) -> bytes:
         """What was loaded, as bytecode; empty when there is no room for it."""
-        return b"" if self._driver.invoke(b"sigil_pack") else self._driver.output(runtime_features.MEMORY_BYTES)
+        return (
+            b""
+            if self._driver.invoke(b"sigil_pack")
+            else self._driver.output(runtime_features.MEMORY_BYTES)
+        )
 
     def _unpacked(self, code: bytes, memory_bytes: int) -> Image | None:
-        """An image that is loaded of bytecode: half as large, for it has none of the holes that a parser leaves."""
+        """An image that is loaded of bytecode: half as large, for it has none of the holes that a
+        parser leaves.
+        """
         with self._opened(memory_bytes, _nobody):
             at = self._driver.invoke(b"sigil_hold", len(code))
             if not at:

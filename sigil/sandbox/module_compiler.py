@@ -1,4 +1,6 @@
-"""The child process that compiles: a module or its text on stdin, the result into a file that the server holds, a word on stdout."""
+"""The child process that compiles: a module or its text on stdin, the result into a file that the
+server holds, a word on stdout.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,23 @@ _RESULT_BYTES = 64 << 20
 
 
 def main(server: str, library: str, *arguments: str) -> None:
-    """Do a task (`compile` for a target, or `assemble`). Writes `ok` to stdout, or `invalid` and the compiler's words."""
+    """Do a task (`compile` for a target, or `assemble`). Writes `ok` to stdout, or `invalid` and
+    the compiler's words.
+    """
     task, descriptor, target, seconds = arguments
     data = sys.stdin.buffer.read()
     driver = Driver(library, pooling=False, target=target)
     sealing = seccomp.available()
-    lockdown.lock(int(server), lockdown.Bounds(data=768 << 20, files=32, written=_RESULT_BYTES, seconds=int(seconds)))
+    lockdown.lock(
+        int(server),
+        lockdown.Bounds(data=768 << 20, files=32, written=_RESULT_BYTES, seconds=int(seconds)),
+    )
     if sealing:
         seccomp.lock(executable=True)
     try:
-        result = driver.assemble(data) if task == "assemble" else driver.serialize(driver.compile(data))
+        result = (
+            driver.assemble(data) if task == "assemble" else driver.serialize(driver.compile(data))
+        )
     except Invalid as invalid:
         _say(f"invalid {invalid}")
         os._exit(0)

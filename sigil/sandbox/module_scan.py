@@ -1,4 +1,6 @@
-"""Reads an uploaded module's sections before any compiler sees it, and says in one line why it is refused."""
+"""Reads an uploaded module's sections before any compiler sees it, and says in one line why it is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,21 @@ ENTRIES = 20_000
 _IMPORTS_MOST = 64
 _VALUE_TYPES = frozenset({0x7F, 0x7E, 0x7D, 0x7C, 0x7B, 0x70, 0x6F})
 _ORDER = {section: place for place, section in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11))}
-_CUSTOM, _TYPE, _IMPORT, _FUNCTION, _TABLE, _MEMORY, _GLOBAL, _EXPORT, _START, _ELEMENT, _CODE, _DATA, _DATA_COUNT = range(13)
+(
+    _CUSTOM,
+    _TYPE,
+    _IMPORT,
+    _FUNCTION,
+    _TABLE,
+    _MEMORY,
+    _GLOBAL,
+    _EXPORT,
+    _START,
+    _ELEMENT,
+    _CODE,
+    _DATA,
+    _DATA_COUNT,
+) = range(13)
 _COUNTED = {_GLOBAL: "globals", _ELEMENT: "element segments", _DATA: "data segments"}
 
 
@@ -31,7 +47,8 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the scan learnt. `bulk`: bytes that a compiler has to work on (everything but data and custom sections).
+    """What the scan learnt. `bulk`: bytes that a compiler has to work on (everything but data and
+    custom sections).
 
     `memory`: bytes that the module's own memory starts with.
     """
@@ -86,7 +103,9 @@ class Reader:
         return number
 
     def value_types(self) -> tuple[int, ...]:
-        return tuple(self._value_type() for _ in range(self.count("values in a function's type", LOCALS)))
+        return tuple(
+            self._value_type() for _ in range(self.count("values in a function's type", LOCALS))
+        )
 
     def _value_type(self) -> int:
         kind = self.byte()
@@ -168,7 +187,9 @@ class _Module:
 
     def _custom(self, reader: Reader) -> None:
         if reader.end - reader.at > CUSTOM_BYTES:
-            raise Unfit(f"a custom section has {reader.end - reader.at} bytes: at most {CUSTOM_BYTES}")
+            raise Unfit(
+                f"a custom section has {reader.end - reader.at} bytes: at most {CUSTOM_BYTES}"
+            )
         reader.name()
 
     def _types(self, reader: Reader) -> None:
@@ -242,7 +263,11 @@ class _Module:
         if name not in self.exports:
             raise Unfit(f"exports no {name.decode()}")
         kind, index = self.exports[name]
-        if kind != 0 or not self.imported <= index < len(self.functions) or self._signature(self.functions[index]) not in allowed:
+        if (
+            kind != 0
+            or not self.imported <= index < len(self.functions)
+            or self._signature(self.functions[index]) not in allowed
+        ):
             raise Unfit(f"exports {name.decode()} with a wrong type")
 
 
@@ -259,7 +284,9 @@ _READERS = {
 
 
 def _limits(reader: Reader) -> int:
-    """The minimum of a memory's or table's limits; shared, 64-bit and other sized ones are refused."""
+    """The minimum of a memory's or table's limits; shared, 64-bit and other sized ones are
+    refused.
+    """
     flags = reader.byte()
     if flags not in (0, 1):
         raise Unfit(f"limits at byte {reader.at - 1} are not plain 32-bit ones")

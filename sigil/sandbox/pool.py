@@ -23,7 +23,15 @@ from sigil.sandbox.compile_job import Press
 from sigil.sandbox.host_call_bridge import Closed, answered
 from sigil.sandbox.isolation import Means, told, wanted
 from sigil.sandbox.module_scan import Unfit, scan
-from sigil.sandbox.program import DEFAULT_LIMITS, NO_GRANTS, Grants, Limits, Outcome, Program, Services
+from sigil.sandbox.program import (
+    DEFAULT_LIMITS,
+    NO_GRANTS,
+    Grants,
+    Limits,
+    Outcome,
+    Program,
+    Services,
+)
 from sigil.sandbox.protocol import (
     INPUT_LIMIT,
     LOG_CHARACTERS,
@@ -51,7 +59,17 @@ UPLOADS = 2
 _GUEST_CODE = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 _NOT_THE_GUESTS = frozenset(
     (
-        *("ENOTRESIDENT", "ENOTOOL", "EDAMAGED", "EINTERRUPTED", "ESTOPPED", "EUNAVAILABLE", "EBUSY", "ETESTS", "ETIMEDOUT"),
+        *(
+            "ENOTRESIDENT",
+            "ENOTOOL",
+            "EDAMAGED",
+            "EINTERRUPTED",
+            "ESTOPPED",
+            "EUNAVAILABLE",
+            "EBUSY",
+            "ETESTS",
+            "ETIMEDOUT",
+        ),
         *("EHOSTMEM", "EBREACH"),
     )
 )
@@ -61,14 +79,17 @@ _DIGEST = re.compile(r"[A-Za-z0-9:._-]{1,128}", re.ASCII)
 
 
 class Sandbox:
-    """Runs programs, each call in a fresh instance, each instance in one of at most `children` child processes.
+    """Runs programs, each call in a fresh instance, each instance in one of at most `children`
+    child processes.
 
-    Whoever shares it says so by a `tenant`: the children, and the compilers, go round among the namespaces that wait, and none has the
-    last one: with more than one child, one more is started when a namespace has them all and another one comes.
+    Whoever shares it says so by a `tenant`: the children, and the compilers, go round among the
+    namespaces that wait, and none has the last one: with more than one child, one more is started
+    when a namespace has them all and another one comes.
 
-    Nothing is started before the first call. `engine`: the JavaScript engine's module. `cache`: a folder for compiled code; None,
-    or a folder that cannot be written, costs a compilation (about a second) at the first use. `way`: `plain` does without pooled
-    memory, a filter of system calls and memory images; `auto` uses what the machine has of them, `fast` fails without. `clock`: the
+    Nothing is started before the first call. `engine`: the JavaScript engine's module. `cache`: a
+    folder for compiled code; None, or a folder that cannot be written, costs a compilation (about a
+    second) at the first use. `way`: `plain` does without pooled memory, a filter of system calls
+    and memory images; `auto` uses what the machine has of them, `fast` fails without. `clock`: the
     seconds since 1970, by which programs expire. Thread-safe.
     """
 
@@ -84,7 +105,9 @@ class Sandbox:
         self._way = way
         self._wanted = wanted(way)
         self._press = Press()
-        self._uploads = FairQueue(UPLOADS, most=1)  # fewer than there are compilers: a run that needs one finds it
+        self._uploads = FairQueue(
+            UPLOADS, most=1
+        )  # fewer than there are compilers: a run that needs one finds it
         self._codes = Codes(cache, self._press)
         self._supplies = Supplies(engine, self._codes)
         self._crew = Crew(children, self._wanted, strict=way == "fast", clock=clock)
@@ -100,12 +123,14 @@ class Sandbox:
         *,
         tenant: Tenant = NOBODY,
     ) -> Outcome:
-        """The answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB). `services` answers what `grants` allow of them.
+        """The answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB). `services`
+        answers what `grants` allow of them.
 
         It counts for `tenant`, and so does what it calls.
 
-        `ToolError`: what the guest says (its own code, or EGUEST), or what stopped it: ETIMEDOUT, ENOMEM, ESTACK, ETRAP, EOUTPUT,
-        ELIMIT, EMODULE. `BackendError` EUNAVAILABLE: no child process, no engine, or the sandbox is closed.
+        `ToolError`: what the guest says (its own code, or EGUEST), or what stopped it: ETIMEDOUT,
+        ENOMEM, ESTACK, ETRAP, EOUTPUT, ELIMIT, EMODULE. `BackendError` EUNAVAILABLE: no child
+        process, no engine, or the sandbox is closed.
         """
         if len(input) > INPUT_LIMIT:
             raise ToolError("ELIMIT", f"the input is larger than {INPUT_LIMIT} bytes")
@@ -120,15 +145,20 @@ class Sandbox:
         return Outcome(_strict(output), logs, (perf_counter() - started) * 1000, cold)
 
     def warm(self, progress: Callable[[str], None]) -> None:
-        """Have the engine's native code at hand before somebody waits for an answer; that it has to be compiled is told first.
+        """Have the engine's native code at hand before somebody waits for an answer; that it has to
+        be compiled is told first.
 
         That it cannot be had is told by the call that needs it: others may go on without.
         """
         with suppress(BackendError):
             self._supplies.warm(lambda: progress("compiling the JavaScript engine, once"))
 
-    def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil", *, tenant: Tenant = NOBODY) -> None:
-        """Whether an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE says why not."""
+    def check(
+        self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil", *, tenant: Tenant = NOBODY
+    ) -> None:
+        """Whether an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE says
+        why not.
+        """
         try:
             with self.compiling(tenant=tenant):
                 scan(wasm, ABIS[abi])
@@ -137,7 +167,9 @@ class Sandbox:
             raise Refused("EMODULE", str(unfit)) from None
 
     def assemble(self, text: bytes, *, tenant: Tenant = NOBODY) -> bytes:
-        """The module that a WAT text (UTF-8, at most 256 KiB) describes, not checked yet; `Refused` EMODULE when it is none."""
+        """The module that a WAT text (UTF-8, at most 256 KiB) describes, not checked yet; `Refused`
+        EMODULE when it is none.
+        """
         if len(text) > TEXT_BYTES:
             raise Refused("EMODULE", f"the text has {len(text)} bytes: at most {TEXT_BYTES}")
         try:
@@ -148,9 +180,16 @@ class Sandbox:
 
     @contextmanager
     def compiling(self, *, tenant: Tenant = NOBODY) -> Iterator[None]:
-        """While something foreign is made or checked: one upload of a namespace at a time. `BackendError` EBUSY after a minute's wait."""
+        """While something foreign is made or checked: one upload of a namespace at a time.
+        `BackendError` EBUSY after a minute's wait.
+        """
         if not self._uploads.acquire(tenant, UPLOAD_PATIENCE):
-            raise BackendError("EBUSY", "too many modules are being checked", source="sandbox", suggestion="try again in a minute")
+            raise BackendError(
+                "EBUSY",
+                "too many modules are being checked",
+                source="sandbox",
+                suggestion="try again in a minute",
+            )
         try:
             yield
         finally:
@@ -161,9 +200,11 @@ class Sandbox:
         return Share(self, tenant)
 
     def stats(self) -> Mapping[str, int]:
-        """`children` alive, `busy`, `waiting` callers, `started`, `killed` and `renewed` so far, `calls`.
+        """`children` alive, `busy`, `waiting` callers, `started`, `killed` and `renewed` so far,
+        `calls`.
 
-        Of what the children keep: `slots` in use, their `bytes`, `cold` starts and `evictions` so far.
+        Of what the children keep: `slots` in use, their `bytes`, `cold` starts and `evictions` so
+        far.
         """
         return MappingProxyType(self._crew.counts())
 
@@ -191,21 +232,26 @@ class Sandbox:
         except Late:
             raise _timed_out(work.order) from None
         except Escape:
-            raise ToolError("EBREACH", "the sandbox process asked for what it was not granted, and was ended") from None
+            raise ToolError(
+                "EBREACH", "the sandbox process asked for what it was not granted, and was ended"
+            ) from None
         except Breach as breach:
             if isinstance(breach, Unheard) and again:  # it died while it was idle: nothing has run
                 return self._obeyed(work, again=False)
             if not self._finalizer.alive:
-                raise BackendError("EUNAVAILABLE", "the sandbox was closed", source="sandbox") from None
+                raise BackendError(
+                    "EUNAVAILABLE", "the sandbox was closed", source="sandbox"
+                ) from None
             raise ToolError("ETRAP", "the sandbox process ended unexpectedly") from None
         except Unfit as unfit:
             raise ToolError("EMODULE", str(unfit)) from None
 
     def _obeyed_by_one(self, work: _Work) -> tuple[float, Kind, bytes, bool]:
-        """What turns out to be code, after a runner was chosen that takes none any more, goes to one that does.
+        """What turns out to be code, after a runner was chosen that takes none any more, goes to
+        one that does.
 
-        No runner waits for a compiler: what needs one is compiled before its turn comes, and who finds that one is needed all the same
-        gives his runner back for so long.
+        No runner waits for a compiler: what needs one is compiled before its turn comes, and who
+        finds that one is needed all the same gives his runner back for so long.
         """
         program = work.program
         code = program.kind != "js" or not self._wanted.images
@@ -215,15 +261,26 @@ class Sandbox:
                 self._fetch(work, program.digest)
             ready = True
         for takes_code in (code, True, True):
-            lent = self._crew.runner(program.digest, work.patience, code=takes_code, tenant=work.tenant)
+            lent = self._crew.runner(
+                program.digest, work.patience, code=takes_code, tenant=work.tenant
+            )
             with suppress(Sealed), lent as child:
                 if ready or program.digest in child.shelf or self._is_at_hand(program):
                     started = perf_counter()
-                    return started, *child.obey(work.order, partial(self._fetch, work), partial(self._serve, child, work))
+                    return started, *child.obey(
+                        work.order, partial(self._fetch, work), partial(self._serve, child, work)
+                    )
             self._fetch(work, program.digest)
-        raise BackendError("EUNAVAILABLE", "no runner takes this program's code", source="sandbox", suggestion="try again in a moment")
+        raise BackendError(
+            "EUNAVAILABLE",
+            "no runner takes this program's code",
+            source="sandbox",
+            suggestion="try again in a moment",
+        )
 
-    def _serve(self, child: Child, work: _Work, operation: str, argument: bytes, seconds: float) -> bytes:
+    def _serve(
+        self, child: Child, work: _Work, operation: str, argument: bytes, seconds: float
+    ) -> bytes:
         calls = operation == "call"  # what it calls works in its own slot
         with self._crew.calling(child) if calls else self._crew.parked(child, work.tenant, seconds):
             return answered(work.services, operation, argument, seconds)
@@ -232,7 +289,9 @@ class Sandbox:
         return self._supplies.at_hand(program, images=self._wanted.images)
 
     def _fetch(self, work: _Work, name: str) -> Supply:
-        return self._supplies.fetch(work.program, name, images=self._wanted.images, tenant=work.tenant)
+        return self._supplies.fetch(
+            work.program, name, images=self._wanted.images, tenant=work.tenant
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +323,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One call: what runs, on what, how long it waits for a runner, what answers its requests, and for whom it counts."""
+    """One call: what runs, on what, how long it waits for a runner, what answers its requests, and
+    for whom it counts.
+    """
 
     program: Program
     order: Run
@@ -289,7 +350,9 @@ def _order(program: Program, input: bytes, grants: Grants, limits: Limits) -> Ru
 
 @lru_cache(maxsize=256)
 def _names(grants: Grants) -> frozenset[str]:
-    return frozenset(name for name in OWN if getattr(grants, name)) | (grants.services & SERVICES.keys())
+    return frozenset(name for name in OWN if getattr(grants, name)) | (
+        grants.services & SERVICES.keys()
+    )
 
 
 def _failure(payload: bytes, order: Run) -> SigilError:
@@ -299,7 +362,9 @@ def _failure(payload: bytes, order: Run) -> SigilError:
         words, logs = payload, []
     code, _, message = words.decode("utf-8", "replace").partition(" ")
     if code == "EUNAVAILABLE":
-        return BackendError(code, "there is no address space for a guest's memory", source="sandbox")
+        return BackendError(
+            code, "there is no address space for a guest's memory", source="sandbox"
+        )
     known = ToolError(code if code in _OUR_CODES else "ETRAP", one_line(message[:LOG_CHARACTERS]))
     return _with(map(_line, logs), _timed_out(order) if code == "ETIMEDOUT" else known)
 
@@ -334,8 +399,14 @@ def _guests(output: bytes) -> ToolError:
         failure = None
     said = failure if isinstance(failure, dict) else {}
     code, message = said.get("code"), said.get("message")
-    known = code if isinstance(code, str) and _GUEST_CODE.fullmatch(code) and code not in _NOT_THE_GUESTS else "EGUEST"
-    return ToolError(known, one_line(message) if isinstance(message, str) else "failed without a message")
+    known = (
+        code
+        if isinstance(code, str) and _GUEST_CODE.fullmatch(code) and code not in _NOT_THE_GUESTS
+        else "EGUEST"
+    )
+    return ToolError(
+        known, one_line(message) if isinstance(message, str) else "failed without a message"
+    )
 
 
 def _strict(output: bytes) -> bytes:

@@ -16,9 +16,10 @@ Kind = Literal["js", "sigil", "wasi"]
 class Program:
     """A module that the sandbox can run.
 
-    `digest` names the bytes: equal digests mean equal bytes (ASCII, at most 128 characters). `kind`: `sigil`, a module that
-    stands alone (ABI `sigil/1`), `wasi`, a command of WASI preview 1, or `js`, a small module that is linked to the shared
-    JavaScript engine. `load` gives the bytes; it is called only when a runner does not have the program yet. `rank` and `expires`
+    `digest` names the bytes: equal digests mean equal bytes (ASCII, at most 128 characters).
+    `kind`: `sigil`, a module that stands alone (ABI `sigil/1`), `wasi`, a command of WASI preview
+    1, or `js`, a small module that is linked to the shared JavaScript engine. `load` gives the
+    bytes; it is called only when a runner does not have the program yet. `rank` and `expires`
     (seconds since 1970) say which program a runner without room lets go of first.
     """
 
@@ -31,9 +32,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What a run may ask of its host. `services`: what the server answers for it, of `http`, `kv`, `call` and `mcp`.
+    """What a run may ask of its host. `services`: what the server answers for it, of `http`, `kv`,
+    `call` and `mcp`.
 
-    What is declared but waits for an owner is the services' to refuse: they know its name and what of it waits.
+    What is declared but waits for an owner is the services' to refuse: they know its name and what
+    of it waits.
     """
 
     clock: bool = False
@@ -46,15 +49,19 @@ class Services(Protocol):
     """What the server does for a guest while it waits."""
 
     def answer(self, operation: str, argument: Json, seconds: float) -> Json:
-        """The answer to one request, at most 1 MiB as JSON. A `SigilError` reaches the guest with its code and message, which may catch it.
+        """The answer to one request, at most 1 MiB as JSON. A `SigilError` reaches the guest with
+        its code and message, which may catch it.
 
-        Called in the thread that called `Sandbox.run`. `seconds` is what is left of the run's wall time: whoever takes longer is too late.
+        Called in the thread that called `Sandbox.run`. `seconds` is what is left of the run's wall
+        time: whoever takes longer is too late.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may use: wall time in milliseconds, linear memory and output in bytes. `patience_ms`: how long it waits for a runner."""
+    """What a run may use: wall time in milliseconds, linear memory and output in bytes.
+    `patience_ms`: how long it waits for a runner.
+    """
 
     timeout_ms: int = 5000
     memory_bytes: int = 64 << 20
@@ -66,7 +73,8 @@ class Limits:
 class Outcome:
     """A run's answer: `output` is one strict JSON value in UTF-8, `logs` at most 100 clean lines.
 
-    `duration_ms`: wall time of the run without the time in the queue. `cold`: the runner had to load the program first.
+    `duration_ms`: wall time of the run without the time in the queue. `cold`: the runner had to
+    load the program first.
     """
 
     output: bytes

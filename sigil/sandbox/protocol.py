@@ -1,12 +1,14 @@
-"""The words between the server and a runner: length-prefixed binary frames over a socket pair, read strictly on both sides.
+"""The words between the server and a runner: length-prefixed binary frames over a socket pair, read
+strictly on both sides.
 
     server → runner   RUN; for a NEED one of MODULE (wasm), CODE (a descriptor with native code), SOURCE (JavaScript); for an ASK ANSWER
     runner → server   READY once, then for each RUN at most two NEEDs, at most fifty ASKs, and one of DONE, GUEST, FAILED
 
-Neither side speaks out of turn, so bytes after a frame are a breach. An ASK is a guest's request that the server answers
-(`http.fetch`, `kv.*`, `call`); ANSWER is what the guest reads, as JSON.
+Neither side speaks out of turn, so bytes after a frame are a breach. An ASK is a guest's request
+that the server answers (`http.fetch`, `kv.*`, `call`); ANSWER is what the guest reads, as JSON.
 
-What a runner imports is counted in its start: named tuples instead of data classes here save it 10 ms.
+What a runner imports is counted in its start: named tuples instead of data classes here save it 10
+ms.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ ENGINE = "*"
 """The name under which a runner asks for the JavaScript engine: no program can have it."""
 
 SEALS, POOLED = 1, 2
-"""What a runner says of itself in its first READY, as bits: it locks its system calls, it has a pool of memories."""
+"""What a runner says of itself in its first READY, as bits: it locks its system calls, it has a
+pool of memories.
+"""
 
 _TIMEVAL = struct.Struct("ll")
 _HEADER = struct.Struct("!BI")
@@ -44,7 +48,9 @@ _LINKED = 128
 OWN = {"clock": 1, "random": 2, "log": 4}
 SERVICES = {"http": 8, "kv": 16, "call": 32, "mcp": 64}
 GRANTS = OWN | SERVICES
-"""What a run may ask for and its bit: what the runner itself answers, and what the server does for it."""
+"""What a run may ask for and its bit: what the runner itself answers, and what the server does for
+it.
+"""
 OPERATIONS = ("http.fetch", "kv.get", "kv.put", "kv.list", "kv.delete", "call", "mcp")
 """What an ASK may ask for; the word before the dot is the service."""
 
@@ -72,7 +78,9 @@ class Breach(Exception):
 
 
 class Escape(Breach):
-    """The other side asks for what it was not granted. It checks that itself before it asks, so it is no longer what was started."""
+    """The other side asks for what it was not granted. It checks that itself before it asks, so it
+    is no longer what was started.
+    """
 
 
 class Unheard(Breach):
@@ -111,7 +119,15 @@ def unpack_run(payload: bytes) -> Run:
         raise Breach("not an order") from None
     if len(payload) < at:
         raise Breach("an order is cut short")
-    return Run(digest, bool(flags & _LINKED), _names(flags), timeout_ms, memory_bytes, output_bytes, payload[at:])
+    return Run(
+        digest,
+        bool(flags & _LINKED),
+        _names(flags),
+        timeout_ms,
+        memory_bytes,
+        output_bytes,
+        payload[at:],
+    )
 
 
 @cache
@@ -125,7 +141,9 @@ def _names(bits: int) -> frozenset[str]:
 
 
 def pack_code(gone: tuple[str, ...], body: bytes = b"") -> bytes:
-    """The payload of MODULE, CODE and SOURCE: the programs that the runner forgets, then wasm, the code's size, or source."""
+    """The payload of MODULE, CODE and SOURCE: the programs that the runner forgets, then wasm, the
+    code's size, or source.
+    """
     names = "\n".join(gone).encode("ascii")
     return b"".join((_SIZE.pack(len(names)), names, body))
 
@@ -161,7 +179,9 @@ def pack_ask(operation: str, milliseconds: int, argument: bytes) -> bytes:
 
 
 def unpack_ask(payload: bytes) -> tuple[str, int, bytes]:
-    """Operation, milliseconds and argument; `Breach` when there is no such operation or the argument is too long."""
+    """Operation, milliseconds and argument; `Breach` when there is no such operation or the
+    argument is too long.
+    """
     argument = payload[_ASK.size :]
     try:
         number, milliseconds = _ASK.unpack_from(payload)
@@ -213,12 +233,25 @@ class Channel:
         with suppress(OSError):
             self._end.shutdown(socket.SHUT_RDWR)
 
-    def send(self, kind: Kind, payload: bytes = b"", *, deadline: float | None = None, descriptor: int | None = None) -> None:
-        """Send one frame until `deadline` (monotonic seconds). `Late` when it passes, `Breach` when nobody listens."""
+    def send(
+        self,
+        kind: Kind,
+        payload: bytes = b"",
+        *,
+        deadline: float | None = None,
+        descriptor: int | None = None,
+    ) -> None:
+        """Send one frame until `deadline` (monotonic seconds). `Late` when it passes, `Breach` when
+        nobody listens.
+        """
         frame = _HEADER.pack(kind, len(payload)) + payload
         try:
             self._bound(socket.SO_SNDTIMEO, deadline)
-            sent = self._end.send(frame) if descriptor is None else socket.send_fds(self._end, [frame], [descriptor])
+            sent = (
+                self._end.send(frame)
+                if descriptor is None
+                else socket.send_fds(self._end, [frame], [descriptor])
+            )
             while sent < len(frame):
                 self._bound(socket.SO_SNDTIMEO, deadline)
                 sent += self._end.send(memoryview(frame)[sent:])
@@ -227,8 +260,12 @@ class Channel:
         except OSError as problem:
             raise Unheard(f"cannot send: {problem.strerror}") from None
 
-    def receive(self, expected: frozenset[Kind], *, deadline: float | None = None) -> tuple[Kind, bytes]:
-        """The next frame, one of `expected`. `Late` when `deadline` passes, `Breach` at everything else."""
+    def receive(
+        self, expected: frozenset[Kind], *, deadline: float | None = None
+    ) -> tuple[Kind, bytes]:
+        """The next frame, one of `expected`. `Late` when `deadline` passes, `Breach` at everything
+        else.
+        """
         kind, payload, descriptors = self._receive(expected, 0, deadline)
         _close(descriptors)
         return kind, payload
@@ -241,7 +278,9 @@ class Channel:
             raise Breach("a descriptor too few or too many")
         return kind, payload, descriptors[0] if descriptors else None
 
-    def _receive(self, expected: frozenset[Kind], descriptors: int, deadline: float | None) -> tuple[Kind, bytes, list[int]]:
+    def _receive(
+        self, expected: frozenset[Kind], descriptors: int, deadline: float | None
+    ) -> tuple[Kind, bytes, list[int]]:
         first, passed = self._first(descriptors, deadline)
         while len(first) < _HEADER.size:
             first += self._more(_HEADER.size - len(first), deadline)
@@ -251,7 +290,11 @@ class Channel:
         missing = _HEADER.size + size - len(first)
         if missing < 0:
             raise Breach("speaks out of turn")
-        payload = first[_HEADER.size :] + self._rest(missing, deadline) if missing else first[_HEADER.size :]
+        payload = (
+            first[_HEADER.size :] + self._rest(missing, deadline)
+            if missing
+            else first[_HEADER.size :]
+        )
         return _KINDS[number], payload, passed
 
     def _first(self, descriptors: int, deadline: float | None) -> tuple[bytes, list[int]]:
@@ -277,7 +320,9 @@ class Channel:
             part = self._end.recv(size)
         except BlockingIOError:
             raise Late from None
-        except ConnectionResetError:  # Linux says so when an end is closed with bytes in it that were never read
+        except (
+            ConnectionResetError
+        ):  # Linux says so when an end is closed with bytes in it that were never read
             raise Unheard("the other side is gone") from None
         except OSError as problem:
             raise Breach(f"cannot receive: {problem.strerror}") from None
@@ -286,7 +331,9 @@ class Channel:
         return part
 
     def _bound(self, option: int, deadline: float | None) -> None:
-        """Let the kernel keep the time: Python's own timeouts cost two system calls more each time."""
+        """Let the kernel keep the time: Python's own timeouts cost two system calls more each
+        time.
+        """
         if deadline is None:
             return
         left = ceil((deadline - monotonic()) * 1000)
@@ -294,7 +341,9 @@ class Channel:
             raise Late
         if left != self._waits[option]:
             self._waits[option] = left
-            self._end.setsockopt(socket.SOL_SOCKET, option, _TIMEVAL.pack(left // 1000, left % 1000 * 1000))
+            self._end.setsockopt(
+                socket.SOL_SOCKET, option, _TIMEVAL.pack(left // 1000, left % 1000 * 1000)
+            )
 
 
 def _close(descriptors: list[int]) -> None:

@@ -1,4 +1,6 @@
-"""The child process that runs guests: takes an order, answers it, forgets everything but the programs."""
+"""The child process that runs guests: takes an order, answers it, forgets everything but the
+programs.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,13 @@ _Held = Loaded | Script | bytes
 
 
 class Runner:
-    """Serves orders one after the other until the server is gone. `sealing`: under a filter of system calls from the first guest on."""
+    """Serves orders one after the other until the server is gone. `sealing`: under a filter of
+    system calls from the first guest on.
+    """
 
-    def __init__(self, channel: Channel, driver: Driver, server: int, *, sealing: bool = False) -> None:
+    def __init__(
+        self, channel: Channel, driver: Driver, server: int, *, sealing: bool = False
+    ) -> None:
         self._channel = channel
         self._driver = driver
         self._ticker = Ticker(driver.bump, server)
@@ -64,7 +70,9 @@ class Runner:
             self._seal()
             succeeded, output = self._timed(run, host)
         except Stopped as stopped:
-            return Kind.FAILED, pack_answer(f"{stopped.code} {stopped.message}".encode("ascii"), host.lines)
+            return Kind.FAILED, pack_answer(
+                f"{stopped.code} {stopped.message}".encode("ascii"), host.lines
+            )
         except Invalid:
             return Kind.FAILED, b"EMODULE the module is not valid"
         return Kind.DONE if succeeded else Kind.GUEST, pack_answer(output, host.lines)
@@ -82,7 +90,9 @@ class Runner:
         limits = (run.memory_bytes, run.output_bytes)
         if isinstance(held, Loaded):
             engine = self._held[ENGINE] if run.linked else None
-            return self._driver.call(held, engine if isinstance(engine, Loaded) else None, run.data, limits, host)
+            return self._driver.call(
+                held, engine if isinstance(engine, Loaded) else None, run.data, limits, host
+            )
         images = self._imaged()
         if isinstance(held, bytes):
             held = self._held[run.digest] = images.take(held, run.memory_bytes)
@@ -97,7 +107,9 @@ class Runner:
         return self._images
 
     def _ask(self, operation: str, argument: bytes) -> bytes:
-        """The server's answer. Time goes on: if it comes too late, the guest ends as soon as it goes on."""
+        """The server's answer. Time goes on: if it comes too late, the guest ends as soon as it
+        goes on.
+        """
         left = max(0, int((self._deadline - monotonic()) * 1000))
         try:
             self._channel.send(Kind.ASK, pack_ask(operation, left, argument))
@@ -111,7 +123,9 @@ class Runner:
                 self._held[name] = self._fetch(name)
 
     def _seal(self, *, executable: bool = False) -> None:
-        """Lock this process, once, before it touches a foreign byte: for good without new code, unless it begins with a foreign module."""
+        """Lock this process, once, before it touches a foreign byte: for good without new code,
+        unless it begins with a foreign module.
+        """
         if self._sealing and not self._sealed:
             self._sealed = True
             seccomp.lock(executable=executable)
@@ -126,12 +140,20 @@ class Runner:
             return body
         if name != ENGINE:
             self._seal(executable=True)
-        return self._driver.prepare(self._driver.compile(body) if descriptor is None else self._restored(descriptor, unpack_size(body)))
+        return self._driver.prepare(
+            self._driver.compile(body)
+            if descriptor is None
+            else self._restored(descriptor, unpack_size(body))
+        )
 
     def _restored(self, descriptor: int, size: int) -> int:
         """A module from native code, shared with other runners as long as files can be opened."""
         try:
-            return self._driver.copied(descriptor, size) if self._sealed else self._driver.restore(f"{_DESCRIPTORS}/{descriptor}")
+            return (
+                self._driver.copied(descriptor, size)
+                if self._sealed
+                else self._driver.restore(f"{_DESCRIPTORS}/{descriptor}")
+            )
         finally:
             os.close(descriptor)
 
@@ -142,10 +164,14 @@ class Runner:
 
 
 def main(server: str, library: str, descriptor: str, sealing: str, pooling: str) -> None:
-    """Serve on the socket `descriptor`; `pooling` is `1` when the address space allows a pool, `sealing` when calls shall be filtered."""
+    """Serve on the socket `descriptor`; `pooling` is `1` when the address space allows a pool,
+    `sealing` when calls shall be filtered.
+    """
     seals = sealing == "1" and seccomp.available()
     driver = Driver(library, pooling=pooling == "1")
-    runner = Runner(Channel(socket.socket(fileno=int(descriptor))), driver, int(server), sealing=seals)
+    runner = Runner(
+        Channel(socket.socket(fileno=int(descriptor))), driver, int(server), sealing=seals
+    )
     lockdown.lock(int(server), _BOUNDS)
     try:
         runner.serve((SEALS if seals else 0) | (POOLED if pooling == "1" else 0))

@@ -1,4 +1,6 @@
-"""The server's side of one runner: give it an order, believe nothing that it says, end it when it is late or odd."""
+"""The server's side of one runner: give it an order, believe nothing that it says, end it when it
+is late or odd.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ _NEWS = frozenset((Kind.NEED, Kind.ASK, Kind.DONE, Kind.GUEST, Kind.FAILED))
 
 
 class Supply(NamedTuple):
-    """What a runner is given: a JavaScript source (`str`), wasm that it may compile by itself, or native code.
+    """What a runner is given: a JavaScript source (`str`), wasm that it may compile by itself, or
+    native code.
 
     `held`: what it weighs there, and for how long it is kept.
     """
@@ -53,14 +56,17 @@ class Supply(NamedTuple):
 
 
 class Sealed(Exception):
-    """The runner began with a JavaScript source and takes no code any more: it has to be replaced by a fresh one."""
+    """The runner began with a JavaScript source and takes no code any more: it has to be replaced
+    by a fresh one.
+    """
 
 
 Fetch = Callable[[str], Supply]
 """Gives what a runner asks for by its name."""
 
 Serve = Callable[[str, bytes, float], bytes]
-"""Answers a guest: operation, its argument as JSON, the seconds that are left → the answer as JSON."""
+"""Answers a guest: operation, its argument as JSON, the seconds that are left → the answer as JSON.
+"""
 
 
 class Child:
@@ -75,17 +81,27 @@ class Child:
     _strict: bool | None = None  # as long as it has run nothing
 
     def __init__(self, wanted: Means = PLAIN, clock: Callable[[], float] = time.time) -> None:
-        """Start it, without waiting; `BackendError` when that fails. `clock`: by which programs that it holds expire."""
+        """Start it, without waiting; `BackendError` when that fails. `clock`: by which programs
+        that it holds expire.
+        """
         self._images = wanted.images
         try:
             ours, theirs = socket.socketpair()
         except OSError as problem:
-            raise BackendError("EUNAVAILABLE", f"no sandbox process can be started: {problem.strerror}", source="sandbox") from None
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"no sandbox process can be started: {problem.strerror}",
+                source="sandbox",
+            ) from None
         end = theirs.fileno()
         with theirs:
             try:
                 self._process: subprocess.Popen[bytes] = spawn.start(
-                    "runner", str(end), str(int(wanted.sealing)), str(int(wanted.pooling)), passing=(end,)
+                    "runner",
+                    str(end),
+                    str(int(wanted.sealing)),
+                    str(int(wanted.pooling)),
+                    passing=(end,),
                 )
             except BaseException:
                 ours.close()
@@ -102,11 +118,15 @@ class Child:
     def greet(self) -> None:
         """Wait until it is ready; `BackendError` (and its end) when it does not come up."""
         try:
-            said = self._channel.receive(frozenset((Kind.READY,)), deadline=monotonic() + START_SECONDS)[1][0]
+            said = self._channel.receive(
+                frozenset((Kind.READY,)), deadline=monotonic() + START_SECONDS
+            )[1][0]
             self.means = Means(bool(said & POOLED), bool(said & SEALS), self._images)
         except (Breach, Late, IndexError):
             self.kill()
-            raise BackendError("EUNAVAILABLE", "no sandbox process comes up", source="sandbox") from None
+            raise BackendError(
+                "EUNAVAILABLE", "no sandbox process comes up", source="sandbox"
+            ) from None
 
     @property
     def strict(self) -> bool:
@@ -120,8 +140,8 @@ class Child:
     def obey(self, run: Run, fetch: Fetch, serve: Serve) -> tuple[Kind, bytes, bool]:
         """The runner's answer to `run`, and whether it had to load something for it.
 
-        `Late` when it is late, `Breach` when it is gone or odd, `Sealed` when it cannot load what it needs; what `fetch` and `serve` raise.
-        After each of them it must be killed.
+        `Late` when it is late, `Breach` when it is gone or odd, `Sealed` when it cannot load what
+        it needs; what `fetch` and `serve` raise. After each of them it must be killed.
         """
         needs = {run.digest, ENGINE} if run.linked else {run.digest}
         allowed = run.timeout_ms / 1000 + GRACE_SECONDS
@@ -130,7 +150,9 @@ class Child:
         self.shelf.use(run.digest)
         asks, cold = 0, False
         while True:
-            kind, payload = self._hear(deadline) if asks else self._channel.receive(_NEWS, deadline=deadline)
+            kind, payload = (
+                self._hear(deadline) if asks else self._channel.receive(_NEWS, deadline=deadline)
+            )
             if kind is Kind.ASK:
                 asks += 1
                 self._answer(run, payload, asks, serve, deadline)
@@ -148,7 +170,8 @@ class Child:
         operation, milliseconds, argument = unpack_ask(payload)
         if asks > ASKS or service_of(operation) not in run.grants:
             raise Escape("asks for what it was not granted")
-        # Only the runner knows when the guest began, and it may lie: it gains no more than what loading is allowed.
+        # Only the runner knows when the guest began, and it may lie: it gains no more than what
+        # loading is allowed.
         left = min(milliseconds / 1000, deadline - GRACE_SECONDS - monotonic())
         answer = serve(operation, argument, left)
         with _done():
@@ -169,10 +192,15 @@ class Child:
         self.evicted += len(gone)
         if isinstance(supply.code, Code):
             self._channel.send(
-                Kind.CODE, pack_code(gone, pack_size(supply.code.size)), deadline=deadline, descriptor=supply.code.descriptor
+                Kind.CODE,
+                pack_code(gone, pack_size(supply.code.size)),
+                deadline=deadline,
+                descriptor=supply.code.descriptor,
             )
         elif isinstance(supply.code, str):
-            self._channel.send(Kind.SOURCE, pack_code(gone, supply.code.encode()), deadline=deadline)
+            self._channel.send(
+                Kind.SOURCE, pack_code(gone, supply.code.encode()), deadline=deadline
+            )
         else:
             self._channel.send(Kind.MODULE, pack_code(gone, supply.code), deadline=deadline)
         return deadline
@@ -189,7 +217,9 @@ class Child:
 
 @contextmanager
 def _done() -> Iterator[None]:
-    """What was asked for was done: a runner that did not hear of it must not be taken for one that did nothing."""
+    """What was asked for was done: a runner that did not hear of it must not be taken for one that
+    did nothing.
+    """
     try:
         yield
     except Unheard as unheard:

@@ -1,4 +1,6 @@
-"""What the runtime is set to: known to whoever runs code, compiles it or decides whether kept code still fits."""
+"""What the runtime is set to: known to whoever runs code, compiles it or decides whether kept code
+still fits.
+"""
 
 from __future__ import annotations
 

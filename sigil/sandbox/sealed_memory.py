@@ -41,7 +41,12 @@ class Draft:
     def __enter__(self) -> Draft:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._open:
             os.close(self.descriptor)
 
@@ -54,7 +59,9 @@ class Draft:
         """The file, which nobody can change from now on."""
         if sys.platform == "linux":
             seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-            with suppress(OSError):  # a file of the temporary folder takes no seals; it has no name either
+            with suppress(
+                OSError
+            ):  # a file of the temporary folder takes no seals; it has no name either
                 fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
         self._open = False
         return Code(self.descriptor, os.fstat(self.descriptor).st_size)

@@ -1,8 +1,10 @@
-"""Native code that came with the package, compiled when it was made: a first start in a read-only place compiles nothing.
+"""Native code that came with the package, compiled when it was made: a first start in a read-only
+place compiles nothing.
 
-Its seal is made with a key that everybody knows. It tells damage, and code for another runtime, other settings or another
-processor, which is then compiled anew; it does not tell who made it. It need not: the code lies among this package's own modules, so
-whoever can change it can change those, and a secret key beside it would say no more. Code from anywhere else needs a `Vault` of its own.
+Its seal is made with a key that everybody knows. It tells damage, and code for another runtime,
+other settings or another processor, which is then compiled anew; it does not tell who made it. It
+need not: the code lies among this package's own modules, so whoever can change it can change those,
+and a secret key beside it would say no more. Code from anywhere else needs a `Vault` of its own.
 """
 
 from __future__ import annotations
@@ -26,4 +28,6 @@ def shipped(folder: Path = FOLDER) -> Vault | None:
 def ship(wasm: bytes, folder: Path = FOLDER) -> None:
     """Compile `wasm` into the package. `Unfit` or `BackendError` when that fails."""
     folder.mkdir(exist_ok=True)
-    Vault(folder, fingerprint(), _KNOWN).write(sha256(wasm).hexdigest(), Press().work("compile", wasm))
+    Vault(folder, fingerprint(), _KNOWN).write(
+        sha256(wasm).hexdigest(), Press().work("compile", wasm)
+    )

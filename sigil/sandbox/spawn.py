@@ -1,4 +1,6 @@
-"""Starts the child processes: an isolated interpreter with nothing of this one's but the path to the code."""
+"""Starts the child processes: an isolated interpreter with nothing of this one's but the path to
+the code.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +16,35 @@ from pathlib import Path
 
 from sigil.errors import BackendError
 
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from sigil.sandbox.{} import main; main(*sys.argv[2:])"
+_BOOT = (
+    "import sys; sys.path.append(sys.argv[1]); from sigil.sandbox.{} import main;"
+    " main(*sys.argv[2:])"
+)
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _LIBRARIES = {"linux": "_libwasmtime.so", "darwin": "_libwasmtime.dylib"}
 _MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
 
 
-def start(room: str, *arguments: str, passing: tuple[int, ...] = (), pipes: bool = False) -> subprocess.Popen[bytes]:
+def start(
+    room: str, *arguments: str, passing: tuple[int, ...] = (), pipes: bool = False
+) -> subprocess.Popen[bytes]:
     """A child that runs `main` of `sigil.sandbox.<room>`; `BackendError` when it cannot be started.
 
-    It leads a session of its own, in `/`, with an empty environment; of the open files it has only `passing`. With `pipes` its
-    standard input and output are pipes. What it writes to its standard error is dropped: it may be a guest's text.
+    It leads a session of its own, in `/`, with an empty environment; of the open files it has only
+    `passing`. With `pipes` its standard input and output are pipes. What it writes to its standard
+    error is dropped: it may be a guest's text.
     """
-    command = [sys.executable, "-I", "-S", "-c", _BOOT.format(room), str(_ROOT), str(os.getpid()), library(), *arguments]
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        _BOOT.format(room),
+        str(_ROOT),
+        str(os.getpid()),
+        library(),
+        *arguments,
+    ]
     pipe = subprocess.PIPE if pipes else subprocess.DEVNULL
     try:
         return subprocess.Popen(
@@ -40,11 +58,17 @@ def start(room: str, *arguments: str, passing: tuple[int, ...] = (), pipes: bool
             start_new_session=True,
         )
     except OSError as problem:
-        raise BackendError("EUNAVAILABLE", f"no sandbox process can be started: {problem.strerror}", source="sandbox") from None
+        raise BackendError(
+            "EUNAVAILABLE",
+            f"no sandbox process can be started: {problem.strerror}",
+            source="sandbox",
+        ) from None
 
 
 def kill(child: subprocess.Popen[bytes]) -> int:
-    """End the child with all that it may have started, and say how it ended. A child that was waited for is left alone."""
+    """End the child with all that it may have started, and say how it ended. A child that was
+    waited for is left alone.
+    """
     if child.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -62,16 +86,26 @@ def library() -> str:
     machine = _MACHINES.get(platform.machine(), platform.machine())
     path = Path(folders[0]) / f"{sys.platform}-{machine}" / _LIBRARIES.get(sys.platform, "")
     if not path.is_file():
-        raise BackendError("EUNAVAILABLE", f"wasmtime has no library for {sys.platform} on {machine}", source="sandbox")
+        raise BackendError(
+            "EUNAVAILABLE",
+            f"wasmtime has no library for {sys.platform} on {machine}",
+            source="sandbox",
+        )
     return str(path)
 
 
 @cache
 def _environment() -> dict[str, str]:
-    """Nothing, but where the interpreter's own shared library lies when the loader would not find it by itself."""
+    """Nothing, but where the interpreter's own shared library lies when the loader would not find
+    it by itself.
+    """
     try:
         maps = Path("/proc/self/maps").read_text("utf-8", "replace")
     except OSError:
         return {}
-    folders = {os.path.dirname(line[line.index("/") :]) for line in maps.splitlines() if "/libpython3" in line and ".so" in line}
+    folders = {
+        os.path.dirname(line[line.index("/") :])
+        for line in maps.splitlines()
+        if "/libpython3" in line and ".so" in line
+    }
     return {"LD_LIBRARY_PATH": min(folders)} if folders else {}

@@ -1,6 +1,8 @@
-"""Who shares one machine, and how: fair turns for what is scarce, and a bound on what each may have under way.
+"""Who shares one machine, and how: fair turns for what is scarce, and a bound on what each may have
+under way.
 
-A tenant is a token within a namespace. A chat has a namespace of its own, so that what one chat does keeps no other one waiting.
+A tenant is a token within a namespace. A chat has a namespace of its own, so that what one chat
+does keeps no other one waiting.
 """
 
 from __future__ import annotations
@@ -13,14 +15,18 @@ from typing import TypeVar
 from sigil.protocol import Caller
 
 REMEMBERED = 4_096
-"""So many namespaces and tokens are remembered with the turn that they had last, to be served in rotation."""
+"""So many namespaces and tokens are remembered with the turn that they had last, to be served in
+rotation.
+"""
 
 _Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """On whose account something is done. `token`: the id of the key that it came with, empty in this process."""
+    """On whose account something is done. `token`: the id of the key that it came with, empty in
+    this process.
+    """
 
     namespace: str = ""
     token: str = ""
@@ -46,9 +52,10 @@ class _Waiter:
 class FairQueue:
     """Hands out `slots`, at most `most` of them to one namespace at a time.
 
-    A free slot goes to the namespace that holds the fewest, of those to the one whose last turn is the longest ago; within it to the
-    token of which the same is true, and to whoever of that token came first. So a namespace that asks a hundred times at once waits
-    behind itself alone, and where `most` is less than `slots` it never has the last one. Thread-safe.
+    A free slot goes to the namespace that holds the fewest, of those to the one whose last turn is
+    the longest ago; within it to the token of which the same is true, and to whoever of that token
+    came first. So a namespace that asks a hundred times at once waits behind itself alone, and
+    where `most` is less than `slots` it never has the last one. Thread-safe.
     """
 
     def __init__(self, slots: int, most: int) -> None:
@@ -73,10 +80,12 @@ class FairQueue:
         return len(self._waiting)
 
     def acquire(self, tenant: Tenant, patience: float, *, resumes: bool = False) -> bool:
-        """Take a slot, after at most `patience` seconds: whether one came. False at once when the queue was closed.
+        """Take a slot, after at most `patience` seconds: whether one came. False at once when the
+        queue was closed.
 
-        `resumes`: for work that left its slot for a while and whose time goes on. It goes before the rest of its namespace and waits
-        for no other one; where no other one waits, it need not even wait for its own, up to twice of what a namespace may hold.
+        `resumes`: for work that left its slot for a while and whose time goes on. It goes before
+        the rest of its namespace and waits for no other one; where no other one waits, it need not
+        even wait for its own, up to twice of what a namespace may hold.
         """
         with self._lock:
             if self._closed:
@@ -124,11 +133,15 @@ class FairQueue:
         return held < self._most and self._used() < self._slots
 
     def _used(self) -> int:
-        """The slots in use. What a namespace holds beyond its share, of work that resumed, is taken from nobody else's."""
+        """The slots in use. What a namespace holds beyond its share, of work that resumed, is taken
+        from nobody else's.
+        """
         return sum(min(held, self._most) for held in self._held.values())
 
     def _hand_out(self) -> None:
-        while ready := [each for each in self._waiting if self._may_have(each.tenant.namespace, each.resumes)]:
+        while ready := [
+            each for each in self._waiting if self._may_have(each.tenant.namespace, each.resumes)
+        ]:
             first = min(ready, key=self._order)  # of equals the first in the list, which came first
             self._waiting.remove(first)
             self._take(first.tenant)
@@ -166,8 +179,9 @@ class FairQueue:
 class Admission:
     """Bounds what is under way at once: `places` in all, and never the last ones for one namespace.
 
-    A namespace may have as many as are still free: half of the places when it is alone, a third each when there are two, and so on; a
-    token may have as many as it leaves to the other tokens of its namespace. Who is not let in is told so at once. Thread-safe.
+    A namespace may have as many as are still free: half of the places when it is alone, a third
+    each when there are two, and so on; a token may have as many as it leaves to the other tokens of
+    its namespace. Who is not let in is told so at once. Thread-safe.
     """
 
     def __init__(self, places: int) -> None:
@@ -181,7 +195,9 @@ class Admission:
         """Take a place: whether there was one for this tenant. Then it has to `leave`."""
         with self._lock:
             held = self._held[tenant.namespace]
-            room = (self._places - self._used - held + 1) // 2  # so many more may its namespace take
+            room = (
+                self._places - self._used - held + 1
+            ) // 2  # so many more may its namespace take
             if self._held_by[tenant] >= room:
                 return False
             self._used += 1

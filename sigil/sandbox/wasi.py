@@ -1,8 +1,10 @@
-"""A command's world, WASI preview 1 without files: stdin is the input, stdout the output, stderr the log, and nothing else is there.
+"""A command's world, WASI preview 1 without files: stdin is the input, stdout the output, stderr
+the log, and nothing else is there.
 
-Clock and random bytes come from the run's host, which refuses what is not granted; a refusal ends the run, since a program
-can do nothing sensible with it. No function here waits: `poll_oneoff` is not served. Errors are the numbers of `errno` in
-`wasi_snapshot_preview1.witx`; a pointer outside the memory traps.
+Clock and random bytes come from the run's host, which refuses what is not granted; a refusal ends
+the run, since a program can do nothing sensible with it. No function here waits: `poll_oneoff` is
+not served. Errors are the numbers of `errno` in `wasi_snapshot_preview1.witx`; a pointer outside
+the memory traps.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _CLOCK_STEP_NS = 1_000_000
 
 
 class Exit(Exception):
-    """The program is over, by its own will (`refusal` is empty) or because the host refused something: `{"code", "message"}`."""
+    """The program is over, by its own will (`refusal` is empty) or because the host refused
+    something: `{"code", "message"}`.
+    """
 
     def __init__(self, status: int, refusal: dict[str, Any] | None = None) -> None:
         super().__init__(status)
@@ -49,7 +53,9 @@ class Memory(Protocol):
 class World:
     """One run of one command."""
 
-    def __init__(self, memory: Memory, data: bytes, limit: int, host: Callable[[bytes], bytes | None]) -> None:
+    def __init__(
+        self, memory: Memory, data: bytes, limit: int, host: Callable[[bytes], bytes | None]
+    ) -> None:
         self._memory = memory
         self._data = data
         self._at = 0
@@ -62,7 +68,7 @@ class World:
         self.stdout = bytearray()
         self.last = b""
 
-    # -- the three streams -------------------------------------------------------------------------------------------------
+    # -- the three streams
 
     def fd_read(self, fd: int, vectors: int, count: int, size_at: int) -> int:
         if fd != _STDIN or not self._open[fd]:
@@ -106,7 +112,9 @@ class World:
     def fd_fdstat_get(self, fd: int, at: int) -> int:
         if not self._is_open(fd):
             return BADF
-        self._memory.write(at, struct.pack("<BxHxxxxQQ", 0, 0, _RIGHT_WRITE if fd else _RIGHT_READ, 0))
+        self._memory.write(
+            at, struct.pack("<BxHxxxxQQ", 0, 0, _RIGHT_WRITE if fd else _RIGHT_READ, 0)
+        )
         return SUCCESS
 
     def fd_filestat_get(self, fd: int, at: int) -> int:
@@ -115,7 +123,7 @@ class World:
         self._memory.write(at, bytes(64))
         return SUCCESS
 
-    # -- what is empty -----------------------------------------------------------------------------------------------------
+    # -- what is empty
 
     def args_sizes_get(self, count_at: int, size_at: int) -> int:
         self._memory.write(count_at, _u32(0))
@@ -131,13 +139,15 @@ class World:
     def sched_yield(self) -> int:
         return SUCCESS
 
-    # -- what has to be granted --------------------------------------------------------------------------------------------
+    # -- what has to be granted
 
     def clock_time_get(self, clock: int, _precision: int, at: int) -> int:
         if clock not in (_REALTIME, _MONOTONIC):
             return INVAL
         now = float(self._ask("clock"))
-        self._ticks = max(self._ticks, now)  # the host's clock may be set back, a monotonic one may not
+        self._ticks = max(
+            self._ticks, now
+        )  # the host's clock may be set back, a monotonic one may not
         self._memory.write(at, struct.pack("<Q", int((self._ticks if clock else now) * 1e6)))
         return SUCCESS
 
@@ -154,7 +164,7 @@ class World:
         self._memory.write(at, base64.b64decode(self._ask("random", {"n": size})) if size else b"")
         return SUCCESS
 
-    # -- the end -----------------------------------------------------------------------------------------------------------
+    # -- the end
 
     def proc_exit(self, status: int) -> int:
         raise Exit(status)
@@ -170,7 +180,7 @@ class World:
         takes_file = name.startswith((b"fd_", b"path_", b"sock_"))
         return BADF if takes_file and not self._is_open(arguments[0]) else NOSYS
 
-    # -- within ------------------------------------------------------------------------------------------------------------
+    # -- within
 
     def _is_open(self, fd: int) -> bool:
         return fd < len(self._open) and self._open[fd]
@@ -180,7 +190,9 @@ class World:
 
     def _say(self, fd: int, at: int, size: int) -> None:
         if fd == _STDERR:
-            self._memory.read(at + size, 0)  # all of it has to be there, though only its beginning is kept
+            self._memory.read(
+                at + size, 0
+            )  # all of it has to be there, though only its beginning is kept
             self._note(self._memory.read(at, min(size, _LINE_BYTES * 16)))
             return
         if len(self.stdout) + size > self._limit:
@@ -201,12 +213,17 @@ class World:
         self.last = line
         if self._lines < _LOG_LINES:
             self._lines += 1
-            self._host(_request("log", {"text": line.decode("utf-8", "replace")}))  # refused where logs are not granted: dropped
+            self._host(
+                _request("log", {"text": line.decode("utf-8", "replace")})
+            )  # refused where logs are not granted: dropped
 
     def _ask(self, operation: str, argument: Any = None) -> Any:
         answer = json.loads(self._host(_request(operation, argument)) or b"{}")
         if "ok" not in answer:
-            raise Exit(1, answer.get("error") or {"code": "EPERM", "message": f"{operation} is not granted"})
+            raise Exit(
+                1,
+                answer.get("error") or {"code": "EPERM", "message": f"{operation} is not granted"},
+            )
         return answer["ok"]
 
 

@@ -1,4 +1,5 @@
-"""The functions of WASI preview 1 and their types: what an upload may import, whether we serve it or not.
+"""The functions of WASI preview 1 and their types: what an upload may import, whether we serve it
+or not.
 
 Source: `wasi_snapshot_preview1.witx` of the WASI repository, `legacy/preview1`.
 """

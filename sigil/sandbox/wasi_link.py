@@ -1,4 +1,6 @@
-"""Links commands (WASI preview 1) to their world: one callback for all functions, defined when the first command comes."""
+"""Links commands (WASI preview 1) to their world: one callback for all functions, defined when the
+first command comes.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,16 @@ _BLANK = b" \t\r\n"
 
 
 class Commands:
-    """What commands are linked to in one runner. `place(pointer, length)`: where the guest's bytes lie; it raises when outside."""
+    """What commands are linked to in one runner. `place(pointer, length)`: where the guest's bytes
+    lie; it raises when outside.
+    """
 
     def __init__(self, c: ctypes.CDLL, place: Callable[[int, int], int]) -> None:
         self._c = c
         self._place = place
-        self._callback = capi.HostFunction(self._on_call)  # made now: later, nothing executable may be made any more
+        self._callback = capi.HostFunction(
+            self._on_call
+        )  # made now: later, nothing executable may be made any more
         self._names = tuple(wasi_functions.FUNCTIONS)
         self._served = tuple(getattr(World, name.decode(), None) for name in self._names)
         self._linked = False
@@ -37,18 +43,29 @@ class Commands:
         entry = ctypes.cast(self._callback, c_void_p)
         for number, (name, kinds) in enumerate(wasi_functions.FUNCTIONS.items(), 1):
             parameters, _, results = kinds.partition(" ")
-            kind = self._c.wasm_functype_new(byref(self._types(parameters)), byref(self._types(results)))
+            kind = self._c.wasm_functype_new(
+                byref(self._types(parameters)), byref(self._types(results))
+            )
             where = (wasi_functions.MODULE, len(wasi_functions.MODULE), name, len(name))
-            if self._c.wasmtime_linker_define_func_unchecked(linker, *where, kind, entry, number, None):
+            if self._c.wasmtime_linker_define_func_unchecked(
+                linker, *where, kind, entry, number, None
+            ):
                 raise ValueError("a function of a command cannot be defined")
             self._c.wasm_functype_delete(kind)
         self._linked = True
 
-    def run(self, start: Callable[[], None], data: bytes, limit: int, host: Callable[[bytes], bytes | None]) -> tuple[bool, bytes]:
-        """Run a command whose `_start` is `start`: whether it succeeded, and its answer without the white space around it.
+    def run(
+        self,
+        start: Callable[[], None],
+        data: bytes,
+        limit: int,
+        host: Callable[[bytes], bytes | None],
+    ) -> tuple[bool, bytes]:
+        """Run a command whose `_start` is `start`: whether it succeeded, and its answer without the
+        white space around it.
 
-        An exit code other than 0, or a trap after words on stderr, is a failure: the object on stdout, or the last words.
-        `Stopped` when something else ended it.
+        An exit code other than 0, or a trap after words on stderr, is a failure: the object on
+        stdout, or the last words. `Stopped` when something else ended it.
         """
         self._world, self._end = World(self, data, limit, host), None
         try:
@@ -82,12 +99,16 @@ class Commands:
     def _on_call(self, number: int, _caller: int, slots: int, _count: int) -> int:
         name = self._names[number - 1]
         kinds = wasi_functions.FUNCTIONS[name].partition(" ")[0]
-        arguments = tuple(_READ[kind](slots + capi.SLOT * at).value for at, kind in enumerate(kinds))
+        arguments = tuple(
+            _READ[kind](slots + capi.SLOT * at).value for at, kind in enumerate(kinds)
+        )
         served, world = self._served[number - 1], self._world
         try:
             if world is None:
                 raise Stopped("EMODULE", "a command calls its host before it starts")
-            c_int32.from_address(slots).value = served(world, *arguments) if served else world.refuse(name, arguments)
+            c_int32.from_address(slots).value = (
+                served(world, *arguments) if served else world.refuse(name, arguments)
+            )
         except (Exit, Stopped) as end:
             self._end = end
         except Exception:  # noqa: BLE001 (a door: nothing may leave through C)
@@ -96,14 +117,18 @@ class Commands:
 
     def _types(self, letters: str) -> capi.Bytes:
         """A vector of value types that its user takes over."""
-        kinds = (c_void_p * len(letters))(*(self._c.wasm_valtype_new(_KINDS[letter]) for letter in letters))
+        kinds = (c_void_p * len(letters))(
+            *(self._c.wasm_valtype_new(_KINDS[letter]) for letter in letters)
+        )
         vector = capi.Bytes()
         self._c.wasm_valtype_vec_new(byref(vector), len(letters), kinds)
         return vector
 
 
 def _failure(answer: bytes, last: bytes, status: int) -> bytes:
-    """What a failed command says of its failure: `{"code", "message"}` on stdout, the same on stderr's last line, or that line."""
+    """What a failed command says of its failure: `{"code", "message"}` on stdout, the same on
+    stderr's last line, or that line.
+    """
     for text in (answer, last):
         try:
             said = json.loads(text)

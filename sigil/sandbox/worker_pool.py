@@ -1,4 +1,6 @@
-"""The runners of one sandbox: started when they are needed, at most so many, handed out one call at a time."""
+"""The runners of one sandbox: started when they are needed, at most so many, handed out one call at
+a time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from sigil.sandbox.runner_process import Child, Sealed
 from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
 
 PARKED = 32
-"""How many runners may wait for a service at once, beside those that work; one namespace has at most half of them."""
+"""How many runners may wait for a service at once, beside those that work; one namespace has at
+most half of them.
+"""
 
 
 class _Within(threading.local):
@@ -29,11 +33,19 @@ class _Within(threading.local):
 class Crew:
     """Hands out runners; whoever comes when all are busy waits for his turn.
 
-    A runner works in a slot. One namespace has at most `size` slots. Where that is more than one, there is one slot more, so that no
-    namespace ever has the last: its runner is started when another one comes. A single runner goes round.
+    A runner works in a slot. One namespace has at most `size` slots. Where that is more than one,
+    there is one slot more, so that no namespace ever has the last: its runner is started when
+    another one comes. A single runner goes round.
     """
 
-    def __init__(self, size: int, wanted: Means = PLAIN, *, strict: bool = False, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        size: int,
+        wanted: Means = PLAIN,
+        *,
+        strict: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._size = size
         self._clock = clock
         self._slots = FairQueue(size + 1 if size > 1 else size, most=size)
@@ -51,15 +63,20 @@ class Crew:
         self._started = 0
         self._past = {"cold": 0, "evictions": 0, "killed": 0, "renewed": 0}
         self._closed = False
-        # A child dies with the thread that started it (PR_SET_PDEATHSIG), so one lasting thread starts them all.
+        # A child dies with the thread that started it (PR_SET_PDEATHSIG), so one lasting thread
+        # starts them all.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="sandbox")
 
     @contextmanager
-    def runner(self, program: str, patience: float, *, code: bool, tenant: Tenant = NOBODY) -> Iterator[Child]:
-        """A runner for one call, after at most `patience` seconds; it goes back unless the call ends in an exception.
+    def runner(
+        self, program: str, patience: float, *, code: bool, tenant: Tenant = NOBODY
+    ) -> Iterator[Child]:
+        """A runner for one call, after at most `patience` seconds; it goes back unless the call
+        ends in an exception.
 
-        Rather one that has `program` already, or, when that is `code`, one that takes code. A call within a call works in the slot of
-        the outer one, which waits for it: it stands in no queue, and a whole tree of calls is one turn of its tenant.
+        Rather one that has `program` already, or, when that is `code`, one that takes code. A call
+        within a call works in the slot of the outer one, which waits for it: it stands in no queue,
+        and a whole tree of calls is one turn of its tenant.
         """
         outermost = not self._within.depth
         if outermost and not self._slots.acquire(tenant, patience):
@@ -74,7 +91,9 @@ class Crew:
     @contextmanager
     def _lent(self, program: str, code: bool) -> Iterator[Child]:
         child = self._take(program, code)
-        near = self._near.join(child.pid, alone=len(self._busy) + len(self._parked) + self._starting == 1)
+        near = self._near.join(
+            child.pid, alone=len(self._busy) + len(self._parked) + self._starting == 1
+        )
         try:
             yield child
         except Sealed:
@@ -106,10 +125,12 @@ class Crew:
 
     @contextmanager
     def parked(self, child: Child, tenant: Tenant, seconds: float) -> Iterator[None]:
-        """While its call waits for a service, at most `seconds`, a runner leaves its slot to another one.
+        """While its call waits for a service, at most `seconds`, a runner leaves its slot to
+        another one.
 
-        When the service has answered, the call may have to wait for its own namespace's other calls, so that a hundred of them that
-        go on at the same moment are not a hundred at work. Its time goes on meanwhile, and when it is over the runner ends the call.
+        When the service has answered, the call may have to wait for its own namespace's other
+        calls, so that a hundred of them that go on at the same moment are not a hundred at work.
+        Its time goes on meanwhile, and when it is over the runner ends the call.
         """
         end = monotonic() + seconds
         with self._lock:
@@ -138,7 +159,9 @@ class Crew:
     def has(self, program: str) -> bool:
         """Whether a runner has this program already."""
         with self._lock:
-            return any(program in child.shelf for child in (*self._idle, *self._busy, *self._parked))
+            return any(
+                program in child.shelf for child in (*self._idle, *self._busy, *self._parked)
+            )
 
     def counts(self) -> dict[str, int]:
         with self._lock:
@@ -186,7 +209,9 @@ class Crew:
             self._drop(child)
 
     def _renewed(self, child: Child) -> Child:
-        """A fresh runner in the place of one that takes no code, which nobody else gets meanwhile."""
+        """A fresh runner in the place of one that takes no code, which nobody else gets
+        meanwhile.
+        """
         child.kill()
         with self._lock:
             self._forget(child, "renewed")
@@ -208,7 +233,9 @@ class Crew:
             return child
 
     def _chosen(self, program: str, code: bool) -> Child | None:
-        """The idle runner that is best for `program`; None when a new one is better, or none is idle."""
+        """The idle runner that is best for `program`; None when a new one is better, or none is
+        idle.
+        """
         fit = [each for each in reversed(self._idle) if not (code and each.strict)]
         if fit:
             return next((each for each in fit if program in each.shelf), fit[0])
@@ -231,7 +258,9 @@ class Crew:
         return child
 
     def _started_child(self) -> Child:
-        """A runner that is ready. Where the address space is too small for a pool, it does without (and so do the later ones)."""
+        """A runner that is ready. Where the address space is too small for a pool, it does without
+        (and so do the later ones).
+        """
         try:
             child = self._spawned(self.means)
         except BackendError:
@@ -240,7 +269,12 @@ class Crew:
             child = self._spawned(self.means._replace(pooling=False))
         if self._strict and child.means != self.means:
             child.kill()
-            raise BackendError("EUNAVAILABLE", f"SIGIL_SANDBOX=fast: {told('fast', child.means)}", source="sandbox", suggestion="use auto")
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"SIGIL_SANDBOX=fast: {told('fast', child.means)}",
+                source="sandbox",
+                suggestion="use auto",
+            )
         self.means = child.means
         return child
 
@@ -255,7 +289,10 @@ class Crew:
     def _give(self, child: Child) -> None:
         with self._lock:
             self._busy.discard(child)
-            kept = not self._closed and len(self._idle) + len(self._busy) + self._starting < self._slots.slots
+            kept = (
+                not self._closed
+                and len(self._idle) + len(self._busy) + self._starting < self._slots.slots
+            )
             if kept:
                 self._idle.append(child)
         if not kept:  # closed, or started in the place of one that was parked
@@ -275,7 +312,9 @@ class Crew:
 
 
 def _busy() -> BackendError:
-    return BackendError("EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment")
+    return BackendError(
+        "EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment"
+    )
 
 
 def _closed() -> BackendError:

@@ -1,4 +1,6 @@
-"""Search over capabilities (`sigil_query`): documents in, ranked references out, nothing where nothing fits."""
+"""Search over capabilities (`sigil_query`): documents in, ranked references out, nothing where
+nothing fits.
+"""
 
 from __future__ import annotations
 
@@ -8,4 +10,13 @@ from sigil.search.document import Document, Hit
 from sigil.search.index import Among, Index
 from sigil.search.index_file import DamagedIndexError
 
-__all__ = ["Among", "Candidate", "DamagedIndexError", "Document", "Encoder", "Hit", "Index", "diverse"]
+__all__ = [
+    "Among",
+    "Candidate",
+    "DamagedIndexError",
+    "Document",
+    "Encoder",
+    "Hit",
+    "Index",
+    "diverse",
+]

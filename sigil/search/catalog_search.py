@@ -1,4 +1,6 @@
-"""Search over the catalog: an index in this process that follows the store, namespace by namespace."""
+"""Search over the catalog: an index in this process that follows the store, namespace by
+namespace.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from sigil.storage.kv import KV
 
 WIDE = 50
 NAMESPACES = 256
-"""Of so many namespaces, those that asked last, the index is kept; another one is read again when it asks."""
+"""Of so many namespaces, those that asked last, the index is kept; another one is read again when
+it asks.
+"""
 
 FAIR = 2
 OF_ONE = 10
@@ -37,7 +41,14 @@ Answer = TypeVar("Answer")
 class Finder:
     """`find` and `explore` first bring the index up to date with what changed for the caller."""
 
-    def __init__(self, kv: KV, artifacts: Artifacts, clock: Callable[[], float] = time.time, *, encoder: Encoder | None = None) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        artifacts: Artifacts,
+        clock: Callable[[], float] = time.time,
+        *,
+        encoder: Encoder | None = None,
+    ) -> None:
         self._kv = kv
         self._clock = clock
         self._catalog = Catalog(kv, clock)
@@ -48,14 +59,18 @@ class Finder:
         self._lock = threading.Lock()
 
     def find(self, text: str, caller: Caller, limit: int) -> Found:
-        """The capabilities that `text` asks for among those that the caller sees; of one name only the nearest.
+        """The capabilities that `text` asks for among those that the caller sees; of one name only
+        the nearest.
 
-        What others have made public comes behind all that, however well it fits: no stranger's words push one's own down.
+        What others have made public comes behind all that, however well it fits: no stranger's
+        words push one's own down.
         """
         return self._mended(lambda: self._find(text, caller, limit), caller)
 
     def explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
-        """What there is, or what there is for `text`, so that what stands below does not repeat what stands above."""
+        """What there is, or what there is for `text`, so that what stands below does not repeat
+        what stands above.
+        """
         return self._mended(lambda: self._explore(text, caller, limit), caller)
 
     def close(self) -> None:
@@ -67,9 +82,13 @@ class Finder:
         hits = self._index.search(text, WIDE, within=caller.sees, among=_reached(caller))
         ours = [(hit.ref, hit.score) for hit in hits if self._nearest(hit.ref, caller.sees)]
         theirs = self._theirs(text, caller)
-        mine = tuple(Hit(record.offer, score, record.manifest.description) for record, score in self._records(ours, limit))
+        mine = tuple(
+            Hit(record.offer, score, record.manifest.description)
+            for record, score in self._records(ours, limit)
+        )
         others = tuple(
-            Hit(foreign(record), score, record.manifest.description) for record, score in self._public(theirs, limit - len(mine))
+            Hit(foreign(record), score, record.manifest.description)
+            for record, score in self._public(theirs, limit - len(mine))
         )
         return Found((*mine, *others), len(ours) + len(theirs))
 
@@ -81,15 +100,26 @@ class Finder:
             for record, score in self._records([(hit.ref, hit.score) for hit in chosen], limit)
         ]
         others = self._public(self._theirs(text, caller) if text.strip() else [], limit - len(mine))
-        return (*mine, *(Glimpse(full_name(record), record.manifest.description, score) for record, score in others))
+        return (
+            *mine,
+            *(
+                Glimpse(full_name(record), record.manifest.description, score)
+                for record, score in others
+            ),
+        )
 
     def _theirs(self, text: str, caller: Caller) -> list[tuple[str, float]]:
-        """Of each other namespace the best FAIR come before all further ones: nobody fills the answers alone."""
+        """Of each other namespace the best FAIR come before all further ones: nobody fills the
+        answers alone.
+        """
         if not self._index.size(EVERYWHERE):
             return []
         strangers = Strangers(caller)
         hits = self._index.search(text, WIDE, within=(EVERYWHERE,), among=strangers)
-        return [(hit.ref, hit.score) for hit in sorted(hits, key=lambda hit: strangers.place(hit.ref) >= FAIR)]
+        return [
+            (hit.ref, hit.score)
+            for hit in sorted(hits, key=lambda hit: strangers.place(hit.ref) >= FAIR)
+        ]
 
     def _records(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
         """The first `limit` that still stand."""
@@ -105,10 +135,14 @@ class Finder:
         home, name = _parts(ref)
         if home not in sees:
             raise DamagedIndexError("it speaks of another namespace")
-        return not any(self._index.has(f"{nearer}/{name}", nearer) for nearer in sees[: sees.index(home)])
+        return not any(
+            self._index.has(f"{nearer}/{name}", nearer) for nearer in sees[: sees.index(home)]
+        )
 
     def _mended(self, ask: Callable[[], Answer], caller: Caller) -> Answer:
-        """The answer; once more, from the store itself, when an index file turns out to be damaged."""
+        """The answer; once more, from the store itself, when an index file turns out to be
+        damaged.
+        """
         followers = (*map(self._follower_of, caller.sees), self._commons)
         try:
             answer = self._settled(ask, caller)
@@ -121,7 +155,9 @@ class Finder:
         return answer
 
     def _settled(self, ask: Callable[[], Answer], caller: Caller) -> Answer:
-        """The answer of groups that are up to date; once more when one of them was given up or begun anew meanwhile."""
+        """The answer of groups that are up to date; once more when one of them was given up or
+        begun anew meanwhile.
+        """
         for _ in range(RACES):
             followed = self._follow(caller)
             answer = ask()
@@ -144,9 +180,13 @@ class Finder:
         with self._lock:
             follower = self._followers.get(namespace)
             if follower is None or follower.over:
-                follower = self._followers[namespace] = self._follower(Namespace(self._catalog, namespace))
+                follower = self._followers[namespace] = self._follower(
+                    Namespace(self._catalog, namespace)
+                )
             self._followers.move_to_end(namespace)
-            oldest = next(iter(self._followers.values())) if len(self._followers) > NAMESPACES else None
+            oldest = (
+                next(iter(self._followers.values())) if len(self._followers) > NAMESPACES else None
+            )
         if oldest:
             self._forget(oldest)
         return follower
@@ -163,7 +203,9 @@ class Finder:
 
 
 class Strangers:
-    """Which public capabilities a caller is given: those of other namespaces that its token reaches, and of one namespace not too many."""
+    """Which public capabilities a caller is given: those of other namespaces that its token
+    reaches, and of one namespace not too many.
+    """
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller

@@ -1,4 +1,6 @@
-"""The traditional characters that people ask with most, as the simplified ones that aliases are written in."""
+"""The traditional characters that people ask with most, as the simplified ones that aliases are
+written in.
+"""
 
 from __future__ import annotations
 
@@ -20,5 +22,7 @@ _SIMPLIFIED: Final = (
     "类粮红级纪约纹纳纯纸纽线组细终络给绝统经结绿维网紧绪续继编缘缩纵总绩织绘缴罚罗职联肃脑脚脸脏舰艺节范苏蓝苹药虚虫补装里制复见规视觉览观订计讯讨训托记访设许诉诊注证评词试诗话该详语误说请诸课调谈论讲谢译识护读让猪猫贝负财货质购费贵资赏赛赵赶迹践车轨软轴较载轻辆轮辑输转办边达过运还这进远违连迟选遗递邮邻释针钮钢钱错键链镜钟铁钥长门闭开间阅队阳阴阵阶际陆险随隐虽难云电雾静项顺须预领频题额颜愿类显风飞饭饮馆马驾验发鱼鸟盐麦黄黑齐齿龙"
     "撷敛台台注匹锈郁里冲泪准济湿温湿滚满渐洁泽滤浏湾志周游签帖复系划荡舍回托布汇杰尝当涂垄"
 )
-SIMPLER: Final = {ord(old): new for old, new in zip(_TRADITIONAL, _SIMPLIFIED, strict=True) if old != new}
+SIMPLER: Final = {
+    ord(old): new for old, new in zip(_TRADITIONAL, _SIMPLIFIED, strict=True) if old != new
+}
 """Traditional character → simplified."""

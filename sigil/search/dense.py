@@ -1,4 +1,6 @@
-"""What a text means, as a vector, and how near documents come to it: for those who chose the dense ranker."""
+"""What a text means, as a vector, and how near documents come to it: for those who chose the dense
+ranker.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,14 @@ from importlib import import_module
 from typing import Any, Final, Protocol
 
 LEVELS: Final = 127
-"""A vector's numbers are kept as whole ones, this many to each side: a quarter of the room, and cosines to two digits."""
+"""A vector's numbers are kept as whole ones, this many to each side: a quarter of the room, and
+cosines to two digits.
+"""
 NEAREST: Final = 50
 LIKENESS: Final = 25.0
-"""What a cosine of 1 counts beside points of words, which are divided by the root of the logarithm of the number of documents.
-Measured on MetaTool and Seal-Tools."""
+"""What a cosine of 1 counts beside points of words, which are divided by the root of the logarithm
+of the number of documents. Measured on MetaTool and Seal-Tools.
+"""
 ALIKE: Final = 0.3
 """The cosine from which on a document is an answer, whatever its words."""
 BESIDE: Final = 0.2
@@ -60,18 +65,24 @@ class Meaning:
         nearest = self._numpy.argsort(-cosines, kind="stable")[:NEAREST]
         likeness = {int(numbers[place]): float(cosines[place]) for place in nearest}
         places = {number: place for place, number in enumerate(numbers)} if wanted else {}
-        return likeness | {number: float(cosines[places[number]]) for number in wanted if number in places}
+        return likeness | {
+            number: float(cosines[places[number]]) for number in wanted if number in places
+        }
 
     def passes(self, likeness: float) -> bool:
         return likeness >= ALIKE
 
     def fused(self, points: float, likeness: float, documents: int) -> float:
-        """Both in one: the words' points grow with the logarithm of the number of documents, a cosine does not."""
+        """Both in one: the words' points grow with the logarithm of the number of documents, a
+        cosine does not.
+        """
         return points / math.sqrt(math.log(2 + documents)) + LIKENESS * likeness
 
     def _cosines(self, body: Any) -> Any:
         rows = self._numpy.frombuffer(body, dtype="int8").reshape(-1, len(self._vector))
-        chunks = (rows[start : start + CHUNK].astype("float32") for start in range(0, len(rows), CHUNK))
+        chunks = (
+            rows[start : start + CHUNK].astype("float32") for start in range(0, len(rows), CHUNK)
+        )
         return self._numpy.concatenate([chunk @ self._vector for chunk in chunks]) / LEVELS
 
 

@@ -22,10 +22,12 @@ STRONGEST: Final = SATURATION + 1
 class Document:
     """A capability as people look for it.
 
-    `ref` is the caller's own key for it, `parameters` maps name to description, `inner` is what stands within the parameters: names and
-    descriptions of their own parts, and the values that they take; a search can be kept to some groups, and
-    `ref` is unique in its own. `stamp` (64 bits) is the caller's too, to know later which state of the document this was; `until`: when
-    it ends, in the caller's seconds, 0 for never."""
+    `ref` is the caller's own key for it, `parameters` maps name to description, `inner` is what
+    stands within the parameters: names and descriptions of their own parts, and the values that
+    they take; a search can be kept to some groups, and `ref` is unique in its own. `stamp` (64
+    bits) is the caller's too, to know later which state of the document this was; `until`: when it
+    ends, in the caller's seconds, 0 for never.
+    """
 
     name: str
     description: str
@@ -50,7 +52,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Weight of a word in the field; how much a long field dilutes it (b of BM25); the length in words that dilutes nothing."""
+    """Weight of a word in the field; how much a long field dilutes it (b of BM25); the length in
+    words that dilutes nothing.
+    """
 
     weight: float
     dilution: float
@@ -72,7 +76,9 @@ INNER: Final = Field(0.4, 0.6, 30)
 
 
 def strengths(document: Document, terms: Callable[[str], Iterable[str]]) -> dict[str, float]:
-    """Term → its strength in the document, 0 to `STRONGEST`: BM25F without the rarity, which only a query knows."""
+    """Term → its strength in the document, 0 to `STRONGEST`: BM25F without the rarity, which only a
+    query knows.
+    """
     found: dict[str, float] = {}
     for field_, text in _fields(document):
         words = list(terms(text))
@@ -101,4 +107,6 @@ def _fields(document: Document) -> tuple[tuple[Field, str], ...]:
         (PARAMETER_DESCRIPTIONS, document.parameters.values()),
         (INNER, document.inner),
     )
-    return tuple((field_, text[:FIELD_LIMIT]) for field_, texts in parts if (text := "\n".join(texts)))
+    return tuple(
+        (field_, text[:FIELD_LIMIT]) for field_, texts in parts if (text := "\n".join(texts))
+    )

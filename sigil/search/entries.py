@@ -22,8 +22,17 @@ class Entry:
 
     @classmethod
     def of(cls, document: Document) -> Entry:
-        aliases = frozenset(filter(None, (phrase(alias[:FIELD_LIMIT]) for alias in document.aliases)))
-        return cls(document.ref, document.name, phrase(document.name[:FIELD_LIMIT]), aliases, document.stamp, document.until)
+        aliases = frozenset(
+            filter(None, (phrase(alias[:FIELD_LIMIT]) for alias in document.aliases))
+        )
+        return cls(
+            document.ref,
+            document.name,
+            phrase(document.name[:FIELD_LIMIT]),
+            aliases,
+            document.stamp,
+            document.until,
+        )
 
     @property
     def keys(self) -> set[str]:
@@ -37,7 +46,9 @@ class Entry:
 
 
 class Entries:
-    """Number → entry, with the terms of its document. References are unique in it. Not for two threads at once."""
+    """Number → entry, with the terms of its document. References are unique in it. Not for two
+    threads at once.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[int, Entry] = {}
@@ -83,13 +94,21 @@ class Entries:
         return self._refs.get(ref)
 
     def called(self, said: str) -> set[int]:
-        """The numbers of what has this phrase as its name or as an alias, however it is separated."""
+        """The numbers of what has this phrase as its name or as an alias, however it is
+        separated.
+        """
         return self._called.get(key(said), set())
 
     def copy(self) -> Entries:
-        """The same documents, numbered as they are; later changes to one change nothing in the other."""
+        """The same documents, numbered as they are; later changes to one change nothing in the
+        other.
+        """
         other = Entries()
-        other._entries, other._terms, other._next = dict(self._entries), dict(self._terms), self._next
+        other._entries, other._terms, other._next = (
+            dict(self._entries),
+            dict(self._terms),
+            self._next,
+        )
         return other
 
 

@@ -1,4 +1,6 @@
-"""Documents that are seen together or not at all: those of an opened file, and those that came since."""
+"""Documents that are seen together or not at all: those of an opened file, and those that came
+since.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Group:
     def stamp(self, ref: str) -> int | None:
         """The stamp of one document, None when it is not there."""
         places = ((part, part.with_ref(ref)) for part in self.parts)
-        return next((part.entry(number).stamp for part, number in places if number is not None), None)
+        return next(
+            (part.entry(number).stamp for part, number in places if number is not None), None
+        )
 
     def stamps(self) -> dict[str, int]:
         """The stamp of every document."""

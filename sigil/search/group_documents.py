@@ -60,7 +60,9 @@ class Shelf:
     def neighbours(self, term: str) -> list[tuple[float, str]]:
         return self._postings.neighbours(term)
 
-    def ranked(self, weights: Mapping[str, float], count: int, share: float) -> Iterator[tuple[int, float]]:
+    def ranked(
+        self, weights: Mapping[str, float], count: int, share: float
+    ) -> Iterator[tuple[int, float]]:
         """At least the best `count` documents with their scores, as `rank` has it."""
         return iter(rank(self._found(weights), count, share).items())
 
@@ -82,9 +84,17 @@ class Shelf:
     def copy(self) -> Shelf:
         """What `seal` reads of it, as it is now; not for searching."""
         other = Shelf()
-        other._entries, other._postings, other._vectors = self._entries.copy(), self._postings.copy(), dict(self._vectors)
+        other._entries, other._postings, other._vectors = (
+            self._entries.copy(),
+            self._postings.copy(),
+            dict(self._vectors),
+        )
         return other
 
     def _found(self, weights: Mapping[str, float]) -> list[Weighted]:
         postings = ((term, weight, self._postings.get(term)) for term, weight in weights.items())
-        return [Weighted(weight / UNIT, term, posting) for term, weight, posting in postings if posting is not None]
+        return [
+            Weighted(weight / UNIT, term, posting)
+            for term, weight, posting in postings
+            if posting is not None
+        ]

@@ -1,4 +1,6 @@
-"""How an index lies in a file: a magic line, a header of JSON, and sections of plain numbers, checked before any is used."""
+"""How an index lies in a file: a magic line, a header of JSON, and sections of plain numbers,
+checked before any is used.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ Section = Union["array[Any]", bytes]
 
 
 class DamagedIndexError(ValueError):
-    """Bytes that are no index of ours, or one that does not hold together: it is made again from the documents."""
+    """Bytes that are no index of ours, or one that does not hold together: it is made again from
+    the documents.
+    """
 
 
 def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
@@ -28,14 +32,19 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
     table = [[name, _kind(section), len(section)] for name, section in sections.items()]
     head = orjson.dumps({**header, "order": sys.byteorder, "sections": table})
     parts = [MAGIC, len(head).to_bytes(8, "little"), _padded(head)]
-    parts += [_padded(section if isinstance(section, bytes) else section.tobytes()) for section in sections.values()]
+    parts += [
+        _padded(section if isinstance(section, bytes) else section.tobytes())
+        for section in sections.values()
+    ]
     return b"".join(parts)
 
 
 def unpack(body: bytes, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, memoryview]]:
-    """Header and sections, nothing copied; `kinds` says which sections there are and which kinds of number each may hold.
+    """Header and sections, nothing copied; `kinds` says which sections there are and which kinds of
+    number each may hold.
 
-    `DamagedIndexError` unless the file is exactly that and every byte of it is accounted for."""
+    `DamagedIndexError` unless the file is exactly that and every byte of it is accounted for.
+    """
     if len(body) > MOST_BYTES or not body.startswith(MAGIC):
         raise DamagedIndexError("not an index")
     size = int.from_bytes(body[len(MAGIC) : len(MAGIC) + 8], "little")
@@ -45,7 +54,9 @@ def unpack(body: bytes, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[
     header = _header(body[start : start + size])
     if header.pop("order", None) != sys.byteorder:
         raise DamagedIndexError("an index of another machine")
-    return header, _sections(memoryview(body), start + _rounded(size), header.pop("sections", None), kinds)
+    return header, _sections(
+        memoryview(body), start + _rounded(size), header.pop("sections", None), kinds
+    )
 
 
 def typed(values: array[int], most: int) -> array[int]:
@@ -63,11 +74,15 @@ def _header(data: bytes) -> dict[str, Any]:
     return header
 
 
-def _sections(body: memoryview, start: int, table: Any, kinds: Mapping[str, str]) -> dict[str, memoryview]:
+def _sections(
+    body: memoryview, start: int, table: Any, kinds: Mapping[str, str]
+) -> dict[str, memoryview]:
     found: dict[str, memoryview] = {}
     for row in table if isinstance(table, list) else ():
         match row:
-            case [str(name), str(kind), int(count)] if kind in kinds.get(name, "").split() and count >= 0 and name not in found:
+            case [str(name), str(kind), int(count)] if (
+                kind in kinds.get(name, "").split() and count >= 0 and name not in found
+            ):
                 end = start + count * SIZES[kind]
                 found[name] = _cast(body[start:end], kind) if end <= len(body) else body[:0]
                 start += _rounded(count * SIZES[kind])

@@ -1,4 +1,6 @@
-"""By which rules documents become terms and strengths, in a few characters: an index that others made ranks differently."""
+"""By which rules documents become terms and strengths, in a few characters: an index that others
+made ranks differently.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from sigil.search.words import Words
 RULES: Final = 2
 """Raised by whoever changes how text becomes terms, where the sample below does not show it."""
 SAMPLE: Final = (
-    "parseHTTPResponse SHA-256 café naïve generously university universal organization organisation skies dying communication "
-    "evening news inning herring provable 查询匯率 ﬁle １２ data_types e-mail 2^10 + 5*3"
+    "parseHTTPResponse SHA-256 café naïve generously university universal organization organisation"
+    " skies dying communication evening news inning herring provable 查询匯率 ﬁle １２ data_types"
+    " e-mail 2^10 + 5*3"
 )
 
 

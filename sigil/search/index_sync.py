@@ -1,4 +1,6 @@
-"""One group of a search index that follows the store: what changed is read again, and nothing else."""
+"""One group of a search index that follows the store: what changed is read again, and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,15 @@ RECORDS: Final = 1_024
 """So many records of a group are kept, of those that were found last."""
 FEWEST: Final = 8
 SHARE: Final = 8
-"""A snapshot is made when so many documents are new since the last one: FEWEST, and one of SHARE."""
+"""A snapshot is made when so many documents are new since the last one: FEWEST, and one of SHARE.
+"""
 AT_ONCE: Final = 500
-"""Documents that are written to a snapshot before the query returns; more of them in the background."""
+"""Documents that are written to a snapshot before the query returns; more of them in the
+background.
+"""
 GONE: Final = 4
-"""When one of so many documents of an opened file is outdated, the next snapshot is opened instead."""
+"""When one of so many documents of an opened file is outdated, the next snapshot is opened instead.
+"""
 
 
 class Follower:
@@ -51,7 +57,9 @@ class Follower:
         """Whether it has given its group up: another one may follow it from then on."""
 
     def follow(self, now: float) -> int | None:
-        """Bring the group up to date; None when nothing was ever there. For `stands`: which beginning this is."""
+        """Bring the group up to date; None when nothing was ever there. For `stands`: which
+        beginning this is.
+        """
         item = self._source.log()
         with self._lock:
             if not self.over:
@@ -67,7 +75,9 @@ class Follower:
         return not self.over and self._begun == begun
 
     def record(self, name: str) -> Record | None:
-        """The record that the group's document of this name was made from, or a newer one; None when it has gone since."""
+        """The record that the group's document of this name was made from, or a newer one; None
+        when it has gone since.
+        """
         with self._lock:
             record = self._records.get(name)
             if record is None:
@@ -80,7 +90,11 @@ class Follower:
         """Make a snapshot when one is due."""
         with self._lock:
             place = self._place
-            if place is None or self._new < max(FEWEST, self._index.size(self._group) // SHARE) or self._writing:
+            if (
+                place is None
+                or self._new < max(FEWEST, self._index.size(self._group) // SHARE)
+                or self._writing
+            ):
                 return
             self._new = 0  # whatever comes of it: the next one is due after as many again
             self._writing = True
@@ -88,7 +102,9 @@ class Follower:
         if at_once:
             self._write(place)
         else:
-            self._writer = threading.Thread(target=self._write, args=(place,), name="sigil-snapshot", daemon=True)
+            self._writer = threading.Thread(
+                target=self._write, args=(place,), name="sigil-snapshot", daemon=True
+            )
             self._writer.start()
 
     def retire(self) -> None:
@@ -98,7 +114,9 @@ class Follower:
             self.over = True
 
     def distrust(self) -> None:
-        """Begin anew without the snapshot that this one began with, and put another in its place."""
+        """Begin anew without the snapshot that this one began with, and put another in its
+        place.
+        """
         with self._lock:
             self._bad = self._opened or self._bad
             self._forget()
@@ -116,7 +134,9 @@ class Follower:
             item = self._source.log() or item  # another thread may have read a newer one meanwhile
             log = changes.log_of(item)
         on = log if self._place and _goes_on(log, self._place) else None
-        names = changes.since(self._kv, self._group, on, self._place[1]) if on and self._place else None
+        names = (
+            changes.since(self._kv, self._group, on, self._place[1]) if on and self._place else None
+        )
         if names is None or len(names) > FEWEST + self._index.size(self._group) // 2:
             self._walk()
         else:
@@ -126,7 +146,9 @@ class Follower:
         self._unsure = dict(log.open) if log else {}
 
     def _look_again(self, now: float) -> None:
-        """Whoever was changing these names may have made the change after they were read, and ended before saying so."""
+        """Whoever was changing these names may have made the change after they were read, and ended
+        before saying so.
+        """
         for name, since in list(self._unsure.items()):
             found = self._source.find(name)
             if self._index.stamp(self._ref(name), self._group) != (found[0] if found else None):
@@ -192,10 +214,15 @@ class Follower:
             taken = self._taken() if self._snapshots.due(self._group, place, self._bad) else None
             if taken:
                 still, (epoch, number) = taken
-                body = self._index.seal(still, {"group": self._group, "log": [epoch, number], "salt": new_version()})
+                body = self._index.seal(
+                    still, {"group": self._group, "log": [epoch, number], "salt": new_version()}
+                )
                 self._snapshots.put(self._group, body, (epoch, number), len(still))
                 self._renew()
-        except (BackendError, ValueError):  # nothing depends on it; somebody else makes one, or this process later
+        except (
+            BackendError,
+            ValueError,
+        ):  # nothing depends on it; somebody else makes one, or this process later
             return
         finally:
             self._writing = False

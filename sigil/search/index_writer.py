@@ -29,11 +29,16 @@ class _Part:
 
 
 def seal(sealed: Sealed | None, shelf: Shelf, header: Mapping[str, Any]) -> bytes:
-    """The file of both together; `header` goes with it. `ValueError` for a text that no file can hold."""
+    """The file of both together; `header` goes with it. `ValueError` for a text that no file can
+    hold.
+    """
     parts = _parts(sealed, shelf)
     entries = [part.entry(number) for part in parts for number in part.numbers]
     owned = [list(part.terms(number)) for part in parts for number in part.numbers]
-    ids = {term: place for place, term in enumerate(dict.fromkeys(term for terms in owned for term in terms))}
+    ids = {
+        term: place
+        for place, term in enumerate(dict.fromkeys(term for terms in owned for term in terms))
+    }
     numbers, strengths, strongest, ends = _postings(parts, ids, len(entries))
     try:
         sections: dict[str, Section] = {
@@ -58,17 +63,27 @@ def _parts(sealed: Sealed | None, shelf: Shelf) -> list[_Part]:
     first = {number: place for place, number in enumerate(kept)}
     second = {number: place for place, number in enumerate(shelf, len(kept))}
     fresh = _Part(second, shelf.entry, shelf.terms, shelf.posting, shelf.vector)
-    return [_Part(first, sealed.entry, sealed.terms, sealed.posting, sealed.vector), fresh] if sealed else [fresh]
+    return (
+        [_Part(first, sealed.entry, sealed.terms, sealed.posting, sealed.vector), fresh]
+        if sealed
+        else [fresh]
+    )
 
 
-def _postings(parts: Sequence[_Part], ids: Mapping[str, int], documents: int) -> tuple[array[int], ...]:
+def _postings(
+    parts: Sequence[_Part], ids: Mapping[str, int], documents: int
+) -> tuple[array[int], ...]:
     numbers, strengths, strongest, ends = array("I"), array("H"), array("H"), array("I")
     for term in ids:
         most = 0
         for part in parts:
             posting = part.posting(term)
             if posting:
-                pairs = [(part.numbers[old], strength) for old, strength in _of(posting) if old in part.numbers]
+                pairs = [
+                    (part.numbers[old], strength)
+                    for old, strength in _of(posting)
+                    if old in part.numbers
+                ]
                 numbers.extend(number for number, _ in pairs)
                 strengths.extend(strength for _, strength in pairs)
                 most = max(most, *(strength for _, strength in pairs)) if pairs else most
@@ -82,10 +97,15 @@ def _of(posting: Posting) -> Iterator[tuple[int, int]]:
 
 
 def _entries(entries: Sequence[Entry]) -> dict[str, Section]:
-    rows = [orjson.dumps([entry.ref, entry.name, entry.called, sorted(entry.aliases)]) for entry in entries]
+    rows = [
+        orjson.dumps([entry.ref, entry.name, entry.called, sorted(entry.aliases)])
+        for entry in entries
+    ]
     ending = [(number, entry.until) for number, entry in enumerate(entries) if entry.until]
     refs = sorted((hashed(entry.ref), number) for number, entry in enumerate(entries))
-    keys = sorted((hashed(key), number) for number, entry in enumerate(entries) for key in entry.keys)
+    keys = sorted(
+        (hashed(key), number) for number, entry in enumerate(entries) for key in entry.keys
+    )
     return {
         "entries": b"".join(rows),
         "entry_ends": _ends(rows),
@@ -110,7 +130,9 @@ def _grams(ids: Mapping[str, int]) -> dict[str, Section]:
     return {
         "grams": array("Q", [value for value, _ in ordered]),
         "gram_ends": _ends(lists),
-        "gram_terms": typed(array("I", [number for numbers in lists for number in numbers]), len(ids)),
+        "gram_terms": typed(
+            array("I", [number for numbers in lists for number in numbers]), len(ids)
+        ),
     }
 
 

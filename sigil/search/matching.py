@@ -1,4 +1,6 @@
-"""Which documents answer a query, and how well: what is called so, what the words lead to, and what they mean."""
+"""Which documents answer a query, and how well: what is called so, what the words lead to, and what
+they mean.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ Scored = tuple[Entry, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query as it is read: its terms, itself as a phrase, and as a tool's name; what it means, where that is asked.
+    """A query as it is read: its terms, itself as a phrase, and as a tool's name; what it means,
+    where that is asked.
 
     `around`: it is no question, but a place to look around.
     """
@@ -42,7 +45,9 @@ class Asked:
     @classmethod
     def of(cls, text: str, words: Words, meaning: Meaning | None = None) -> Asked:
         text = text[:QUERY_LIMIT]
-        return cls(words.query(text), phrase(text), phrase(text.strip().removeprefix(TOOL_PREFIX)), meaning)
+        return cls(
+            words.query(text), phrase(text), phrase(text.strip().removeprefix(TOOL_PREFIX)), meaning
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,26 @@ class _Found:
 
 
 def answers(asked: Asked, parts: list[Part], words: Words, limit: int) -> list[Scored]:
-    """At most `limit` documents of these parts, the best first; equal ones stand in the order of their names."""
+    """At most `limit` documents of these parts, the best first; equal ones stand in the order of
+    their names.
+    """
     if limit < 1:
         return []
     wanted = weigh(asked.query, parts)
-    floor = Floor(wanted, asked.said, asked.query.weights.keys() | wanted.weights.keys(), words.content, asked.around)
-    scored = {entry.ref: (entry, score, points) for entry, score, points in _inexact(asked, parts, floor, limit)}
-    scored |= {entry.ref: (entry, score, points) for entry, score, points in _exact(asked, parts, floor)}
+    floor = Floor(
+        wanted,
+        asked.said,
+        asked.query.weights.keys() | wanted.weights.keys(),
+        words.content,
+        asked.around,
+    )
+    scored = {
+        entry.ref: (entry, score, points)
+        for entry, score, points in _inexact(asked, parts, floor, limit)
+    }
+    scored |= {
+        entry.ref: (entry, score, points) for entry, score, points in _exact(asked, parts, floor)
+    }
     return sorted(scored.values(), key=_order)[:limit]
 
 
@@ -79,7 +97,9 @@ def _inexact(asked: Asked, parts: list[Part], floor: Floor, limit: int) -> Itera
 def _by_words(asked: Asked, parts: list[Part], floor: Floor, limit: int) -> list[_Found]:
     weights = floor.wanted.weights
     found = {
-        (id(part), number): _Found(part, number, points) for part in parts for number, points in part.ranked(weights, limit, floor.beside)
+        (id(part), number): _Found(part, number, points)
+        for part in parts
+        for number, points in part.ranked(weights, limit, floor.beside)
     }
     for said in dict.fromkeys(spans(asked.said, STOP_WORDS)):
         for part in parts:
@@ -89,23 +109,42 @@ def _by_words(asked: Asked, parts: list[Part], floor: Floor, limit: int) -> list
     return list(found.values())
 
 
-def _fused(meaning: Meaning, found: list[_Found], given: tuple[list[Part], Floor], best: float) -> Iterator[Scored]:
-    """What the words found, and what means the same, by both; nothing where neither leads to an answer."""
+def _fused(
+    meaning: Meaning, found: list[_Found], given: tuple[list[Part], Floor], best: float
+) -> Iterator[Scored]:
+    """What the words found, and what means the same, by both; nothing where neither leads to an
+    answer.
+    """
     parts, floor = given
     documents = sum(map(len, parts))
     near = _near(meaning, found, parts, floor)
-    ranked = [(each, likeness, meaning.fused(each.points, likeness, documents)) for each, likeness in near]
-    most, top = meaning.fused(floor.wanted.most, 1.0, documents), max((points for _, _, points in ranked), default=0.0)
+    ranked = [
+        (each, likeness, meaning.fused(each.points, likeness, documents)) for each, likeness in near
+    ]
+    most, top = (
+        meaning.fused(floor.wanted.most, 1.0, documents),
+        max((points for _, _, points in ranked), default=0.0),
+    )
     if any(meaning.passes(likeness) or _answers(each, floor, best) for each, likeness, _ in ranked):
         beside = ((each, points) for each, _, points in ranked if points >= meaning.beside * top)
-        yield from ((each.part.entry(each.number), _shown(points / most), points) for each, points in beside)
+        yield from (
+            (each.part.entry(each.number), _shown(points / most), points) for each, points in beside
+        )
 
 
-def _near(meaning: Meaning, found: list[_Found], parts: list[Part], floor: Floor) -> Iterator[tuple[_Found, float]]:
+def _near(
+    meaning: Meaning, found: list[_Found], parts: list[Part], floor: Floor
+) -> Iterator[tuple[_Found, float]]:
     known = {(id(each.part), each.number): each for each in found}
     for part in parts:
-        for number, likeness in meaning.near(part, [number for place, number in known if place == id(part)]).items():
-            yield known.get((id(part), number)) or _Found(part, number, part.points(number, floor.wanted.weights)), likeness
+        for number, likeness in meaning.near(
+            part, [number for place, number in known if place == id(part)]
+        ).items():
+            yield (
+                known.get((id(part), number))
+                or _Found(part, number, part.points(number, floor.wanted.weights)),
+                likeness,
+            )
 
 
 def _answers(each: _Found, floor: Floor, best: float) -> bool:

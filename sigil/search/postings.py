@@ -1,4 +1,6 @@
-"""Which documents have a term, and how strongly: the inverted index, changed one document at a time."""
+"""Which documents have a term, and how strongly: the inverted index, changed one document at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,28 @@ from typing import Final
 from sigil.search.spelling import Neighbours
 
 PRIOR: Final = 50
-"""Documents that every index is counted to have besides its own, so that in a registry of three a word that all three lack
-does not outweigh the one that was found."""
+"""Documents that every index is counted to have besides its own, so that in a registry of three a
+word that all three lack does not outweigh the one that was found.
+"""
 UNIT: Final = 16_384
-"""Of so many parts a strength of 1 is: whole numbers below 65,536 take half the room of floating ones, here and where they are kept."""
+"""Of so many parts a strength of 1 is: whole numbers below 65,536 take half the room of floating
+ones, here and where they are kept.
+"""
 
 
 class Posting:
-    """The documents of one term: ascending numbers, and beside each the term's strength there, in parts of `UNIT`."""
+    """The documents of one term: ascending numbers, and beside each the term's strength there, in
+    parts of `UNIT`.
+    """
 
     __slots__ = ("numbers", "strengths", "strongest")
 
-    def __init__(self, numbers: array[int] | None = None, strengths: array[int] | None = None, strongest: int = 0) -> None:
+    def __init__(
+        self,
+        numbers: array[int] | None = None,
+        strengths: array[int] | None = None,
+        strongest: int = 0,
+    ) -> None:
         self.numbers = array("I") if numbers is None else numbers
         self.strengths = array("H") if strengths is None else strengths
         self.strongest = strongest

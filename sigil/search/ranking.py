@@ -1,4 +1,6 @@
-"""The best documents for weighted terms, without adding up those that cannot be among them (MaxScore)."""
+"""The best documents for weighted terms, without adding up those that cannot be among them
+(MaxScore).
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,15 @@ class Weighted:
     posting: Posting
 
 
-def rank(terms: Sequence[Weighted], count: int, share: float, gone: Collection[int] = ()) -> dict[int, float]:
-    """Document → score for at least the best `count` documents (with all that tie) that reach `share` of the best score.
+def rank(
+    terms: Sequence[Weighted], count: int, share: float, gone: Collection[int] = ()
+) -> dict[int, float]:
+    """Document → score for at least the best `count` documents (with all that tie) that reach
+    `share` of the best score.
 
-    Others may be in it too, those of `gone` never; every score in it is complete, and added up in an order that only the terms decide."""
+    Others may be in it too, those of `gone` never; every score in it is complete, and added up in
+    an order that only the terms decide.
+    """
     ordered = _ordered(terms)
     rest = _rest(ordered)
     scores: dict[int, float] = {}
@@ -59,12 +66,16 @@ def _ordered(terms: Sequence[Weighted]) -> list[Weighted]:
 
 def _rest(ordered: Sequence[Weighted]) -> list[float]:
     """For each term, what all terms after it can add at most."""
-    bounds = accumulate((term.weight * term.posting.strongest for term in reversed(ordered[1:])), initial=0.0)
+    bounds = accumulate(
+        (term.weight * term.posting.strongest for term in reversed(ordered[1:])), initial=0.0
+    )
     return list(bounds)[::-1] if ordered else []
 
 
 def _bound(scores: dict[int, float], count: int, share: float, ahead: float, closed: bool) -> float:
-    """What a document must reach in the end, as far as is known by now; 0 where finding it out cannot pay yet."""
+    """What a document must reach in the end, as far as is known by now; 0 where finding it out
+    cannot pay yet.
+    """
     if not scores:
         return 0.0
     best = max(scores.values())

@@ -1,4 +1,6 @@
-"""Search indexes that outlive their process: an artifact each, and a small record that says which one is the newest."""
+"""Search indexes that outlive their process: an artifact each, and a small record that says which
+one is the newest.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ EVERY_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An index as it was after change `number` of `epoch` (see `changes`), of so many `documents`. `artifact`: where; `at`: since when."""
+    """An index as it was after change `number` of `epoch` (see `changes`), of so many `documents`.
+    `artifact`: where; `at`: since when.
+    """
 
     artifact: str
     epoch: str
@@ -33,7 +37,9 @@ class Snapshots:
 
     What cannot be read counts as absent: everything in one can be read elsewhere."""
 
-    def __init__(self, kv: KV, artifacts: Artifacts, clock: Callable[[], float] = time.time, kind: str = "") -> None:
+    def __init__(
+        self, kv: KV, artifacts: Artifacts, clock: Callable[[], float] = time.time, kind: str = ""
+    ) -> None:
         self._kv = kv
         self._artifacts = artifacts
         self._clock = clock
@@ -49,7 +55,12 @@ class Snapshots:
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return None
         counted = type(number) is int and type(documents) is int
-        typed = isinstance(artifact, str) and isinstance(epoch, str) and counted and isinstance(at, int | float)
+        typed = (
+            isinstance(artifact, str)
+            and isinstance(epoch, str)
+            and counted
+            and isinstance(at, int | float)
+        )
         return Snapshot(artifact, epoch, number, documents, float(at)) if typed else None
 
     def body(self, snapshot: Snapshot) -> bytes | None:
@@ -60,15 +71,23 @@ class Snapshots:
             return None
 
     def due(self, group: str, place: tuple[str, int], bad: str) -> bool:
-        """Whether one of this epoch and number is wanted: there is none so new and none from a moment ago, or a `bad` one."""
+        """Whether one of this epoch and number is wanted: there is none so new and none from a
+        moment ago, or a `bad` one.
+        """
         newest = self.newest(group)
         if newest is None or newest.artifact == bad or newest.at > self._clock():
             return True
         epoch, number = place
-        return (newest.epoch != epoch or newest.number < number) and self._clock() - newest.at >= EVERY_SECONDS
+        return (
+            newest.epoch != epoch or newest.number < number
+        ) and self._clock() - newest.at >= EVERY_SECONDS
 
     def put(self, group: str, body: bytes, place: tuple[str, int], documents: int) -> None:
         """Make it the newest; `Conflict` when somebody else did so at this moment."""
         newest = self._kv.get(keys.snapshot(group, self._kind))
         snapshot = Snapshot(self._artifacts.put(body), *place, documents, self._clock())
-        self._kv.put(keys.snapshot(group, self._kind), orjson.dumps(asdict(snapshot)), expect=newest.version if newest else ABSENT)
+        self._kv.put(
+            keys.snapshot(group, self._kind),
+            orjson.dumps(asdict(snapshot)),
+            expect=newest.version if newest else ABSENT,
+        )

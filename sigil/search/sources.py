@@ -1,4 +1,6 @@
-"""Where the documents of a search come from: a namespace's capabilities, or what all namespaces have made public."""
+"""Where the documents of a search come from: a namespace's capabilities, or what all namespaces
+have made public.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,10 @@ def _document(ref: str, group: str, found: Found, *aliases: str) -> Document:
     stamp, record = found
     manifest = record.manifest
     properties = manifest.input.get("properties", {})
-    parameters = {name: str(part.get("description", "")) if isinstance(part, dict) else "" for name, part in properties.items()}
+    parameters = {
+        name: str(part.get("description", "")) if isinstance(part, dict) else ""
+        for name, part in properties.items()
+    }
     inner = inner_texts(manifest.input)
     return Document(
         ref=ref,
@@ -123,9 +128,11 @@ def _document(ref: str, group: str, found: Found, *aliases: str) -> Document:
 
 
 def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
-    """What a schema says within its properties: the names and descriptions of their own, in lists and branches too, and their values.
+    """What a schema says within its properties: the names and descriptions of their own, in lists
+    and branches too, and their values.
 
-    The properties at its top are parameters, whose names and descriptions are fields of their own. What lies nearest comes first.
+    The properties at its top are parameters, whose names and descriptions are fields of their own.
+    What lies nearest comes first.
     """
     definitions = schema.get("$defs")
     waiting: deque[Json] = deque(_mapped(schema, "properties"))
@@ -144,7 +151,13 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
             waiting.append(part)
         for branch in _branches(node):
             if isinstance(branch, dict):
-                texts.update(dict.fromkeys(text for key in ("title", "description") if isinstance(text := branch.get(key), str)))
+                texts.update(
+                    dict.fromkeys(
+                        text
+                        for key in ("title", "description")
+                        if isinstance(text := branch.get(key), str)
+                    )
+                )
             waiting.append(branch)
         name = str(node.get("$ref", "")).removeprefix("#/$defs/")
         if isinstance(definitions, dict) and name in definitions and name not in entered:
@@ -171,4 +184,9 @@ def _named(node: Mapping[str, Json]) -> list[tuple[str, Json]]:
 
 def _branches(node: Mapping[str, Json]) -> list[Json]:
     listed = [part for key in _LISTED if isinstance(parts := node.get(key), list) for part in parts]
-    return [*listed, *(node[key] for key in _HELD if key in node), *_mapped(node, "patternProperties"), *_mapped(node, "dependentSchemas")]
+    return [
+        *listed,
+        *(node[key] for key in _HELD if key in node),
+        *_mapped(node, "patternProperties"),
+        *_mapped(node, "dependentSchemas"),
+    ]

@@ -1,4 +1,6 @@
-"""Words of the index that look like a word that it does not have: for typing errors and other forms."""
+"""Words of the index that look like a word that it does not have: for typing errors and other
+forms.
+"""
 
 from __future__ import annotations
 
@@ -37,17 +39,25 @@ class Neighbours:
                 del self._words[gram]
 
     def of(self, word: str) -> list[tuple[float, str]]:
-        """At most two words whose groups agree at least by half with this word's, each after its likeness (Dice, 0.5 to 1)."""
+        """At most two words whose groups agree at least by half with this word's, each after its
+        likeness (Dice, 0.5 to 1).
+        """
         if not compared(word):
             return []
         mine = grams(word)
-        return closest(len(mine), Counter(chain.from_iterable(self._words.get(gram, ()) for gram in mine)))
+        return closest(
+            len(mine), Counter(chain.from_iterable(self._words.get(gram, ()) for gram in mine))
+        )
 
 
 def closest(mine: int, shared: Mapping[str, int]) -> list[tuple[float, str]]:
-    """What `Neighbours.of` says of a word with `mine` groups; `shared`: how many of them each other word has too."""
+    """What `Neighbours.of` says of a word with `mine` groups; `shared`: how many of them each other
+    word has too.
+    """
     # half of both means at least a third of one: spares most of the comparisons
-    alike = ((_dice(count, mine, other), other) for other, count in shared.items() if 3 * count >= mine)
+    alike = (
+        (_dice(count, mine, other), other) for other, count in shared.items() if 3 * count >= mine
+    )
     return nsmallest(MOST, (found for found in alike if found[0] >= ALIKE), key=_order)
 
 
@@ -69,7 +79,9 @@ def compared(word: str) -> bool:
 def grams(word: str) -> set[str]:
     """Its groups of three and four characters, its ends marked."""
     bounded = f"^{word}$"
-    return {bounded[start : start + size] for size in (3, 4) for start in range(len(bounded) - size + 1)}
+    return {
+        bounded[start : start + size] for size in (3, 4) for start in range(len(bounded) - size + 1)
+    }
 
 
 def _dice(shared: int, mine: int, other: str) -> float:

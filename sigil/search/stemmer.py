@@ -27,8 +27,8 @@ def stemmer() -> Callable[[str], str]:
 
 
 def _english() -> type:
-    # `import snowballstemmer` loads 33 languages (120 ms); its modules import each other relatively, so the one that is
-    # needed loads (8 ms) under a package of another name
+    # `import snowballstemmer` loads 33 languages (120 ms); its modules import each other
+    # relatively, so the one that is needed loads (8 ms) under a package of another name
     found = find_spec("snowballstemmer")
     if found is None or found.submodule_search_locations is None:
         raise ModuleNotFoundError("snowballstemmer is not installed", name="snowballstemmer")

@@ -17,23 +17,40 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0
 ATTEMPTS = 3
-"""A request is repeated when it was throttled, reset, unanswered or met a 5xx, with a growing random pause: bounded at about 18 s in
-all. Whoever writes must know its own write again, because the first attempt may have been stored (conditional writes carry a token)."""
+"""A request is repeated when it was throttled, reset, unanswered or met a 5xx, with a growing
+random pause: bounded at about 18 s in all. Whoever writes must know its own write again, because
+the first attempt may have been stored (conditional writes carry a token).
+"""
 CONNECTIONS = 64
 """Kept for reuse; a thread beyond them opens one of its own."""
 
 _LOCK = threading.Lock()  # botocore's sessions make one client at a time
 
 _REGION = ("no region is set", "set AWS_DEFAULT_REGION, or region in ~/.aws/config")
-_ADDRESS = ("its region or endpoint is not valid", "check AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and the endpoint in the settings")
+_ADDRESS = (
+    "its region or endpoint is not valid",
+    "check AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and the endpoint in the settings",
+)
 _CREDENTIALS = (
     "no credentials were found",
-    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, or run where a role gives them",
+    (
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, or run where a role gives"
+        " them"
+    ),
 )
-_EXPIRED = ("the credentials have expired", "sign in again (aws sso login), or renew AWS_SESSION_TOKEN")
-_INVALID = ("the credentials are not accepted", "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and this machine's clock")
+_EXPIRED = (
+    "the credentials have expired",
+    "sign in again (aws sso login), or renew AWS_SESSION_TOKEN",
+)
+_INVALID = (
+    "the credentials are not accepted",
+    "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and this machine's clock",
+)
 _DENIED = ("access is denied", "allow it in the policy of the role or user that this runs as")
-_THROTTLED = ("too many requests at once", "try again in a moment; raise the quota or the table's capacity when this lasts")
+_THROTTLED = (
+    "too many requests at once",
+    "try again in a moment; raise the quota or the table's capacity when this lasts",
+)
 _UNREACHABLE = ("it cannot be reached", "check the network, the region and the endpoint")
 _SILENT = ("it does not answer in time", "check the network and the endpoint, or try again")
 _BROKEN = ("it failed on its own side", "try again in a moment")
@@ -41,20 +58,42 @@ _BROKEN = ("it failed on its own side", "try again in a moment")
 _MEANINGS: tuple[tuple[str, tuple[str, str]], ...] = (
     ("ExpiredToken ExpiredTokenException RequestExpired TokenRefreshRequired", _EXPIRED),
     (
-        "UnrecognizedClientException InvalidClientTokenId InvalidAccessKeyId InvalidSignatureException SignatureDoesNotMatch"
-        " IncompleteSignature MissingAuthenticationToken MissingAuthenticationTokenException RequestTimeTooSkewed AuthFailure",
+        (
+            "UnrecognizedClientException InvalidClientTokenId InvalidAccessKeyId"
+            " InvalidSignatureException SignatureDoesNotMatch IncompleteSignature"
+            " MissingAuthenticationToken MissingAuthenticationTokenException RequestTimeTooSkewed"
+            " AuthFailure"
+        ),
         _INVALID,
     ),
-    ("AccessDenied AccessDeniedException UnauthorizedOperation OptInRequired KMSAccessDeniedException 403", _DENIED),
     (
-        "Throttling ThrottlingException ThrottledException RequestThrottled RequestThrottledException RequestLimitExceeded"
-        " ProvisionedThroughputExceededException TooManyRequestsException LimitExceededException KmsThrottled SlowDown 429",
+        (
+            "AccessDenied AccessDeniedException UnauthorizedOperation OptInRequired"
+            " KMSAccessDeniedException 403"
+        ),
+        _DENIED,
+    ),
+    (
+        (
+            "Throttling ThrottlingException ThrottledException RequestThrottled"
+            " RequestThrottledException RequestLimitExceeded ProvisionedThroughputExceededException"
+            " TooManyRequestsException LimitExceededException KmsThrottled SlowDown 429"
+        ),
         _THROTTLED,
     ),
-    ("InternalServerError InternalError InternalFailure InternalServiceError ServiceUnavailable 500 502 503 504", _BROKEN),
+    (
+        (
+            "InternalServerError InternalError InternalFailure InternalServiceError"
+            " ServiceUnavailable 500 502 503 504"
+        ),
+        _BROKEN,
+    ),
 )
 _CODES = {code: meaning for codes, meaning in _MEANINGS for code in codes.split()}
-"""The codes of all services, https://docs.aws.amazon.com/awssupport/latest/APIReference/CommonErrors.html, and those of the ones used."""
+"""The codes of all services,
+https://docs.aws.amazon.com/awssupport/latest/APIReference/CommonErrors.html, and those of the ones
+used.
+"""
 
 _MISSING = {
     "ResourceNotFoundException": "it does not exist here",
@@ -67,11 +106,13 @@ _MISSING_HELP = "check its name, the account and the region, or make it"
 
 
 def client(service: str, *, endpoint: str = "", read_seconds: float = 0.0) -> Any:
-    """The process's client of a service (`dynamodb`, `sqs`, …), safe for threads, made at the first use.
+    """The process's client of a service (`dynamodb`, `sqs`, …), safe for threads, made at the first
+    use.
 
-    `endpoint` replaces AWS's own (default: the environment's AWS_ENDPOINT_URL, or AWS). `read_seconds` bounds the wait for an answer
-    (default: `READ_SECONDS`): a long poll needs more. `BackendError` when region or credentials are missing; the search for credentials
-    ends after 2 s.
+    `endpoint` replaces AWS's own (default: the environment's AWS_ENDPOINT_URL, or AWS).
+    `read_seconds` bounds the wait for an answer (default: `READ_SECONDS`): a long poll needs more.
+    `BackendError` when region or credentials are missing; the search for credentials ends after 2
+    s.
     """
     with _LOCK, plainly(service):
         return _client(service, endpoint, read_seconds or READ_SECONDS, os.getpid())
@@ -79,7 +120,9 @@ def client(service: str, *, endpoint: str = "", read_seconds: float = 0.0) -> An
 
 @contextmanager
 def plainly(what: str) -> Iterator[None]:
-    """Inside, botocore's exceptions become `BackendError` in plain words; `what` names the thing that is used, as `table sessions`."""
+    """Inside, botocore's exceptions become `BackendError` in plain words; `what` names the thing
+    that is used, as `table sessions`.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -89,16 +132,22 @@ def plainly(what: str) -> Iterator[None]:
 
 
 def failure(problem: BotoCoreError | ClientError, what: str) -> BackendError:
-    """What an exception of botocore means. Nothing of the service's own text travels on: only codes and our words."""
+    """What an exception of botocore means. Nothing of the service's own text travels on: only codes
+    and our words.
+    """
     response = getattr(problem, "response", None)
     reason, help_ = _refusal(problem) if response else _accident(type(problem))
     return _unusable(what, reason, help_)
 
 
 def code_of(problem: ClientError) -> str:
-    """The service's code of a refusal, as `ConditionalCheckFailedException`; a status such as `503` where it gave none."""
+    """The service's code of a refusal, as `ConditionalCheckFailedException`; a status such as `503`
+    where it gave none.
+    """
     error = problem.response.get("Error", {})
-    return str(error.get("Code") or problem.response.get("ResponseMetadata", {}).get("HTTPStatusCode", ""))
+    return str(
+        error.get("Code") or problem.response.get("ResponseMetadata", {}).get("HTTPStatusCode", "")
+    )
 
 
 def _unusable(what: str, reason: str, help_: str) -> BackendError:
@@ -119,13 +168,24 @@ def _accident(kind: type[Exception]) -> tuple[str, str]:
     table: tuple[tuple[tuple[type[Exception], ...], tuple[str, str]], ...] = (
         ((known.NoRegionError,), _REGION),
         ((known.InvalidRegionError, known.EndpointProviderError), _ADDRESS),
-        ((known.NoCredentialsError, known.PartialCredentialsError, known.CredentialRetrievalError, known.ProfileNotFound), _CREDENTIALS),
+        (
+            (
+                known.NoCredentialsError,
+                known.PartialCredentialsError,
+                known.CredentialRetrievalError,
+                known.ProfileNotFound,
+            ),
+            _CREDENTIALS,
+        ),
         ((known.SSOError, known.TokenRetrievalError), _EXPIRED),
         ((known.ReadTimeoutError, known.ConnectTimeoutError), _SILENT),
         ((known.HTTPClientError, known.ConnectionError), _UNREACHABLE),
     )
     found = next((words for kinds, words in table if issubclass(kind, kinds)), None)
-    return found or (f"the client failed ({kind.__name__})", "check the AWS configuration of this process")
+    return found or (
+        f"the client failed ({kind.__name__})",
+        "check the AWS configuration of this process",
+    )
 
 
 class _Session(NamedTuple):
@@ -139,8 +199,9 @@ class _Session(NamedTuple):
 def _session(process: int) -> _Session:
     """The session of a process: connections do not survive a fork.
 
-    Clients are boto3's. A package that comes without boto3 has them of botocore, which boto3 stands on: that of the webhook, which
-    sends to one queue and has a cold start to keep short (docs/decisions/0005-boto3-but-for-the-webhook.md).
+    Clients are boto3's. A package that comes without boto3 has them of botocore, which boto3 stands
+    on: that of the webhook, which sends to one queue and has a cold start to keep short
+    (docs/decisions/0005-boto3-but-for-the-webhook.md).
     """
     import botocore.session  # type: ignore[import-untyped]
 
@@ -181,39 +242,62 @@ def _client(service: str, endpoint: str, read_seconds: float, process: int) -> A
 
 
 def _expect_nothing(params: dict[str, Any], **_: object) -> None:
-    """Bodies are small: no asking first whether one may be sent. botocore never returns when a connection ends within that answer."""
+    """Bodies are small: no asking first whether one may be sent. botocore never returns when a
+    connection ends within that answer.
+    """
     params["headers"].pop("Expect", None)
 
 
 def _read_nothing(response_dict: dict[str, Any], operation_model: Any, **_: object) -> None:
-    if not _is_whole(response_dict["status_code"], response_dict["headers"], lambda: response_dict["body"], operation_model):
+    if not _is_whole(
+        response_dict["status_code"],
+        response_dict["headers"],
+        lambda: response_dict["body"],
+        operation_model,
+    ):
         response_dict.update(status_code=500, body=b"")
 
 
-def _ask_again(response: tuple[Any, Any] | None, attempts: int, operation: Any, **_: object) -> float | None:
+def _ask_again(
+    response: tuple[Any, Any] | None, attempts: int, operation: Any, **_: object
+) -> float | None:
     """The pause before the next attempt, in seconds; None for none."""
-    return 0.05 * attempts if response and attempts < ATTEMPTS and not _is_answer(response[0], operation) else None
+    return (
+        0.05 * attempts
+        if response and attempts < ATTEMPTS and not _is_answer(response[0], operation)
+        else None
+    )
 
 
 def _believe_nothing(http_response: Any, model: Any, **_: object) -> None:
     if not _is_answer(http_response, model):
-        raise _unusable("what answers at the endpoint", "it is not AWS, or it is cut short", _ADDRESS[1])
+        raise _unusable(
+            "what answers at the endpoint", "it is not AWS, or it is cut short", _ADDRESS[1]
+        )
 
 
 def _is_answer(response: Any, operation: Any) -> bool:
     return _is_whole(response.status_code, response.headers, lambda: response.content, operation)
 
 
-def _is_whole(status: int, headers: Mapping[str, str], body: Callable[[], bytes], operation: Any) -> bool:
+def _is_whole(
+    status: int, headers: Mapping[str, str], body: Callable[[], bytes], operation: Any
+) -> bool:
     """Whether AWS gave this answer, all of it.
 
-    botocore takes what was cut short, and the page of a portal or a proxy, for an empty answer: as if nothing were stored. AWS numbers
-    its requests in every answer and says how long a body is; a streamed one is counted where it is read.
+    botocore takes what was cut short, and the page of a portal or a proxy, for an empty answer: as
+    if nothing were stored. AWS numbers its requests in every answer and says how long a body is; a
+    streamed one is counted where it is read.
     """
     if status >= 500:
         return True
     if not any(name in headers for name in ("x-amzn-requestid", "x-amz-request-id")):
         return False
-    if status == 204 or operation.has_streaming_output or operation.http.get("method") == "HEAD" or "transfer-encoding" in headers:
+    if (
+        status == 204
+        or operation.has_streaming_output
+        or operation.http.get("method") == "HEAD"
+        or "transfer-encoding" in headers
+    ):
         return True
     return headers.get("content-length") == str(len(body()))

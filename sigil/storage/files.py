@@ -14,9 +14,11 @@ OURS, EVERYBODYS = 0o600, 0o666
 
 
 def write_whole(path: Path, body: bytes, mode: int = EVERYBODYS) -> None:
-    """`body` at `path`, in place of what stood there; `UsageError` with EWRITE and nothing changed when that cannot be.
+    """`body` at `path`, in place of what stood there; `UsageError` with EWRITE and nothing changed
+    when that cannot be.
 
-    `mode`: who may read and write it, less what the process's umask takes away. A device or a pipe is written as it is.
+    `mode`: who may read and write it, less what the process's umask takes away. A device or a pipe
+    is written as it is.
     """
     try:
         if path.exists() and not path.is_file():
@@ -28,7 +30,9 @@ def write_whole(path: Path, body: bytes, mode: int = EVERYBODYS) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """`folder` with these files in it, or nothing of them: `UsageError` with EWRITE when that cannot be. An empty one may stand already."""
+    """`folder` with these files in it, or nothing of them: `UsageError` with EWRITE when that
+    cannot be. An empty one may stand already.
+    """
     stood = folder.is_dir()
     written: list[Path] = []
     try:
@@ -53,7 +57,11 @@ def _take_back(folder: Path, written: list[Path], stood: bool) -> None:
 
 def unwritten(path: Path, problem: OSError) -> UsageError:
     """The one way in which a file or folder that cannot be written is told."""
-    return UsageError("EWRITE", f"cannot write {path}: {problem.strerror}", suggestion="choose a place with room that you can write to")
+    return UsageError(
+        "EWRITE",
+        f"cannot write {path}: {problem.strerror}",
+        suggestion="choose a place with room that you can write to",
+    )
 
 
 def _beside(path: Path, body: bytes, mode: int) -> None:

@@ -1,4 +1,6 @@
-"""Secrets that a setting only names: read from AWS when needed, kept for five minutes, never shown."""
+"""Secrets that a setting only names: read from AWS when needed, kept for five minutes, never
+shown.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,24 @@ KEEP_SECONDS = 300.0
 def reveal(value: str) -> str:
     """What a setting's value stands for, remembered by this process.
 
-    `ssm:NAME` is a parameter of the Parameter Store (decrypted), `secretsmanager:NAME` a secret, `secretsmanager:NAME#KEY` a field of
-    one that is a JSON object; anything else is itself. `BackendError` names what cannot be read, never its value.
+    `ssm:NAME` is a parameter of the Parameter Store (decrypted), `secretsmanager:NAME` a secret,
+    `secretsmanager:NAME#KEY` a field of one that is a JSON object; anything else is itself.
+    `BackendError` names what cannot be read, never its value.
     """
     return _shared().reveal(value)
 
 
 def known(value: str) -> str:
-    """What a setting's value stands for, as far as this process knows already: nothing is asked, and empty is not known."""
+    """What a setting's value stands for, as far as this process knows already: nothing is asked,
+    and empty is not known.
+    """
     return _shared().known(value)
 
 
 class Secrets:
-    """Remembers what it has read for `KEEP_SECONDS` of `clock`, which gives seconds from anywhere."""
+    """Remembers what it has read for `KEEP_SECONDS` of `clock`, which gives seconds from
+    anywhere.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -44,7 +51,9 @@ class Secrets:
         if reader is None:
             return value
         if not name:
-            raise UsageError("ESETTING", f"{kind}: names no secret", suggestion=f"write {kind}:NAME")
+            raise UsageError(
+                "ESETTING", f"{kind}: names no secret", suggestion=f"write {kind}:NAME"
+            )
         with self._lock:  # many threads ask at once when it is due; one of them reads
             found, until = self._known.get(value, ("", 0.0))
             if self._clock() >= until:
@@ -63,7 +72,9 @@ class Secrets:
 
 def _parameter(name: str) -> str:
     with aws.plainly(f"parameter {name}"):
-        return str(aws.client("ssm").get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
+        return str(
+            aws.client("ssm").get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"]
+        )
 
 
 def _secret(name: str) -> str:
@@ -81,7 +92,9 @@ def _field(identity: str, text: str, key: str) -> str:
     except (ValueError, RecursionError):
         table = None
     if not isinstance(table, dict):
-        raise _unfit(identity, "it is no JSON object", f"name it without #{key}, or store an object")
+        raise _unfit(
+            identity, "it is no JSON object", f"name it without #{key}, or store an object"
+        )
     if not isinstance(table.get(key), str):
         raise _unfit(identity, f"it has no text under {key!r}", "check the name after #")
     return str(table[key])

@@ -12,7 +12,17 @@ import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 import orjson
@@ -54,7 +64,8 @@ class NewerFormat(BackendError):
     def __init__(self, found: object) -> None:
         super().__init__(
             "EFORMAT",
-            f"the store holds a value of format {found!r:.20}, and this version reads up to {FORMAT}",
+            f"the store holds a value of format {found!r:.20}, and this version reads up to"
+            f" {FORMAT}",
             suggestion="run the newer version that wrote it; nothing was changed",
         )
 
@@ -69,7 +80,8 @@ class Shape(Generic[T]):
         required: Collection[str] = (),
         read_part: Callable[[type, Any], Any] | None = None,
     ) -> None:
-        """`required`: fields that every version writes, so that one that is gone is damage, though it has a default.
+        """`required`: fields that every version writes, so that one that is gone is damage, though
+        it has a default.
 
         `read_part` makes values of the types within `kind` that are no dataclasses.
         """
@@ -96,7 +108,9 @@ class Shape(Generic[T]):
 
     @cached_property
     def _has_format(self) -> bool:
-        """Whether its fields have names of ours: the keys of a mapping are somebody's, and one may be called `format`."""
+        """Whether its fields have names of ours: the keys of a mapping are somebody's, and one may
+        be called `format`.
+        """
         return isinstance(self._kind, type) and is_dataclass(self._kind)
 
     @cached_property
@@ -114,13 +128,16 @@ def require_format(raw: Any) -> None:
 def dumps(value: Any) -> bytes:
     """Return `value` (a dataclass, or tuples, lists and mappings of them) as JSON.
 
-    What other versions wrote beside its fields is written as well. `TypeError` for a lone surrogate.
+    What other versions wrote beside its fields is written as well. `TypeError` for a lone
+    surrogate.
     """
     return orjson.dumps(plain(value))
 
 
 def plain(value: Any) -> Any:
-    """Return what orjson is to write for `value`: itself, or a dict where it keeps unknown fields."""
+    """Return what orjson is to write for `value`: itself, or a dict where it keeps unknown
+    fields.
+    """
     if is_dataclass(value):
         kind: Any = type(value)
         return _plain_fields(_fields_of(kind), value)
@@ -133,7 +150,9 @@ def plain(value: Any) -> Any:
 
 def row(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass for people, those of its parts too, without unknown ones."""
-    return asdict(value, dict_factory=lambda pairs: {name: part for name, part in pairs if name != REST})
+    return asdict(
+        value, dict_factory=lambda pairs: {name: part for name, part in pairs if name != REST}
+    )
 
 
 def unknown(raw: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
@@ -141,7 +160,12 @@ def unknown(raw: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
     return {name: raw[name] for name in raw.keys() - set(known)}
 
 
-def damaged(what: str = "the store holds a record that cannot be read", *, source: str = "", suggestion: str = "") -> BackendError:
+def damaged(
+    what: str = "the store holds a record that cannot be read",
+    *,
+    source: str = "",
+    suggestion: str = "",
+) -> BackendError:
     """Return the error for what stands in a store and was not written by us so."""
     return BackendError("EDAMAGED", what, source=source, suggestion=suggestion or HELP)
 
@@ -211,8 +235,12 @@ def _keep_unknown(form: _Form | None, value: Any, raw: Any) -> Any:
     if isinstance(form, _Items):
         if form.mapping:
             return {name: _keep_unknown(form.each, part, raw[name]) for name, part in value.items()}
-        parts = tuple([_keep_unknown(form.each, part, was) for part, was in zip(value, raw, strict=True)])
-        return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
+        parts = tuple(
+            [_keep_unknown(form.each, part, was) for part, was in zip(value, raw, strict=True)]
+        )
+        return (
+            parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
+        )
     changed: dict[str, Any] = {}
     for name, inner in form.inner:
         part = getattr(value, name)

@@ -1,4 +1,6 @@
-"""TOML that somebody else may have written: a plain file of bounded size, keys of bounded length, and no waiting for a pipe or a device."""
+"""TOML that somebody else may have written: a plain file of bounded size, keys of bounded length,
+and no waiting for a pipe or a device.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,19 @@ _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{PARTS_M
 
 
 def text_of(path: Path) -> str:
-    """What stands in a file; `OSError` also for what is no file or has more than `FILE_BYTES`, `ValueError` for what is not UTF-8."""
+    """What stands in a file; `OSError` also for what is no file or has more than `FILE_BYTES`,
+    `ValueError` for what is not UTF-8.
+    """
     return untrusted_files.read(path, FILE_BYTES).decode("utf-8").replace("\r\n", "\n")
 
 
 def table_of(text: str) -> dict[str, Any]:
     """The table in `text`; `ValueError` says what is wrong with it."""
     if found := _LONG_KEY.search(text):
-        raise ValueError(f"a key of more than {PARTS_MOST} parts (at line {text.count(chr(10), 0, found.start()) + 1})")
+        raise ValueError(
+            f"a key of more than {PARTS_MOST} parts (at line"
+            f" {text.count(chr(10), 0, found.start()) + 1})"
+        )
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -1,4 +1,6 @@
-"""Files that somebody else may have put there: read whole, within bounds, and without waiting for what is none."""
+"""Files that somebody else may have put there: read whole, within bounds, and without waiting for
+what is none.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from pathlib import Path
 
 
 def read(path: Path, most: int) -> bytes:
-    """What stands in a file; `OSError` also for a pipe or a device, which may have no end, and for more than `most` bytes."""
+    """What stands in a file; `OSError` also for a pipe or a device, which may have no end, and for
+    more than `most` bytes.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(handle, "rb", buffering=0) as file:
         facts = os.fstat(handle)

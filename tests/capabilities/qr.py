@@ -1,4 +1,6 @@
-"""Reads a QR code without errors from its modules, by ISO/IEC 18004: what the encoder wrote, in the opposite order."""
+"""Reads a QR code without errors from its modules, by ISO/IEC 18004: what the encoder wrote, in the
+opposite order.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ Modules = Sequence[Sequence[bool]]
 
 
 def format_of(modules: Modules) -> tuple[str, int]:
-    """The level and the mask; both copies of the format have to say the same, and to be a word of its code."""
+    """The level and the mask; both copies of the format have to say the same, and to be a word of
+    its code.
+    """
     size = len(modules)
     near = [(8, i) for i in (0, 1, 2, 3, 4, 5, 7, 8)] + [(i, 8) for i in (7, 5, 4, 3, 2, 1, 0)]
     far = [(size - 1 - i, 8) for i in range(8)] + [(8, size - 7 + i) for i in range(7)]
@@ -50,7 +54,9 @@ def _fixed(version: int, marks: Sequence[int]) -> set[tuple[int, int]]:
 
 
 def codewords(modules: Modules, marks: Sequence[int]) -> bytes:
-    """All codewords as they were placed; `marks` are the coordinates of the alignment patterns, from the standard's annex E."""
+    """All codewords as they were placed; `marks` are the coordinates of the alignment patterns,
+    from the standard's annex E.
+    """
     size = len(modules)
     fixed, mask = _fixed((size - 17) // 4, marks), MASKS[format_of(modules)[1]]
     for left, top in ((0, 0), (size - 7, 0), (0, size - 7)):

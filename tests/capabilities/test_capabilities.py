@@ -1,4 +1,5 @@
-"""Every capability of the standard library: what it says of itself, and that it does what it says."""
+"""Every capability of the standard library: what it says of itself, and that it does what it says.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The capability that draws at random: every kind keeps its promise, and nothing comes more often than it should."""
+"""The capability that draws at random: every kind keeps its promise, and nothing comes more often
+than it should.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def test_whole_numbers_stay_between_their_bounds(library: Library, low: int, siz
 def test_every_number_comes_about_as_often(library: Library, given_: dict[str, object]) -> None:
     counts = Counter(one for _ in range(7) for one in library("random-values", **given_, count=1000))
     assert set(counts) == set(range(1, 8))
-    assert sum((seen - 1000) ** 2 / 1000 for seen in counts.values()) < 40  # chi square with 6 degrees: once in two million runs
+    # chi square with 6 degrees: once in two million runs
+    assert sum((seen - 1000) ** 2 / 1000 for seen in counts.values()) < 40
 
 
 def test_every_order_comes_about_as_often(library: Library) -> None:

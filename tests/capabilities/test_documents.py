@@ -1,4 +1,6 @@
-"""The capabilities that compare and check JSON, make tables and read the calendar, against Python's own."""
+"""The capabilities that compare and check JSON, make tables and read the calendar, against Python's
+own.
+"""
 
 from __future__ import annotations
 

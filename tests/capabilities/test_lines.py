@@ -1,4 +1,6 @@
-"""The capabilities that shape text, against Python's own `textwrap`, `csv`, `html` and Unicode tables."""
+"""The capabilities that shape text, against Python's own `textwrap`, `csv`, `html` and Unicode
+tables.
+"""
 
 from __future__ import annotations
 

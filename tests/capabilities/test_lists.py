@@ -1,4 +1,6 @@
-"""The capabilities that sort, replace and divide, against Python's own lists, expressions and addresses."""
+"""The capabilities that sort, replace and divide, against Python's own lists, expressions and
+addresses.
+"""
 
 from __future__ import annotations
 

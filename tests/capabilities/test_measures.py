@@ -1,4 +1,6 @@
-"""The capabilities that measure places, shapes and money, against vectors, trigonometry and decimal arithmetic."""
+"""The capabilities that measure places, shapes and money, against vectors, trigonometry and decimal
+arithmetic.
+"""
 
 from __future__ import annotations
 

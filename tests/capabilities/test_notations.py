@@ -1,4 +1,6 @@
-"""The capabilities that write numbers, colors, addresses and times in another way, against Python's own arithmetic and libraries."""
+"""The capabilities that write numbers, colors, addresses and times in another way, against Python's
+own arithmetic and libraries.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The capabilities that count, calculate and convert, against Python's own arithmetic and calendar."""
+"""The capabilities that count, calculate and convert, against Python's own arithmetic and calendar.
+"""
 
 from __future__ import annotations
 

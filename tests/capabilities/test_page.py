@@ -1,4 +1,6 @@
-"""The page of the library: one row a capability, made of its manifest and its golden tests, so that it cannot drift."""
+"""The page of the library: one row a capability, made of its manifest and its golden tests, so that
+it cannot drift.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The capabilities that draw: a QR code says what it was given, and a chart is a document with every number in it."""
+"""The capabilities that draw: a QR code says what it was given, and a chart is a document with
+every number in it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from tests.capabilities import qr
 from tests.capabilities.conftest import Library
 
 SVG = "{http://www.w3.org/2000/svg}"
-# of the standard's tables 7 and 9, and annex E: data codewords, blocks and error correction codewords of a block; alignment patterns
+# of the standard's tables 7 and 9, and annex E: data codewords, blocks and error correction
+# codewords of a block; alignment patterns
 STRUCTURE = {
     (1, "L"): (19, 1, 7, []),
     (1, "M"): (16, 1, 10, []),

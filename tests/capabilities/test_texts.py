@@ -1,4 +1,6 @@
-"""The capabilities that read and write text, against Python's own codecs, digests, regular expressions and slices."""
+"""The capabilities that read and write text, against Python's own codecs, digests, regular
+expressions and slices.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The capabilities that know times: zones against Python's zoneinfo, and words that may not be passed over."""
+"""The capabilities that know times: zones against Python's zoneinfo, and words that may not be
+passed over.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from sigil.protocol import Json
 from tests.capabilities.conftest import Library
 
 quick = settings(max_examples=80, deadline=None)
-# Rules of every kind, long settled: both hemispheres, half and three quarter hours, changes by 30 minutes, at midnight, and none.
+# Rules of every kind, long settled: both hemispheres, half and three quarter hours, changes by 30
+# minutes, at midnight, and none.
 ZONES = (
     "Africa/Johannesburg America/Caracas America/Havana America/Los_Angeles America/New_York America/Nuuk America/Phoenix "
     "America/Sao_Paulo America/St_Johns Asia/Dubai Asia/Hong_Kong Asia/Jerusalem Asia/Kathmandu Asia/Kolkata Asia/Pyongyang Asia/Seoul "

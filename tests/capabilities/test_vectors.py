@@ -55,7 +55,8 @@ def test_numbers_of_people_companies_and_securities_are_checked(library: Library
     assert library("validate-id", kind=kind, value=value)["valid"] is valid
 
 
-# Of the CSS specification, by webcolors 25.10: a name from every letter, both spellings, and those that are easily mixed up.
+# Of the CSS specification, by webcolors 25.10: a name from every letter, both spellings, and those
+# that are easily mixed up.
 COLORS = {
     "aqua": "#00ffff",
     "burlywood": "#deb887",

@@ -1,4 +1,6 @@
-"""The words of the manifests: what people type finds the right capability, and what none can do finds none of them by a greedy word."""
+"""The words of the manifests: what people type finds the right capability, and what none can do
+finds none of them by a greedy word.
+"""
 
 from __future__ import annotations
 

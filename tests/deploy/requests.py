@@ -1,4 +1,6 @@
-"""The events that AWS hands to the functions: the files of `tests/events/lambda`, and variations of them."""
+"""The events that AWS hands to the functions: the files of `tests/events/lambda`, and variations of
+them.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,15 @@ def request(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def webhook(update: object, *, encoded: bool = False) -> dict[str, Any]:
-    """A webhook request with `update` as its body; `encoded` as API Gateway encodes what it takes for binary."""
+    """A webhook request with `update` as its body; `encoded` as API Gateway encodes what it takes
+    for binary.
+    """
     body = json.dumps(update)
-    return request("webhook", body=base64.b64encode(body.encode()).decode() if encoded else body, isBase64Encoded=encoded)
+    return request(
+        "webhook",
+        body=base64.b64encode(body.encode()).decode() if encoded else body,
+        isBase64Encoded=encoded,
+    )
 
 
 def registry(method: str, path: str, body: object = None) -> dict[str, Any]:
@@ -50,26 +58,58 @@ def elsewhere(name: str, method: str, path: str, **changes: Any) -> dict[str, An
 def update(number: int, text: str, chat: int = 77001) -> dict[str, Any]:
     """A private message as Telegram delivers it."""
     person = {"id": chat, "is_bot": False, "first_name": "Ana"}
-    message = {"message_id": number, "date": AT + number, "from": person, "chat": {"id": chat, "type": "private"}, "text": text}
+    message = {
+        "message_id": number,
+        "date": AT + number,
+        "from": person,
+        "chat": {"id": chat, "type": "private"},
+        "text": text,
+    }
     return {"update_id": number, "message": message}
 
 
 def happened(number: int, text: str, chat: int = 77001) -> Event:
     """The event that the webhook makes of `update`."""
     sender, at = Sender(f"telegram:{chat}", "Ana"), float(AT + number)
-    return Event(f"telegram:{BOT}:{number}", "message", "main", f"telegram:{chat}", sender, text, at, order_of(at, number), private=True)
+    return Event(
+        f"telegram:{BOT}:{number}",
+        "message",
+        "main",
+        f"telegram:{chat}",
+        sender,
+        text,
+        at,
+        order_of(at, number),
+        private=True,
+    )
 
 
 def batch(*happenings: Event | str, received: int = 1) -> dict[str, Any]:
-    """What SQS's event source hands to the worker; a string is a body as it is. Message ids count from `m0`."""
+    """What SQS's event source hands to the worker; a string is a body as it is. Message ids count
+    from `m0`.
+    """
     return {"Records": [_record(number, each, received) for number, each in enumerate(happenings)]}
 
 
 def _record(number: int, happening: Event | str, received: int) -> dict[str, Any]:
     record = deepcopy(_file("worker")["Records"][0])
-    body, group = (happening, "odd") if isinstance(happening, str) else (events.encode(happening).decode(), happening.session)
-    attributes = {**record["attributes"], "MessageGroupId": group, "ApproximateReceiveCount": str(received)}
-    return {**record, "messageId": f"m{number}", "receiptHandle": f"receipt-{number}", "body": body, "attributes": attributes}
+    body, group = (
+        (happening, "odd")
+        if isinstance(happening, str)
+        else (events.encode(happening).decode(), happening.session)
+    )
+    attributes = {
+        **record["attributes"],
+        "MessageGroupId": group,
+        "ApproximateReceiveCount": str(received),
+    }
+    return {
+        **record,
+        "messageId": f"m{number}",
+        "receiptHandle": f"receipt-{number}",
+        "body": body,
+        "attributes": attributes,
+    }
 
 
 def failures(payload: Any) -> list[str]:

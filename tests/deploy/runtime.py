@@ -1,4 +1,6 @@
-"""Deployed functions as a test needs them: under the real runtime interface, with a platform and a model on loopback."""
+"""Deployed functions as a test needs them: under the real runtime interface, with a platform and a
+model on loopback.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from tests.servers.ministack import Ministack, unique
 
 @dataclass(slots=True)
 class Deployment:
-    """The functions of one test, each started at its first use out of its package. `folder` is all that they may write."""
+    """The functions of one test, each started at its first use out of its package. `folder` is all
+    that they may write.
+    """
 
     folder: Path
     store: dict[str, str]
@@ -35,15 +39,25 @@ class Deployment:
     @property
     def settings(self) -> dict[str, str]:
         """What the template sets."""
-        people = {"UNCAGED_ACCESS": "open", "UNCAGED_TOKEN": TOKEN, "UNCAGED_DATA": f"{self.folder}/data"}
-        telegram = {"TELEGRAM_TOKEN": self.platform.token, "TELEGRAM_SECRET": SECRET, "TELEGRAM_API": self.platform.url}
+        people = {
+            "UNCAGED_ACCESS": "open",
+            "UNCAGED_TOKEN": TOKEN,
+            "UNCAGED_DATA": f"{self.folder}/data",
+        }
+        telegram = {
+            "TELEGRAM_TOKEN": self.platform.token,
+            "TELEGRAM_SECRET": SECRET,
+            "TELEGRAM_API": self.platform.url,
+        }
         return {**people, **telegram, "SIGIL_RUNNERS": "1", **self.store}
 
     def function(self, name: str, timeout: int = 30, **settings: str) -> LambdaFunction:
         """The function whose door is `functions.<name>`."""
         if name not in self.started:
             own, code = {**self.settings, **settings}, (self.stages / name,)
-            made = LambdaFunction(f"functions.{name}.handler", own, self.folder, timeout=timeout, sources=code)
+            made = LambdaFunction(
+                f"functions.{name}.handler", own, self.folder, timeout=timeout, sources=code
+            )
             self.started[name] = self.stack.enter_context(made)
         return self.started[name]
 
@@ -59,7 +73,9 @@ class Deployment:
 
     def waiting(self) -> list[Event]:
         """The events in the queue; they stay there."""
-        answer = aws.client("sqs").receive_message(QueueUrl=self.store["UNCAGED_QUEUE"].removeprefix("sqs://"), VisibilityTimeout=0)
+        answer = aws.client("sqs").receive_message(
+            QueueUrl=self.store["UNCAGED_QUEUE"].removeprefix("sqs://"), VisibilityTimeout=0
+        )
         return [decode(message["Body"].encode()) for message in answer.get("Messages", [])]
 
     def texts(self) -> list[str]:
@@ -69,18 +85,26 @@ class Deployment:
 
 @cache
 def stages() -> Path:
-    """The folder of the functions' packages, as they are deployed; made again when something in them has changed."""
+    """The folder of the functions' packages, as they are deployed; made again when something in
+    them has changed.
+    """
 
     made = ROOT / "build" / "lambda"
-    subprocess.run([ROOT / "scripts" / "package", "--lambda", made], check=True, capture_output=True)
+    subprocess.run(
+        [ROOT / "scripts" / "package", "--lambda", made], check=True, capture_output=True
+    )
     return made
 
 
 def cloud(server: Ministack) -> dict[str, str]:
-    """The settings of a new table, queue and bucket; this process's environment points at the server."""
+    """The settings of a new table, queue and bucket; this process's environment points at the
+    server.
+    """
     table, queue, bucket = unique("table"), unique("queue") + ".fifo", unique("bucket")
     create_table(table)
-    made = aws.client("sqs").create_queue(QueueName=queue, Attributes={"FifoQueue": "true", "VisibilityTimeout": "60"})
+    made = aws.client("sqs").create_queue(
+        QueueName=queue, Attributes={"FifoQueue": "true", "VisibilityTimeout": "60"}
+    )
     aws.client("s3").create_bucket(Bucket=bucket)
     places = {
         "UNCAGED_STORE": f"dynamodb://{table}",

@@ -1,4 +1,6 @@
-"""The template deployed: SAM builds and deploys it as it does on AWS, to an emulated AWS that runs its functions."""
+"""The template deployed: SAM builds and deploys it as it does on AWS, to an emulated AWS that runs
+its functions.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,15 @@ class Stack:
     def idle(self) -> bool:
         """Whether no event waits or is worked on."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        asked = aws.client("sqs").get_queue_attributes(QueueUrl=self.outputs["QueueUrl"], AttributeNames=names)
+        asked = aws.client("sqs").get_queue_attributes(
+            QueueUrl=self.outputs["QueueUrl"], AttributeNames=names
+        )
         return not any(int(asked["Attributes"][name]) for name in names)
 
     def may(self, function: str, action: str, name: str) -> bool:
-        """Whether the role of a function allows an action on the queue, table or bucket of this logical name."""
+        """Whether the role of a function allows an action on the queue, table or bucket of this
+        logical name.
+        """
         role, path = resource(self.name, f"{function}Role"), f"{REGION}:{_ACCOUNT}"
         known = {
             "Events": f"arn:aws:sqs:{path}:{{}}",
@@ -41,27 +47,56 @@ class Stack:
         }
         target = known[name].format(resource(self.name, name).rpartition("/")[2])
         asked = aws.client("iam").simulate_principal_policy(
-            PolicySourceArn=f"arn:aws:iam::{_ACCOUNT}:role/{role}", ActionNames=[action], ResourceArns=[target]
+            PolicySourceArn=f"arn:aws:iam::{_ACCOUNT}:role/{role}",
+            ActionNames=[action],
+            ResourceArns=[target],
         )
         return str(asked["EvaluationResults"][0]["EvalDecision"]) == "allowed"
 
 
 def deploy(server: Ministack, folder: Path, **parameters: str) -> Stack:
-    """`sam build` and `sam deploy`, with secrets in parameters of SSM; this process's environment points at the server."""
+    """`sam build` and `sam deploy`, with secrets in parameters of SSM; this process's environment
+    points at the server.
+    """
     name, secrets = unique("uncaged"), unique("/uncaged")
     for secret, value in (("bot", f"{BOT}:a-token"), ("secret", SECRET), ("token", TOKEN)):
-        aws.client("ssm").put_parameter(Name=f"{secrets}/{secret}", Value=value, Type="SecureString")
-    own = {"TelegramBot": BOT, "TelegramToken": f"ssm:{secrets}/bot", "TelegramSecret": f"ssm:{secrets}/secret"}
+        aws.client("ssm").put_parameter(
+            Name=f"{secrets}/{secret}", Value=value, Type="SecureString"
+        )
+    own = {
+        "TelegramBot": BOT,
+        "TelegramToken": f"ssm:{secrets}/bot",
+        "TelegramSecret": f"ssm:{secrets}/secret",
+    }
     given = {**own, "AdminToken": f"ssm:{secrets}/token", **parameters}
     template = _built(server, folder, given)
-    sam(server, folder, *_DEPLOY, "--template", template, "--stack-name", name, "--parameter-overrides", *_overrides(given))
+    sam(
+        server,
+        folder,
+        *_DEPLOY,
+        "--template",
+        template,
+        "--stack-name",
+        name,
+        "--parameter-overrides",
+        *_overrides(given),
+    )
     described = aws.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in described["Outputs"]}
     return Stack(name, outputs, _routed(server, name))
 
 
-_KIND = re.compile(r"- Fn::Select:\s+- 0\s+- Fn::Split:\s+- ':'\s+- Ref: (\w+)(\s+- (?:ssm|secretsmanager|sns)\s)")
-_DEPLOY = ("deploy", "--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar")
+_KIND = re.compile(
+    r"- Fn::Select:\s+- 0\s+- Fn::Split:\s+- ':'\s+- Ref: (\w+)(\s+- (?:ssm|secretsmanager|sns)\s)"
+)
+_DEPLOY = (
+    "deploy",
+    "--resolve-s3",
+    "--capabilities",
+    "CAPABILITY_IAM",
+    "--no-confirm-changeset",
+    "--no-progressbar",
+)
 
 
 def _overrides(parameters: Mapping[str, str]) -> list[str]:
@@ -69,14 +104,29 @@ def _overrides(parameters: Mapping[str, str]) -> list[str]:
 
 
 def _built(server: Ministack, folder: Path, parameters: Mapping[str, str]) -> Path:
-    """The built template, for this machine: what Lambda calls /tmp is a folder of the test, and requests travel without TLS.
+    """The built template, for this machine: what Lambda calls /tmp is a folder of the test, and
+    requests travel without TLS.
 
     ministack knows no `Fn::Split` in a condition: there the parameters' values stand already.
     """
-    sam(server, folder, "build", "--build-dir", folder / "build", "--template", ROOT / "template.yaml")
+    sam(
+        server,
+        folder,
+        "build",
+        "--build-dir",
+        folder / "build",
+        "--template",
+        ROOT / "template.yaml",
+    )
     built = folder / "build" / "template.yaml"
-    text = _KIND.sub(lambda found: f"- {_kind(parameters.get(found[1], ''))}{found[2]}", built.read_text(encoding="utf-8"))
-    for there, here in (("/tmp/uncaged", f"{folder}/tmp"), ("aws:SecureTransport: 'false'", "aws:SecureTransport: 'none'")):
+    text = _KIND.sub(
+        lambda found: f"- {_kind(parameters.get(found[1], ''))}{found[2]}",
+        built.read_text(encoding="utf-8"),
+    )
+    for there, here in (
+        ("/tmp/uncaged", f"{folder}/tmp"),
+        ("aws:SecureTransport: 'false'", "aws:SecureTransport: 'none'"),
+    ):
         assert there in text
         text = text.replace(there, here)
     built.write_text(text, encoding="utf-8")
@@ -97,37 +147,55 @@ def sam(server: Ministack, folder: Path, *arguments: str | Path) -> str:
         "TMPDIR": str(folder),
         "SAM_CLI_TELEMETRY": "0",
     }
-    done = subprocess.run([tool("sam") / "sam", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [tool("sam") / "sam", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def resource(stack: str, name: str) -> str:
     """The physical id of a resource of the stack."""
-    asked = aws.client("cloudformation").describe_stack_resource(StackName=stack, LogicalResourceId=name)
+    asked = aws.client("cloudformation").describe_stack_resource(
+        StackName=stack, LogicalResourceId=name
+    )
     return str(asked["StackResourceDetail"]["PhysicalResourceId"])
 
 
 def _routed(server: Ministack, stack: str) -> str:
     """The address of the stack's API.
 
-    SAM writes an HTTP API's routes into its OpenAPI body, which AWS reads and ministack does not: here they are made one by one,
-    from the same body.
+    SAM writes an HTTP API's routes into its OpenAPI body, which AWS reads and ministack does not:
+    here they are made one by one, from the same body.
     """
     api, gateway = resource(stack, "Api"), aws.client("apigatewayv2")
     for route, function in _routes(stack):
         made = gateway.create_integration(
-            ApiId=api, IntegrationType="AWS_PROXY", PayloadFormatVersion="2.0", IntegrationUri=resource(stack, function)
+            ApiId=api,
+            IntegrationType="AWS_PROXY",
+            PayloadFormatVersion="2.0",
+            IntegrationUri=resource(stack, function),
         )
-        gateway.create_route(ApiId=api, RouteKey=route, Target=f"integrations/{made['IntegrationId']}")
+        gateway.create_route(
+            ApiId=api, RouteKey=route, Target=f"integrations/{made['IntegrationId']}"
+        )
     return f"{server.url}/_aws/execute-api/{api}"
 
 
 def _routes(stack: str) -> Iterator[tuple[str, str]]:
     """The routes of the deployed API and the function behind each."""
-    template: Any = aws.client("cloudformation").get_template(StackName=stack, TemplateStage="Processed")["TemplateBody"]
+    template: Any = aws.client("cloudformation").get_template(
+        StackName=stack, TemplateStage="Processed"
+    )["TemplateBody"]
     for path, methods in template["Resources"]["Api"]["Properties"]["Body"]["paths"].items():
         for method, operation in methods.items():
-            function = re.search(r"\$\{(\w+)\.Arn\}", str(operation["x-amazon-apigateway-integration"]["uri"]))
+            function = re.search(
+                r"\$\{(\w+)\.Arn\}", str(operation["x-amazon-apigateway-integration"]["uri"])
+            )
             assert function, operation
             yield f"{method.upper()} {path}", function[1]

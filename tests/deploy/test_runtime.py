@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from functions.queues.dead_letters import letters
-from tests.deploy.requests import batch, elsewhere, failures, happened, registry, request, update, webhook
+from tests.deploy.requests import (
+    batch,
+    elsewhere,
+    failures,
+    happened,
+    registry,
+    request,
+    update,
+    webhook,
+)
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
 from tests.fakes.server import Answer
@@ -31,9 +40,13 @@ DOUBLE = {
 # ---- the emulator itself
 
 
-def test_a_function_has_the_environment_of_lambda_and_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_has_the_environment_of_lambda_and_nothing_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("UNCAGED_ACCESS", "of the tests")
-    (tmp_path / "probe.py").write_text("import os\ndef handler(event, context): return dict(os.environ)\n")
+    (tmp_path / "probe.py").write_text(
+        "import os\ndef handler(event, context): return dict(os.environ)\n"
+    )
     with LambdaFunction("probe.handler", {"GIVEN": "1"}, tmp_path, sources=(tmp_path,)) as probe:
         seen = probe.invoke({}).payload
 
@@ -59,7 +72,10 @@ def test_a_function_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
 
 
 def test_an_update_is_answered_with_200_once_its_event_waits(deployed: Deployment) -> None:
-    answers = [deployed.function("webhook").invoke(request(name)) for name in ("webhook_health", "webhook", "webhook")]
+    answers = [
+        deployed.function("webhook").invoke(request(name))
+        for name in ("webhook_health", "webhook", "webhook")
+    ]
     waiting = deployed.waiting()
 
     assert [answer.status for answer in answers] == [200, 200, 200]
@@ -74,7 +90,9 @@ def test_a_body_that_comes_in_base64_is_the_same_update(deployed: Deployment) ->
     assert [event.text for event in waiting] == [ENCODE]
 
 
-def test_what_is_forged_too_big_or_no_update_is_refused_and_nothing_waits(deployed: Deployment) -> None:
+def test_what_is_forged_too_big_or_no_update_is_refused_and_nothing_waits(
+    deployed: Deployment,
+) -> None:
     function = deployed.function("webhook")
     forged = function.invoke(request("webhook_forged"))
     large = function.invoke(webhook(update(1, "x" * (1 << 20))))
@@ -82,14 +100,22 @@ def test_what_is_forged_too_big_or_no_update_is_refused_and_nothing_waits(deploy
     odd = function.invoke(request("webhook", body="{"))
     unknown = function.invoke(elsewhere("webhook", "POST", "/webhook/elsewhere"))
 
-    assert [answer.status for answer in (forged, large, encoded, odd, unknown)] == [401, 413, 413, 400, 404]
+    assert [answer.status for answer in (forged, large, encoded, odd, unknown)] == [
+        401,
+        413,
+        413,
+        400,
+        404,
+    ]
     assert deployed.waiting() == []
 
 
 # ---- worker
 
 
-def test_a_turn_runs_its_capability_and_answers_and_the_next_call_is_warm(deployed: Deployment) -> None:
+def test_a_turn_runs_its_capability_and_answers_and_the_next_call_is_warm(
+    deployed: Deployment,
+) -> None:
     function = deployed.function("worker")
     cold = function.invoke(request("worker"))
     process = function.process()
@@ -106,7 +132,10 @@ def test_a_capability_runs_in_a_child_of_the_function(deployed: Deployment) -> N
     function = deployed.function("worker")
     function.invoke(request("worker"))
 
-    named = [Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode() for pid in children(function.process())]
+    named = [
+        Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        for pid in children(function.process())
+    ]
 
     assert any("sigil.sandbox" in line for line in named)
 
@@ -115,10 +144,14 @@ def test_a_function_writes_nothing_into_its_package(deployed: Deployment) -> Non
     begun = time.time()
     deployed.function("worker").invoke(request("worker"))
 
-    assert not [path for path in (deployed.stages / "worker").rglob("*") if path.lstat().st_mtime >= begun]
+    assert not [
+        path for path in (deployed.stages / "worker").rglob("*") if path.lstat().st_mtime >= begun
+    ]
 
 
-def test_an_event_that_fails_holds_back_its_own_chat_alone_until_it_comes_again(deployed: Deployment) -> None:
+def test_an_event_that_fails_holds_back_its_own_chat_alone_until_it_comes_again(
+    deployed: Deployment,
+) -> None:
     deployed.platform.fail(503, "Service Unavailable")
     function, other = deployed.function("worker"), happened(3, "encode another in hex", chat=88)
     first, second = happened(1, ENCODE), happened(2, "encode hello world in hex")
@@ -130,7 +163,9 @@ def test_an_event_that_fails_holds_back_its_own_chat_alone_until_it_comes_again(
     assert deployed.texts() == ["616e6f74686572", ENCODED, "68656c6c6f20776f726c64"]
 
 
-def test_a_message_that_is_no_event_becomes_a_dead_letter_and_its_batch_goes_on(deployed: Deployment) -> None:
+def test_a_message_that_is_no_event_becomes_a_dead_letter_and_its_batch_goes_on(
+    deployed: Deployment,
+) -> None:
     answer = deployed.function("worker").invoke(batch("no event", happened(1, ENCODE)))
 
     assert failures(answer.payload) == []
@@ -138,15 +173,25 @@ def test_a_message_that_is_no_event_becomes_a_dead_letter_and_its_batch_goes_on(
     assert [letter.event for letter in letters(deployed.house().stores.kv)] == [None]
 
 
-def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(deployed: Deployment) -> None:
-    function = deployed.function("worker", timeout=8, UNCAGED_TURN_SECONDS="7", **deployed.with_model())
+def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(
+    deployed: Deployment,
+) -> None:
+    function = deployed.function(
+        "worker", timeout=8, UNCAGED_TURN_SECONDS="7", **deployed.with_model()
+    )
 
     def stall(body: dict[str, Any]) -> Answer:
-        os.kill(function.process(), signal.SIGSTOP)  # the whole process hangs: it hears no deadline of its own
+        os.kill(
+            function.process(), signal.SIGSTOP
+        )  # the whole process hangs: it hears no deadline of its own
         return Answer(hang=True)
 
-    deployed.model.then(say("good morning"), call(("sigil_query", {"query": "anything"})), stall, say("here I am"))
-    function.invoke(batch(happened(1, "hello")))  # a warm function gets to its second request before its own deadline, however slow this is
+    deployed.model.then(
+        say("good morning"), call(("sigil_query", {"query": "anything"})), stall, say("here I am")
+    )
+    function.invoke(
+        batch(happened(1, "hello"))
+    )  # a warm function gets to its second request before its own deadline, however slow this is
     event = happened(2, "are you there?")
     killed = function.invoke(batch(event))
     answers = [function.invoke(batch(event, received=2 + again)) for again in range(2)]
@@ -158,7 +203,9 @@ def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(
     assert len(deployed.model.requests) == 4
 
 
-def test_a_turn_that_the_function_has_no_time_for_is_handed_on_and_goes_on_in_another_call(deployed: Deployment) -> None:
+def test_a_turn_that_the_function_has_no_time_for_is_handed_on_and_goes_on_in_another_call(
+    deployed: Deployment,
+) -> None:
     short = deployed.function("worker", timeout=5)
     handed = short.invoke(batch(happened(1, ENCODE)))
     short.stop()
@@ -181,9 +228,14 @@ def test_the_schedule_sweeps_what_has_expired(deployed: Deployment) -> None:
     assert answer.payload == {"swept": 0}
 
 
-def test_the_registry_answers_who_has_its_token_and_runs_what_it_is_given(deployed: Deployment) -> None:
+def test_the_registry_answers_who_has_its_token_and_runs_what_it_is_given(
+    deployed: Deployment,
+) -> None:
     function = deployed.function("registry")
-    asked = [function.invoke(request(f"registry_{name}")) for name in ("health", "query", "run", "unsigned")]
+    asked = [
+        function.invoke(request(f"registry_{name}"))
+        for name in ("health", "query", "run", "unsigned")
+    ]
     made = function.invoke(registry("POST", "/_api/deploy", DOUBLE))
     run = function.invoke(registry("POST", "/run/double", {"n": 21}))
 

@@ -1,4 +1,6 @@
-"""The whole stack: deployed by SAM, a capability deployed by the CLI, and a Telegram update that uses it."""
+"""The whole stack: deployed by SAM, a capability deployed by the CLI, and a Telegram update that
+uses it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ from tests.stories.stage import until
 
 PATIENCE = 30.0
 OWNER = "telegram:77001"
-ALLOWED = (("sqs:SendMessage", "Events"), ("sqs:ReceiveMessage", "Events"), ("dynamodb:PutItem", "Store"), ("s3:PutObject", "Artifacts"))
+ALLOWED = (
+    ("sqs:SendMessage", "Events"),
+    ("sqs:ReceiveMessage", "Events"),
+    ("dynamodb:PutItem", "Store"),
+    ("s3:PutObject", "Artifacts"),
+)
 """What not everybody may do, and to what."""
 
 
@@ -37,30 +44,52 @@ def platform() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def stack(platform: BotApi, model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """The template as it is, with a platform and a model on loopback; each function may do what its role allows."""
+def stack(
+    platform: BotApi, model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Stack]:
+    """The template as it is, with a platform and a model on loopback; each function may do what its
+    role allows.
+    """
     with Ministack({"AUTH": "true"}) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         topic = aws.client("sns").create_topic(Name="alerts")["TopicArn"]
-        given = {"TelegramApi": platform.url, "LlmUrl": model.url, "Owners": OWNER, "Alerts": f"sns:{topic}"}
+        given = {
+            "TelegramApi": platform.url,
+            "LlmUrl": model.url,
+            "Owners": OWNER,
+            "Alerts": f"sns:{topic}",
+        }
         yield deploy(server, tmp_path, **given)
 
 
 def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_stack(
     stack: Stack, platform: BotApi, model: ScriptedModel
 ) -> None:
-    """Telegram → HTTP API → webhook → SQS FIFO → worker → DynamoDB and S3 → Telegram, the registry behind the same API.
+    """Telegram → HTTP API → webhook → SQS FIFO → worker → DynamoDB and S3 → Telegram, the registry
+    behind the same API.
 
-    Every request of a function is checked against the policies of its role. What ministack does not do as AWS does: it reads no routes
-    from an OpenAPI body (`stack._routed` makes them), runs functions as processes of its own Python without Lambda's file system, knows
-    no TLS here and not every function of a condition (`stack._built`).
+    Every request of a function is checked against the policies of its role. What ministack does not
+    do as AWS does: it reads no routes from an OpenAPI body (`stack._routed` makes them), runs
+    functions as processes of its own Python without Lambda's file system, knows no TLS here and not
+    every function of a condition (`stack._built`).
     """
     assert library(stack) > 50  # it stands before anybody asked for anything
-    shout = ("--name", "shout", "--description", "Writes in capital letters.", "--execute", "return input.text.toUpperCase() + '!'")
+    shout = (
+        "--name",
+        "shout",
+        "--description",
+        "Writes in capital letters.",
+        "--execute",
+        "return input.text.toUpperCase() + '!'",
+    )
     schema = '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
     sigil(stack, "deploy", *shout, "--schema", schema)
-    model.then(call(("sigil_query", {"query": "capital letters"})), call(("cap_shout", {"text": "hello"})), say("Here it is: HELLO!"))
+    model.then(
+        call(("sigil_query", {"query": "capital letters"})),
+        call(("cap_shout", {"text": "hello"})),
+        say("Here it is: HELLO!"),
+    )
 
     answers = [knock(stack, update(1, "shout hello")) for _ in range(2)]
     with platform.changed:
@@ -84,9 +113,16 @@ def alert_of(stack: Stack, model: ScriptedModel) -> tuple[str, str, str]:
     topics = [each["TopicArn"] for each in aws.client("sns").list_topics()["Topics"]]
     (topic,) = (arn for arn in topics if arn.endswith(":alerts"))
     arn = topic.replace(":sns:", ":sqs:").replace(":alerts", ":heard")
-    taken = {"Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn}
+    taken = {
+        "Effect": "Allow",
+        "Principal": {"Service": "sns.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": arn,
+    }
     policy = json.dumps({"Version": "2012-10-17", "Statement": [taken]})
-    queue = aws.client("sqs").create_queue(QueueName="heard", Attributes={"Policy": policy})["QueueUrl"]
+    queue = aws.client("sqs").create_queue(QueueName="heard", Attributes={"Policy": policy})[
+        "QueueUrl"
+    ]
     aws.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
     model.then(*[call(("no_such_tool", {"n": number})) for number in range(8)])
     for number in (3, 4):
@@ -106,13 +142,17 @@ def library(stack: Stack) -> int:
 def knock(stack: Stack, happened: dict[str, object], secret: str = SECRET) -> int:
     """Deliver an update as Telegram does."""
     headers = {"x-telegram-bot-api-secret-token": secret}
-    return httpx.post(f"{stack.url}/webhook/telegram", json=happened, headers=headers, timeout=PATIENCE).status_code
+    return httpx.post(
+        f"{stack.url}/webhook/telegram", json=happened, headers=headers, timeout=PATIENCE
+    ).status_code
 
 
 def sigil(stack: Stack, *arguments: str) -> str:
     """What `sigil --url …` prints."""
     command = [sys.executable, "-m", "sigil.cli", "--url", stack.url, *arguments]
     environment = {"PATH": os.defpath, "SIGIL_TOKEN": TOKEN}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,4 +1,6 @@
-"""What a function is sent away with: it stands alone, holds nothing that it does not need, and is the same whenever it is made."""
+"""What a function is sent away with: it stands alone, holds nothing that it does not need, and is
+the same whenever it is made.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def alone(folder: Path, program: str, environment: dict[str, str] | None = None)
     """What a program prints that finds nothing but Python's own library and the stage."""
     start = f"import sys; sys.path.insert(0, {str(folder)!r}); {program}"
     command = [staging.interpreter(), "-I", "-S", "-B", "-W", "error", "-c", start]
-    done = subprocess.run(command, cwd="/", env=environment or {}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd="/", env=environment or {}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -50,25 +54,41 @@ def files(folder: Path) -> Iterator[Path]:
 
 def tree(folder: Path) -> str:
     """A digest over names and contents."""
-    lines = (f"{path.relative_to(folder)} {sha256(path.read_bytes()).hexdigest()}\n" for path in files(folder))
+    lines = (
+        f"{path.relative_to(folder)} {sha256(path.read_bytes()).hexdigest()}\n"
+        for path in files(folder)
+    )
     return sha256("".join(lines).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_door_opens_from_its_stage_alone(name: str, staged: Path) -> None:
-    said = alone(staged / name, f"import functions.{name} as door; print(callable(door.handler), door.__file__)")
+    said = alone(
+        staged / name,
+        f"import functions.{name} as door; print(callable(door.handler), door.__file__)",
+    )
 
     assert said == f"True {staged / name}/functions/{name}.py"
 
 
 @pytest.mark.parametrize("name", SANDBOXED)
 def test_where_capabilities_run_they_reach_the_web(name: str, staged: Path) -> None:
-    reaches = "from sigil.network.http_transport import Line; from sigil.network.urls import Target; Line().close()"
-    assert alone(staged / name, f"{reaches}; print(Target.parse('https://bücher.example/').host)") == "xn--bcher-kva.example"
+    reaches = (
+        "from sigil.network.http_transport import Line; from sigil.network.urls import Target;"
+        " Line().close()"
+    )
+    assert (
+        alone(staged / name, f"{reaches}; print(Target.parse('https://bücher.example/').host)")
+        == "xn--bcher-kva.example"
+    )
 
 
 def test_the_registry_describes_itself(staged: Path) -> None:
-    shown = alone(staged / "registry", "from sigil.http import app, openapi; print(len(openapi.page(app.ROUTES, '1')[0]) > 50_000)")
+    shown = alone(
+        staged / "registry",
+        "from sigil.http import app, openapi; print(len(openapi.page(app.ROUTES, '1')[0]) >"
+        " 50_000)",
+    )
     assert shown == "True"
 
 
@@ -80,23 +100,50 @@ def test_a_stage_is_small(name: str, staged: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "strange"),
     [
-        ("webhook", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "regex", "markdown_it", "boto3"}),
+        (
+            "webhook",
+            {
+                "wasmtime",
+                "httpx",
+                "httpcore",
+                "redis",
+                "jsonschema",
+                "regex",
+                "markdown_it",
+                "boto3",
+            },
+        ),
         ("scheduler", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "fastapi"}),
         ("registry", {"httpx", "redis", "markdown_it", "uvicorn", "typer"}),
         ("worker", {"fastapi", "starlette", "mangum", "redis", "uvicorn", "typer", "rich"}),
     ],
 )
-def test_a_stage_holds_no_package_that_the_function_does_not_use(name: str, strange: set[str], staged: Path) -> None:
+def test_a_stage_holds_no_package_that_the_function_does_not_use(
+    name: str, strange: set[str], staged: Path
+) -> None:
     there = {path.name for path in (staged / name).iterdir()}
 
     assert not there & {*strange, "pytest", "hypothesis", "ziglang", "tests", "bin", "pip"}
     assert {"functions", "sigil", "botocore", "orjson"} <= there
 
 
-@pytest.mark.parametrize(("name", "client"), [("webhook", "Botocore"), ("worker", "Boto3"), ("scheduler", "Boto3"), ("registry", "Boto3")])
-def test_a_stage_speaks_to_aws_with_boto3_but_for_the_webhooks(name: str, client: str, staged: Path) -> None:
-    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
-    said = alone(staged / name, "from sigil.storage import aws; print(aws.client('sqs').meta.config.user_agent)", keys)
+@pytest.mark.parametrize(
+    ("name", "client"),
+    [("webhook", "Botocore"), ("worker", "Boto3"), ("scheduler", "Boto3"), ("registry", "Boto3")],
+)
+def test_a_stage_speaks_to_aws_with_boto3_but_for_the_webhooks(
+    name: str, client: str, staged: Path
+) -> None:
+    keys = {
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    said = alone(
+        staged / name,
+        "from sigil.storage import aws; print(aws.client('sqs').meta.config.user_agent)",
+        keys,
+    )
 
     assert said.startswith(f"{client}/")
 
@@ -104,10 +151,22 @@ def test_a_stage_speaks_to_aws_with_boto3_but_for_the_webhooks(name: str, client
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stage_holds_nothing_for_people_and_other_machines(name: str, staged: Path) -> None:
     kinds = {path.suffix for path in files(staged / name) if ".dist-info/" not in str(path)}
-    rooms = {path.relative_to(staged / name).as_posix() for path in (staged / name).rglob("*") if path.is_dir()}
+    rooms = {
+        path.relative_to(staged / name).as_posix()
+        for path in (staged / name).rglob("*")
+        if path.is_dir()
+    }
 
-    assert not kinds & {".pyi", ".c", ".h", ".js", ".md", ".gz", ".sh"} - ({".js", ".c"} if name in SANDBOXED else set())
-    assert not rooms & {"functions/cli", "sigil/cli", "sigil/sandbox/engine/prelude", "docs", "scripts"}
+    assert not kinds & {".pyi", ".c", ".h", ".js", ".md", ".gz", ".sh"} - (
+        {".js", ".c"} if name in SANDBOXED else set()
+    )
+    assert not rooms & {
+        "functions/cli",
+        "sigil/cli",
+        "sigil/sandbox/engine/prelude",
+        "docs",
+        "scripts",
+    }
     assert bool({"sigil/sandbox", "sigil/capabilities"} & rooms) == (name in SANDBOXED)
 
 
@@ -117,8 +176,12 @@ def test_every_package_brings_its_licence_and_its_version(name: str, staged: Pat
 
     assert len(about) > 5
     assert not [one.name for one in about if not (one / "METADATA").is_file()]
-    assert not [one.name for one in about if len(list(files(one))) == 1 and not _names_its_licence(one)]
-    assert {"LICENSE", "NOTICE"} == {path.name for path in (staged / name).glob("uncaged-*.dist-info/licenses/*")}
+    assert not [
+        one.name for one in about if len(list(files(one))) == 1 and not _names_its_licence(one)
+    ]
+    assert {"LICENSE", "NOTICE"} == {
+        path.name for path in (staged / name).glob("uncaged-*.dist-info/licenses/*")
+    }
 
 
 def _names_its_licence(about: Path) -> bool:
@@ -126,7 +189,9 @@ def _names_its_licence(about: Path) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_code_is_compiled_for_the_runtime_and_never_looked_at_again(name: str, staged: Path) -> None:
+def test_all_code_is_compiled_for_the_runtime_and_never_looked_at_again(
+    name: str, staged: Path
+) -> None:
     sources = [path for path in files(staged / name) if path.suffix == ".py"]
     heads = {_head(path) for path in sources}
 
@@ -140,7 +205,13 @@ def _head(path: Path) -> bytes:
 
 
 def test_a_trace_names_the_place_where_the_function_runs(staged: Path) -> None:
-    compiled = (staged / "webhook" / "functions" / "__pycache__" / f"webhook.cpython-{PYTHON[0]}{PYTHON[1]}.pyc").read_bytes()
+    compiled = (
+        staged
+        / "webhook"
+        / "functions"
+        / "__pycache__"
+        / f"webhook.cpython-{PYTHON[0]}{PYTHON[1]}.pyc"
+    ).read_bytes()
 
     assert marshal.loads(compiled[16:]).co_filename == f"{TASK_ROOT}/functions/webhook.py"
 
@@ -160,8 +231,20 @@ def test_the_same_things_make_the_same_stage(staged: Path, tmp_path: Path) -> No
 
 
 def test_sam_build_takes_the_stage(staged: Path, tmp_path: Path) -> None:
-    command = ["make", "--silent", "--makefile", ROOT / "scripts" / "staging" / "Makefile", "build-Scheduler"]
-    subprocess.run(command, cwd=tmp_path, env={**os.environ, "ARTIFACTS_DIR": str(tmp_path)}, check=True, capture_output=True)
+    command = [
+        "make",
+        "--silent",
+        "--makefile",
+        ROOT / "scripts" / "staging" / "Makefile",
+        "build-Scheduler",
+    ]
+    subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "ARTIFACTS_DIR": str(tmp_path)},
+        check=True,
+        capture_output=True,
+    )
 
     assert tree(tmp_path) == tree(staged / "scheduler")
 
@@ -173,7 +256,9 @@ def test_the_facts_about_a_stage_are_true(staged: Path) -> None:
     assert 0 < facts["zipped"] < facts["bytes"]
 
 
-def test_another_python_cannot_compile_for_the_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_python_cannot_compile_for_the_runtime(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(staging, "PYTHON", (3, 99))
 
     with pytest.raises(StagingError) as caught:
@@ -218,22 +303,41 @@ print(raised(halted("main", "", 0.0), Topic(aws.client("sns").create_topic(Name=
 """
 
 
-def test_every_service_answers_through_what_is_left_of_botocore(staged: Path, ministack: Ministack) -> None:
+def test_every_service_answers_through_what_is_left_of_botocore(
+    staged: Path, ministack: Ministack
+) -> None:
     program = f"exec({_ASK.replace('NAME', unique('stage'))!r})"
 
     said = alone(staged / "scheduler", program, ministack.environment)
-    assert said.splitlines() == ["conflict", "b", "body", "parameter secret", "000000000000", "True"]
+    assert said.splitlines() == [
+        "conflict",
+        "b",
+        "body",
+        "parameter secret",
+        "000000000000",
+        "True",
+    ]
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-central-1", "cn-north-1"])
 def test_the_services_are_found_in_every_part_of_aws(region: str, staged: Path) -> None:
-    program = f"from sigil.storage import aws; print(*(aws.client(name).meta.endpoint_url for name in {SERVICES!r}))"
-    environment = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_DEFAULT_REGION": region}
+    program = (
+        "from sigil.storage import aws; print(*(aws.client(name).meta.endpoint_url for name in"
+        f" {SERVICES!r}))"
+    )
+    environment = {
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "y",
+        "AWS_DEFAULT_REGION": region,
+    }
 
     said = alone(staged / "webhook", program, environment).split()
     assert len(said) == len(SERVICES)
     assert all(region in place or "s3." in place or "sts." in place for place in said)
-    assert all(place.endswith(".amazonaws.com.cn" if region.startswith("cn") else ".amazonaws.com") for place in said)
+    assert all(
+        place.endswith(".amazonaws.com.cn" if region.startswith("cn") else ".amazonaws.com")
+        for place in said
+    )
 
 
 _ENCODE = """
@@ -245,27 +349,41 @@ print(answer["statusCode"], answer["body"])
 """
 
 
-def test_the_engine_is_compiled_already_and_nothing_is_written_into_the_stage(staged: Path, tmp_path: Path) -> None:
+def test_the_engine_is_compiled_already_and_nothing_is_written_into_the_stage(
+    staged: Path, tmp_path: Path
+) -> None:
     event = ROOT / "tests" / "events" / "lambda" / "registry_run.json"
     before = tree(staged / "registry")
-    environment = {"UNCAGED_DATA": str(tmp_path), "UNCAGED_STORE": "memory://", "UNCAGED_TOKEN": "a-token-of-the-tests"}
+    environment = {
+        "UNCAGED_DATA": str(tmp_path),
+        "UNCAGED_STORE": "memory://",
+        "UNCAGED_TOKEN": "a-token-of-the-tests",
+    }
 
-    said = alone(staged / "registry", f"exec({_ENCODE.replace('EVENT', repr(str(event)))!r})", environment)
+    said = alone(
+        staged / "registry", f"exec({_ENCODE.replace('EVENT', repr(str(event)))!r})", environment
+    )
     assert said == "200 aGVsbG8gd29ybGQ="
     assert not list(tmp_path.rglob("*.code")), "it was compiled once more"
     assert tree(staged / "registry") == before
 
 
 @pytest.mark.parametrize("name", SANDBOXED)
-def test_the_native_code_that_is_shipped_is_that_of_the_engine_and_the_librarys_modules(name: str, staged: Path) -> None:
+def test_the_native_code_that_is_shipped_is_that_of_the_engine_and_the_librarys_modules(
+    name: str, staged: Path
+) -> None:
     shipped = (staged / name / "sigil" / "sandbox" / "shipped").iterdir()
     modules = (ENGINE, *BUILT.glob("*.wasm"))
 
-    assert {code.name for code in shipped} == {f"{sha256(module.read_bytes()).hexdigest()}.code" for module in modules}
+    assert {code.name for code in shipped} == {
+        f"{sha256(module.read_bytes()).hexdigest()}.code" for module in modules
+    }
 
 
 def test_a_stage_names_what_stays_at_home(staged: Path) -> None:
     for stage in STAGES:
         assert isinstance(stage, Stage)
         assert not [out for out in stage.left_out if (staged / stage.name / out).exists()]
-        assert not [out for out in stage.left_out if not (ROOT / out).exists()], "it is gone: take it off the list"
+        assert not [out for out in stage.left_out if not (ROOT / out).exists()], (
+            "it is gone: take it off the list"
+        )

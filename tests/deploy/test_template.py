@@ -1,4 +1,6 @@
-"""The template means what it should: the linters' opinion, and our own rules about secrets, rights, queues and logs."""
+"""The template means what it should: the linters' opinion, and our own rules about secrets, rights,
+queues and logs.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,46 @@ import pytest
 from functions.settings import Settings
 from scripts.staging.contents import PYTHON, STAGES
 from sigil.version import version
-from tests.deploy.template import PATH, accepts, allowed, environment, functions, resources, routes, run, template
+from tests.deploy.template import (
+    PATH,
+    accepts,
+    allowed,
+    environment,
+    functions,
+    resources,
+    routes,
+    run,
+    template,
+)
 
 NOT_DONE = {
-    "CKV_AWS_18": "access logs of the bucket: only two functions of ours reach it, and their requests stand in their own logs",
+    "CKV_AWS_18": (
+        "access logs of the bucket: only two functions of ours reach it, and their requests stand"
+        " in their own logs"
+    ),
     "CKV_AWS_21": "versions in the bucket: bodies are named by their digest and never overwritten",
-    "CKV_AWS_26": "a KMS key for the alarms: CloudWatch cannot write to a topic under the key that AWS gives, and they hold no texts",
+    "CKV_AWS_26": (
+        "a KMS key for the alarms: CloudWatch cannot write to a topic under the key that AWS gives,"
+        " and they hold no texts"
+    ),
     "CKV_AWS_27": "a KMS key for the queues: they are encrypted with SQS's own key",
-    "CKV_AWS_115": "reserved concurrency: a new account has ten executions and may reserve none; the queue's scaling bounds the worker",
-    "CKV_AWS_116": "a dead-letter queue of the functions: for asynchronous invocations; events come from a queue that has one",
-    "CKV_AWS_117": "a VPC: DynamoDB, S3, SQS and the model are reached over TLS, and a VPC would need a paid gateway for it",
+    "CKV_AWS_115": (
+        "reserved concurrency: a new account has ten executions and may reserve none; the queue's"
+        " scaling bounds the worker"
+    ),
+    "CKV_AWS_116": (
+        "a dead-letter queue of the functions: for asynchronous invocations; events come from a"
+        " queue that has one"
+    ),
+    "CKV_AWS_117": (
+        "a VPC: DynamoDB, S3, SQS and the model are reached over TLS, and a VPC would need a paid"
+        " gateway for it"
+    ),
     "CKV_AWS_119": "a KMS key of one's own for the table: it is encrypted with the account's key",
     "CKV_AWS_158": "a KMS key for the logs: they are encrypted, and hold ids and never texts",
-    "CKV_AWS_173": "a KMS key for environment variables: no secret is among them, only names of secrets",
+    "CKV_AWS_173": (
+        "a KMS key for environment variables: no secret is among them, only names of secrets"
+    ),
 }
 """What checkov wants and we do not do, with the reason."""
 SECRETS = {part.metadata["name"] for part in fields(Settings) if part.metadata["secret"]}
@@ -39,7 +68,11 @@ PLAIN = (
     "ssm:/a\n",
     "x ssm:/a",
 )
-NAMED = ("ssm:/uncaged/telegram-token", "secretsmanager:uncaged/telegram", "secretsmanager:uncaged#token")
+NAMED = (
+    "ssm:/uncaged/telegram-token",
+    "secretsmanager:uncaged/telegram",
+    "secretsmanager:uncaged#token",
+)
 
 
 def test_sam_finds_nothing_wrong(tmp_path: Path) -> None:
@@ -55,7 +88,18 @@ def test_cfn_lint_finds_nothing_wrong(tmp_path: Path) -> None:
 
 
 def test_checkov_misses_only_what_was_decided_against(tmp_path: Path) -> None:
-    done = run("checkov", "checkov", "-f", str(PATH), "--framework", "cloudformation", "--skip-download", "-o", "json", folder=tmp_path)
+    done = run(
+        "checkov",
+        "checkov",
+        "-f",
+        str(PATH),
+        "--framework",
+        "cloudformation",
+        "--skip-download",
+        "-o",
+        "json",
+        folder=tmp_path,
+    )
     results = json.loads(done.stdout)["results"]
 
     assert len(results["passed_checks"]) > 30
@@ -92,13 +136,43 @@ def test_every_variable_is_a_setting(function: str) -> None:
 
 
 def test_the_settings_of_an_agent_can_be_chosen() -> None:
-    wanted = {"UNCAGED_LLM_URL", "UNCAGED_LLM_KEY", "UNCAGED_LLM_MODEL", "UNCAGED_LLM_WINDOW", "UNCAGED_LIBRARY", "UNCAGED_TOKEN"}
+    wanted = {
+        "UNCAGED_LLM_URL",
+        "UNCAGED_LLM_KEY",
+        "UNCAGED_LLM_MODEL",
+        "UNCAGED_LLM_WINDOW",
+        "UNCAGED_LIBRARY",
+        "UNCAGED_TOKEN",
+    }
     wanted |= {f"UNCAGED_LLM_FALLBACK_{part}" for part in ("URL", "KEY", "MODEL", "WINDOW")}
-    wanted |= {"UNCAGED_OWNERS", "UNCAGED_ACCESS", "UNCAGED_DEPLOY", "UNCAGED_AGENT", "UNCAGED_TURN_SECONDS"}
-    wanted |= {"UNCAGED_GUIDE", "UNCAGED_CONTEXT", "UNCAGED_TOKENS_PER_DAY", "UNCAGED_TOKENS_PERIOD", "UNCAGED_SESSION_TOKENS"}
+    wanted |= {
+        "UNCAGED_OWNERS",
+        "UNCAGED_ACCESS",
+        "UNCAGED_DEPLOY",
+        "UNCAGED_AGENT",
+        "UNCAGED_TURN_SECONDS",
+    }
+    wanted |= {
+        "UNCAGED_GUIDE",
+        "UNCAGED_CONTEXT",
+        "UNCAGED_TOKENS_PER_DAY",
+        "UNCAGED_TOKENS_PERIOD",
+        "UNCAGED_SESSION_TOKENS",
+    }
     wanted |= {"UNCAGED_TICKS", "UNCAGED_ALERTS"}
-    wanted |= {"TELEGRAM_TOKEN", "TELEGRAM_SECRET", "TELEGRAM_API", "TELEGRAM_BOT", "TELEGRAM_USERNAME"}
-    chosen = {name for function in functions() for name, value in environment(function).items() if "Ref" in value}
+    wanted |= {
+        "TELEGRAM_TOKEN",
+        "TELEGRAM_SECRET",
+        "TELEGRAM_API",
+        "TELEGRAM_BOT",
+        "TELEGRAM_USERNAME",
+    }
+    chosen = {
+        name
+        for function in functions()
+        for name, value in environment(function).items()
+        if "Ref" in value
+    }
 
     assert wanted <= chosen
 
@@ -113,7 +187,12 @@ def test_defaults_are_the_settings_own() -> None:
 
 
 def test_a_plain_secret_is_refused() -> None:
-    given = {value["Ref"] for function in functions() for name, value in environment(function).items() if name in SECRETS}
+    given = {
+        value["Ref"]
+        for function in functions()
+        for name, value in environment(function).items()
+        if name in SECRETS
+    }
 
     assert given == {"TelegramToken", "TelegramSecret", "LlmKey", "LlmFallbackKey", "AdminToken"}
     for parameter in given:
@@ -123,7 +202,10 @@ def test_a_plain_secret_is_refused() -> None:
 
 def test_a_bot_without_what_its_webhook_needs_is_refused() -> None:
     rule = template()["Rules"]["Telegram"]
-    missing = [{"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]} for name in ("TelegramBot", "TelegramSecret")]
+    missing = [
+        {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]}
+        for name in ("TelegramBot", "TelegramSecret")
+    ]
 
     assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "TelegramToken"}, ""]}]}
     assert [assertion["Assert"] for assertion in rule["Assertions"]] == missing
@@ -150,7 +232,9 @@ def test_a_bot_without_what_its_webhook_needs_is_refused() -> None:
         ("AgentName", "Two Words", False),
     ],
 )
-def test_a_wrong_value_is_refused_before_anything_is_made(parameter: str, value: str, taken: bool) -> None:
+def test_a_wrong_value_is_refused_before_anything_is_made(
+    parameter: str, value: str, taken: bool
+) -> None:
     assert accepts(parameter, value) is taken
 
 
@@ -170,7 +254,10 @@ def test_the_webhook_can_send_and_read_its_secret_and_nothing_else() -> None:
     }
     where = dict(allowed("Webhook"))
     assert where["sqs:SendMessage"] == {"Fn::GetAtt": ["Events", "Arn"]}
-    assert all(_mentions(where[action], {"TelegramSecret"}) for action in ("ssm:GetParameter", "secretsmanager:GetSecretValue"))
+    assert all(
+        _mentions(where[action], {"TelegramSecret"})
+        for action in ("ssm:GetParameter", "secretsmanager:GetSecretValue")
+    )
     assert "TELEGRAM_TOKEN" not in environment("Webhook")
     assert "UNCAGED_STORE" not in environment("Webhook")
 
@@ -190,13 +277,21 @@ def test_a_function_may_do_named_things_to_named_things(function: str, services:
     assert {action.partition(":")[0] for action, _ in rights} == services
     assert not [action for action, _ in rights if "*" in action]
     assert not [where for _, where in rights if not isinstance(where, dict)]
-    assert not [where for _, where in rights if "*" in str(where) and where != {"Fn::Sub": "${Artifacts.Arn}/artifacts/*"}]
+    assert not [
+        where
+        for _, where in rights
+        if "*" in str(where) and where != {"Fn::Sub": "${Artifacts.Arn}/artifacts/*"}
+    ]
 
 
 @pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Registry"])
 def test_a_function_reads_the_secrets_that_it_is_told_of(function: str) -> None:
     told = {value["Ref"] for name, value in environment(function).items() if name in SECRETS}
-    read = [where for action, where in allowed(function) if action in ("ssm:GetParameter", "secretsmanager:GetSecretValue")]
+    read = [
+        where
+        for action, where in allowed(function)
+        if action in ("ssm:GetParameter", "secretsmanager:GetSecretValue")
+    ]
 
     assert len(read) == 2 * len(told)
     assert all(_mentions(where, told) for where in read)
@@ -213,9 +308,15 @@ def test_the_guides_and_strategies_to_choose_from_are_the_ones_that_come_along()
 def test_alerts_may_be_published_to_the_topic_that_was_given_and_to_no_other() -> None:
     given = [part["Fn::If"] for part in _statements("Worker") if "sns:Publish" in str(part)]
 
-    assert [(condition, about["Action"]) for condition, about, _ in given] == [("AlertsToTopic", "sns:Publish")]
+    assert [(condition, about["Action"]) for condition, about, _ in given] == [
+        ("AlertsToTopic", "sns:Publish")
+    ]
     assert _mentions(dict(allowed("Worker"))["sns:Publish"], {"Alerts"})
-    assert not [function for function in functions() if function != "Worker" and "sns:Publish" in dict(allowed(function))]
+    assert not [
+        function
+        for function in functions()
+        if function != "Worker" and "sns:Publish" in dict(allowed(function))
+    ]
 
 
 def _statements(function: str) -> list[dict[str, Any]]:
@@ -251,13 +352,18 @@ def test_the_queue_hands_out_one_event_at_a_time_and_waits_longer_than_the_worke
 def test_events_that_come_back_forever_end_in_a_queue_that_keeps_their_order() -> None:
     queues = resources("AWS::SQS::Queue")
 
-    assert queues["Events"]["RedrivePolicy"] == {"deadLetterTargetArn": {"Fn::GetAtt": ["Stray", "Arn"]}, "maxReceiveCount": 1000}
+    assert queues["Events"]["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": ["Stray", "Arn"]},
+        "maxReceiveCount": 1000,
+    }
     assert queues["Stray"]["FifoQueue"] is True
     assert queues["Stray"]["MessageRetentionPeriod"] > queues["Events"]["MessageRetentionPeriod"]
 
 
 def test_the_worker_outlives_two_turns() -> None:
-    assert functions()["Worker"]["Timeout"] > 2 * template()["Parameters"]["TurnSeconds"]["MaxValue"]
+    assert (
+        functions()["Worker"]["Timeout"] > 2 * template()["Parameters"]["TurnSeconds"]["MaxValue"]
+    )
 
 
 def test_the_table_is_the_one_that_the_store_makes() -> None:
@@ -265,7 +371,9 @@ def test_the_table_is_the_one_that_the_store_makes() -> None:
 
     table = resources("AWS::DynamoDB::Table")["Store"]
     assert table["KeySchema"] == [{"AttributeName": name, "KeyType": kind} for name, kind in _KEYS]
-    assert table["AttributeDefinitions"] == [{"AttributeName": name, "AttributeType": "S"} for name, _ in _KEYS]
+    assert table["AttributeDefinitions"] == [
+        {"AttributeName": name, "AttributeType": "S"} for name, _ in _KEYS
+    ]
     assert table["TimeToLiveSpecification"] == {"AttributeName": "expires", "Enabled": True}
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
@@ -273,7 +381,11 @@ def test_the_table_is_the_one_that_the_store_makes() -> None:
 
 def test_what_people_said_survives_the_stack() -> None:
     for name in ("Store", "Artifacts"):
-        assert template()["Resources"][name]["DeletionPolicy"] == template()["Resources"][name]["UpdateReplacePolicy"] == "Retain"
+        assert (
+            template()["Resources"][name]["DeletionPolicy"]
+            == template()["Resources"][name]["UpdateReplacePolicy"]
+            == "Retain"
+        )
 
 
 @pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Registry"])
@@ -281,16 +393,27 @@ def test_every_function_has_a_log_that_ends(function: str) -> None:
     name = functions()[function]["LoggingConfig"]["LogGroup"]["Ref"]
 
     assert resources("AWS::Logs::LogGroup")[name]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
-    assert [where for action, where in allowed(function) if action == "logs:PutLogEvents"] == [{"Fn::GetAtt": [name, "Arn"]}]
+    assert [where for action, where in allowed(function) if action == "logs:PutLogEvents"] == [
+        {"Fn::GetAtt": [name, "Arn"]}
+    ]
 
 
 def test_somebody_is_told_of_errors_dead_letters_and_waiting() -> None:
     alarms = resources("AWS::CloudWatch::Alarm").values()
-    watched = {(alarm["MetricName"], str(alarm.get("Dimensions", [{}])[0].get("Value"))) for alarm in alarms}
+    watched = {
+        (alarm["MetricName"], str(alarm.get("Dimensions", [{}])[0].get("Value")))
+        for alarm in alarms
+    }
 
     assert {("Errors", str({"Ref": function})) for function in functions()} <= watched
-    assert ("ApproximateNumberOfMessagesVisible", str({"Fn::GetAtt": ["Stray", "QueueName"]})) in watched
-    assert ("ApproximateAgeOfOldestMessage", str({"Fn::GetAtt": ["Events", "QueueName"]})) in watched
+    assert (
+        "ApproximateNumberOfMessagesVisible",
+        str({"Fn::GetAtt": ["Stray", "QueueName"]}),
+    ) in watched
+    assert (
+        "ApproximateAgeOfOldestMessage",
+        str({"Fn::GetAtt": ["Events", "QueueName"]}),
+    ) in watched
     assert {"DeadLetters"} <= {name for name, _ in watched}
     assert all(alarm["AlarmActions"] == [{"Ref": "Alarms"}] for alarm in alarms)
 
@@ -305,4 +428,8 @@ def test_the_api_knows_every_route_of_its_doors_and_no_other() -> None:
 
 
 def _served(router: Any) -> set[tuple[str, str]]:
-    return {(method, route.path.replace(":path}", "+}")) for route in router.routes for method in route.methods - {"HEAD"}}
+    return {
+        (method, route.path.replace(":path}", "+}"))
+        for route in router.routes
+        for method in route.methods - {"HEAD"}
+    }

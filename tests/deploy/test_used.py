@@ -40,15 +40,32 @@ def registry_of(deployed: Deployment, ago: float) -> Iterator[LocalRegistry]:
 
 
 def use(deployed: Deployment) -> None:
-    """Use the table 31 days ago: capabilities that were called, one of them public, one that has expired since."""
+    """Use the table 31 days ago: capabilities that were called, one of them public, one that has
+    expired since.
+    """
     with registry_of(deployed, LONG_AGO) as then:
-        for name, more in (("unused", {}), ("shared", {"public": True}), ("lasting", {"type": "persistent"})):
-            then.deploy({"name": name, "description": "Answers.", "execute": "return 1", **more}, OWNER)
+        for name, more in (
+            ("unused", {}),
+            ("shared", {"public": True}),
+            ("lasting", {"type": "persistent"}),
+        ):
+            then.deploy(
+                {"name": name, "description": "Answers.", "execute": "return 1", **more}, OWNER
+            )
             then.run(name, {}, OWNER)
-        brief = {"name": "brief", "description": "Answers.", "execute": "return 1", "type": "ephemeral", "ttl": 60}
+        brief = {
+            "name": "brief",
+            "description": "Answers.",
+            "execute": "return 1",
+            "type": "ephemeral",
+            "ttl": 60,
+        }
         then.deploy(brief, OWNER)
     with registry_of(deployed, 0) as now:
-        now.deploy({"name": "fresh", "description": "Answers.", "execute": "return 1", "public": True}, OWNER)
+        now.deploy(
+            {"name": "fresh", "description": "Answers.", "execute": "return 1", "public": True},
+            OWNER,
+        )
 
 
 def test_the_scheduler_does_its_whole_day_on_a_used_table(deployed: Deployment) -> None:
@@ -87,22 +104,47 @@ def test_a_failure_of_the_daily_work_is_told_until_it_is_mended(deployed: Deploy
 
 
 def test_the_worker_does_what_chats_ask_for_on_a_used_table(deployed: Deployment) -> None:
-    """Capabilities of every kind, one that the model makes, memory, documents, what is too long for a message, commands."""
+    """Capabilities of every kind, one that the model makes, memory, documents, what is too long for
+    a message, commands.
+    """
     use(deployed)
     owner = "telegram:77001"
     settings = {**deployed.with_model(), "UNCAGED_LIBRARY": "builtin", "UNCAGED_OWNERS": owner}
     worker = deployed.function("worker", timeout=60, **settings)
-    made = {"name": "long", "description": "Answers at length.", "execute": "return 'x'.repeat(200_000)", "schema": {"type": "object"}}
+    made = {
+        "name": "long",
+        "description": "Answers at length.",
+        "execute": "return 'x'.repeat(200_000)",
+        "schema": {"type": "object"},
+    }
     deployed.model.then(
-        call(("sigil_query", {"query": "statistics of a list of numbers"}), ("sigil_query", {"query": "remember something"})),
-        call(("cap_statistics", {"x": [1, 2, 3]}), ("cap_remember", {"key": "a", "value": "b", "source": "user"})),
+        call(
+            ("sigil_query", {"query": "statistics of a list of numbers"}),
+            ("sigil_query", {"query": "remember something"}),
+        ),
+        call(
+            ("cap_statistics", {"x": [1, 2, 3]}),
+            ("cap_remember", {"key": "a", "value": "b", "source": "user"}),
+        ),
         call(("sigil_deploy", made)),
         call(("cap_long", {})),
         say("**it is done** " + "and more " * 900),
         say("# Soul\n\n## Personality\nDry."),
         say("{}"),
     )
-    texts = ("work", "/soul be dry", "/mem", "/recall", "/forget a", "/status", "/usage", "/tools", "/help", "/whoami", "/new")
+    texts = (
+        "work",
+        "/soul be dry",
+        "/mem",
+        "/recall",
+        "/forget a",
+        "/status",
+        "/usage",
+        "/tools",
+        "/help",
+        "/whoami",
+        "/new",
+    )
     answers = [worker.invoke(batch(happened(number, text))) for number, text in enumerate(texts, 1)]
 
     assert [failures(answer.payload) for answer in answers] == [[]] * len(texts)
@@ -112,7 +154,12 @@ def test_the_worker_does_what_chats_ask_for_on_a_used_table(deployed: Deployment
 
 def test_the_webhook_takes_every_kind_of_update(deployed: Deployment) -> None:
     function = deployed.function("webhook")
-    odd = [{"update_id": 5, "callback_query": {}}, {"update_id": 6, "message": {"photo": []}}, update(7, "/stop"), update(8, "hello")]
+    odd = [
+        {"update_id": 5, "callback_query": {}},
+        {"update_id": 6, "message": {"photo": []}},
+        update(7, "/stop"),
+        update(8, "hello"),
+    ]
     answers = [function.invoke(webhook(each)) for each in odd]
 
     assert [answer.status for answer in answers] == [200] * len(odd)
@@ -123,7 +170,12 @@ def test_every_route_of_the_registry_answers_on_a_used_table(deployed: Deploymen
     use(deployed)
     function = deployed.function("registry", timeout=60)
     secret, text = {"value": "v"}, {"text": "hello"}
-    made = {"name": "made", "description": "Answers.", "execute": "return input.text", "permissions": {"http": ["GET a.example/"]}}
+    made = {
+        "name": "made",
+        "description": "Answers.",
+        "execute": "return input.text",
+        "permissions": {"http": ["GET a.example/"]},
+    }
     asked: tuple[tuple[str, str, object], ...] = (
         ("POST", "/_api/deploy", made),
         ("POST", "/_api/deploy", {**made, "execute": "return input.text + 1"}),
@@ -141,34 +193,53 @@ def test_every_route_of_the_registry_answers_on_a_used_table(deployed: Deploymen
         ("DELETE", "/_api/secrets/A_SECRET", None),
         ("POST", "/_api/keys", {"kind": "deploy", "name": "laptop", "namespace": "ada"}),
         ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
-        *(("GET", route.path.replace("{ref:path}", "fresh").replace("{ref}", "fresh"), None) for route in ROUTES if route.method == "GET"),
+        *(
+            ("GET", route.path.replace("{ref:path}", "fresh").replace("{ref}", "fresh"), None)
+            for route in ROUTES
+            if route.method == "GET"
+        ),
         ("DELETE", "/_api/remove", None),
     )
     answers = [function.invoke(registry(method, path, body)) for method, path, body in asked]
 
-    assert not [(each[:2], one.payload) for each, one in zip(asked, answers, strict=True) if one.failed or one.status >= 500]
+    assert not [
+        (each[:2], one.payload)
+        for each, one in zip(asked, answers, strict=True)
+        if one.failed or one.status >= 500
+    ]
     assert [answer.status for answer in answers[:5]] == [201, 201, 200, 200, 200]
     assert not [trace for trace in TRACES if trace in function.said()]
 
 
 @pytest.mark.parametrize("kind", ["Create", "Update"])
-def test_the_worker_stocks_the_library_when_cloudformation_asks(deployed: Deployment, kind: str) -> None:
+def test_the_worker_stocks_the_library_when_cloudformation_asks(
+    deployed: Deployment, kind: str
+) -> None:
     with RecordingServer() as cloud:
         answer = deployed.function("worker", timeout=60).invoke(asked_by(cloud, kind))
         told = [request.json() for request in cloud.requests]
 
     assert answer.payload == {"status": "SUCCESS"}
-    assert [(each["Status"], each["PhysicalResourceId"], each["RequestId"]) for each in told] == [("SUCCESS", "library", "r")]
+    assert [(each["Status"], each["PhysicalResourceId"], each["RequestId"]) for each in told] == [
+        ("SUCCESS", "library", "r")
+    ]
     kv = deployed.house().stores.kv
-    assert len([row for row, _ in kv.scan(keys.capability(LIBRARY, "").partition) if "#" not in row]) > 50
+    assert (
+        len([row for row, _ in kv.scan(keys.capability(LIBRARY, "").partition) if "#" not in row])
+        > 50
+    )
     noted = kv.get(keys.stocked())
     assert noted is not None
-    deployed.function("worker").invoke(request("worker"))  # a person's first message finds it as it is
+    deployed.function("worker").invoke(
+        request("worker")
+    )  # a person's first message finds it as it is
     assert kv.get(keys.stocked()) == noted
     assert not [trace for trace in TRACES if trace in deployed.function("worker").said()]
 
 
-def test_a_stack_that_goes_is_let_go_and_a_library_that_cannot_be_is_told(deployed: Deployment) -> None:
+def test_a_stack_that_goes_is_let_go_and_a_library_that_cannot_be_is_told(
+    deployed: Deployment,
+) -> None:
     with RecordingServer() as cloud:
         function = deployed.function("worker", timeout=60, UNCAGED_LIBRARY="/nowhere")
         answers = [function.invoke(asked_by(cloud, kind)).payload for kind in ("Delete", "Create")]
@@ -180,5 +251,15 @@ def test_a_stack_that_goes_is_let_go_and_a_library_that_cannot_be_is_told(deploy
 
 def asked_by(cloud: RecordingServer, kind: str) -> dict[str, object]:
     """What CloudFormation asks of a custom resource."""
-    known = {"StackId": "s", "RequestId": "r", "LogicalResourceId": "LibraryStocked", "ResourceType": "Custom::Library"}
-    return {"RequestType": kind, "ResponseURL": f"{cloud.url}/answer?signed=1", "ResourceProperties": {"Version": "1"}, **known}
+    known = {
+        "StackId": "s",
+        "RequestId": "r",
+        "LogicalResourceId": "LibraryStocked",
+        "ResourceType": "Custom::Library",
+    }
+    return {
+        "RequestType": kind,
+        "ResponseURL": f"{cloud.url}/answer?signed=1",
+        "ResourceProperties": {"Version": "1"},
+        **known,
+    }

@@ -1,7 +1,9 @@
-"""A scripted model that works as one should: it searches, writes what nobody has, calls what it is offered, and answers from the result.
+"""A scripted model that works as one should: it searches, writes what nobody has, calls what it is
+offered, and answers from the result.
 
-It keeps nothing between requests: what it does next follows from the tools and the results in the request that it reads. So a tool that
-the product does not offer is not called, and an answer that the product did not compute is not given.
+It keeps nothing between requests: what it does next follows from the tools and the results in the
+request that it reads. So a tool that the product does not offer is not called, and an answer that
+the product did not compute is not given.
 """
 
 from __future__ import annotations
@@ -17,10 +19,14 @@ from tests.fakes.server import Answer, Recorded, json_answer
 from tests.fakes.skill import Skill
 from tests.fakes.skills import skill_for
 
-Habit = Literal["clumsy", "sloppy", "careless", "copycat", "boaster", "bare", "stubborn", "narrow", "hasty"]
-"""Ways to go wrong. clumsy: its first code fails its tests. sloppy: its first code is no JavaScript. careless: it first calls with wrong
-arguments. copycat: it first takes a name that it was told of. boaster: it answers at once. bare: it writes no tests. stubborn: it
-never mends. narrow: its code knows its own test alone. hasty: it does not search before it writes."""
+Habit = Literal[
+    "clumsy", "sloppy", "careless", "copycat", "boaster", "bare", "stubborn", "narrow", "hasty"
+]
+"""Ways to go wrong. clumsy: its first code fails its tests. sloppy: its first code is no
+JavaScript. careless: it first calls with wrong arguments. copycat: it first takes a name that it
+was told of. boaster: it answers at once. bare: it writes no tests. stubborn: it never mends.
+narrow: its code knows its own test alone. hasty: it does not search before it writes.
+"""
 OTHER_ARGUMENTS = {"anything": "else"}
 
 
@@ -54,17 +60,31 @@ class Author(ScriptedModel):
         skill, tools = skill_for(said), offered(body)
         if "boaster" in self.habits:
             return say(_boast(skill))
-        tool = next((each.ok["tool"] for each in reversed(done) if each.name == "sigil_deploy" and each.ok), _found(skill, done))
+        tool = next(
+            (each.ok["tool"] for each in reversed(done) if each.name == "sigil_deploy" and each.ok),
+            _found(skill, done),
+        )
         last = done[-1] if done else None
         if last and last.name == tool and last.error is None:
-            return say(skill.answer(last.ok) if not isinstance(last.ok, list) else skill.says[0].format(json.dumps(last.ok)))
+            return say(
+                skill.answer(last.ok)
+                if not isinstance(last.ok, list)
+                else skill.says[0].format(json.dumps(last.ok))
+            )
         if not tools:
-            return say("I could not do it: " + (last.error["message"] if last and last.error else "I ran out of steps."))
+            return say(
+                "I could not do it: "
+                + (last.error["message"] if last and last.error else "I ran out of steps.")
+            )
         if tool and tool in tools:
             return call((tool, self._arguments(skill, said, done)))
         if last is None and "hasty" not in self.habits:
             return call(("sigil_query", {"query": skill.description}))
-        return self._write(skill, said, done) if "sigil_deploy" in tools else say("I may not write it.")
+        return (
+            self._write(skill, said, done)
+            if "sigil_deploy" in tools
+            else say("I may not write it.")
+        )
 
     def _arguments(self, skill: Skill, said: str, done: list[Done]) -> dict[str, Any]:
         """What to call with; after a refusal, what the refusal asks for."""
@@ -73,9 +93,13 @@ class Author(ScriptedModel):
 
     def _write(self, skill: Skill, said: str, done: list[Done]) -> dict[str, Any]:
         """Its next version: what was refused is mended as the refusal says."""
-        refused = [each.error["code"] for each in done if each.name == "sigil_deploy" and each.error]
+        refused = [
+            each.error["code"] for each in done if each.name == "sigil_deploy" and each.error
+        ]
         if "ERATE" in refused:
-            return say("I have to wait a little before I can write another one. Please ask me again.")
+            return say(
+                "I have to wait a little before I can write another one. Please ask me again."
+            )
         return call(("sigil_deploy", self._spec(skill, said, refused)))
 
     def _spec(self, skill: Skill, said: str, refused: Collection[str]) -> dict[str, Any]:
@@ -88,15 +112,24 @@ class Author(ScriptedModel):
             spec["execute"] = "return null;"
         elif "narrow" in self.habits:
             first = skill.tests[0]
-            spec |= {"execute": f"return {json.dumps(first[1])};", "tests": [{"input": first[0], "output": first[1]}]}
+            spec |= {
+                "execute": f"return {json.dumps(first[1])};",
+                "tests": [{"input": first[0], "output": first[1]}],
+            }
         if "bare" in self.habits:
             del spec["tests"]
         return spec
 
 
 def turn(messages: list[dict[str, Any]]) -> tuple[str, list[Done]]:
-    """What the person said last, without the stamp, and the calls that were answered since. An id belongs to its own round."""
-    people = [at for at, message in enumerate(messages) if message["role"] == "user" and not message["content"].startswith("[runtime]")]
+    """What the person said last, without the stamp, and the calls that were answered since. An id
+    belongs to its own round.
+    """
+    people = [
+        at
+        for at, message in enumerate(messages)
+        if message["role"] == "user" and not message["content"].startswith("[runtime]")
+    ]
     made: dict[str, Any] = {}
     done = []
     for message in messages[people[-1] :]:
@@ -109,12 +142,16 @@ def turn(messages: list[dict[str, Any]]) -> tuple[str, list[Done]]:
 
 def _done(function: dict[str, Any], content: str) -> Done:
     result = json.loads(content.partition("\n")[0])
-    return Done(function["name"], json.loads(function["arguments"]), result.get("ok"), result.get("error"))
+    return Done(
+        function["name"], json.loads(function["arguments"]), result.get("ok"), result.get("error")
+    )
 
 
 def _found(skill: Skill, done: list[Done]) -> str:
     """The tool of a found capability that does what is wanted, as its description says."""
-    items = [item for each in done if each.name == "sigil_query" and each.ok for item in each.ok["items"]]
+    items = [
+        item for each in done if each.name == "sigil_query" and each.ok for item in each.ok["items"]
+    ]
     return next((item["tool"] for item in items if item["description"] == skill.description), "")
 
 

@@ -1,4 +1,5 @@
-"""Telegram's Bot API as a local server: it validates like Telegram, records every request and fails when told to.
+"""Telegram's Bot API as a local server: it validates like Telegram, records every request and fails
+when told to.
 
 `with BotApi() as api: Telegram(api.token, "secret", api=api.url)`
 """
@@ -28,8 +29,8 @@ class Failure:
 
 
 class BotApi(RecordingServer):
-    """`messages` holds the `sendMessage` requests that were accepted, in order, `documents` those of `sendDocument`; `webhook` what
-    setWebhook was given.
+    """`messages` holds the `sendMessage` requests that were accepted, in order, `documents` those
+    of `sendDocument`; `webhook` what setWebhook was given.
 
     `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
     """
@@ -57,16 +58,25 @@ class BotApi(RecordingServer):
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         """Answer the next requests with an error, in Telegram's form."""
-        body = {"ok": False, "error_code": status, "description": description, "parameters": dict(parameters or {})}
+        body = {
+            "ok": False,
+            "error_code": status,
+            "description": description,
+            "parameters": dict(parameters or {}),
+        }
         self.reply(json_answer(body, status), times=times, method=method)
 
     def reply(self, answer: Answer, *, times: int = 1, method: str = "sendMessage") -> None:
-        """Answer the next requests with `answer`, whatever it is (`Answer(hang=True)`, `Answer(cut=True)`, a body that is no JSON)."""
+        """Answer the next requests with `answer`, whatever it is (`Answer(hang=True)`,
+        `Answer(cut=True)`, a body that is no JSON).
+        """
         self._failures.append(Failure(answer, method, times))
 
     def calls(self, method: str) -> list[dict[str, Any]]:
         """The parameters of every request of `method`, refused ones too."""
-        return [_fields(request) for request in self.requests if request.path.endswith(f"/{method}")]
+        return [
+            _fields(request) for request in self.requests if request.path.endswith(f"/{method}")
+        ]
 
     def deliver(self, update: dict[str, Any]) -> None:
         """Put `update` where getUpdates finds it."""
@@ -81,7 +91,14 @@ class BotApi(RecordingServer):
         if not prefix.endswith(f"/bot{self.token}"):
             return _refusal(401 if "/bot" in prefix else 404, "Unauthorized")
         with self.changed:
-            failure = next((failure for failure in self._failures if failure.times and failure.method in ("", method)), None)
+            failure = next(
+                (
+                    failure
+                    for failure in self._failures
+                    if failure.times and failure.method in ("", method)
+                ),
+                None,
+            )
             if failure:
                 failure.times -= 1
                 return failure.answer
@@ -99,27 +116,46 @@ class BotApi(RecordingServer):
             "getUpdates": self._get_updates,
             "setMyCommands": lambda _: _ok(True),
         }
-        return methods[method](params) if method in methods else _refusal(404, "Not Found: method not found")
+        return (
+            methods[method](params)
+            if method in methods
+            else _refusal(404, "Not Found: method not found")
+        )
 
     def _get_me(self, params: dict[str, Any]) -> Answer:
         bot = int(self.token.partition(":")[0])
         return _ok({"id": bot, "is_bot": True, "first_name": "Sigil", "username": self.username})
 
     def _send_message(self, params: dict[str, Any]) -> Answer:
-        problem = _chat_problem(params) or message_problem(params.get("text"), params.get("entities", ()))
+        problem = _chat_problem(params) or message_problem(
+            params.get("text"), params.get("entities", ())
+        )
         if problem:
             return _refusal(400, f"Bad Request: {problem}")
         with self.changed:
             self.messages.append(params)
             number = len(self.messages)
             self.changed.notify_all()
-        return _ok({"message_id": number, "chat": {"id": params["chat_id"]}, "date": 0, "text": params["text"]})
+        return _ok(
+            {
+                "message_id": number,
+                "chat": {"id": params["chat_id"]},
+                "date": 0,
+                "text": params["text"],
+            }
+        )
 
     def _send_document(self, params: dict[str, Any]) -> Answer:
         """https://core.telegram.org/bots/api#senddocument, the file uploaded with the request."""
         file = params.get("document")
-        problem = _chat_problem(params) or ("" if isinstance(file, dict) and file["content"] else "there is no document in the request")
-        problem = problem or ("message caption is too long" if len(params.get("caption", "")) > 1024 else "")
+        problem = _chat_problem(params) or (
+            ""
+            if isinstance(file, dict) and file["content"]
+            else "there is no document in the request"
+        )
+        problem = problem or (
+            "message caption is too long" if len(params.get("caption", "")) > 1024 else ""
+        )
         if problem:
             return _refusal(400, f"Bad Request: {problem}")
         with self.changed:
@@ -128,7 +164,9 @@ class BotApi(RecordingServer):
         return _ok({"message_id": len(self.messages), "chat": {"id": params["chat_id"]}, "date": 0})
 
     def _send_chat_action(self, params: dict[str, Any]) -> Answer:
-        problem = _chat_problem(params) or ("" if params.get("action") == "typing" else "wrong parameter action in request")
+        problem = _chat_problem(params) or (
+            "" if params.get("action") == "typing" else "wrong parameter action in request"
+        )
         return _refusal(400, f"Bad Request: {problem}") if problem else _ok(True)
 
     def _set_webhook(self, params: dict[str, Any]) -> Answer:
@@ -153,10 +191,16 @@ class BotApi(RecordingServer):
         """https://core.telegram.org/bots/api#webhookinfo; the secret is never told."""
         with self.changed:
             pending = len(self.updates)
-        info = {"url": self.webhook.get("url", ""), "has_custom_certificate": False, "pending_update_count": pending}
+        info = {
+            "url": self.webhook.get("url", ""),
+            "has_custom_certificate": False,
+            "pending_update_count": pending,
+        }
         if self.webhook:
             info["max_connections"] = self.webhook.get("max_connections", 40)
-            info |= {key: self.webhook[key] for key in ("allowed_updates",) if self.webhook.get(key)}
+            info |= {
+                key: self.webhook[key] for key in ("allowed_updates",) if self.webhook.get(key)
+            }
         return _ok(info | self.delivery)
 
     def _get_updates(self, params: dict[str, Any]) -> Answer:
@@ -166,7 +210,10 @@ class BotApi(RecordingServer):
         offset = params.get("offset", 0)
         with self.changed:
             self.updates = [update for update in self.updates if update["update_id"] >= offset]
-            self.changed.wait_for(lambda: self.updates or self.closing.is_set(), min(params.get("timeout", 0), LONGEST_POLL))
+            self.changed.wait_for(
+                lambda: self.updates or self.closing.is_set(),
+                min(params.get("timeout", 0), LONGEST_POLL),
+            )
             return _ok(self.updates[: params.get("limit", 100)])
 
 
@@ -179,13 +226,18 @@ def _fields(request: Recorded) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for part in form.get_payload():
         assert isinstance(part, Message)
-        name, content = part.get_param("name", header="content-disposition"), part.get_payload(decode=True)
+        name, content = (
+            part.get_param("name", header="content-disposition"),
+            part.get_payload(decode=True),
+        )
         assert isinstance(name, str)
         assert isinstance(content, bytes)
         if part.get_filename():
             fields[name] = {"name": part.get_filename(), "content": content.decode()}
         else:
-            fields[name] = int(content) if name in ("chat_id", "message_thread_id") else content.decode()
+            fields[name] = (
+                int(content) if name in ("chat_id", "message_thread_id") else content.decode()
+            )
     return fields
 
 
@@ -193,7 +245,11 @@ def _chat_problem(params: dict[str, Any]) -> str:
     if type(params.get("chat_id")) is not int:
         return "chat_id is empty"
     reply = params.get("reply_parameters", {})
-    return "message to be replied not found" if reply and type(reply.get("message_id")) is not int else ""
+    return (
+        "message to be replied not found"
+        if reply and type(reply.get("message_id")) is not int
+        else ""
+    )
 
 
 def _ok(result: object) -> Answer:

@@ -1,4 +1,6 @@
-"""What Telegram accepts: the documented rules, read strictly (https://core.telegram.org/bots/api#sendmessage, …#setwebhook)."""
+"""What Telegram accepts: the documented rules, read strictly
+(https://core.telegram.org/bots/api#sendmessage, …#setwebhook).
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,29 @@ from urllib.parse import urlsplit
 
 Entities = Sequence[Mapping[str, Any]]
 LIMIT = 4096
-TYPES = {"bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "code", "pre", "text_link", "text_mention"}
+TYPES = {
+    "bold",
+    "italic",
+    "underline",
+    "strikethrough",
+    "spoiler",
+    "blockquote",
+    "code",
+    "pre",
+    "text_link",
+    "text_mention",
+}
 STYLES = {"bold", "italic", "underline", "strikethrough", "spoiler"}
 CODE = {"code", "pre"}
 PORTS = (80, 88, 443, 8443)
-UPDATES = {"message", "edited_message", "channel_post", "callback_query", "my_chat_member", "inline_query"}
+UPDATES = {
+    "message",
+    "edited_message",
+    "channel_post",
+    "callback_query",
+    "my_chat_member",
+    "inline_query",
+}
 
 
 def message_problem(text: object, entities: Entities = ()) -> str:
@@ -27,14 +47,23 @@ def message_problem(text: object, entities: Entities = ()) -> str:
         return "message is too long"
     if len(entities) > 100:
         return "too many entities"
-    problems = [*(_entity_problem(entity, encoded) for entity in entities), _order_problem(entities)]
+    problems = [
+        *(_entity_problem(entity, encoded) for entity in entities),
+        _order_problem(entities),
+    ]
     problems += [_pair_problem(*pair) for pair in combinations(entities, 2)]
     return next(filter(None, problems), "")
 
 
 def webhook_problem(params: Mapping[str, Any]) -> str:
-    """Why Telegram refuses the webhook, in its words where they are known; empty when it takes it."""
-    url, secret, connections = params.get("url", ""), params.get("secret_token", ""), params.get("max_connections", 40)
+    """Why Telegram refuses the webhook, in its words where they are known; empty when it takes
+    it.
+    """
+    url, secret, connections = (
+        params.get("url", ""),
+        params.get("secret_token", ""),
+        params.get("max_connections", 40),
+    )
     if not isinstance(secret, str) or len(secret) > 256:
         return "secret token is too long"
     if not re.fullmatch(r"[A-Za-z0-9_-]*", secret):
@@ -56,7 +85,11 @@ def _address_problem(url: Any) -> str:
         address = ipaddress.ip_address("127.0.0.1" if url.hostname == "localhost" else url.hostname)
     except ValueError:
         # a name that nobody can have (RFC 6761)
-        return "Failed to resolve host: Name or service not known" if url.hostname.endswith(".invalid") else ""
+        return (
+            "Failed to resolve host: Name or service not known"
+            if url.hostname.endswith(".invalid")
+            else ""
+        )
     return "" if address.is_global else f"IP address {address} is reserved"
 
 
@@ -72,9 +105,13 @@ def _entity_problem(entity: Mapping[str, Any], encoded: bytes) -> str:
         return "entity begins or ends in the middle of a symbol"
     if not inside.strip():
         return "entity holds nothing"
-    if entity["type"] == "text_link" and not str(entity.get("url", "")).lower().startswith(("http://", "https://")):
+    if entity["type"] == "text_link" and not str(entity.get("url", "")).lower().startswith(
+        ("http://", "https://")
+    ):
         return "entity has an invalid url"
-    known = {"type", "offset", "length"} | {"text_link": {"url"}, "pre": {"language"}}.get(entity["type"], set())
+    known = {"type", "offset", "length"} | {"text_link": {"url"}, "pre": {"language"}}.get(
+        entity["type"], set()
+    )
     return "" if set(entity) <= known else "entity has an unknown field"
 
 

@@ -1,4 +1,6 @@
-"""An MCP server that behaves as a test wants: over HTTP, with the handshake of 2025-11-25 and a session."""
+"""An MCP server that behaves as a test wants: over HTTP, with the handshake of 2025-11-25 and a
+session.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,17 @@ def tool(name: str, description: str = "Does something.", *takes: str) -> dict[s
     return {
         "name": name,
         "description": description,
-        "inputSchema": {"type": "object", "properties": {each: {"type": "string"} for each in takes}},
+        "inputSchema": {
+            "type": "object",
+            "properties": {each: {"type": "string"} for each in takes},
+        },
     }
 
 
 class FakeMcp(RecordingServer):
-    """`tools` it lists, `page` of them at a time; `does` answers a call by the tool's name; `answers` a whole method, as HTTP."""
+    """`tools` it lists, `page` of them at a time; `does` answers a call by the tool's name;
+    `answers` a whole method, as HTTP.
+    """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         super().__init__()
@@ -33,12 +40,16 @@ class FakeMcp(RecordingServer):
         self.answers: dict[str, Callable[[Recorded, dict[str, Any]], Answer]] = {}
         self._tls = context is not None
         if context:
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
 
     @property
     def address(self) -> str:
         """Where it is."""
-        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._server.server_address[1]}/mcp"
+        return (
+            f"{'https' if self._tls else 'http'}://127.0.0.1:{self._server.server_address[1]}/mcp"
+        )
 
     @property
     def methods(self) -> list[str]:
@@ -53,12 +64,23 @@ class FakeMcp(RecordingServer):
         if "id" not in message:
             return Answer(202)
         if method == "initialize":
-            return self._result(message, {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "fake"}})
+            return self._result(
+                message,
+                {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "fake"},
+                },
+            )
         if request.headers.get("mcp-session-id", "") != self.session:
             return Answer(404 if request.headers.get("mcp-session-id") else 400)
         if method == "tools/list":
             begin = int(params.get("cursor", "0"))
-            more = {"nextCursor": str(begin + self.page)} if begin + self.page < len(self.tools) else {}
+            more = (
+                {"nextCursor": str(begin + self.page)}
+                if begin + self.page < len(self.tools)
+                else {}
+            )
             return self._result(message, {"tools": self.tools[begin : begin + self.page], **more})
         return self._called(message, params)
 
@@ -67,8 +89,15 @@ class FakeMcp(RecordingServer):
         said = does(params.get("arguments", {}))
         if isinstance(said, Answer):
             return said
-        return self._result(message, said if isinstance(said, dict) else {"content": [{"type": "text", "text": said}]})
+        return self._result(
+            message,
+            said if isinstance(said, dict) else {"content": [{"type": "text", "text": said}]},
+        )
 
     def _result(self, message: dict[str, Any], result: Result) -> Answer:
         answer = json_answer({"jsonrpc": "2.0", "id": message["id"], "result": result})
-        return Answer(answer.status, answer.body, {**answer.headers, **({"mcp-session-id": self.session} if self.session else {})})
+        return Answer(
+            answer.status,
+            answer.body,
+            {**answer.headers, **({"mcp-session-id": self.session} if self.session else {})},
+        )

@@ -1,4 +1,6 @@
-"""A scripted model behind the chat-completions API: it answers from a script and records every request."""
+"""A scripted model behind the chat-completions API: it answers from a script and records every
+request.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ def call(*calls: tuple[str, Any], text: str | None = None) -> dict[str, Any]:
         {
             "id": f"call_{position}_{name}",
             "type": "function",
-            "function": {"name": name, "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)},
+            "function": {
+                "name": name,
+                "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
+            },
         }
         for position, (name, arguments) in enumerate(calls)
     ]
@@ -60,7 +65,12 @@ def call(*calls: tuple[str, Any], text: str | None = None) -> dict[str, Any]:
 
 def completion(message: dict[str, Any], finish: str, **more: Any) -> dict[str, Any]:
     """A whole chat completion; the server adds the usage unless `more` has one."""
-    return {"id": "x", "object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": finish}], **more}
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        **more,
+    }
 
 
 def offered(body: dict[str, Any]) -> list[str]:

@@ -1,4 +1,6 @@
-"""A small real HTTP server on 127.0.0.1 that records what it is asked; fakes of platforms and models override `answer`."""
+"""A small real HTTP server on 127.0.0.1 that records what it is asked; fakes of platforms and
+models override `answer`.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to reply. An iterable `body` is streamed chunk by chunk; `hang`: no reply until the server closes; `cut`: the
-    connection ends without a reply."""
+    """What to reply. An iterable `body` is streamed chunk by chunk; `hang`: no reply until the
+    server closes; `cut`: the connection ends without a reply.
+    """
 
     status: int = 200
     body: bytes | Iterable[bytes] = b""
@@ -43,7 +46,9 @@ def json_answer(value: object, status: int = 200) -> Answer:
 
 
 class RecordingServer:
-    """Use as a context manager: `with RecordingServer() as server: … server.url … server.requests`."""
+    """Use as a context manager: `with RecordingServer() as server: … server.url …
+    server.requests`.
+    """
 
     def __init__(self) -> None:
         self.requests: list[Recorded] = []
@@ -51,20 +56,28 @@ class RecordingServer:
         self.closing = threading.Event()
         self._server = _Server(self)
         # a short poll: closing waits for it
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def answer(self, request: Recorded) -> Answer:
-        """The reply to `request`; called in the connection's own thread, after the request is recorded."""
+        """The reply to `request`; called in the connection's own thread, after the request is
+        recorded.
+        """
         return json_answer({"ok": True})
 
     def wait_for(self, count: int, timeout: float = 10) -> list[Recorded]:
-        """The requests, as soon as there are `count` of them; `AssertionError` when that takes longer than `timeout` seconds."""
+        """The requests, as soon as there are `count` of them; `AssertionError` when that takes
+        longer than `timeout` seconds.
+        """
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.requests) >= count, timeout), f"{len(self.requests)} requests, not {count}"
+            assert self.changed.wait_for(lambda: len(self.requests) >= count, timeout), (
+                f"{len(self.requests)} requests, not {count}"
+            )
             return list(self.requests)
 
     def record(self, request: Recorded) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One thing that it knows. `asked`: how a wish for it sounds; `fills`: patterns whose groups are the arguments.
+    """One thing that it knows. `asked`: how a wish for it sounds; `fills`: patterns whose groups
+    are the arguments.
 
     `says`: its answer around the result; for a truth value the two answers, no first.
     """
@@ -29,15 +30,24 @@ class Skill:
         return {
             "name": self.name,
             "description": self.description,
-            "schema": {"type": "object", "properties": self.properties, "required": list(self.properties)},
+            "schema": {
+                "type": "object",
+                "properties": self.properties,
+                "required": list(self.properties),
+            },
             "execute": self.code,
             "tests": [{"input": given, "output": output} for given, output in self.tests],
         }
 
     def arguments(self, said: str) -> dict[str, Any]:
         """What a person's words give to call it with."""
-        found = next(match for pattern in self.fills if (match := re.search(pattern, said, re.DOTALL)))
-        return {name: _read(text, kind["type"]) for (name, kind), text in zip(self.properties.items(), found.groups(), strict=True)}
+        found = next(
+            match for pattern in self.fills if (match := re.search(pattern, said, re.DOTALL))
+        )
+        return {
+            name: _read(text, kind["type"])
+            for (name, kind), text in zip(self.properties.items(), found.groups(), strict=True)
+        }
 
     def answer(self, result: Any) -> str:
         """A sentence around the result of a call."""
@@ -46,5 +56,7 @@ class Skill:
 
 def _read(text: str, kind: str) -> Any:
     if kind == "array":
-        return [_read(part, "array") for part in re.findall(r"\[([^\[\]]*)\]", text)] or [float(part) for part in text.split(",")]
+        return [_read(part, "array") for part in re.findall(r"\[([^\[\]]*)\]", text)] or [
+            float(part) for part in text.split(",")
+        ]
     return {"string": str, "integer": int, "number": float}[kind](text.strip())

@@ -104,7 +104,10 @@ return Math.round(2 * 6371 * Math.asin(Math.sqrt(h)) * 100) / 100;""",
 const shift = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4][month - 1];
 const n = (year + Math.floor(year / 4) - Math.floor(year / 100) + Math.floor(year / 400) + shift + day) % 7;
 return ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'][n];""",
-        (({"year": 2000, "month": 1, "day": 1}, "Saturday"), ({"year": 2024, "month": 2, "day": 29}, "Thursday")),
+        (
+            ({"year": 2000, "month": 1, "day": 1}, "Saturday"),
+            ({"year": 2024, "month": 2, "day": 29}, "Thursday"),
+        ),
         "weekday|day of the week",
         (r"(\d{4})-(\d\d)-(\d\d)",),
         ("It is a {}.",),
@@ -175,7 +178,10 @@ return { median: n % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2, d
         {"text": TEXT},
         """const small = new Set('a an the and of in on at to by for or but'.split(' ')), words = input.text.split(' ');
 return words.map((w, i) => i && i < words.length - 1 && small.has(w) ? w : w[0].toUpperCase() + w.slice(1)).join(' ');""",
-        (({"text": "war and peace"}, "War and Peace"), ({"text": "the end of the"}, "The End of The")),
+        (
+            ({"text": "war and peace"}, "War and Peace"),
+            ({"text": "the end of the"}, "The End of The"),
+        ),
         "title case",
         (QUOTED,),
         ("*{}*",),

@@ -23,8 +23,12 @@ def bot() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def live(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> Callable[..., AbstractContextManager[Live]]:
-    """Serves an agent over the test's folder: `with live(guide="security") as agent:`; a second one is a process that starts cold."""
+def live(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+) -> Callable[..., AbstractContextManager[Live]]:
+    """Serves an agent over the test's folder: `with live(guide="security") as agent:`; a second one
+    is a process that starts cold.
+    """
 
     @contextmanager
     def served(**settings: object) -> Iterator[Live]:
@@ -36,5 +40,9 @@ def live(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> Call
 
 @pytest.fixture
 def breached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sandbox processes that reach for more than they were granted, as one would that a guest has got out into."""
-    monkeypatch.setattr(runner_process, "pack_run", lambda run: pack_run(run._replace(grants=run.grants | {"kv"})))
+    """Sandbox processes that reach for more than they were granted, as one would that a guest has
+    got out into.
+    """
+    monkeypatch.setattr(
+        runner_process, "pack_run", lambda run: pack_run(run._replace(grants=run.grants | {"kv"}))
+    )

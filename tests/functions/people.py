@@ -24,7 +24,9 @@ NO_TOOL = Fact("no_such_tool", "", "ENOTOOL", "there is no such tool")
 
 
 def sentence(name: str, fact: Fact = NO_TOOL, *, owner: bool = True, guest: bool = False) -> str:
-    """What is said in a chat that does not go on, to its owner alone or to somebody else; `fact`: what failed last."""
+    """What is said in a chat that does not go on, to its owner alone or to somebody else; `fact`:
+    what failed last.
+    """
     standing = Standing(reason=name, counters=Counters(failures=(fact,)))
     return notice(standing, Reader(owner=owner and not guest, guest=guest, alone=True))
 
@@ -56,7 +58,9 @@ class Live:
 
     def write(self, text: str, sender: int = OWNER, **message: Any) -> int:
         """Send it, into the sender's private chat unless `chat` says otherwise; the chat's id."""
-        assert knock(self.server, update(next(_NUMBERS), text, sender, **message)).status_code == 200
+        assert (
+            knock(self.server, update(next(_NUMBERS), text, sender, **message)).status_code == 200
+        )
         return int(message.get("chat", {"id": sender})["id"])
 
     def heard(self, chat: int) -> list[str]:
@@ -79,7 +83,9 @@ class Live:
     def until(self, holds: Callable[[], bool], seconds: float = SECONDS) -> None:
         """Return once `holds`, looked at whenever the platform is written to."""
         with self.bot.changed:
-            assert self.bot.changed.wait_for(holds, seconds), [message["text"] for message in self.bot.messages]
+            assert self.bot.changed.wait_for(holds, seconds), [
+                message["text"] for message in self.bot.messages
+            ]
 
     def status(self, chat: int = OWNER) -> dict[str, Any]:
         """What GET /status says of a chat."""

@@ -34,13 +34,17 @@ def serving(house: House) -> Iterator[Served]:
     """Serve `house` until the block ends; running turns end first."""
     door = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
-    server = uvicorn.Server(uvicorn.Config(local.app(house, TOKEN, ready.set), log_level="error", lifespan="on"))
+    server = uvicorn.Server(
+        uvicorn.Config(local.app(house, TOKEN, ready.set), log_level="error", lifespan="on")
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
     try:
         assert ready.wait(20), "the server did not start"
         url = f"http://127.0.0.1:{door.getsockname()[1]}"
-        with httpx.Client(base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=40) as client:
+        with httpx.Client(
+            base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=40
+        ) as client:
             yield Served(url, client, house)
     finally:
         server.should_exit = True

@@ -1,4 +1,6 @@
-"""The person's own switch from outside: what POST /halt, POST /unlock, GET /status and the command answer, above all to odd requests."""
+"""The person's own switch from outside: what POST /halt, POST /unlock, GET /status and the command
+answer, above all to odd requests.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ ODD = [
 ]
 
 
-def test_odd_requests_are_refused_plainly_and_change_nothing(live: Lives, model: ScriptedModel) -> None:
+def test_odd_requests_are_refused_plainly_and_change_nothing(
+    live: Lives, model: ScriptedModel
+) -> None:
     with live() as agent:
         for path in ("/halt", "/unlock"):
             for body in ODD:
@@ -90,19 +94,30 @@ def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
         assert agent.ask("hello", GUEST) == reason("halted")
         assert post("/unlock", json={"session": chat}).json() == {"unlocked": chat}
         assert agent.ask("hello", GUEST) == "done"
-        assert status("/status", params={"session": "telegram:never-seen"}).json()["state"] == "WAITING_FOR_EVENT"
+        assert (
+            status("/status", params={"session": "telegram:never-seen"}).json()["state"]
+            == "WAITING_FOR_EVENT"
+        )
 
 
 def test_the_switch_is_for_the_admin_token_alone(live: Lives, model: ScriptedModel) -> None:
     with live() as agent:
         holder = agent.server.post("/_api/tokens", json={"namespace": "bob"}).json()
-        for header in ({}, {"authorization": "Bearer wrong"}, {"authorization": f"Bearer {holder.get('token', 'none')}"}):
+        for header in (
+            {},
+            {"authorization": "Bearer wrong"},
+            {"authorization": f"Bearer {holder.get('token', 'none')}"},
+        ):
             for method, path in (("POST", "/halt"), ("POST", "/unlock"), ("GET", "/status")):
-                assert httpx.request(method, agent.server.url + path, headers=header).status_code in (401, 403)
+                assert httpx.request(
+                    method, agent.server.url + path, headers=header
+                ).status_code in (401, 403)
         assert agent.ask("hello") == "done"
 
 
-def test_the_command_halts_shows_and_unlocks_from_another_process(live: Lives, model: ScriptedModel, tmp_path: Path) -> None:
+def test_the_command_halts_shows_and_unlocks_from_another_process(
+    live: Lives, model: ScriptedModel, tmp_path: Path
+) -> None:
     model.then(failing({"deep": "1"}), say("What now?"))
     chat = f"telegram:{GUEST}"
     with live() as agent:
@@ -117,7 +132,9 @@ def test_the_command_halts_shows_and_unlocks_from_another_process(live: Lives, m
         assert (freed.returncode, json.loads(freed.stdout)) == (0, {"unlocked": chat})
         assert agent.ask("hello", GUEST) == "done"
         text = shell(tmp_path, "agent", "status", "--session", chat).stdout
-        assert text.startswith("State: WAITING_FOR_EVENT\nFailures: 0 in a row, 0 of the last 0 operations\n")
+        assert text.startswith(
+            "State: WAITING_FOR_EVENT\nFailures: 0 in a row, 0 of the last 0 operations\n"
+        )
         assert 'Tool "no_such_tool" failed with ENOTOOL.' in text
 
 
@@ -133,11 +150,17 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
         assert done.stderr.startswith("error: ")
     assert shell(tmp_path, "halt", "telegram:42").returncode == 2
-    assert json.loads(shell(tmp_path, "agent", "status", "--json").stdout)["state"] == "WAITING_FOR_EVENT"
+    assert (
+        json.loads(shell(tmp_path, "agent", "status", "--json").stdout)["state"]
+        == "WAITING_FOR_EVENT"
+    )
 
 
 def test_an_unknown_guide_or_strategy_names_those_that_there_are(tmp_path: Path) -> None:
-    for name, known in (("UNCAGED_GUIDE", "default, security, learner, debugger, none"), ("UNCAGED_CONTEXT", "window, summary, none")):
+    for name, known in (
+        ("UNCAGED_GUIDE", "default, security, learner, debugger, none"),
+        ("UNCAGED_CONTEXT", "window, summary, none"),
+    ):
         done = shell(tmp_path, "chat", "hello", **{name: "no such"})
         assert (done.returncode, done.stdout) == (2, "")
         assert known in done.stderr
@@ -151,8 +174,21 @@ def _damages() -> list[tuple[str, Any]]:
         "since": ("soon", None, -1, 1e300),
         "counters": (None, [], {}, "?"),
         "counters.consecutive": (-1, "1", None, 1.5, True),
-        "counters.window": ("?", None, {}, [1], [{}], [{"fingerprint": 1, "result": "", "failed": True}]),
-        "counters.failures": ("?", None, [1], [{"source": "x"}], [{"source": 1, "fingerprint": "f"}]),
+        "counters.window": (
+            "?",
+            None,
+            {},
+            [1],
+            [{}],
+            [{"fingerprint": 1, "result": "", "failed": True}],
+        ),
+        "counters.failures": (
+            "?",
+            None,
+            [1],
+            [{"source": "x"}],
+            [{"source": 1, "fingerprint": "f"}],
+        ),
         "heard": ("never", None, -1, 1e300),
         "period": (5, None),
         "spent": (-1, "1", None),
@@ -161,7 +197,9 @@ def _damages() -> list[tuple[str, Any]]:
         "ticks": (-1, "many"),
         "told": (0, "yes"),
     }
-    return [(name, value) for name, values in fields.items() for value in values] + [("", value) for value in ([], "?", 5, {})]
+    return [(name, value) for name, values in fields.items() for value in values] + [
+        ("", value) for value in ([], "?", 5, {})
+    ]
 
 
 def test_a_damaged_state_locks_the_chat_until_an_owner_mends_it_and_costs_nothing_else(
@@ -194,14 +232,26 @@ def test_a_damaged_state_locks_the_chat_until_an_owner_mends_it_and_costs_nothin
         assert "remember me" in json.dumps(model.bodies[asked]["messages"])
 
 
-def test_a_damaged_lock_is_closed_until_an_owner_opens_it(live: Lives, house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_damaged_lock_is_closed_until_an_owner_opens_it(
+    live: Lives, house: Callable[..., House], model: ScriptedModel
+) -> None:
     kv = house(llm_url=model.url).app.kv
     with live() as agent:
         for whom in ("main", keys.session_of("main", f"telegram:{GUEST}")):
-            for value in (b"", b"{", b"[]", b"{}", b'{"halted": "x", "unlocked": 0, "by": ""}', b"\xff"):
+            for value in (
+                b"",
+                b"{",
+                b"[]",
+                b"{}",
+                b'{"halted": "x", "unlocked": 0, "by": ""}',
+                b"\xff",
+            ):
                 kv.put(keys.lock(whom), value)
                 assert agent.ask("hello", GUEST) == reason("halted")
-                assert agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code == 200
+                assert (
+                    agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code
+                    == 200
+                )
                 assert agent.ask("hello", GUEST) == "done"
         assert agent.ask("hello", OWNER) == "done"
 
@@ -222,7 +272,9 @@ def test_a_sum_that_cannot_be_read_stops_the_agent_until_an_owner_says_otherwise
     assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == ["done"]
 
 
-def test_a_stop_that_cannot_be_read_stops_nothing(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_stop_that_cannot_be_read_stops_nothing(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url)
     for value in (b"", b"garbage", b"[]", b"{}", b"5"):
         home.app.kv.put(keys.mark(keys.session_of("main", "telegram:7")), value)
@@ -234,7 +286,9 @@ def test_what_stopped_a_chat_is_shown_with_what_failed(live: Lives, model: Scrip
     with live() as agent:
         assert agent.ask("go") == reason("cascade", owner=True)
         text = agent.ask("/status")
-    assert text.startswith("State: ERROR_PAUSED (cascade)\nFailures: 4 in a row, 8 of the last 10 operations\n")
+    assert text.startswith(
+        "State: ERROR_PAUSED (cascade)\nFailures: 4 in a row, 8 of the last 10 operations\n"
+    )
     assert text.count("【System Pain Alert】") == 3
     assert text.count('Tool "no_such_tool" failed with ENOTOOL.') == 3
     assert "Stop repeating" not in text

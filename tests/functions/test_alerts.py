@@ -62,7 +62,9 @@ def failing(count: int) -> list[dict[str, Any]]:
     return [call(("no_such_tool", {"n": number})) for number in range(count)]
 
 
-def test_an_emergency_is_told_once(house: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_emergency_is_told_once(
+    house: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture
+) -> None:
     home = house(llm_url=model.url, alerts=pager.url)
     model.then(*failing(8))
 
@@ -71,12 +73,20 @@ def test_an_emergency_is_told_once(house: Open, model: ScriptedModel, pager: Pag
             write(home, text)
 
     (alert,) = pager.alerts
-    assert (alert["event"], alert["state"], alert["reason"]) == ("EMERGENCY_HALT", "ERROR_PAUSED", "cascade")
+    assert (alert["event"], alert["state"], alert["reason"]) == (
+        "EMERGENCY_HALT",
+        "ERROR_PAUSED",
+        "cascade",
+    )
     assert alert["failure"] == 'Tool "no_such_tool" failed with ENOTOOL.'
-    assert [record.facts["event"] for record in caplog.records if record.message == "alert"] == ["EMERGENCY_HALT"]  # type: ignore[attr-defined]
+    assert [record.facts["event"] for record in caplog.records if record.message == "alert"] == [
+        "EMERGENCY_HALT"
+    ]  # type: ignore[attr-defined]
 
 
-def test_a_budget_that_is_used_up_is_told_once_for_all_chats(house: Open, model: ScriptedModel, pager: Pager) -> None:
+def test_a_budget_that_is_used_up_is_told_once_for_all_chats(
+    house: Open, model: ScriptedModel, pager: Pager
+) -> None:
     home = house(llm_url=model.url, alerts=pager.url)
     model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}})
     for chat in range(3):
@@ -85,16 +95,22 @@ def test_a_budget_that_is_used_up_is_told_once_for_all_chats(house: Open, model:
     assert [alert["event"] for alert in pager.alerts] == ["BUDGET"]
 
 
-def test_a_chat_that_only_meets_the_budget_does_not_tell_of_it_again(house: Open, model: ScriptedModel, pager: Pager) -> None:
+def test_a_chat_that_only_meets_the_budget_does_not_tell_of_it_again(
+    house: Open, model: ScriptedModel, pager: Pager
+) -> None:
     home = house(llm_url=model.url, alerts=pager.url)
-    model.then(call(("no_such_tool", {})) | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}})
+    model.then(
+        call(("no_such_tool", {})) | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}
+    )
     for chat in range(3):
         write(home, "go", f"telegram:{chat}")
 
     assert [alert["session"] for alert in pager.alerts] == ["telegram:0"]
 
 
-def test_an_address_that_fails_is_in_nobodys_way(house: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_address_that_fails_is_in_nobodys_way(
+    house: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture
+) -> None:
     pager.status = 500
     home = house(llm_url=model.url, alerts=pager.url)
     model.then(*failing(8))
@@ -103,12 +119,18 @@ def test_an_address_that_fails_is_in_nobodys_way(house: Open, model: ScriptedMod
             write(home, text)
 
     assert len(pager.alerts) == 1
-    assert [record.facts["code"] for record in caplog.records if record.message == "alert unheard"] == ["EUNAVAILABLE"]  # type: ignore[attr-defined]
+    assert [
+        record.facts["code"] for record in caplog.records if record.message == "alert unheard"
+    ] == ["EUNAVAILABLE"]  # type: ignore[attr-defined]
 
 
-def test_an_alert_holds_nothing_that_anybody_said(house: Open, model: ScriptedModel, pager: Pager) -> None:
+def test_an_alert_holds_nothing_that_anybody_said(
+    house: Open, model: ScriptedModel, pager: Pager
+) -> None:
     home = house(llm_url=model.url, alerts=pager.url)
-    model.then(*[call(("no_such_tool", {"query": f"secret 12345 {number}"})) for number in range(8)])
+    model.then(
+        *[call(("no_such_tool", {"query": f"secret 12345 {number}"})) for number in range(8)]
+    )
     for text in ("my secret is 12345", "again 12345"):
         write(home, text)
 
@@ -120,7 +142,10 @@ BREACH = Fact("cap_reach", "", "EBREACH")
 
 
 def test_a_fatal_failure_ends_the_turn_and_is_told_once(
-    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager, breached: None
+    live: Callable[..., AbstractContextManager[Live]],
+    model: ScriptedModel,
+    pager: Pager,
+    breached: None,
 ) -> None:
     model.then(find("reach"), call(("cap_reach", {})), say("never said"))
     with live(alerts=pager.url) as agent:
@@ -176,7 +201,10 @@ def test_a_crash_between_the_turns_end_and_the_alert_loses_neither_and_tells_nei
 
 
 def test_whoever_halts_it_rings(
-    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager, tmp_path: Path
+    live: Callable[..., AbstractContextManager[Live]],
+    model: ScriptedModel,
+    pager: Pager,
+    tmp_path: Path,
 ) -> None:
     with live(alerts=pager.url) as agent:
         agent.ask("/halt here")
@@ -218,14 +246,20 @@ def test_a_damaged_state_rings(house: Open, model: ScriptedModel, pager: Pager, 
     for said in (text, "hello", "hello"):
         write(home, said)
 
-    assert [(alert["event"], alert["state"]) for alert in pager.alerts] == [("DAMAGED", "SAFETY_LOCKOUT")]
+    assert [(alert["event"], alert["state"]) for alert in pager.alerts] == [
+        ("DAMAGED", "SAFETY_LOCKOUT")
+    ]
 
 
-def test_a_topic_hands_alerts_to_whoever_subscribed(house: Open, model: ScriptedModel, aws_here: Ministack) -> None:
+def test_a_topic_hands_alerts_to_whoever_subscribed(
+    house: Open, model: ScriptedModel, aws_here: Ministack
+) -> None:
     sns, sqs = aws.client("sns"), aws.client("sqs")
     arn = sns.create_topic(Name=unique("alerts"))["TopicArn"]
     url = sqs.create_queue(QueueName=unique("pager"))["QueueUrl"]
-    queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
+        "QueueArn"
+    ]
     sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue)
     model.then(*cascade())
     home = house(llm_url=model.url, alerts=f"sns:{arn}")
@@ -253,11 +287,21 @@ def test_a_topic_that_is_not_there_is_in_nobodys_way(
         for text in ("go", "/status", "and now?"):
             write(home, text)
 
-    assert [record.facts["event"] for record in caplog.records if record.message == "alert"] == ["EMERGENCY_HALT"]  # type: ignore[attr-defined]
+    assert [record.facts["event"] for record in caplog.records if record.message == "alert"] == [
+        "EMERGENCY_HALT"
+    ]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    "value", ["https://", "https://?x", "pager", "sns:arn:aws", "sns:arn:aws:sns:eu-west-1:12:x", "ftp://alerts.example"]
+    "value",
+    [
+        "https://",
+        "https://?x",
+        "pager",
+        "sns:arn:aws",
+        "sns:arn:aws:sns:eu-west-1:12:x",
+        "ftp://alerts.example",
+    ],
 )
 def test_an_address_that_is_none_is_refused_at_the_start(value: str) -> None:
     with pytest.raises(UsageError, match="UNCAGED_ALERTS"):

@@ -1,4 +1,6 @@
-"""No alert is lost, doubled or waited for: an odd address, a platform that is away, another day, a crash."""
+"""No alert is lost, doubled or waited for: an odd address, a platform that is away, another day, a
+crash.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_an_address_that_drips_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
         assert not raised(halted("main", "", 1.0), Webhook(server.url))
 
 
-@pytest.mark.parametrize("address", ["http://\u2603.\u200b/", "http://127.0.0.1:1/\x00", "http://127.0.0.1:1/"])
+@pytest.mark.parametrize(
+    "address", ["http://\u2603.\u200b/", "http://127.0.0.1:1/\x00", "http://127.0.0.1:1/"]
+)
 def test_an_address_that_is_none_is_in_nobodys_way(address: str) -> None:
     assert not raised(halted("main", "", 1.0), Webhook(address))
 
@@ -46,7 +50,11 @@ def test_a_name_and_a_password_in_an_address_are_sent(pager: Pager) -> None:
 
 
 def test_an_emergency_is_told_though_the_chats_platform_is_away(
-    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, pager: Pager, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+    live: Callable[..., AbstractContextManager[Live]],
+    model: ScriptedModel,
+    pager: Pager,
+    bot: BotApi,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model.then(*cascade())
     with live(alerts=pager.url) as agent:
@@ -58,7 +66,9 @@ def test_an_emergency_is_told_though_the_chats_platform_is_away(
     assert len(pager.alerts) == 1
 
 
-def test_a_budget_is_told_in_each_period_whoever_meets_it_first(house: Open, model: ScriptedModel, pager: Pager) -> None:
+def test_a_budget_is_told_in_each_period_whoever_meets_it_first(
+    house: Open, model: ScriptedModel, pager: Pager
+) -> None:
     today = [1_795_000_000.0]
     home = house(llm_url=model.url, alerts=pager.url)
     home = replace(home, app=replace(home.app, clock=Clock(now=lambda: today[0])))

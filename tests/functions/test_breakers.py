@@ -1,4 +1,6 @@
-"""What no turn passes, through the real server: a halt, a budget, a task without an end, a call that takes too long."""
+"""What no turn passes, through the real server: a halt, a budget, a task without an end, a call
+that takes too long.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,19 @@ DEAR = {"usage": {"prompt_tokens": 59_000, "completion_tokens": 1_000}}
 MARK = {
     "name": "mark",
     "description": "Leave a mark.",
-    "execute": "const before = Number(await env.KV.get('mark') ?? 0); await env.KV.put('mark', String(before + 1)); return before",
+    "execute": (
+        "const before = Number(await env.KV.get('mark') ?? 0); await env.KV.put('mark',"
+        " String(before + 1)); return before"
+    ),
     "permissions": {"kv": True},
 }
 LOCKED, CASCADE, BUDGET = reason("halted"), reason("cascade"), reason("budget")
 
 
 def cascade() -> list[dict[str, Any]]:
-    """Steps of one turn that end in an emergency halt: the model has read seven failures of the last ten operations, and fails again."""
+    """Steps of one turn that end in an emergency halt: the model has read seven failures of the
+    last ten operations, and fails again.
+    """
     return [many(0, 1, 2), beside_a_success(3, 4, 5), beside_a_success(6, 7, 8), many(9)]
 
 
@@ -48,10 +55,23 @@ def plain(text: str) -> str:
 
 def shell(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """`uncaged` in a process of its own, on the store of the test's server."""
-    kept = {"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd(), "HOME": str(folder), "NO_COLOR": "1"}
+    kept = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.getcwd(),
+        "HOME": str(folder),
+        "NO_COLOR": "1",
+    }
     environment = {**kept, "UNCAGED_DATA": str(folder), **more}
     command = [sys.executable, "-m", "functions.cli", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    return subprocess.run(
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
 
 
 class Gate:
@@ -67,7 +87,9 @@ class Gate:
 
 
 @pytest.mark.parametrize(("by", "count"), [("chat", 100), ("shell", 20)])
-def test_a_halt_comes_before_all_the_messages_that_wait(live: Lives, model: ScriptedModel, tmp_path: Path, by: str, count: int) -> None:
+def test_a_halt_comes_before_all_the_messages_that_wait(
+    live: Lives, model: ScriptedModel, tmp_path: Path, by: str, count: int
+) -> None:
     gates = [Gate(call(("cap_mark", {}))) for _ in range(2)]
     with live(workers=2) as agent:
         assert agent.server.post("/_api/deploy", json=MARK).status_code == 201
@@ -83,18 +105,26 @@ def test_a_halt_comes_before_all_the_messages_that_wait(live: Lives, model: Scri
             assert agent.ask("/halt") == plain(HALTED)
         else:
             done = shell(tmp_path, "halt")
-            assert (done.returncode, done.stdout) == (0, "halted: every chat; `uncaged unlock` lets it go on\n")
+            assert (done.returncode, done.stdout) == (
+                0,
+                "halted: every chat; `uncaged unlock` lets it go on\n",
+            )
         for gate in gates:
             gate.open.set()
 
         chats = range(201, 211)
         expected = {}
         for chat in chats:
-            runs = chat in (201, 202)  # the turn that ran is told that it was halted; those that waited are told together
+            runs = chat in (
+                201,
+                202,
+            )  # the turn that ran is told that it was halted; those that waited are told together
             waited = count // 10 - runs
             together = f"{LOCKED} {MEANWHILE.format(count=waited)}" if waited > 1 else LOCKED
             expected[chat] = ["ready", LOCKED, together] if runs else [together]
-        agent.until(lambda: all(len(agent.heard(chat)) >= len(expected[chat]) for chat in chats), 40)
+        agent.until(
+            lambda: all(len(agent.heard(chat)) >= len(expected[chat]) for chat in chats), 40
+        )
         assert {chat: agent.heard(chat) for chat in chats} == expected
         assert len(model.bodies) == asked + 2
         assert {agent.state(chat) for chat in chats} == {"SAFETY_LOCKOUT"}
@@ -109,7 +139,10 @@ def test_a_halt_comes_before_all_the_messages_that_wait(live: Lives, model: Scri
         assert agent.ask("mark it", 201) == "marked"
     *before, mark = results(model.bodies[-1])
     assert mark == '{"ok":0}'  # nobody was there before
-    assert [json.loads(result.splitlines()[0])["error"]["code"] for result in before[1:]] in ([], ["ESTOPPED"])
+    assert [json.loads(result.splitlines()[0])["error"]["code"] for result in before[1:]] in (
+        [],
+        ["ESTOPPED"],
+    )
 
 
 def test_a_running_turn_is_halted_though_the_model_hangs(live: Lives, model: ScriptedModel) -> None:
@@ -152,15 +185,34 @@ OPENS_NOTHING = [
 
 def test_nothing_that_anybody_else_writes_opens_it(live: Lives, model: ScriptedModel) -> None:
     model.then(*cascade())
-    named = {"from": {"id": GUEST, "is_bot": False, "first_name": "telegram:42", "last_name": "Owner", "username": "terminal:local"}}
+    named = {
+        "from": {
+            "id": GUEST,
+            "is_bot": False,
+            "first_name": "telegram:42",
+            "last_name": "Owner",
+            "username": "terminal:local",
+        }
+    }
     group = {"id": GUEST, "type": "private"}
     with live() as agent:
         assert agent.ask("go", GUEST) == CASCADE
         for text in OPENS_NOTHING:
             agent.ask(text, GUEST, **named, chat=group)
             assert agent.state(GUEST) == "ERROR_PAUSED", text
-        forwarded = {"forward_origin": {"type": "user", "sender_user": {"id": OWNER, "is_bot": False, "first_name": "Ada"}}}
-        replied = {"reply_to_message": {"message_id": 1, "from": {"id": OWNER, "is_bot": False}, "text": "/unlock"}}
+        forwarded = {
+            "forward_origin": {
+                "type": "user",
+                "sender_user": {"id": OWNER, "is_bot": False, "first_name": "Ada"},
+            }
+        }
+        replied = {
+            "reply_to_message": {
+                "message_id": 1,
+                "from": {"id": OWNER, "is_bot": False},
+                "text": "/unlock",
+            }
+        }
         for more in (forwarded, replied):
             agent.ask("/unlock", GUEST, **more)
             assert agent.state(GUEST) == "ERROR_PAUSED"
@@ -170,30 +222,42 @@ def test_nothing_that_anybody_else_writes_opens_it(live: Lives, model: ScriptedM
     assert len(model.bodies) == 4
 
 
-def test_time_does_not_open_it(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> None:
+def test_time_does_not_open_it(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(*cascade())
     home = house(llm_url=model.url, **platform(bot))
     now = home.app.clock.now
-    later = replace(home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 400 * 86_400)))
+    later = replace(
+        home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 400 * 86_400))
+    )
     with serving(home) as server:
         agent = Live(server, bot)
         assert agent.ask("go", GUEST) == CASCADE
         assert agent.ask("/halt here", STRANGER) == OWNERS_ONLY
-        assert agent.server.post("/halt", json={"session": f"telegram:{STRANGER}"}).status_code == 200
+        assert (
+            agent.server.post("/halt", json={"session": f"telegram:{STRANGER}"}).status_code == 200
+        )
     with serving(later) as server:
         agent = Live(server, bot)
         assert agent.ask("hello", GUEST) == CASCADE
         assert agent.ask("hello", STRANGER) == LOCKED
 
 
-def test_a_clock_that_is_set_neither_opens_nor_holds(house: Callable[..., House], model: ScriptedModel, tmp_path: Path) -> None:
+def test_a_clock_that_is_set_neither_opens_nor_holds(
+    house: Callable[..., House], model: ScriptedModel, tmp_path: Path
+) -> None:
     home = house(llm_url=model.url, owners=(f"telegram:{OWNER}",))
     now = home.app.clock.now
-    ahead = replace(home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 86_400)))
+    ahead = replace(
+        home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 86_400))
+    )
     model.then(*cascade(), *cascade())
     assert tell(ahead, "/unlock", sender=f"telegram:{OWNER}") == [UNLOCKED]
     assert tell(home, "go") == [sentence("cascade")]
-    assert tell(home, "hello") == [sentence("cascade")]  # what was said under the other clock was said before
+    assert tell(home, "hello") == [
+        sentence("cascade")
+    ]  # what was said under the other clock was said before
 
     assert tell(ahead, "go", session="telegram:8") == [sentence("cascade")]
     assert shell(tmp_path, "unlock").returncode == 0
@@ -233,10 +297,14 @@ def test_in_a_group_an_owner_opens_and_nobody_else(live: Lives, model: ScriptedM
         assert agent.ask("@sigil_bot go", GUEST, **mention) == reason("frustration")
         assert agent.ask("@sigil_bot again", GUEST, **mention) == reason("frustration", guest=True)
         yours = agent.ask("@sigil_bot again", OWNER, **mention)
-        assert yours == CASCADE.replace("My owner can", "You can")  # others read it too: what failed is told as it is told to them
+        assert yours == CASCADE.replace(
+            "My owner can", "You can"
+        )  # others read it too: what failed is told as it is told to them
         assert agent.ask("/unlock", GUEST, **command) == OWNERS_ONLY
         anonymous = {"sender_chat": GROUP}
-        agent.write("/unlock", OWNER, **command, **anonymous)  # whoever hides behind the group is nobody
+        agent.write(
+            "/unlock", OWNER, **command, **anonymous
+        )  # whoever hides behind the group is nobody
         assert agent.ask("@sigil_bot hello", GUEST, **mention) == CASCADE
         assert agent.state(session) == "ERROR_PAUSED"  # type: ignore[arg-type]
         assert agent.ask("/unlock", OWNER, **command) == UNLOCKED
@@ -248,7 +316,9 @@ def test_the_budget_holds_in_every_chat_until_the_next_period_or_an_owner(
 ) -> None:
     home = house(llm_url=model.url, **platform(bot))
     now, moved = home.app.clock.now, [0.0]
-    timed = replace(home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + moved[0])))
+    timed = replace(
+        home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + moved[0]))
+    )
     model.then(going(1) | DEAR, going(2) | DEAR)
     with serving(timed) as server:
         agent = Live(server, bot)
@@ -283,10 +353,24 @@ def test_what_was_spent_adds_up_after_an_unlock(live: Lives, model: ScriptedMode
         elsewhere = agent.ask("/usage")
 
     day = report["period"]
-    assert f"In {day}: 120,110 tokens in this chat, 120,110 in all of them; since an unlock 110 of 100,000 count" in usage
-    assert f"Tokens in {day}: 120,110, 120,110 of them here; since an unlock 110 of 100,000 count" in status
-    assert f"In {day}: 120,110 tokens in this chat, 120,220 in all of them; since an unlock 220 of 100,000 count" in elsewhere
-    assert (report["own"], report["total"], report["spent"], report["most"]) == (120_110, 120_110, 110, 100_000)
+    assert (
+        f"In {day}: 120,110 tokens in this chat, 120,110 in all of them; since an unlock 110 of"
+        " 100,000 count" in usage
+    )
+    assert (
+        f"Tokens in {day}: 120,110, 120,110 of them here; since an unlock 110 of 100,000 count"
+        in status
+    )
+    assert (
+        f"In {day}: 120,110 tokens in this chat, 120,220 in all of them; since an unlock 220 of"
+        " 100,000 count" in elsewhere
+    )
+    assert (report["own"], report["total"], report["spent"], report["most"]) == (
+        120_110,
+        120_110,
+        110,
+        100_000,
+    )
 
 
 def test_a_chats_own_cap_stops_that_chat_alone(live: Lives, model: ScriptedModel) -> None:
@@ -295,13 +379,20 @@ def test_a_chats_own_cap_stops_that_chat_alone(live: Lives, model: ScriptedModel
         assert agent.ask("go", GUEST) == reason("session-budget")
         assert agent.state(GUEST) == "STOPPED"
         assert agent.ask("hello", STRANGER) == "never said"
-        assert agent.ask("/new", GUEST) == f"New session started. It stays locked. {reason('session-budget')}"
+        assert (
+            agent.ask("/new", GUEST)
+            == f"New session started. It stays locked. {reason('session-budget')}"
+        )
         assert agent.ask("hello", GUEST) == reason("session-budget")
-        assert agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code == 200
+        assert (
+            agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code == 200
+        )
         assert agent.ask("hello", GUEST) == "done"
 
 
-def test_without_usage_the_budget_counts_what_it_estimates(live: Lives, model: ScriptedModel) -> None:
+def test_without_usage_the_budget_counts_what_it_estimates(
+    live: Lives, model: ScriptedModel
+) -> None:
     model.then(say("x" * 400) | {"usage": None}, say("never said"))
     with live(tokens_per_day=300) as agent:
         agent.ask("go")
@@ -310,7 +401,9 @@ def test_without_usage_the_budget_counts_what_it_estimates(live: Lives, model: S
     assert len(model.bodies) == 1
 
 
-def test_a_task_that_never_ends_pauses_over_its_continuations(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> None:
+def test_a_task_that_never_ends_pauses_over_its_continuations(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(*[going(number) for number in range(30)])
     home = house(llm_url=model.url, ticks=14, **platform(bot))
     with serving(home) as server:
@@ -319,18 +412,24 @@ def test_a_task_that_never_ends_pauses_over_its_continuations(house: Callable[..
         heard = [1]
         while not any(text.startswith(reason("loop")) for text in agent.heard(GUEST)):
             assert heard[0] < 5
-            home.queue.put(replace(event("go on", f"telegram:{GUEST}", f"telegram:{GUEST}"), kind="task"))
+            home.queue.put(
+                replace(event("go on", f"telegram:{GUEST}", f"telegram:{GUEST}"), kind="task")
+            )
             heard[0] += 1
             agent.replies(GUEST, heard[0])
         assert len(model.bodies) == 14
         assert agent.state(GUEST) == "PAUSED"
         assert agent.ask("go on", GUEST) == reason("loop", guest=True)
         model._script.clear()
-        assert agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code == 200
+        assert (
+            agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code == 200
+        )
         assert agent.ask("thank you", GUEST) == "done"
 
 
-def test_what_a_person_writes_next_is_counted_from_the_start(live: Lives, model: ScriptedModel) -> None:
+def test_what_a_person_writes_next_is_counted_from_the_start(
+    live: Lives, model: ScriptedModel
+) -> None:
     with live(ticks=3) as agent:
         for chat in (OWNER, GUEST):
             for number in range(3):
@@ -339,8 +438,12 @@ def test_what_a_person_writes_next_is_counted_from_the_start(live: Lives, model:
             assert agent.state(chat) == "WAITING_FOR_EVENT"
 
 
-def test_a_call_ends_at_its_own_limit_and_the_process_is_well(live: Lives, model: ScriptedModel) -> None:
-    model.then(find("spin"), call(("cap_spin", {})), find("fine"), call(("cap_fine", {})), say("done"))
+def test_a_call_ends_at_its_own_limit_and_the_process_is_well(
+    live: Lives, model: ScriptedModel
+) -> None:
+    model.then(
+        find("spin"), call(("cap_spin", {})), find("fine"), call(("cap_fine", {})), say("done")
+    )
     with live() as agent:
         deploy(agent, "spin", "fine")
         assert agent.ask("go") == "done"
@@ -351,8 +454,17 @@ def test_a_call_ends_at_its_own_limit_and_the_process_is_well(live: Lives, model
 
 
 def test_a_call_that_nothing_ends_is_left_after_its_time(live: Lives, model: ScriptedModel) -> None:
-    slow = {"name": "slow", "description": "Take long.", "execute": "for (;;);", "limits": {"timeout_ms": 4_000}}
-    model.then(call(("sigil_query", {"query": "slow"})), call(("cap_slow", {}), ("sigil_query", {"query": "fine"})), say("What now?"))
+    slow = {
+        "name": "slow",
+        "description": "Take long.",
+        "execute": "for (;;);",
+        "limits": {"timeout_ms": 4_000},
+    }
+    model.then(
+        call(("sigil_query", {"query": "slow"})),
+        call(("cap_slow", {}), ("sigil_query", {"query": "fine"})),
+        say("What now?"),
+    )
     with live(call_seconds=1.0, runners=2) as agent:
         assert agent.server.post("/_api/deploy", json=slow).status_code == 201
         deploy(agent, "fine")
@@ -361,6 +473,9 @@ def test_a_call_that_nothing_ends_is_left_after_its_time(live: Lives, model: Scr
         assert agent.ask("and now?") == "well"
     late, found, fine = results(model.bodies[-1])[1:]
     error = json.loads(late.splitlines()[0])["error"]
-    assert (error["code"], error["message"]) == ("ETIMEDOUT", "timed out after 1000 ms; whether it took effect is unknown")
+    assert (error["code"], error["message"]) == (
+        "ETIMEDOUT",
+        "timed out after 1000 ms; whether it took effect is unknown",
+    )
     assert '"capability":"fine"' in found
     assert fine == '{"ok":"fine"}'

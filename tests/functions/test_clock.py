@@ -1,4 +1,6 @@
-"""A wall clock that somebody sets, by a day in either direction, changes stamps and nothing else."""
+"""A wall clock that somebody sets, by a day in either direction, changes stamps and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,15 @@ class Chat:
 
     def typing(self, session: str) -> None: ...
 
-    def send(self, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
+    def send(
+        self,
+        session: str,
+        text: str,
+        *,
+        reply_to: str = "",
+        start: int = 0,
+        sent: Callable[[int], None],
+    ) -> None:
         if self.moods:
             raise self.moods.pop(0)
         self.sent.append(reply_to)
@@ -111,9 +121,19 @@ def home(hands: Hands, chat: Chat) -> House:
 
 def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> House:
     """A process over a store."""
-    app = App("main", kv, Sessions(kv), OfflineModel(), Nothing(), Rules(access="open"), hands.clock)  # type: ignore[arg-type]
+    app = App(
+        "main", kv, Sessions(kv), OfflineModel(), Nothing(), Rules(access="open"), hands.clock
+    )  # type: ignore[arg-type]
     inbox = Inbox(kv, clock=hands.clock, lease=LEASE)
-    return House(Settings(), Stores(kv, MemoryArtifacts()), inbox, inbox, {"telegram": chat}, Replies(kv), app)  # type: ignore[dict-item]
+    return House(
+        Settings(),
+        Stores(kv, MemoryArtifacts()),
+        inbox,
+        inbox,
+        {"telegram": chat},
+        Replies(kv),
+        app,
+    )  # type: ignore[dict-item]
 
 
 def thinking(home: House, meanwhile: Callable[[], None]) -> House:
@@ -124,7 +144,18 @@ def thinking(home: House, meanwhile: Callable[[], None]) -> House:
 def event(number: int) -> Event:
     at, name = START + number, f"m{number}"
     order = order_of(at, number)
-    return Event(name, "message", "main", "telegram:7", Sender("telegram:1"), "hello", at, order, reply_to=name, private=True)
+    return Event(
+        name,
+        "message",
+        "main",
+        "telegram:7",
+        Sender("telegram:1"),
+        "hello",
+        at,
+        order,
+        reply_to=name,
+        private=True,
+    )
 
 
 def work(home: House) -> None:
@@ -134,7 +165,11 @@ def work(home: House) -> None:
 
 
 def said(home: House) -> list[str]:
-    return [message.content for message in home.app.sessions.open(SESSION).document.messages if message.role == "assistant"]
+    return [
+        message.content
+        for message in home.app.sessions.open(SESSION).document.messages
+        if message.role == "assistant"
+    ]
 
 
 @jumps
@@ -148,7 +183,9 @@ def test_a_turns_deadline_does_not_move(home: House, hands: Hands, chat: Chat, j
 
 
 @jumps
-def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(home: House, hands: Hands, jump: float) -> None:
+def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(
+    home: House, hands: Hands, jump: float
+) -> None:
     def think() -> None:
         hands.pass_(home.app.turn_seconds)
         hands.jump(jump)
@@ -160,7 +197,9 @@ def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(home: House, hands: H
 
 
 @jumps
-def test_a_dead_workers_session_is_free_after_the_lease_and_not_after_a_day(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+def test_a_dead_workers_session_is_free_after_the_lease_and_not_after_a_day(
+    home: House, hands: Hands, chat: Chat, jump: float
+) -> None:
     other = opened(home.stores.kv, hands, chat)  # type: ignore[arg-type]
     home.queue.put(event(1))
     assert home.queue.take(0)
@@ -174,7 +213,9 @@ def test_a_dead_workers_session_is_free_after_the_lease_and_not_after_a_day(home
 
 
 @jumps
-def test_a_retry_comes_when_its_delay_is_over(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+def test_a_retry_comes_when_its_delay_is_over(
+    home: House, hands: Hands, chat: Chat, jump: float
+) -> None:
     chat.moods = [Busy("slow down", retry_after=30.0)]
     home.queue.put(event(1))
     work(home)
@@ -186,7 +227,9 @@ def test_a_retry_comes_when_its_delay_is_over(home: House, hands: Hands, chat: C
 
 
 @jumps
-def test_a_reply_is_not_too_old_because_the_clock_was_set(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+def test_a_reply_is_not_too_old_because_the_clock_was_set(
+    home: House, hands: Hands, chat: Chat, jump: float
+) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")] * 2
     home.queue.put(event(1))
     work(home)
@@ -199,7 +242,9 @@ def test_a_reply_is_not_too_old_because_the_clock_was_set(home: House, hands: Ha
     assert chat.sent == ["m1"]
 
 
-def test_a_reply_that_waited_for_its_worker_for_hours_is_sent(home: House, hands: Hands, chat: Chat) -> None:
+def test_a_reply_that_waited_for_its_worker_for_hours_is_sent(
+    home: House, hands: Hands, chat: Chat
+) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")]
     home.queue.put(event(1))
     work(home)
@@ -210,7 +255,9 @@ def test_a_reply_that_waited_for_its_worker_for_hours_is_sent(home: House, hands
 
 
 @jumps
-def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(
+    home: House, hands: Hands, chat: Chat, jump: float
+) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")] * 10_000
     home.queue.put(event(1))
     work(home)
@@ -224,7 +271,9 @@ def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(home
 
 
 @jumps
-def test_a_handled_event_stays_handled(home: House, hands: Hands, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handled_event_stays_handled(
+    home: House, hands: Hands, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(closing, "SEEN_MOST", 2)
     for number in range(1, 6):
         home.queue.put(event(number))

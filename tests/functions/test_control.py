@@ -1,4 +1,6 @@
-"""The loop as a control system, from outside: what stays in sight in a long chat, and that a failure is not called a success."""
+"""The loop as a control system, from outside: what stays in sight in a long chat, and that a
+failure is not called a success.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ from tests.functions.test_safety import deploy, failing, find, going
 Lives = Callable[..., AbstractContextManager[Live]]
 CLAIMS = ["Done.", "好了，已经完成。", "Is it? Yes. It is done", "✅"]
 QUESTIONS = [
-    *("Which file do you mean?", "你指的是哪个文件？", "**Soll ich es noch einmal versuchen?**", "أي ملف؟"),
+    *(
+        "Which file do you mean?",
+        "你指的是哪个文件？",
+        "**Soll ich es noch einmal versuchen?**",
+        "أي ملف؟",
+    ),
     *(
         "¿Qué archivo quieres?",
         "Ποιο αρχείο εννοείς;",
@@ -31,21 +38,44 @@ QUESTIONS = [
         "どのファイルですか。",
         "Which file do you mean? 🙂",
     ),
-    *("I could not find report.pdf. Which file do you mean?", "找不到这个文件。您指的是哪一个？", "No pude abrirlo. ¿Lo intento otra vez?"),
-    *("لم أتمكن من فتحه. أي ملف تقصد؟", "Das ist fehlgeschlagen, soll ich es noch einmal versuchen?", "Не удалось. Какой файл?"),
+    *(
+        "I could not find report.pdf. Which file do you mean?",
+        "找不到这个文件。您指的是哪一个？",
+        "No pude abrirlo. ¿Lo intento otra vez?",
+    ),
+    *(
+        "لم أتمكن من فتحه. أي ملف تقصد؟",
+        "Das ist fehlgeschlagen, soll ich es noch einmal versuchen?",
+        "Не удалось. Какой файл?",
+    ),
     "The tool is there no more. Shall I go on without no_such_tool?",
 ]
 """Of what failed."""
 POLITE = [
-    *("Done. Is there anything else?", "Is there anything else I can help you with?", "All set! What else can I do for you? 🙂"),
-    *("已经完成。还有什么需要帮忙的吗？", "还有其他问题吗？", "Listo. ¿Algo más?", "¿Puedo ayudarte en algo más?", "تم. هل هناك شيء آخر؟"),
+    *(
+        "Done. Is there anything else?",
+        "Is there anything else I can help you with?",
+        "All set! What else can I do for you? 🙂",
+    ),
+    *(
+        "已经完成。还有什么需要帮忙的吗？",
+        "还有其他问题吗？",
+        "Listo. ¿Algo más?",
+        "¿Puedo ayudarte en algo más?",
+        "تم. هل هناك شيء آخر؟",
+    ),
     *(
         "C'est fait. Autre chose ?",
         "Erledigt. Kann ich sonst noch etwas tun?",
         "Готово. Что-нибудь ещё?",
         "完了しました。他に何かありますか？",
     ),
-    *("I saved it. Shall I print it as well?", "Done, shall we go on?", "Fatto: procedo?", "See https://example.com/?q=1 for it."),
+    *(
+        "I saved it. Shall I print it as well?",
+        "Done, shall we go on?",
+        "Fatto: procedo?",
+        "See https://example.com/?q=1 for it.",
+    ),
 ]
 """Of anything but what failed, or after a claim."""
 ATTEMPTS = [{"path": "/etc/passwd"}, {"path": "/etc"}]
@@ -61,7 +91,11 @@ def verified(model: ScriptedModel) -> int:
     return max(asked)
 
 
-@pytest.mark.parametrize("settings", [{}, {"context": "none", "llm_window": 6_000}], ids=["window", "none, and a small window"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"context": "none", "llm_window": 6_000}],
+    ids=["window", "none, and a small window"],
+)
 def test_in_a_long_chat_the_system_message_comes_first_and_what_failed_stays_in_sight(
     live: Lives, model: ScriptedModel, settings: dict[str, Any]
 ) -> None:
@@ -69,22 +103,35 @@ def test_in_a_long_chat_the_system_message_comes_first_and_what_failed_stays_in_
     model.then(*[say("word " * 60) for _ in range(60)])
     with live(tokens_per_day=0, **settings) as agent:
         for number in range(60):
-            agent.server.post("/chat", json={"session": "long", "text": f"message {number} {'and more ' * 20}"})
+            agent.server.post(
+                "/chat", json={"session": "long", "text": f"message {number} {'and more ' * 20}"}
+            )
 
-    bodies = [body for body in model.bodies if body["messages"][0]["content"].startswith("<<IDENTITY>>")]
+    bodies = [
+        body for body in model.bodies if body["messages"][0]["content"].startswith("<<IDENTITY>>")
+    ]
     assert len({body["messages"][0]["content"] for body in bodies}) == 1
-    assert all([message["role"] for message in body["messages"]].index("system") == 0 for body in bodies)
-    assert all([message["role"] for message in body["messages"]].count("system") == 1 for body in bodies)
+    assert all(
+        [message["role"] for message in body["messages"]].index("system") == 0 for body in bodies
+    )
+    assert all(
+        [message["role"] for message in body["messages"]].count("system") == 1 for body in bodies
+    )
     last = bodies[-1]
     assert len(last["messages"]) < 50
     assert "message 3 " not in contents(last)
     assert "message 0 " in contents(last)
     assert contents(last).count(FAILED) == 1
     for attempt in ATTEMPTS:
-        assert f'[{fingerprint("no_such_tool", json.dumps(attempt))}] Tool "no_such_tool" failed with ENOTOOL at ' in contents(last)
+        assert (
+            f'[{fingerprint("no_such_tool", json.dumps(attempt))}] Tool "no_such_tool" failed with'
+            " ENOTOOL at " in contents(last)
+        )
 
 
-def test_a_claim_after_a_failure_is_verified_once_and_told_to_nobody(live: Lives, model: ScriptedModel) -> None:
+def test_a_claim_after_a_failure_is_verified_once_and_told_to_nobody(
+    live: Lives, model: ScriptedModel
+) -> None:
     with live() as agent:
         for chat, claim in enumerate(CLAIMS, 100):
             before = len(model.bodies)
@@ -94,7 +141,10 @@ def test_a_claim_after_a_failure_is_verified_once_and_told_to_nobody(live: Lives
             asked = model.bodies[before:]
             assert len(asked) == 4
             assert [contents(body).count(VERIFY) for body in asked] == [0, 0, 1, 1]
-            assert asked[2]["messages"][-1] == {"role": "user", "content": f"{RUNTIME_MARK}\n{VERIFY}"}
+            assert asked[2]["messages"][-1] == {
+                "role": "user",
+                "content": f"{RUNTIME_MARK}\n{VERIFY}",
+            }
             assert "tools" in asked[2]
 
 
@@ -106,13 +156,20 @@ def test_whoever_asks_claims_nothing(live: Lives, model: ScriptedModel) -> None:
     assert (len(model.bodies), verified(model)) == (2 * len(QUESTIONS), 0)
 
 
-def test_a_question_that_is_not_about_the_failure_is_verified_like_a_claim(live: Lives, model: ScriptedModel) -> None:
+def test_a_question_that_is_not_about_the_failure_is_verified_like_a_claim(
+    live: Lives, model: ScriptedModel
+) -> None:
     with live() as agent:
         for chat, polite in enumerate(POLITE, 100):
             before = len(model.bodies)
             model.then(failing(), say(polite), going(chat), say("Now it is done."))
             assert agent.ask("go", chat) == "Now it is done.", polite
-            assert [contents(body).count(VERIFY) for body in model.bodies[before:]] == [0, 0, 1, 1], polite
+            assert [contents(body).count(VERIFY) for body in model.bodies[before:]] == [
+                0,
+                0,
+                1,
+                1,
+            ], polite
 
 
 FAILED_CALLS = [
@@ -123,14 +180,25 @@ FAILED_CALLS = [
 ]
 
 
-def test_an_answer_that_a_verification_left_as_it_was_says_what_failed(live: Lives, model: ScriptedModel) -> None:
-    odd = {"name": "odd", "description": "Odd.", "execute": "throw { code: 'EMYOWN', message: 'SYSTEM: https://10.0.0.1 is down' }"}
+def test_an_answer_that_a_verification_left_as_it_was_says_what_failed(
+    live: Lives, model: ScriptedModel
+) -> None:
+    odd = {
+        "name": "odd",
+        "description": "Odd.",
+        "execute": "throw { code: 'EMYOWN', message: 'SYSTEM: https://10.0.0.1 is down' }",
+    }
     with live() as agent:
         deploy(agent, "keep", "gone")
         assert agent.server.post("/_api/deploy", json=odd).status_code == 201
         for chat, (made, line) in enumerate(FAILED_CALLS, 100):
             name = made[0].removeprefix("cap_")
-            model.then(*([find(name)] if name != "no_such_tool" else []), call(made), say("Done."), say("It is done, really."))
+            model.then(
+                *([find(name)] if name != "no_such_tool" else []),
+                call(made),
+                say("Done."),
+                say("It is done, really."),
+            )
             assert agent.ask("go", chat) == f"It is done, really.\n\n{line}"
             assert agent.heard(chat) == [f"It is done, really.\n\n{line}"]
         model.then(failing(), say("Done."), failing(), say("It is done, really."))
@@ -145,14 +213,28 @@ def test_a_text_without_an_end_is_looked_at_in_no_time() -> None:
 
 
 def test_a_claim_that_stands_on_a_success_is_believed(live: Lives, model: ScriptedModel) -> None:
-    model.then(find("fine"), call(("cap_fine", {})), say("Done."), failing(), going(1), say("Done."), say("Hello."))
+    model.then(
+        find("fine"),
+        call(("cap_fine", {})),
+        say("Done."),
+        failing(),
+        going(1),
+        say("Done."),
+        say("Hello."),
+    )
     with live() as agent:
         deploy(agent, "fine")
-        assert [agent.ask(text) for text in ("go", "again", "hello")] == ["Done.", "Done.", "Hello."]
+        assert [agent.ask(text) for text in ("go", "again", "hello")] == [
+            "Done.",
+            "Done.",
+            "Hello.",
+        ]
     assert verified(model) == 0
 
 
-def test_a_failure_of_an_earlier_turn_is_no_reason_to_verify(live: Lives, model: ScriptedModel) -> None:
+def test_a_failure_of_an_earlier_turn_is_no_reason_to_verify(
+    live: Lives, model: ScriptedModel
+) -> None:
     model.then(failing(), say("What now?"), say("Hello."))
     with live() as agent:
         assert [agent.ask(text) for text in ("go", "hello")] == ["What now?", "Hello."]
@@ -160,7 +242,9 @@ def test_a_failure_of_an_earlier_turn_is_no_reason_to_verify(live: Lives, model:
 
 
 def test_a_verification_may_mend_what_failed(live: Lives, model: ScriptedModel) -> None:
-    model.then(failing(), say("Done."), find("fine"), call(("cap_fine", {})), say("Now it is done."))
+    model.then(
+        failing(), say("Done."), find("fine"), call(("cap_fine", {})), say("Now it is done.")
+    )
     with live() as agent:
         deploy(agent, "fine")
         assert agent.ask("go") == "Now it is done."
@@ -168,7 +252,9 @@ def test_a_verification_may_mend_what_failed(live: Lives, model: ScriptedModel) 
     assert verified(model) == 1
 
 
-def test_verifying_stays_within_six_rounds_and_the_ladder(live: Lives, model: ScriptedModel) -> None:
+def test_verifying_stays_within_six_rounds_and_the_ladder(
+    live: Lives, model: ScriptedModel
+) -> None:
     model.then(*map(failing, range(4)), say("Done."), failing(4), say("never said"))
     with live() as agent:
         assert agent.ask("go") == reason("frustration", owner=True)
@@ -176,7 +262,9 @@ def test_verifying_stays_within_six_rounds_and_the_ladder(live: Lives, model: Sc
     assert verified(model) == 1
 
 
-def test_the_last_request_asks_for_an_answer_and_not_for_proof(live: Lives, model: ScriptedModel) -> None:
+def test_the_last_request_asks_for_an_answer_and_not_for_proof(
+    live: Lives, model: ScriptedModel
+) -> None:
     model.then(*map(going, range(5)), failing(), say("It could not be done."), say("never asked"))
     with live() as agent:
         assert agent.ask("go") == "It could not be done."
@@ -185,7 +273,9 @@ def test_the_last_request_asks_for_an_answer_and_not_for_proof(live: Lives, mode
     assert "tools" not in model.bodies[-1]
 
 
-def test_what_was_done_for_one_message_is_no_loop_of_the_next(live: Lives, model: ScriptedModel) -> None:
+def test_what_was_done_for_one_message_is_no_loop_of_the_next(
+    live: Lives, model: ScriptedModel
+) -> None:
     model.then(say("one"), say("two"), say("three"))
     with live(ticks=1) as agent:
         assert [agent.ask("hello") for _ in range(3)] == ["one", "two", "three"]

@@ -1,4 +1,6 @@
-"""A second model that stands in for the first, from outside: the message is answered, and owners hear why."""
+"""A second model that stands in for the first, from outside: the message is answered, and owners
+hear why.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ class Other(ScriptedModel):
     """The model that stands in; what memory asks it is of no use."""
 
     def answer(self, request: Recorded) -> Answer:
-        return json_answer(say("nothing to keep")) if b"save_memory" in request.body else super().answer(request)
+        return (
+            json_answer(say("nothing to keep"))
+            if b"save_memory" in request.body
+            else super().answer(request)
+        )
 
 
 @pytest.fixture
@@ -58,7 +64,12 @@ def refuse(status: int, message: str = "no", **fields: Any) -> Answer:
 def test_the_second_model_answers_when_the_first_does_not(
     house: Open, model: ScriptedModel, second: Other, answer: Answer, asked: int
 ) -> None:
-    home = house(llm_url=model.url, llm_key="first-key", llm_fallback_url=second.url, llm_fallback_model="spare")
+    home = house(
+        llm_url=model.url,
+        llm_key="first-key",
+        llm_fallback_url=second.url,
+        llm_fallback_model="spare",
+    )
     model.then(*[answer] * 9)
     second.then(say("here I am"), say("here I am still"))
 
@@ -67,7 +78,9 @@ def test_the_second_model_answers_when_the_first_does_not(
 
     assert len(model.requests) == asked  # it rests for a while
     assert [body["model"] for body in second.bodies] == ["spare", "spare"]
-    assert "authorization" not in second.requests[0].headers  # the first one's key is for the first one's address alone
+    assert (
+        "authorization" not in second.requests[0].headers
+    )  # the first one's key is for the first one's address alone
 
 
 def test_the_same_endpoint_may_have_another_model(house: Open, model: ScriptedModel) -> None:
@@ -81,7 +94,9 @@ def test_the_same_endpoint_may_have_another_model(house: Open, model: ScriptedMo
 
 
 @pytest.mark.parametrize("answer", [refuse(400, code="content_filter")])
-def test_content_that_was_refused_is_not_asked_of_another_model(house: Open, model: ScriptedModel, second: Other, answer: Answer) -> None:
+def test_content_that_was_refused_is_not_asked_of_another_model(
+    house: Open, model: ScriptedModel, second: Other, answer: Answer
+) -> None:
     home = house(llm_url=model.url, llm_fallback_url=second.url)
     model.then(answer)
 
@@ -89,7 +104,9 @@ def test_content_that_was_refused_is_not_asked_of_another_model(house: Open, mod
     assert second.requests == []
 
 
-def test_after_its_rest_the_first_model_is_asked_again(house: Open, model: ScriptedModel, second: Other) -> None:
+def test_after_its_rest_the_first_model_is_asked_again(
+    house: Open, model: ScriptedModel, second: Other
+) -> None:
     home = house(llm_url=model.url, llm_fallback_url=second.url)
     now = [0.0]
     both = home.app.model
@@ -104,7 +121,9 @@ def test_after_its_rest_the_first_model_is_asked_again(house: Open, model: Scrip
     assert tell(home, "hi") == ["back again"]
 
 
-def test_the_second_models_window_counts_while_it_stands_in(house: Open, model: ScriptedModel, second: Other) -> None:
+def test_the_second_models_window_counts_while_it_stands_in(
+    house: Open, model: ScriptedModel, second: Other
+) -> None:
     home = house(llm_url=model.url, llm_fallback_url=second.url, llm_fallback_window=6_000)
     for number in range(8):
         model.then(say(f"answer {number}"))
@@ -120,16 +139,22 @@ def test_the_second_models_window_counts_while_it_stands_in(house: Open, model: 
     assert "the last word" in json.dumps(second.bodies[-1])
 
 
-def test_when_both_fail_five_tries_are_all_and_people_read_one_sentence(house: Open, model: ScriptedModel, second: Other) -> None:
+def test_when_both_fail_five_tries_are_all_and_people_read_one_sentence(
+    house: Open, model: ScriptedModel, second: Other
+) -> None:
     home = house(llm_url=model.url, llm_fallback_url=second.url)
     model.then(*[refuse(503, "org-1 is overloaded")] * 20)
     second.then(*[refuse(500, "org-2 is broken")] * 20)
 
-    assert tell(home, "hi") == [f"I could not get an answer: {SENTENCES['down']}. Please try again in a moment."]
+    assert tell(home, "hi") == [
+        f"I could not get an answer: {SENTENCES['down']}. Please try again in a moment."
+    ]
 
     assert len(model.requests) + len(second.requests) <= outage.TRIES_MOST
     assert {failure.kind for _, failure in home.app.failures} == {"down"}
-    assert all("org-1" in failure.detail and "org-2" in failure.detail for _, failure in home.app.failures)
+    assert all(
+        "org-1" in failure.detail and "org-2" in failure.detail for _, failure in home.app.failures
+    )
 
 
 def test_owners_hear_of_the_first_models_failure_though_the_message_was_answered(
@@ -140,7 +165,9 @@ def test_owners_hear_of_the_first_models_failure_though_the_message_was_answered
     with caplog.at_level("INFO", "uncaged"), live(llm_fallback_url=second.url) as agent:
         assert agent.ask("hello") == "here I am"
     alerts = [record.facts for record in caplog.records if record.message == "alert"]  # type: ignore[attr-defined]
-    assert [(alert["reason"], alert["failure"]) for alert in alerts] == [("key", "the model answered 401: wrong key")]
+    assert [(alert["reason"], alert["failure"]) for alert in alerts] == [
+        ("key", "the model answered 401: wrong key")
+    ]
 
 
 def test_a_second_model_without_a_first_is_refused_with_what_to_set() -> None:

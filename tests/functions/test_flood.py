@@ -1,4 +1,6 @@
-"""Strangers at the door of a real server: what they send costs little, ends in time and leaves no trace of a mistake in the log."""
+"""Strangers at the door of a real server: what they send costs little, ends in time and leaves no
+trace of a mistake in the log.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class Server:
     def resident(self) -> int:
         """The bytes of memory that it holds."""
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS"))
+        return next(
+            int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS")
+        )
 
     @property
     def files(self) -> int:
@@ -55,7 +59,9 @@ class Server:
         where = urlsplit(self.url)
         return socket.create_connection((where.hostname, where.port), PATIENCE)
 
-    def begin(self, path: str, *headers: str, body: bytes = b"", length: int = MEGABYTE) -> socket.socket:
+    def begin(
+        self, path: str, *headers: str, body: bytes = b"", length: int = MEGABYTE
+    ) -> socket.socket:
         """A connection on which a request of `length` bytes was begun and not ended."""
         lines = (f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {length}", *headers, "", "")
         opened = self.connect()
@@ -89,7 +95,9 @@ def until(holds: Callable[[], bool], what: str) -> None:
 
 
 @contextmanager
-def serving(tmp_path: Path, bot: BotApi, command: str = "functions.cli", **more: str) -> Iterator[Server]:
+def serving(
+    tmp_path: Path, bot: BotApi, command: str = "functions.cli", **more: str
+) -> Iterator[Server]:
     environment = {
         **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
         "UNCAGED_DATA": str(tmp_path / "data"),
@@ -105,7 +113,10 @@ def serving(tmp_path: Path, bot: BotApi, command: str = "functions.cli", **more:
     with log.open("wb") as file:
         process = subprocess.Popen(words, env=environment, stdout=file, stderr=file, cwd=tmp_path)
     try:
-        until(lambda: "http://127.0.0.1:" in log.read_text() or process.poll() is not None, "it listens")
+        until(
+            lambda: "http://127.0.0.1:" in log.read_text() or process.poll() is not None,
+            "it listens",
+        )
         words = log.read_text().split()
         url = next((word for word in words if word.startswith("http://127.0.0.1:")), "")
         assert url, words
@@ -160,7 +171,9 @@ BEARER = f"Authorization: Bearer {TOKEN}"
         ("/mcp", "Authorization: Bearer wrong"),
     ],
 )
-def test_a_stranger_is_refused_before_any_of_the_body_came(server: Server, path: str, header: str) -> None:
+def test_a_stranger_is_refused_before_any_of_the_body_came(
+    server: Server, path: str, header: str
+) -> None:
     with closing(server.begin(path, header)) as opened:
         assert status_of(opened) == 401
         assert ended(opened)
@@ -171,12 +184,16 @@ def test_an_unknown_platform_is_told_before_any_of_the_body_came(server: Server)
         assert status_of(opened) == 404
 
 
-def test_a_flood_of_forged_posts_costs_no_memory_is_closed_and_writes_no_traceback(server: Server) -> None:
+def test_a_flood_of_forged_posts_costs_no_memory_is_closed_and_writes_no_traceback(
+    server: Server,
+) -> None:
     before = server.resident
     with ExitStack() as stack:
         flood = []
         for _ in range(150):
-            opened = stack.enter_context(closing(server.begin("/webhook/telegram", secret("wrong"))))
+            opened = stack.enter_context(
+                closing(server.begin("/webhook/telegram", secret("wrong")))
+            )
             flood.append(opened)
             try:
                 opened.sendall(b" " * (MEGABYTE - 1))
@@ -190,8 +207,12 @@ def test_a_flood_of_forged_posts_costs_no_memory_is_closed_and_writes_no_traceba
     assert "Traceback" not in server.said
 
 
-@pytest.mark.parametrize("path", ["/webhook/telegram", "/chat", "/run/encode", "/_api/deploy", "/halt"])
-def test_a_client_that_leaves_before_its_body_ended_is_no_mistake_of_ours(server: Server, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/webhook/telegram", "/chat", "/run/encode", "/_api/deploy", "/halt"]
+)
+def test_a_client_that_leaves_before_its_body_ended_is_no_mistake_of_ours(
+    server: Server, path: str
+) -> None:
     for _ in range(3):
         server.begin(path, secret(), BEARER, body=b"{").close()
     with closing(server.begin(path, secret(), BEARER, body=b"{")) as opened:
@@ -202,7 +223,9 @@ def test_a_client_that_leaves_before_its_body_ended_is_no_mistake_of_ours(server
     assert "Traceback" not in server.said
 
 
-@pytest.mark.parametrize("path", ["/webhook/telegram", "/chat", "/run/encode", "/_api/deploy", "/halt"])
+@pytest.mark.parametrize(
+    "path", ["/webhook/telegram", "/chat", "/run/encode", "/_api/deploy", "/halt"]
+)
 def test_a_body_that_drips_is_told_408_in_time(strict: Server, path: str) -> None:
     with closing(strict.begin(path, secret(), BEARER, body=b"{")) as opened:
         opened.settimeout(0.1)
@@ -221,7 +244,10 @@ def test_a_body_that_drips_is_told_408_in_time(strict: Server, path: str) -> Non
         assert b"ESLOW" in received
 
 
-@pytest.mark.parametrize("said", [b"", b"POST /chat HTTP/1.1\r\nHost: x\r\n", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nGET /he"])
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"POST /chat HTTP/1.1\r\nHost: x\r\n", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nGET /he"],
+)
 def test_a_connection_that_does_not_end_its_request_is_closed(strict: Server, said: bytes) -> None:
     with closing(strict.connect()) as opened:
         opened.sendall(said)
@@ -237,22 +263,33 @@ def test_a_client_that_does_not_read_its_answers_is_let_go(strict: Server) -> No
         opened.connect((where.hostname, where.port))
         opened.sendall(asked)
         reset = errno.ECONNRESET
-        until(lambda: opened.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == reset, "it is closed")
+        until(
+            lambda: opened.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == reset, "it is closed"
+        )
 
 
 def test_idle_connections_make_room_for_whoever_asks_something(strict: Server) -> None:
     with ExitStack() as stack:
         for _ in range(60):
             stack.enter_context(closing(strict.connect()))
-        answer = httpx.post(f"{strict.url}/webhook/telegram", content=UPDATE, headers=dict([secret().split(": ")]), timeout=PATIENCE)
+        answer = httpx.post(
+            f"{strict.url}/webhook/telegram",
+            content=UPDATE,
+            headers=dict([secret().split(": ")]),
+            timeout=PATIENCE,
+        )
 
     assert answer.status_code == 200
 
 
-def test_beyond_the_bound_others_are_told_503_and_health_still_answers(tmp_path: Path, bot: BotApi) -> None:
+def test_beyond_the_bound_others_are_told_503_and_health_still_answers(
+    tmp_path: Path, bot: BotApi
+) -> None:
     with serving(tmp_path, bot, UNCAGED_CONNECTIONS="8") as server, ExitStack() as stack:
         for _ in range(8):
-            opened = stack.enter_context(closing(server.begin("/webhook/telegram", secret(), "Expect: 100-continue")))
+            opened = stack.enter_context(
+                closing(server.begin("/webhook/telegram", secret(), "Expect: 100-continue"))
+            )
             assert status_of(opened) == 100  # its body is waited for
         for _ in range(100):
             stack.enter_context(closing(server.connect()))
@@ -264,7 +301,9 @@ def test_beyond_the_bound_others_are_told_503_and_health_still_answers(tmp_path:
         assert httpx.get(f"{server.url}/_health", timeout=PATIENCE).status_code == 200
 
 
-def test_out_of_file_descriptors_the_log_stays_small_and_the_server_comes_back(server: Server) -> None:
+def test_out_of_file_descriptors_the_log_stays_small_and_the_server_comes_back(
+    server: Server,
+) -> None:
     soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
     before = len(server.said)
     with ExitStack() as stack:
@@ -282,7 +321,10 @@ def test_out_of_file_descriptors_the_log_stays_small_and_the_server_comes_back(s
 
 def test_what_is_no_http_does_not_fill_the_log(server: Server) -> None:
     before = len(server.said)
-    for said in (b"\x16\x03\x01nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"):
+    for said in (
+        b"\x16\x03\x01nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    ):
         for _ in range(40):
             with closing(server.connect()) as opened:
                 opened.sendall(said)
@@ -296,7 +338,9 @@ def test_a_request_with_two_lengths_is_refused_and_smuggles_none(server: Server)
     secret = f"X-Telegram-Bot-Api-Secret-Token: {SECRET}"
     headers = ("Transfer-Encoding: chunked", secret)
 
-    with closing(server.begin("/webhook/telegram", *headers, body=smuggled, length=len(smuggled))) as opened:
+    with closing(
+        server.begin("/webhook/telegram", *headers, body=smuggled, length=len(smuggled))
+    ) as opened:
         received = b""
         while part := opened.recv(4096):
             received += part
@@ -307,12 +351,20 @@ def test_a_request_with_two_lengths_is_refused_and_smuggles_none(server: Server)
 
 def test_a_repeated_secret_is_refused(server: Server) -> None:
     for headers in ((secret(), secret("wrong")), (secret("wrong"), secret()), (secret(), secret())):
-        with closing(server.begin("/webhook/telegram", *headers, body=UPDATE, length=len(UPDATE))) as opened:
+        with closing(
+            server.begin("/webhook/telegram", *headers, body=UPDATE, length=len(UPDATE))
+        ) as opened:
             assert status_of(opened) == 401
-    for bearers in ((BEARER, "Authorization: Bearer wrong"), ("Authorization: Bearer wrong", BEARER), (BEARER, BEARER)):
+    for bearers in (
+        (BEARER, "Authorization: Bearer wrong"),
+        ("Authorization: Bearer wrong", BEARER),
+        (BEARER, BEARER),
+    ):
         with closing(server.begin("/chat", *bearers, body=b"{}", length=2)) as opened:
             assert status_of(opened) == 401
-    with closing(server.begin("/webhook/telegram", secret(), body=UPDATE, length=len(UPDATE))) as opened:
+    with closing(
+        server.begin("/webhook/telegram", secret(), body=UPDATE, length=len(UPDATE))
+    ) as opened:
         assert status_of(opened) == 200
 
 
@@ -337,18 +389,41 @@ def test_a_trusted_proxy_tells_whose_request_it_passes_on(tmp_path: Path, bot: B
 
 
 def test_the_registry_alone_bounds_its_clients_as_well(tmp_path: Path, bot: BotApi) -> None:
-    with serving(tmp_path, bot, "sigil.cli", UNCAGED_REQUEST_SECONDS="1") as server, closing(server.connect()) as opened:
+    with (
+        serving(tmp_path, bot, "sigil.cli", UNCAGED_REQUEST_SECONDS="1") as server,
+        closing(server.connect()) as opened,
+    ):
         assert ended(opened)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("UNCAGED_PROXIES", "somebody"), ("UNCAGED_PROXIES", "*"), ("UNCAGED_CONNECTIONS", "0"), ("UNCAGED_REQUEST_SECONDS", "0")],
+    [
+        ("UNCAGED_PROXIES", "somebody"),
+        ("UNCAGED_PROXIES", "*"),
+        ("UNCAGED_CONNECTIONS", "0"),
+        ("UNCAGED_REQUEST_SECONDS", "0"),
+    ],
 )
-def test_a_bound_that_is_none_is_refused_at_the_start(tmp_path: Path, name: str, value: str) -> None:
-    environment = {"PATH": os.defpath, "UNCAGED_DATA": str(tmp_path), "UNCAGED_LIBRARY": "none", name: value}
+def test_a_bound_that_is_none_is_refused_at_the_start(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    environment = {
+        "PATH": os.defpath,
+        "UNCAGED_DATA": str(tmp_path),
+        "UNCAGED_LIBRARY": "none",
+        name: value,
+    }
     words = [sys.executable, "-m", "functions.cli", "serve", "--port", "0"]
-    done = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        words,
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
     assert done.returncode == 2
     assert name in done.stderr

@@ -1,4 +1,6 @@
-"""An event that comes to nothing is given up: its sender is told once, whatever crashes in between, and the chat goes on."""
+"""An event that comes to nothing is given up: its sender is told once, whatever crashes in between,
+and the chat goes on.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def crash(*given: Any, **more: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_an_event_that_was_handed_out_too_often_is_told_once_and_its_chat_goes_on(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_an_event_that_was_handed_out_too_often_is_told_once_and_its_chat_goes_on(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(say("well"))
     poison = event("poison")
 
@@ -96,7 +100,10 @@ def test_its_turn_in_progress_is_closed_and_not_answered_later(
 def incomplete(home: House) -> None:
     """A body of the chat's document is lost."""
     sessions = Sessions(home.stores.kv, MemoryArtifacts())
-    sessions.save(sessions.open(KEY), Document().add(*[Message("user", os.urandom(20_000).hex()) for _ in range(30)]))
+    sessions.save(
+        sessions.open(KEY),
+        Document().add(*[Message("user", os.urandom(20_000).hex()) for _ in range(30)]),
+    )
 
 
 def test_a_crash_between_the_dead_letter_and_its_telling_tells_nobody_twice_and_somebody_once(
@@ -128,7 +135,9 @@ def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(home: House, bot
     assert home.queue.take(0.0) is None
 
 
-def test_agents_that_share_a_store_take_their_own_events_alone(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_agents_that_share_a_store_take_their_own_events_alone(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     model.then(say("from alpha"), say("from beta"))
     alpha, beta = house(llm_url=model.url, agent="alpha"), house(llm_url=model.url, agent="beta")
     for name in ("beta", "alpha"):
@@ -140,10 +149,15 @@ def test_agents_that_share_a_store_take_their_own_events_alone(house: Callable[.
 
     for home, said in ((alpha, "from alpha"), (beta, "from beta")):
         key = keys.session_of(home.app.name, "http:admin:main")
-        assert [message.content for message in home.app.sessions.open(key).document.messages] == ["hi", said]
+        assert [message.content for message in home.app.sessions.open(key).document.messages] == [
+            "hi",
+            said,
+        ]
 
 
-def test_an_event_of_another_agent_becomes_a_dead_letter_and_is_not_answered(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_an_event_of_another_agent_becomes_a_dead_letter_and_is_not_answered(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     stray = replace(event("hi"), agent="somebody-else")
 
     process(Delivery(stray, taken_receipt(home)), home)
@@ -168,14 +182,18 @@ def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(home: House, bot: Bo
     assert [letter.id for letter in dead_letters.letters(home.stores.kv)] == [delivery.event.id]
 
 
-def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(
+    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def too_big(*given: Any) -> None:
         raise UsageError("ETOOBIG", "the item has 500,000 bytes")
 
     monkeypatch.setattr(Sessions, "save", too_big)
     delivery = put(home, event("hi"))
     retried: list[Delivery] = []
-    monkeypatch.setattr(type(home.queue), "retry", lambda queue, delivery, delay: retried.append(delivery))
+    monkeypatch.setattr(
+        type(home.queue), "retry", lambda queue, delivery, delay: retried.append(delivery)
+    )
 
     process(delivery, home)
     process(replace(delivery, tries=TRIES_MOST), home)
@@ -184,7 +202,9 @@ def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(home: House, bot:
     assert texts(bot) == [GAVE_UP]
 
 
-def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(say("well"))
     left = handle(event("hi"), home.app, shift=Shift(time.monotonic()))
     assert left.next is not None

@@ -1,4 +1,6 @@
-"""Commands that only read are answered at once, beside the chat's queue: they wait for no turn, and change nothing of the session's."""
+"""Commands that only read are answered at once, beside the chat's queue: they wait for no turn, and
+change nothing of the session's.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def document(agent: Live, chat: int = OWNER) -> bytes:
     return item.value
 
 
-def test_they_are_answered_while_a_turn_runs_and_leave_its_session_alone(live: Lives, model: ScriptedModel) -> None:
+def test_they_are_answered_while_a_turn_runs_and_leave_its_session_alone(
+    live: Lives, model: ScriptedModel
+) -> None:
     gate = Gate(say("at last"))
     model.then(gate)
     with live(workers=1) as agent:
@@ -62,19 +66,27 @@ def test_they_are_answered_while_a_turn_runs_and_leave_its_session_alone(live: L
         assert document(agent) == before
         gate.open.set()
         assert agent.replies(OWNER, len(READS) + 2)[-2:] == ["at last", "done"]
-    assert [message["content"].splitlines()[-1] for message in model.bodies[-1]["messages"] if message["role"] == "user"] == [
+    assert [
+        message["content"].splitlines()[-1]
+        for message in model.bodies[-1]["messages"]
+        if message["role"] == "user"
+    ] == [
         "think long",
         "and then this",
     ]
 
 
-def test_a_guest_reads_no_more_than_before_and_a_stranger_nothing(live: Lives, model: ScriptedModel) -> None:
+def test_a_guest_reads_no_more_than_before_and_a_stranger_nothing(
+    live: Lives, model: ScriptedModel
+) -> None:
     with live() as agent:
         assert "in all of them" in agent.ask("/usage")
         assert "in all of them" not in agent.ask("/usage", GUEST)
         assert "of 100,000" not in agent.ask("/status", GUEST)
     with live(access="members") as agent:
-        assert agent.ask("/status", STRANGER).startswith("I only talk to people whom my owner has let in.")
+        assert agent.ask("/status", STRANGER).startswith(
+            "I only talk to people whom my owner has let in."
+        )
     assert model.bodies == []
 
 
@@ -83,23 +95,32 @@ def test_http_gets_the_answer_while_the_chats_turn_runs(live: Lives, model: Scri
     model.then(gate)
     with live(workers=1) as agent:
         slow: list[Any] = []
-        asking = threading.Thread(target=lambda: slow.append(agent.server.post("/chat", json={"text": "think long"})))
+        asking = threading.Thread(
+            target=lambda: slow.append(agent.server.post("/chat", json={"text": "think long"}))
+        )
         asking.start()
         model.wait_for(1)
         answer = agent.server.post("/chat", json={"text": "/status"})
-        assert (answer.status_code, answer.json()["reply"].splitlines()[0]) == (200, "State: EXECUTING")
+        assert (answer.status_code, answer.json()["reply"].splitlines()[0]) == (
+            200,
+            "State: EXECUTING",
+        )
         gate.open.set()
         asking.join()
     assert slow[0].json()["reply"] == "at last"
 
 
-def test_the_terminal_gets_it_while_another_has_the_chat(live: Lives, model: ScriptedModel, tmp_path: Path) -> None:
+def test_the_terminal_gets_it_while_another_has_the_chat(
+    live: Lives, model: ScriptedModel, tmp_path: Path
+) -> None:
     gate = Gate(say("at last"))
     model.then(gate)
     with live() as agent:
         more = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
         slow: list[Any] = []
-        asking = threading.Thread(target=lambda: slow.append(shell(tmp_path, "chat", "--quiet", "think long", **more)))
+        asking = threading.Thread(
+            target=lambda: slow.append(shell(tmp_path, "chat", "--quiet", "think long", **more))
+        )
         asking.start()
         model.wait_for(1)
         said = shell(tmp_path, "chat", "--quiet", "/status", **more)
@@ -121,11 +142,15 @@ def taken(home: House) -> Delivery:
     return delivery
 
 
-def test_an_answer_that_the_platform_does_not_take_comes_later_and_once(home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_the_platform_does_not_take_comes_later_and_once(
+    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = event("/help", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}")
     home.queue.put(asked)
     again: list[Delivery] = []
-    monkeypatch.setattr(type(home.control), "retry", lambda queue, delivery, delay: again.append(delivery))
+    monkeypatch.setattr(
+        type(home.control), "retry", lambda queue, delivery, delay: again.append(delivery)
+    )
     bot.fail(502, "Bad Gateway", times=1)
     delivery = taken(home)
     process(delivery, home)
@@ -135,15 +160,32 @@ def test_an_answer_that_the_platform_does_not_take_comes_later_and_once(home: Ho
     assert len(bot.messages) == 1
 
 
-def test_an_answer_in_parts_goes_on_where_it_stopped(home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    home.app.documents.write(keys.session_of("main", f"telegram:{OWNER}"), "memory", "word " * 1_200, by="t", why="", expect=0)
+def test_an_answer_in_parts_goes_on_where_it_stopped(
+    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.app.documents.write(
+        keys.session_of("main", f"telegram:{OWNER}"),
+        "memory",
+        "word " * 1_200,
+        by="t",
+        why="",
+        expect=0,
+    )
     asked = event("/recall", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}")
     home.queue.put(asked)
     delivery = taken(home)
     channel = home.channels["telegram"]
     send = type(channel).send
 
-    def cut_off(self: Any, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
+    def cut_off(
+        self: Any,
+        session: str,
+        text: str,
+        *,
+        reply_to: str = "",
+        start: int = 0,
+        sent: Callable[[int], None],
+    ) -> None:
         def then_away(parts: int) -> None:
             sent(parts)
             raise Busy("slow down")
@@ -167,17 +209,24 @@ def test_stop_waits_for_no_answer_that_cannot_be_sent(home: House, bot: BotApi) 
     assert {first.event.text, second.event.text} == {"/help", "/stop"}
 
 
-def test_an_inquiry_about_a_chat_that_is_incomplete_is_told_and_not_tried_for_ever(home: House, bot: BotApi) -> None:
+def test_an_inquiry_about_a_chat_that_is_incomplete_is_told_and_not_tried_for_ever(
+    home: House, bot: BotApi
+) -> None:
     sessions = Sessions(home.stores.kv, MemoryArtifacts())
     session = keys.session_of("main", f"telegram:{OWNER}")
-    sessions.save(sessions.open(session), Document().add(*[Message("user", os.urandom(20_000).hex()) for _ in range(30)]))
+    sessions.save(
+        sessions.open(session),
+        Document().add(*[Message("user", os.urandom(20_000).hex()) for _ in range(30)]),
+    )
     home.queue.put(event("/status", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
     process(taken(home), home)
     assert [message["text"] for message in bot.messages] == [LOST]
     assert home.control.take(0.0) is None
 
 
-def test_an_inquiry_that_crashes_the_process_again_and_again_is_given_up(home: House, bot: BotApi) -> None:
+def test_an_inquiry_that_crashes_the_process_again_and_again_is_given_up(
+    home: House, bot: BotApi
+) -> None:
     home.queue.put(event("/status", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
     process(replace(taken(home), tries=TRIES_MOST), home)
     assert [message["text"] for message in bot.messages] == [GAVE_UP]

@@ -41,7 +41,18 @@ def test_an_event_leaves_a_line_at_each_step_and_none_holds_its_text(
     process(delivery, home)
 
     found = lines()
-    assert [line["step"] for line in found] == ["taken", "open", "request", "save", "call", "answer", "save", "request", "closed", "done"]
+    assert [line["step"] for line in found] == [
+        "taken",
+        "open",
+        "request",
+        "save",
+        "call",
+        "answer",
+        "save",
+        "request",
+        "closed",
+        "done",
+    ]
     assert {line.get("event") for line in found} == {happened.id}
     assert {line.get("session") for line in found} == {"http:admin:x"}
     assert "secret" not in json.dumps(found)
@@ -50,7 +61,10 @@ def test_an_event_leaves_a_line_at_each_step_and_none_holds_its_text(
 
 
 def test_what_goes_wrong_is_a_line_too(
-    house: Callable[..., House], model: ScriptedModel, lines: Callable[[], list[dict[str, object]]], monkeypatch: pytest.MonkeyPatch
+    house: Callable[..., House],
+    model: ScriptedModel,
+    lines: Callable[[], list[dict[str, object]]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from functions.agent import loop
 

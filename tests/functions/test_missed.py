@@ -1,4 +1,6 @@
-"""A chat that is locked answers a queue of messages once, says how many it did not work on, and loses count of none."""
+"""A chat that is locked answers a queue of messages once, says how many it did not work on, and
+loses count of none.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def unlock(home: House) -> None:
     control.unlock("", home.app, f"telegram:{OWNER}")
 
 
-def test_messages_that_waited_get_one_answer_that_says_how_many(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_messages_that_waited_get_one_answer_that_says_how_many(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     written(home, *(f"message {number}" for number in range(96)))
     halt(home)
     work(home, 96)
@@ -76,7 +80,9 @@ def test_messages_that_waited_get_one_answer_that_says_how_many(home: House, bot
     assert len(model.bodies) == 1
 
 
-def test_what_was_missed_before_an_unlock_is_told_with_the_next_answer(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_what_was_missed_before_an_unlock_is_told_with_the_next_answer(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     written(home, "one", "two", "three")
     halt(home)
     work(home, 2)
@@ -86,10 +92,14 @@ def test_what_was_missed_before_an_unlock_is_told_with_the_next_answer(home: Hou
     written(home, "four")
     work(home, 1)
     assert texts(bot) == [f"{BEFORE.format(count='2 messages')}\n\nthe third", "the fourth"]
-    assert home.app.sessions.open(KEY).document.messages[-3].content == "the third"  # the model reads what it said, and no more
+    assert (
+        home.app.sessions.open(KEY).document.messages[-3].content == "the third"
+    )  # the model reads what it said, and no more
 
 
-def test_a_crash_between_the_count_and_the_answer_counts_nothing_twice(home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_between_the_count_and_the_answer_counts_nothing_twice(
+    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written(home, "one", "two")
     halt(home)
 
@@ -106,7 +116,9 @@ def test_a_crash_between_the_count_and_the_answer_counts_nothing_twice(home: Hou
     assert texts(bot) == [f"{NOTICE} {MEANWHILE.format(count=2)}"]
 
 
-def test_what_is_not_answered_with_a_notice_is_no_reason_to_be_silent(home: House, bot: BotApi) -> None:
+def test_what_is_not_answered_with_a_notice_is_no_reason_to_be_silent(
+    home: House, bot: BotApi
+) -> None:
     halt(home)
     written(home, "one", "/new")
     work(home, 2)
@@ -134,9 +146,13 @@ def test_a_queue_that_cannot_tell_what_waits_says_it_once_a_minute(
     assert texts(bot)[1:] == [f"{NOTICE} {MEANWHILE.format(count=5)}"]
 
 
-def test_whoever_waits_for_an_answer_over_http_gets_one_to_each_message(home: House, model: ScriptedModel) -> None:
+def test_whoever_waits_for_an_answer_over_http_gets_one_to_each_message(
+    home: House, model: ScriptedModel
+) -> None:
     halt(home)
-    asked: list[Event] = [event(text, session="http:admin:main", sender="http:admin") for text in ("one", "two")]
+    asked: list[Event] = [
+        event(text, session="http:admin:main", sender="http:admin") for text in ("one", "two")
+    ]
     for each in asked:
         home.queue.put(each)
     work(home, 2)
@@ -144,20 +160,31 @@ def test_whoever_waits_for_an_answer_over_http_gets_one_to_each_message(home: Ho
     assert [home.replies.get(key, each.id)["reply"] for each in asked] == [sentence("halted")] * 2
 
 
-def test_an_owner_is_told_what_they_can_do_and_what_failed_and_others_less(home: House, model: ScriptedModel) -> None:
+def test_an_owner_is_told_what_they_can_do_and_what_failed_and_others_less(
+    home: House, model: ScriptedModel
+) -> None:
     refused = {
         "name": "reach",
         "description": "Reach out.",
         "execute": "throw Object.assign(new Error('10.0.0.7 said no'), {code: 'EACCES'})",
     }
-    model.then(call(("sigil_deploy", refused)), *[call(("cap_reach", {"n": number})) for number in range(5)])
-    model.then(call(("sigil_query", {"query": "reach"})), *[call(("cap_reach", {"n": number})) for number in range(5)])
+    model.then(
+        call(("sigil_deploy", refused)),
+        *[call(("cap_reach", {"n": number})) for number in range(5)],
+    )
+    model.then(
+        call(("sigil_query", {"query": "reach"})),
+        *[call(("cap_reach", {"n": number})) for number in range(5)],
+    )
 
     (owners,) = tell(home, "go", sender=f"telegram:{OWNER}", session=f"telegram:{OWNER}")
     (guests,) = tell(home, "go", sender=GUEST)
 
     assert "The last to fail was `reach`: 10.0.0.7 said no. What should I do" in owners
-    assert "The last to fail was `reach`: the other side does not let it in. What should I do" in guests
+    assert (
+        "The last to fail was `reach`: the other side does not let it in. What should I do"
+        in guests
+    )
     halt(home)
     (owners,) = tell(home, "hello", sender=f"telegram:{OWNER}", session="telegram:8")
     assert owners.endswith(YOUR_UNLOCK)

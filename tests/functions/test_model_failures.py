@@ -1,4 +1,6 @@
-"""A model that fails, from outside: people read a sentence of ours, owners the endpoint's words, and the history neither key nor page."""
+"""A model that fails, from outside: people read a sentence of ours, owners the endpoint's words,
+and the history neither key nor page.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from tests.functions.people import GUEST, Live
 Lives = Callable[..., AbstractContextManager[Live]]
 Open = Callable[..., House]
 KEY = "sk-live-0123456789abcdef"
-LEAK = f"Incorrect key {KEY}, organization org-Zq81xyz12345, see https://billing.example.com, host 10.3.2.1"
+LEAK = (
+    f"Incorrect key {KEY}, organization org-Zq81xyz12345, see https://billing.example.com, host"
+    " 10.3.2.1"
+)
 
 
 def refuse(status: int, message: str = LEAK, **fields: Any) -> Answer:
@@ -52,7 +57,9 @@ def stored(home: House) -> str:
     """Everything that is kept of chats: documents, archives, memory, history."""
     kv, session = home.stores.kv, "main#telegram:7"
     parts = [f"session#{session}", f"history#{session}", f"doc#{session}", "doc#main"]
-    return "".join(item.value.decode("utf-8", "replace") for part in parts for _, item in kv.scan(part))
+    return "".join(
+        item.value.decode("utf-8", "replace") for part in parts for _, item in kv.scan(part)
+    )
 
 
 CASES = [
@@ -98,7 +105,9 @@ def test_people_read_one_sentence_of_ours_and_nothing_of_the_endpoints(
         (refuse(200), "empty"),
     ],
 )
-def test_what_may_pass_is_said_to_pass(house: Open, model: ScriptedModel, answer: Answer, kind: Any) -> None:
+def test_what_may_pass_is_said_to_pass(
+    house: Open, model: ScriptedModel, answer: Answer, kind: Any
+) -> None:
     home = house(llm_url=model.url, llm_key=KEY, turn_seconds=20.0)
     model.then(*[answer] * 3)
 
@@ -112,7 +121,9 @@ def test_soul_and_mem_say_nothing_of_the_endpoints_words(house: Open, model: Scr
     model.then(say("hello"), *[refuse(401)] * 9)
     tell(home, "hi")
 
-    assert tell(home, "/soul be kind") == [f"I could not get an answer: {SENTENCES['key']}. The soul is as it was."]
+    assert tell(home, "/soul be kind") == [
+        f"I could not get an answer: {SENTENCES['key']}. The soul is as it was."
+    ]
     assert tell(home, "/mem")[0].startswith("Memory consolidation ")
     assert len(model.bodies) <= 1 + 1 + outage.TRIES_MOST
 
@@ -129,15 +140,24 @@ def test_the_owner_is_told_once_an_hour_in_the_endpoints_words_without_the_key(
         pager.wait_for(2)
 
         first, second = pager.alerts
-        assert (first["event"], first["session"], first["reason"]) == ("MODEL_FAILURE", f"telegram:{GUEST}", "key")
+        assert (first["event"], first["session"], first["reason"]) == (
+            "MODEL_FAILURE",
+            f"telegram:{GUEST}",
+            "key",
+        )
         assert first["failure"].startswith("the model answered 401: Incorrect key ***")
         assert "https://billing.example.com" in first["failure"]
         assert first["failure"] in first["text"]
         assert KEY not in json.dumps(pager.alerts)
-        assert (second["reason"], second["failure"]) == ("other", "the model answered 404: no such model: gpt-9")
+        assert (second["reason"], second["failure"]) == (
+            "other",
+            "the model answered 404: no such model: gpt-9",
+        )
 
 
-def test_an_alert_that_nobody_heard_is_rung_again(live: Lives, model: ScriptedModel, pager: Pager) -> None:
+def test_an_alert_that_nobody_heard_is_rung_again(
+    live: Lives, model: ScriptedModel, pager: Pager
+) -> None:
     pager.status = 500
     model.then(refuse(401), refuse(401))
     with live(alerts=pager.url) as agent:
@@ -156,11 +176,15 @@ def test_a_trace_tells_owners_what_the_endpoint_said(house: Open, model: Scripte
     (_, item), *_ = home.stores.kv.scan(keys.trace("").partition)
     lines = trace.tree(json.loads(item.value))
 
-    assert any("1 failed (key: the model answered 401: Incorrect key ***" in line for line in lines), lines
+    assert any(
+        "1 failed (key: the model answered 401: Incorrect key ***" in line for line in lines
+    ), lines
     assert KEY not in "".join(lines)
 
 
 def test_in_a_group_too_nothing_of_it_is_read(house: Open, model: ScriptedModel) -> None:
     home = house(llm_url=model.url)
     model.then(refuse(401))
-    assert tell(home, "hello", session="telegram:-100", private=False) == [f"I could not get an answer: {SENTENCES['key']}."]
+    assert tell(home, "hello", session="telegram:-100", private=False) == [
+        f"I could not get an answer: {SENTENCES['key']}."
+    ]

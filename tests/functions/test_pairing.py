@@ -27,7 +27,12 @@ def bot() -> Iterator[BotApi]:
 
 @pytest.fixture
 def platform(bot: BotApi) -> dict[str, Any]:
-    return {"telegram_token": bot.token, "telegram_secret": SECRET, "telegram_api": bot.url, "owners": (f"telegram:{ADA}",)}
+    return {
+        "telegram_token": bot.token,
+        "telegram_secret": SECRET,
+        "telegram_api": bot.url,
+        "owners": (f"telegram:{ADA}",),
+    }
 
 
 def sent(bot: BotApi, count: int) -> list[tuple[int, str]]:
@@ -85,10 +90,16 @@ def test_a_word_to_the_newcomer_that_does_not_arrive_holds_nobody_up(
         bot.fail(500, times=1)
         answer = server.post("/chat", json={"text": f"/pair {code}"}).json()
         assert answer["reply"] == "`telegram:66` (`Ada`) may talk to me now."
-        assert server.post("/chat", json={"text": "/whoami"}).json()["reply"].startswith("You are `http:admin`")
+        assert (
+            server.post("/chat", json={"text": "/whoami"})
+            .json()["reply"]
+            .startswith("You are `http:admin`")
+        )
     assert len(bot.messages) == 1
 
 
-def test_a_server_that_no_terminal_started_has_no_code_for_an_owner(house: Callable[..., House], platform: dict[str, Any]) -> None:
+def test_a_server_that_no_terminal_started_has_no_code_for_an_owner(
+    house: Callable[..., House], platform: dict[str, Any]
+) -> None:
     with serving(house(**{**platform, "owners": ()})) as server:
         assert server.house.app.kv.get(keys.first_owner("main")) is None

@@ -1,4 +1,6 @@
-"""What passes by itself, from outside: a model and a registry that are away for a moment or for longer, and what is never repeated."""
+"""What passes by itself, from outside: a model and a registry that are away for a moment or for
+longer, and what is never repeated.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,19 @@ BUSY = Answer(429, b'{"error":{"message":"slow down"}}')
 
 
 class Moody(ScriptedModel):
-    """A model that repeats what it is told, and is away for whoever says `away` while it is in that mood."""
+    """A model that repeats what it is told, and is away for whoever says `away` while it is in that
+    mood.
+    """
 
     away = False
 
     def answer(self, request: Recorded) -> Answer:
         said = request.json()["messages"][-1]["content"].rpartition("\n")[2]
-        return AWAY if self.away and said.startswith("away") else json_answer({"usage": {"prompt_tokens": 1}, **say(said)})
+        return (
+            AWAY
+            if self.away and said.startswith("away")
+            else json_answer({"usage": {"prompt_tokens": 1}, **say(said)})
+        )
 
 
 @pytest.fixture
@@ -64,7 +72,11 @@ def server() -> Iterator[Scripted]:
 
 @pytest.mark.parametrize(
     ("troubles", "least"),
-    [([BUSY, BUSY], (0.37, 0.75)), ([Answer(503, b"", {"retry-after": "1"})], (1.0,)), ([Answer(cut=True), BUSY], (0.37, 0.75))],
+    [
+        ([BUSY, BUSY], (0.37, 0.75)),
+        ([Answer(503, b"", {"retry-after": "1"})], (1.0,)),
+        ([Answer(cut=True), BUSY], (0.37, 0.75)),
+    ],
     ids=["429 twice", "503 that says when", "hangs up, then 429"],
 )
 def test_a_model_that_is_away_for_a_moment_is_asked_again(
@@ -103,7 +115,9 @@ def test_while_the_model_is_away_for_one_chat_the_others_go_on_and_it_is_answere
         assert agent.heard(GUEST) == ["away one", "away two", "and now"]
 
 
-def test_a_turn_that_waits_for_the_model_outlives_the_process(live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_that_waits_for_the_model_outlives_the_process(
+    live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(turn, "WAIT_SECONDS", 2.0)
     moody.away = True
     with live(llm_url=moody.url) as agent:
@@ -125,7 +139,9 @@ def test_a_model_that_stays_away_is_asked_five_times_told_of_twice_and_costs_not
         agent.write("away for ever", GUEST)
         waits, ends = agent.replies(GUEST, 2, 40)
         assert waits == f"{outage.AWAY} {outage.AGAIN.format(time='5 seconds')}"
-        assert ends == f"I could not get an answer: {SENTENCES['down']}. Please try again in a moment."
+        assert (
+            ends == f"I could not get an answer: {SENTENCES['down']}. Please try again in a moment."
+        )
         assert agent.status(GUEST)["spent"] == 0
         assert len(moody.requests) == outage.TRIES_MOST
         assert agent.ask("hello", GUEST) == "hello"
@@ -134,7 +150,9 @@ def test_a_model_that_stays_away_is_asked_five_times_told_of_twice_and_costs_not
     assert not any(outage.AWAY in text or "overloaded" in text for text in said)
 
 
-def test_a_model_that_comes_back_after_the_first_wait_costs_no_word(live: Lives, model: ScriptedModel, monkeypatch: Any) -> None:
+def test_a_model_that_comes_back_after_the_first_wait_costs_no_word(
+    live: Lives, model: ScriptedModel, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
     model.then(*[AWAY] * 3, say("here I am"))
     with live() as agent:
@@ -142,7 +160,9 @@ def test_a_model_that_comes_back_after_the_first_wait_costs_no_word(live: Lives,
         assert agent.heard(OWNER) == ["here I am"]
 
 
-def test_failed_tries_are_counted_over_the_rounds_of_a_message(live: Lives, model: ScriptedModel, monkeypatch: Any) -> None:
+def test_failed_tries_are_counted_over_the_rounds_of_a_message(
+    live: Lives, model: ScriptedModel, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
     looking = call(("sigil_query", {"query": "a clock"}))
     model.then(AWAY, AWAY, looking, AWAY, AWAY, looking, *[AWAY] * 20)
@@ -168,10 +188,13 @@ def test_a_retry_after_of_an_hour_is_kept_and_told_at_once(
 ) -> None:
     home = house(llm_url=model.url, **platform(bot))
     says = formatdate(time.time() + 3600, usegmt=True) if date else "3600"
-    happened = asleep(Answer(429, b'{"error":{"message":"org-1 slow down"}}', {"retry-after": says}), home, model)
+    happened = asleep(
+        Answer(429, b'{"error":{"message":"org-1 slow down"}}', {"retry-after": says}), home, model
+    )
 
     assert [message["text"] for message in bot.messages] == [
-        "The model takes no more requests for now. Your message is kept, and I try again in an hour."
+        "The model takes no more requests for now. Your message is kept, and I try again in an"
+        " hour."
     ]
     assert home.queue.take(0) is None
     for _ in range(3):
@@ -189,7 +212,9 @@ def test_a_retry_after_of_an_hour_is_kept_and_told_at_once(
     assert [message.role for message in closed.document.messages] == ["user", "assistant"]
 
 
-def test_a_retry_after_of_two_hours_is_not_waited_for_but_said(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> None:
+def test_a_retry_after_of_two_hours_is_not_waited_for_but_said(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, **platform(bot))
     asleep(Answer(503, b"", {"retry-after": "7200"}), home, model)
 
@@ -199,7 +224,9 @@ def test_a_retry_after_of_two_hours_is_not_waited_for_but_said(house: Callable[.
     assert len(model.requests) == 1
 
 
-def test_who_polls_for_an_answer_gets_it_and_not_that_it_is_waited_for(live: Lives, model: ScriptedModel, monkeypatch: Any) -> None:
+def test_who_polls_for_an_answer_gets_it_and_not_that_it_is_waited_for(
+    live: Lives, model: ScriptedModel, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
     model.then(*[AWAY] * 4, say("here I am"))
     with live() as agent:
@@ -207,7 +234,9 @@ def test_who_polls_for_an_answer_gets_it_and_not_that_it_is_waited_for(live: Liv
     assert len(model.requests) == 5
 
 
-def test_memory_that_finds_the_model_away_counts_its_try_for_the_message(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_memory_that_finds_the_model_away_counts_its_try_for_the_message(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, llm_window=6_000)
     for number in range(3):
         model.then(say(f"answer {number} " + "word " * 900))
@@ -221,7 +250,9 @@ def test_memory_that_finds_the_model_away_counts_its_try_for_the_message(house: 
     assert 2 <= len(model.requests) - before <= outage.TRIES_MOST
 
 
-def test_a_turn_that_waits_for_the_model_is_halted(live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_that_waits_for_the_model_is_halted(
+    live: Lives, moody: Moody, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(turn, "WAIT_SECONDS", 2.0)
     moody.away = True
     with live(llm_url=moody.url) as agent:
@@ -262,7 +293,9 @@ def test_a_network_that_fails_for_a_moment_is_tried_again_only_where_that_is_saf
     live: Lives, model: ScriptedModel, server: Scripted
 ) -> None:
     for name in ("order", "price"):
-        server.says[f"/{name}"] = lambda request: Answer(cut=True) if hits(server, request.path[1:]) == 1 else Answer(200)
+        server.says[f"/{name}"] = lambda request: (
+            Answer(cut=True) if hits(server, request.path[1:]) == 1 else Answer(200)
+        )
     model.then(
         call(("sigil_query", {"query": "order"}), ("sigil_query", {"query": "price"})),
         call(("cap_order", {}), ("cap_price", {})),
@@ -280,12 +313,26 @@ def test_a_network_that_fails_for_a_moment_is_tried_again_only_where_that_is_saf
 
 
 @contextmanager
-def remote(house: Callable[..., House], bot: BotApi, model: ScriptedModel, **settings: Any) -> Iterator[tuple[Live, Live, Proxy]]:
-    """An agent whose registry is behind an unreliable line: the agent, the registry's own server, the line."""
+def remote(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, **settings: Any
+) -> Iterator[tuple[Live, Live, Proxy]]:
+    """An agent whose registry is behind an unreliable line: the agent, the registry's own server,
+    the line.
+    """
     local = house(llm_url=model.url, loopback=True)
     assert isinstance(local.app.registry, LocalRegistry)
-    with serving(local) as near, served(app.app(local.app.registry, TOKEN)) as url, Proxy(url.removeprefix("http://")) as line:
-        far = house(llm_url=model.url, **platform(bot), registry_url=f"http://{line.address}", registry_token=TOKEN, store="memory://")
+    with (
+        serving(local) as near,
+        served(app.app(local.app.registry, TOKEN)) as url,
+        Proxy(url.removeprefix("http://")) as line,
+    ):
+        far = house(
+            llm_url=model.url,
+            **platform(bot),
+            registry_url=f"http://{line.address}",
+            registry_token=TOKEN,
+            store="memory://",
+        )
         with serving(far) as server:
             yield Live(server, bot), Live(near, bot), line
 
@@ -294,7 +341,11 @@ def test_a_registry_that_is_away_for_a_moment_is_asked_again_only_where_that_is_
     house: Callable[..., House], bot: BotApi, model: ScriptedModel, server: Scripted
 ) -> None:
     model.then(
-        call(("sigil_query", {"query": "order"}), ("sigil_query", {"query": "price"}), ("sigil_query", {"query": "pure"})),
+        call(
+            ("sigil_query", {"query": "order"}),
+            ("sigil_query", {"query": "price"}),
+            ("sigil_query", {"query": "pure"}),
+        ),
         call(("cap_order", {}), ("cap_price", {}), ("cap_pure", {})),
         say("What now?"),
     )
@@ -318,12 +369,18 @@ def test_a_registry_that_stays_away_is_a_failure_that_counts_and_ends_no_turn(
     house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retry, "pause", lambda number: 0.01)
-    model.then(*[call(("sigil_query", {"query": f"any {number}"})) for number in range(5)], say("never said"))
+    model.then(
+        *[call(("sigil_query", {"query": f"any {number}"})) for number in range(5)],
+        say("never said"),
+    )
     with remote(house, bot, model) as (agent, _, line):
         line.mode = REFUSE
         assert agent.ask("go").startswith(REASONS["frustration"].why)
         report = agent.status()
-        assert (report["state"], {failure["code"] for failure in report["failures"]}) == ("PAUSED", {"EUNAVAILABLE"})
+        assert (report["state"], {failure["code"] for failure in report["failures"]}) == (
+            "PAUSED",
+            {"EUNAVAILABLE"},
+        )
 
 
 def test_whoever_stops_a_turn_that_waits_for_the_model_hears_when_it_ends(
@@ -335,7 +392,9 @@ def test_whoever_stops_a_turn_that_waits_for_the_model_hears_when_it_ends(
         agent.write("away", GUEST)
         moody.wait_for(3)
         agent.until(lambda: True)
-        while agent.server.house.app.sessions.open(f"main#telegram:{GUEST}").document.turn.waits == 0:  # type: ignore[union-attr]
+        while (
+            agent.server.house.app.sessions.open(f"main#telegram:{GUEST}").document.turn.waits == 0
+        ):  # type: ignore[union-attr]
             time.sleep(0.02)
         assert agent.ask("/stop", GUEST) == WAITS
         asked = len(moody.requests)

@@ -1,4 +1,6 @@
-"""Guides and strategies of other packages: what they do wrong ends no turn, and what cannot be used is said at the start."""
+"""Guides and strategies of other packages: what they do wrong ends no turn, and what cannot be used
+is said at the start.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "gone = nowhere:x",
         "kind = strangers:Odd",
     ]
-    (facts / "entry_points.txt").write_text("\n".join(["[uncaged.guides]", *names, "", "[uncaged.contexts]", *names]))
+    (facts / "entry_points.txt").write_text(
+        "\n".join(["[uncaged.guides]", *names, "", "[uncaged.contexts]", *names])
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     for choose in (guide_of, strategy_of):
@@ -67,14 +71,21 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("choose", [guide_of, strategy_of])
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("gone", "does not load: ModuleNotFoundError"), ("half", "lacks"), ("kind", "is a class"), ("none of it", "there is no")],
+    [
+        ("gone", "does not load: ModuleNotFoundError"),
+        ("half", "lacks"),
+        ("kind", "is a class"),
+        ("none of it", "there is no"),
+    ],
 )
 def test_what_cannot_be_used_is_said(choose: Callable[[str], object], name: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         choose(name)
 
 
-def test_a_guide_that_fails_leaves_the_fact(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_guide_that_fails_leaves_the_fact(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     model.then(call(("no_such_tool", {})), say("What now?"))
     home = house(llm_url=model.url, guide="odd")
     assert tell(home, "go") == ["What now?"]
@@ -103,7 +114,9 @@ def test_a_strategy_that_fails_or_tears_calls_from_results_ends_no_turn(
     assert len(compacted(strategy_of("odd"), document.messages, 1e9).kept) <= 40
 
 
-def test_strangers_whose_text_is_no_unicode_end_no_turn(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_strangers_whose_text_is_no_unicode_end_no_turn(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, guide="broken", context="broken", tokens_per_day=0)
     model.then(call(("no_such_tool", {})), say("what now?"))
 

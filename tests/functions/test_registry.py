@@ -21,10 +21,22 @@ from sigil.registry import LocalRegistry
 ROOT = Path(__file__).parents[2]
 
 
-def event(method: str, path: str, body: Any = None, token: str = "t", query: str = "") -> dict[str, Any]:
+def event(
+    method: str, path: str, body: Any = None, token: str = "t", query: str = ""
+) -> dict[str, Any]:
     """A request as API Gateway's HTTP API (payload 2.0) and function URLs hand it over."""
-    http = {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "test"}
-    headers = {"authorization": f"Bearer {token}", "host": "sigil.example.com", "x-forwarded-proto": "https"}
+    http = {
+        "method": method,
+        "path": path,
+        "protocol": "HTTP/1.1",
+        "sourceIp": "127.0.0.1",
+        "userAgent": "test",
+    }
+    headers = {
+        "authorization": f"Bearer {token}",
+        "host": "sigil.example.com",
+        "x-forwarded-proto": "https",
+    }
     return {
         "version": "2.0",
         "rawPath": path,
@@ -42,7 +54,12 @@ def data(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("UNCAGED_STORE", raising=False)
-    for name, value in {"UNCAGED_DATA": str(tmp_path), "UNCAGED_LIBRARY": "none", "UNCAGED_TOKEN": "t", "SIGIL_RUNNERS": "1"}.items():
+    for name, value in {
+        "UNCAGED_DATA": str(tmp_path),
+        "UNCAGED_LIBRARY": "none",
+        "UNCAGED_TOKEN": "t",
+        "SIGIL_RUNNERS": "1",
+    }.items():
         monkeypatch.setenv(name, value)
     return tmp_path
 
@@ -60,7 +77,12 @@ def ask(handler: Mangum, *request: Any, **options: Any) -> tuple[int, Any]:
 
 
 def test_a_capability_is_deployed_found_and_run_through_the_function(handler: Mangum) -> None:
-    status, made = ask(handler, "POST", "/_api/deploy", {"name": "add", "description": "Add one.", "execute": "return {n: +input.n + 1};"})
+    status, made = ask(
+        handler,
+        "POST",
+        "/_api/deploy",
+        {"name": "add", "description": "Add one.", "execute": "return {n: +input.n + 1};"},
+    )
     assert (status, made["capability"]) == (201, "add")
     assert made["url"] == "https://sigil.example.com/run/add"
     assert ask(handler, "GET", "/run/add", query="n=1") == (200, {"n": 2})
@@ -74,7 +96,9 @@ def test_health_opens_nothing(handler: Mangum, data: Path) -> None:
     assert not (data / "uncaged.db").exists()
 
 
-def test_without_a_token_or_a_place_to_keep_one_the_api_is_closed(handler: Mangum, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_token_or_a_place_to_keep_one_the_api_is_closed(
+    handler: Mangum, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (data / "file").touch()
     monkeypatch.delenv("UNCAGED_TOKEN")
     monkeypatch.setenv("UNCAGED_DATA", str(data / "file" / "folder"))
@@ -82,7 +106,9 @@ def test_without_a_token_or_a_place_to_keep_one_the_api_is_closed(handler: Mangu
     assert ask(handler, "GET", "/health")[0] == 200
 
 
-def test_a_wrong_setting_of_the_server_is_not_the_callers_fault(handler: Mangum, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_setting_of_the_server_is_not_the_callers_fault(
+    handler: Mangum, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("UNCAGED_STORE", "nowhere://")
     status, body = ask(handler, "GET", "/_api/list")
     assert (status, body["error"]["code"]) == (503, "EUNAVAILABLE")
@@ -106,7 +132,9 @@ def test_a_registry_that_could_not_be_opened_is_tried_again() -> None:
 def test_importing_the_door_is_cheap() -> None:
     script = "import sys, functions.registry; print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True
+    )
     assert not set(done.stdout.split()) & {
         "fastapi",
         "pydantic",
@@ -119,7 +147,9 @@ def test_importing_the_door_is_cheap() -> None:
     }
 
 
-def test_while_a_secret_that_is_kept_elsewhere_does_not_come_requests_are_told_to_come_again() -> None:
+def test_while_a_secret_that_is_kept_elsewhere_does_not_come_requests_are_told_to_come_again() -> (
+    None
+):
     def closed() -> None:
         raise BackendError("EUNAVAILABLE", "parameter /token: it cannot be reached")
 
@@ -132,7 +162,10 @@ def test_while_a_secret_that_is_kept_elsewhere_does_not_come_requests_are_told_t
 def test_the_function_describes_itself_and_knows_what_is_known(handler: Mangum, data: Path) -> None:
     for path, kind in {"/_api/openapi.json": "application/json", "/_api/docs": "text/html"}.items():
         answer = handler(event("GET", path, token=""), None)  # type: ignore[arg-type]
-        assert (answer["statusCode"], answer["headers"]["content-type"].partition(";")[0]) == (200, kind)
+        assert (answer["statusCode"], answer["headers"]["content-type"].partition(";")[0]) == (
+            200,
+            kind,
+        )
         again = event("GET", path, token="")
         again["headers"]["if-none-match"] = answer["headers"]["etag"]
         assert handler(again, None)["statusCode"] == 304  # type: ignore[arg-type]

@@ -31,10 +31,17 @@ def bot() -> Iterator[BotApi]:
 
 @pytest.fixture
 def platform(bot: BotApi) -> dict[str, Any]:
-    return {"telegram_token": bot.token, "telegram_secret": SECRET, "telegram_api": bot.url, "owners": ("telegram:42",)}
+    return {
+        "telegram_token": bot.token,
+        "telegram_secret": SECRET,
+        "telegram_api": bot.url,
+        "owners": ("telegram:42",),
+    }
 
 
-def update(number: int, text: str, sender: int = 42, chat: dict[str, Any] | None = None, **message: Any) -> dict[str, Any]:
+def update(
+    number: int, text: str, sender: int = 42, chat: dict[str, Any] | None = None, **message: Any
+) -> dict[str, Any]:
     return {
         "update_id": number,
         "message": {
@@ -54,7 +61,9 @@ def knock(server: Served, body: object, secret: str | None = SECRET) -> httpx.Re
     return server.post("/webhook/telegram", content=content, headers=headers)
 
 
-def test_the_first_dialogue_over_the_webhook(house: Callable[..., House], bot: BotApi, platform: dict[str, Any]) -> None:
+def test_the_first_dialogue_over_the_webhook(
+    house: Callable[..., House], bot: BotApi, platform: dict[str, Any]
+) -> None:
     with serving(house(library="builtin", **platform)) as server:
         assert knock(server, update(1, "encode hello world in base64")).status_code == 200
         bot.wait_for(2)
@@ -64,7 +73,9 @@ def test_the_first_dialogue_over_the_webhook(house: Callable[..., House], bot: B
     assert bot.calls("sendChatAction")
 
 
-def test_the_second_dialogue_over_the_webhook(house: Callable[..., House], bot: BotApi, platform: dict[str, Any]) -> None:
+def test_the_second_dialogue_over_the_webhook(
+    house: Callable[..., House], bot: BotApi, platform: dict[str, Any]
+) -> None:
     with serving(house(**platform)) as server:
         knock(server, update(1, CREATE))
         assert "Created" in _messages(bot, 1)[0]["text"]
@@ -74,24 +85,38 @@ def test_the_second_dialogue_over_the_webhook(house: Callable[..., House], bot: 
 
 def test_both_dialogues_over_chat(house: Callable[..., House]) -> None:
     with serving(house(library="builtin")) as server:
-        answer = server.post("/chat", json={"session": "s1", "text": "encode hello world in base64"}).json()
+        answer = server.post(
+            "/chat", json={"session": "s1", "text": "encode hello world in base64"}
+        ).json()
         assert answer["reply"].startswith("aGVsbG8gd29ybGQ=")
         assert answer["tools"] == ["sigil_query", "cap_encode"]
         assert answer["rounds"] == 3
         assert set(answer["usage"]) == {"prompt_tokens", "completion_tokens", "estimated"}
     with serving(house(library="none", agent="second")) as server:
-        assert "Created" in server.post("/chat", json={"session": "s1", "text": CREATE}).json()["reply"]
-        assert server.post("/chat", json={"session": "s1", "text": "hash hello world"}).json()["reply"].startswith(HASHED)
+        assert (
+            "Created"
+            in server.post("/chat", json={"session": "s1", "text": CREATE}).json()["reply"]
+        )
+        assert (
+            server.post("/chat", json={"session": "s1", "text": "hash hello world"})
+            .json()["reply"]
+            .startswith(HASHED)
+        )
 
 
-def test_what_a_command_cost_is_told_with_its_reply(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_what_a_command_cost_is_told_with_its_reply(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     model.then(say("# Soul\n\n## Personality\nDry."))
     with serving(house(llm_url=model.url)) as server:
         answer = server.post("/chat", json={"text": "/soul be dry"}).json()
         assert answer["reply"] == "Soul updated."
         assert answer["usage"]["prompt_tokens"] > 100
         assert answer["usage"]["completion_tokens"] == 10
-        assert f"{answer['usage']['prompt_tokens']} tokens of prompts" in server.post("/chat", json={"text": "/usage"}).json()["reply"]
+        assert (
+            f"{answer['usage']['prompt_tokens']} tokens of prompts"
+            in server.post("/chat", json={"text": "/usage"}).json()["reply"]
+        )
 
 
 def test_a_redelivered_update_is_answered_once(
@@ -119,7 +144,12 @@ def test_a_group_is_answered_only_when_it_addresses_the_bot(
         knock(server, update(2, "@other_bot hi", chat=group, entities=mention))
         knock(server, update(3, "@sigil_bot hi", chat=group, entities=mention))
         knock(server, update(4, "@sigil_bot hi", chat=group, entities=mention, sender=66))
-        knock(server, update(5, "/help", chat=group, entities=[{"type": "bot_command", "offset": 0, "length": 5}]))
+        knock(
+            server,
+            update(
+                5, "/help", chat=group, entities=[{"type": "bot_command", "offset": 0, "length": 5}]
+            ),
+        )
         replies = _messages(bot, 2)
     assert [reply["chat_id"] for reply in replies] == [-100, -100]
     assert replies[0]["text"] == "at your service"
@@ -139,10 +169,16 @@ def test_a_stranger_is_told_an_id_and_nothing_else(
 def test_a_stranger_in_a_group_gets_no_sign_of_life(
     house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
 ) -> None:
-    start, help_ = ({"entities": [{"type": "bot_command", "offset": 0, "length": length}]} for length in (6, 5))
+    start, help_ = (
+        {"entities": [{"type": "bot_command", "offset": 0, "length": length}]} for length in (6, 5)
+    )
     with serving(house(llm_url=model.url, **platform)) as server:
-        knock(server, update(1, "/start", sender=66, chat={"id": -100, "type": "supergroup"}, **start))
-        knock(server, update(2, "/help", sender=66, chat={"id": -100, "type": "supergroup"}, **help_))
+        knock(
+            server, update(1, "/start", sender=66, chat={"id": -100, "type": "supergroup"}, **start)
+        )
+        knock(
+            server, update(2, "/help", sender=66, chat={"id": -100, "type": "supergroup"}, **help_)
+        )
         knock(server, update(3, "/start", chat={"id": -100, "type": "supergroup"}, **start))
         _messages(bot, 1)
     assert len(bot.calls("sendChatAction")) == 1
@@ -157,13 +193,19 @@ def test_in_a_group_nobody_stops_what_somebody_else_asked_for(
         return say("never")
 
     group = {"id": -100, "type": "supergroup"}
-    command, mention = [{"type": "bot_command", "offset": 0, "length": 5}], [{"type": "mention", "offset": 0, "length": 10}]
+    command, mention = (
+        [{"type": "bot_command", "offset": 0, "length": 5}],
+        [{"type": "mention", "offset": 0, "length": 10}],
+    )
     model.then(hang, hang)
     with serving(house(llm_url=model.url, **{**platform, "access": "open"})) as server:
         knock(server, update(1, "@sigil_bot work", sender=77, chat=group, entities=mention))
         model.wait_for(1)
         knock(server, update(2, "/stop", sender=66, chat=group, entities=command))
-        assert _messages(bot, 1)[0]["text"] == "In a group only my owner can stop what somebody else asked for."
+        assert (
+            _messages(bot, 1)[0]["text"]
+            == "In a group only my owner can stop what somebody else asked for."
+        )
         knock(server, update(3, "/stop", sender=77, chat=group, entities=command))
         assert _messages(bot, 2)[1]["text"] == "Stopped."
         knock(server, update(4, "@sigil_bot more", sender=77, chat=group, entities=mention))
@@ -195,32 +237,52 @@ def test_a_reply_that_the_platform_does_not_take_yet_is_sent_later_without_a_sec
 
 
 @pytest.mark.parametrize("secret", [None, "", "wrong", "a-secret-of-the-webhoo", SECRET + "\u00e9"])
-def test_a_forged_webhook_is_refused_and_makes_no_event(house: Callable[..., House], platform: dict[str, Any], secret: str | None) -> None:
+def test_a_forged_webhook_is_refused_and_makes_no_event(
+    house: Callable[..., House], platform: dict[str, Any], secret: str | None
+) -> None:
     home = house(**platform)
     with serving(home) as server:
         headers = {} if secret is None else {"x-telegram-bot-api-secret-token": secret.encode()}
-        response = server.client.post("/webhook/telegram", content=json.dumps(update(1, "hi")).encode(), headers=headers)
+        response = server.client.post(
+            "/webhook/telegram", content=json.dumps(update(1, "hi")).encode(), headers=headers
+        )
         assert response.status_code == 401
         assert response.json()["error"]["code"] == "EAUTH"
     assert home.stores.kv.scan("ready") == []
 
 
-def test_a_webhook_without_a_secret_in_the_settings_refuses_everything(house: Callable[..., House], platform: dict[str, Any]) -> None:
+def test_a_webhook_without_a_secret_in_the_settings_refuses_everything(
+    house: Callable[..., House], platform: dict[str, Any]
+) -> None:
     with serving(house(**{**platform, "telegram_secret": ""})) as server:
         assert knock(server, update(1, "hi"), "").status_code == 401
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[" * 100_000, b'{"update_id": ' + b"9" * 5000 + b"}", b"\xff\xfe", b'"\\ud800"', b"NaN", b"[]", b"5"],
+    [
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b'{"update_id": ' + b"9" * 5000 + b"}",
+        b"\xff\xfe",
+        b'"\\ud800"',
+        b"NaN",
+        b"[]",
+        b"5",
+    ],
 )
-def test_broken_bodies_are_400_and_never_500(house: Callable[..., House], platform: dict[str, Any], body: bytes) -> None:
+def test_broken_bodies_are_400_and_never_500(
+    house: Callable[..., House], platform: dict[str, Any], body: bytes
+) -> None:
     with serving(house(**platform)) as server:
         assert knock(server, body).status_code == 400
         assert server.post("/chat", content=body).status_code == 400
 
 
-def test_unknown_kinds_of_updates_are_fine_and_ignored(house: Callable[..., House], platform: dict[str, Any]) -> None:
+def test_unknown_kinds_of_updates_are_fine_and_ignored(
+    house: Callable[..., House], platform: dict[str, Any]
+) -> None:
     home = house(**platform)
     with serving(home) as server:
         for body in (
@@ -234,7 +296,9 @@ def test_unknown_kinds_of_updates_are_fine_and_ignored(house: Callable[..., Hous
     assert home.stores.kv.scan("ready") == []
 
 
-def test_unknown_platforms_large_bodies_and_missing_tokens(house: Callable[..., House], platform: dict[str, Any]) -> None:
+def test_unknown_platforms_large_bodies_and_missing_tokens(
+    house: Callable[..., House], platform: dict[str, Any]
+) -> None:
     with serving(house(**platform)) as server:
         assert server.post("/webhook/nowhere", content=b"{}").status_code == 404
         assert knock(server, b" " * (1 << 20) + b"{}").status_code == 413
@@ -247,7 +311,16 @@ def test_unknown_platforms_large_bodies_and_missing_tokens(house: Callable[..., 
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"text": ""}, {"text": 5}, {"text": "x", "session": "a/b"}, {"text": "x", "session": 5}, {"text": "x" * 100_001}, []]
+    "body",
+    [
+        {},
+        {"text": ""},
+        {"text": 5},
+        {"text": "x", "session": "a/b"},
+        {"text": "x", "session": 5},
+        {"text": "x" * 100_001},
+        [],
+    ],
 )
 def test_chat_says_what_is_wrong(house: Callable[..., House], body: object) -> None:
     with serving(house()) as server:
@@ -255,7 +328,9 @@ def test_chat_says_what_is_wrong(house: Callable[..., House], body: object) -> N
         assert (response.status_code, response.json()["error"]["code"]) == (400, "EINVAL")
 
 
-def test_an_answer_that_takes_long_is_polled(house: Callable[..., House], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_takes_long_is_polled(
+    house: Callable[..., House], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import threading
 
     from functions import local
@@ -274,13 +349,17 @@ def test_an_answer_that_takes_long_is_polled(house: Callable[..., House], model:
         poll = first.json()["poll"]
         assert server.client.get(poll).status_code == 202
         go.set()
-        reply = server.house.replies.wait("main#http:admin:slow", f"http:{poll.rpartition('/')[2]}", 10)
+        reply = server.house.replies.wait(
+            "main#http:admin:slow", f"http:{poll.rpartition('/')[2]}", 10
+        )
         assert reply["reply"] == "at last"
         assert server.client.get(poll).json()["reply"] == "at last"
         assert server.client.get("/chat/slow/unknown").status_code == 404
 
 
-def test_stop_over_http_is_answered_itself_and_ends_the_turn(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_stop_over_http_is_answered_itself_and_ends_the_turn(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     import threading
 
     def hang(body: dict[str, Any]) -> dict[str, Any]:
@@ -291,7 +370,9 @@ def test_stop_over_http_is_answered_itself_and_ends_the_turn(house: Callable[...
     with serving(house(llm_url=model.url)) as server:
         answers: list[str] = []
         asking = threading.Thread(
-            target=lambda: answers.append(server.post("/chat", json={"session": "h", "text": "hang"}).json()["reply"])
+            target=lambda: answers.append(
+                server.post("/chat", json={"session": "h", "text": "hang"}).json()["reply"]
+            )
         )
         asking.start()
         model.wait_for(1)
@@ -301,7 +382,9 @@ def test_stop_over_http_is_answered_itself_and_ends_the_turn(house: Callable[...
     assert answers == ["Stopped."]
 
 
-def test_stop_is_heard_even_when_every_worker_hangs(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_stop_is_heard_even_when_every_worker_hangs(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     import threading
 
     def hang(body: dict[str, Any]) -> dict[str, Any]:
@@ -313,32 +396,49 @@ def test_stop_is_heard_even_when_every_worker_hangs(house: Callable[..., House],
         answers: list[str] = []
 
         def ask(session: str) -> None:
-            answers.append(server.post("/chat", json={"session": session, "text": "hang"}).json()["reply"])
+            answers.append(
+                server.post("/chat", json={"session": session, "text": "hang"}).json()["reply"]
+            )
 
         asking = [threading.Thread(target=ask, args=(session,)) for session in ("a", "b")]
         for thread in asking:
             thread.start()
         model.wait_for(2)
         for session in ("a", "b"):
-            assert "told to stop" in server.post("/chat", json={"session": session, "text": "/stop"}).json()["reply"]
+            assert (
+                "told to stop"
+                in server.post("/chat", json={"session": session, "text": "/stop"}).json()["reply"]
+            )
         for thread in asking:
             thread.join()
     assert answers == ["Stopped."] * 2
 
 
-def test_fifty_chats_are_answered_side_by_side_each_in_order(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_fifty_chats_are_answered_side_by_side_each_in_order(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     def echo(body: dict[str, Any]) -> dict[str, Any]:
         return say(body["messages"][-1]["content"].rpartition("\n")[2])
 
     model.then(*[echo for _ in range(100)])
-    with serving(house(llm_url=model.url, tokens_per_day=0)) as server, ThreadPoolExecutor(16) as pool:
+    with (
+        serving(house(llm_url=model.url, tokens_per_day=0)) as server,
+        ThreadPoolExecutor(16) as pool,
+    ):
 
         def talk(number: int) -> list[str]:
-            return [server.post("/chat", json={"session": f"s{number}", "text": f"{number}-{turn}"}).json()["reply"] for turn in range(2)]
+            return [
+                server.post(
+                    "/chat", json={"session": f"s{number}", "text": f"{number}-{turn}"}
+                ).json()["reply"]
+                for turn in range(2)
+            ]
 
-        assert list(pool.map(talk, range(50))) == [[f"{number}-0", f"{number}-1"] for number in range(50)]
+        assert list(pool.map(talk, range(50))) == [
+            [f"{number}-0", f"{number}-1"] for number in range(50)
+        ]
 
 
 def _messages(bot: BotApi, count: int) -> list[dict[str, Any]]:

@@ -14,12 +14,18 @@ from sigil.settings import described
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
     (tmp_path / "uncaged.toml").write_text(
-        'UNCAGED_OWNERS = ["telegram:1", "slack:U2"]\nUNCAGED_LLM_MODEL = "a"\nUNCAGED_WORKERS = 3\nUNCAGED_DATA = "x"\n'
+        'UNCAGED_OWNERS = ["telegram:1", "slack:U2"]\nUNCAGED_LLM_MODEL = "a"\nUNCAGED_WORKERS ='
+        ' 3\nUNCAGED_DATA = "x"\n'
     )
 
     read = Settings.read({"UNCAGED_LLM_MODEL": "b"}, tmp_path)
 
-    assert (read.owners, read.llm_model, read.workers, read.access) == (("telegram:1", "slack:U2"), "b", 3, "members")
+    assert (read.owners, read.llm_model, read.workers, read.access) == (
+        ("telegram:1", "slack:U2"),
+        "b",
+        3,
+        "members",
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,8 +37,12 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_pa
         ("TELEGRAM_API", "TELEGRAM_SECRET"),
     ],
 )
-def test_a_file_cannot_name_the_address_that_a_secret_of_the_environment_is_sent_to(tmp_path: Path, address: str, secret: str) -> None:
-    (tmp_path / "uncaged.toml").write_text(f'{address} = "http://127.0.0.1:9"\nUNCAGED_DATA = "here"\n')
+def test_a_file_cannot_name_the_address_that_a_secret_of_the_environment_is_sent_to(
+    tmp_path: Path, address: str, secret: str
+) -> None:
+    (tmp_path / "uncaged.toml").write_text(
+        f'{address} = "http://127.0.0.1:9"\nUNCAGED_DATA = "here"\n'
+    )
 
     with pytest.raises(UsageError, match="set both in the same place") as caught:
         Settings.read({secret: "4:secret"}, tmp_path)
@@ -63,7 +73,9 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_file_changes_who_may_do_what_only_in_a_store_of_its_own(tmp_path: Path, rule: str) -> None:
+def test_a_file_changes_who_may_do_what_only_in_a_store_of_its_own(
+    tmp_path: Path, rule: str
+) -> None:
     def file(text: str) -> None:
         (tmp_path / "uncaged.toml").write_text(f'{rule} = "{RULES[rule]}"\n{text}')
 
@@ -76,8 +88,16 @@ def test_a_file_changes_who_may_do_what_only_in_a_store_of_its_own(tmp_path: Pat
     assert Settings.read({}, tmp_path)
 
 
-@pytest.mark.parametrize("outer", [{"UNCAGED_STORE": "dynamodb://prod"}, {"UNCAGED_STORE": "dynamodb://prod", "UNCAGED_DATA": "mine"}])
-def test_a_folder_in_the_file_is_no_store_of_its_own_where_the_environment_names_the_store(tmp_path: Path, outer: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "outer",
+    [
+        {"UNCAGED_STORE": "dynamodb://prod"},
+        {"UNCAGED_STORE": "dynamodb://prod", "UNCAGED_DATA": "mine"},
+    ],
+)
+def test_a_folder_in_the_file_is_no_store_of_its_own_where_the_environment_names_the_store(
+    tmp_path: Path, outer: dict[str, str]
+) -> None:
     for text in ('UNCAGED_DATA = "here"\n', 'UNCAGED_STORE = "sqlite:///here/there.db"\n'):
         (tmp_path / "uncaged.toml").write_text(f'UNCAGED_OWNERS = "telegram:666"\n{text}')
         with pytest.raises(UsageError, match="UNCAGED_"):
@@ -98,7 +118,9 @@ def test_a_folder_in_the_file_is_no_store_of_its_own_where_the_environment_names
         'UNCAGED_CACHE = "here"',
     ],
 )
-def test_a_file_sends_no_signed_request_elsewhere_and_brings_no_code(tmp_path: Path, line: str) -> None:
+def test_a_file_sends_no_signed_request_elsewhere_and_brings_no_code(
+    tmp_path: Path, line: str
+) -> None:
     (tmp_path / "uncaged.toml").write_text(f'UNCAGED_DATA = "here"\n{line}\n')
 
     with pytest.raises(UsageError, match=line.partition(" ")[0]):
@@ -106,7 +128,9 @@ def test_a_file_sends_no_signed_request_elsewhere_and_brings_no_code(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["SIGIL_PROGRAMS", "SIGIL_LOOPBACK"])
-@pytest.mark.parametrize("store", ["", 'UNCAGED_DATA = "here"\n', 'UNCAGED_STORE = "sqlite:///here/there.db"\n'])
+@pytest.mark.parametrize(
+    "store", ["", 'UNCAGED_DATA = "here"\n', 'UNCAGED_STORE = "sqlite:///here/there.db"\n']
+)
 def test_a_file_never_opens_the_machine(tmp_path: Path, name: str, store: str) -> None:
     for value in ('"yes"', "true", "1"):
         (tmp_path / "uncaged.toml").write_text(f"{store}{name} = {value}\n")
@@ -116,8 +140,12 @@ def test_a_file_never_opens_the_machine(tmp_path: Path, name: str, store: str) -
             Settings.read({name: "no"}, tmp_path)
 
 
-@pytest.mark.parametrize("line", ['UNCAGED_DATA = "here"', 'UNCAGED_STORE = "sqlite:///here/there.db"'])
-def test_of_a_store_that_came_with_a_folder_no_program_is_started_unless_the_environment_says_so(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ['UNCAGED_DATA = "here"', 'UNCAGED_STORE = "sqlite:///here/there.db"']
+)
+def test_of_a_store_that_came_with_a_folder_no_program_is_started_unless_the_environment_says_so(
+    tmp_path: Path, line: str
+) -> None:
     (tmp_path / "uncaged.toml").write_text(line)
 
     assert not Settings.read({}, tmp_path).programs
@@ -150,13 +178,20 @@ def test_a_value_that_cannot_be_meant_is_refused(tmp_path: Path, name: str, valu
 
 def test_a_password_in_an_address_is_not_shown() -> None:
     for odd in ("pw", "p/w", "p w", "p@w", "p:w"):
-        rows = {name: value for name, value, _ in described(Settings(store=f"redis://:{odd}@127.0.0.1/0"))}
+        rows = {
+            name: value
+            for name, value, _ in described(Settings(store=f"redis://:{odd}@127.0.0.1/0"))
+        }
         assert "p" not in rows["UNCAGED_STORE"].partition("://")[2]
 
 
 @pytest.mark.parametrize("value", ["ssm:/prod/password", "secretsmanager:prod#password"])
-def test_a_file_cannot_fetch_a_secret_with_the_persons_own_credentials(tmp_path: Path, value: str) -> None:
-    (tmp_path / "uncaged.toml").write_text(f'TELEGRAM_TOKEN = "{value}"\nTELEGRAM_API = "http://127.0.0.1:9"\n')
+def test_a_file_cannot_fetch_a_secret_with_the_persons_own_credentials(
+    tmp_path: Path, value: str
+) -> None:
+    (tmp_path / "uncaged.toml").write_text(
+        f'TELEGRAM_TOKEN = "{value}"\nTELEGRAM_API = "http://127.0.0.1:9"\n'
+    )
 
     with pytest.raises(UsageError, match="TELEGRAM_TOKEN"):
         Settings.read({}, tmp_path)
@@ -210,8 +245,14 @@ def test_a_key_alone_means_dashscope_and_neither_means_the_offline_model() -> No
 
 
 def test_secrets_are_described_but_never_shown() -> None:
-    rows = {name: value for name, value, _ in described(Settings(llm_key="sk-secret", token="t-secret"))}
-    assert (rows["UNCAGED_LLM_KEY"], rows["UNCAGED_TOKEN"], rows["TELEGRAM_TOKEN"]) == ("set", "set", "")
+    rows = {
+        name: value for name, value, _ in described(Settings(llm_key="sk-secret", token="t-secret"))
+    }
+    assert (rows["UNCAGED_LLM_KEY"], rows["UNCAGED_TOKEN"], rows["TELEGRAM_TOKEN"]) == (
+        "set",
+        "set",
+        "",
+    )
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
@@ -227,7 +268,17 @@ def test_no_time_is_longer_than_can_be_waited(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "who", ["telegram:@ada", "telegram:ada", "telegram:042", "telegram:42 ", "telegram:４２", "telegram:-100", "slack:ü", "42"]
+    "who",
+    [
+        "telegram:@ada",
+        "telegram:ada",
+        "telegram:042",
+        "telegram:42 ",
+        "telegram:４２",
+        "telegram:-100",
+        "slack:ü",
+        "42",
+    ],
 )
 def test_an_owner_who_can_be_nobody_is_refused(who: str) -> None:
     with pytest.raises(UsageError, match="is nobody"):

@@ -1,4 +1,6 @@
-"""Trouble from outside, through the real server: every turn ends, the person is told once in plain words, nothing is lost."""
+"""Trouble from outside, through the real server: every turn ends, the person is told once in plain
+words, nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,25 @@ def bot() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def home(house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> House:
+def home(
+    house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> House:
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.2)
     monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
-    platform = {"telegram_token": bot.token, "telegram_secret": SECRET, "telegram_api": bot.url, "owners": ("telegram:42",)}
+    platform = {
+        "telegram_token": bot.token,
+        "telegram_secret": SECRET,
+        "telegram_api": bot.url,
+        "owners": ("telegram:42",),
+    }
     return house(llm_url=model.url, turn_seconds=3.0, **platform)
 
 
 @pytest.fixture
 def unhurried(home: House, house: Callable[..., House], monkeypatch: pytest.MonkeyPatch) -> House:
-    """The same agent, whose turns end because the model was asked often enough, and not because their time is up."""
+    """The same agent, whose turns end because the model was asked often enough, and not because
+    their time is up.
+    """
     monkeypatch.setattr(turn, "WAITS", 1)
     return house(**{**asdict(home.settings), "turn_seconds": 60.0})
 
@@ -82,11 +93,15 @@ def test_a_model_in_trouble_is_told_once_and_the_next_message_works(
     _told_and_well_again(unhurried, bot, model, trouble, told)
 
 
-def test_a_model_that_stalls_is_told_once_and_the_next_message_works(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_model_that_stalls_is_told_once_and_the_next_message_works(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     _told_and_well_again(home, bot, model, Answer(hang=True), "did not answer in time")
 
 
-def _told_and_well_again(home: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str) -> None:
+def _told_and_well_again(
+    home: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
+) -> None:
     model.then(*[trouble] * 30)
     with serving(home) as server:
         knock(server, update(1, "hi"))
@@ -96,7 +111,9 @@ def _told_and_well_again(home: House, bot: BotApi, model: ScriptedModel, trouble
         assert replies(bot, 2)[1:] == ["well again"]
 
 
-def test_a_dripping_model_ends_with_the_turns_time(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_dripping_model_ends_with_the_turns_time(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     def drip() -> Iterator[bytes]:
         while not model.closing.wait(0.1):
             yield b" "
@@ -108,7 +125,9 @@ def test_a_dripping_model_ends_with_the_turns_time(home: House, bot: BotApi, mod
 
 
 @pytest.mark.parametrize("odd", [many(200), same_ids()], ids=["200 calls", "one id twice"])
-def test_odd_tool_calls_are_all_answered(home: House, bot: BotApi, model: ScriptedModel, odd: dict[str, Any]) -> None:
+def test_odd_tool_calls_are_all_answered(
+    home: House, bot: BotApi, model: ScriptedModel, odd: dict[str, Any]
+) -> None:
     model.then(odd, say("done"))
     with serving(home) as server:
         knock(server, update(1, "hi"))
@@ -120,7 +139,10 @@ def test_odd_tool_calls_are_all_answered(home: House, bot: BotApi, model: Script
     assert len(set(asked)) == len(asked)
 
 
-@pytest.mark.parametrize(("status", "description"), [(500, "Internal"), (502, "Bad Gateway"), (429, "Too Many Requests: retry later")])
+@pytest.mark.parametrize(
+    ("status", "description"),
+    [(500, "Internal"), (502, "Bad Gateway"), (429, "Too Many Requests: retry later")],
+)
 def test_a_platform_that_fails_for_a_moment_gets_the_reply_later(
     home: House, bot: BotApi, model: ScriptedModel, status: int, description: str
 ) -> None:
@@ -134,7 +156,9 @@ def test_a_platform_that_fails_for_a_moment_gets_the_reply_later(
     assert len(model.bodies) == 2
 
 
-def test_a_platform_that_answers_nothing_gets_the_reply_later(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_platform_that_answers_nothing_gets_the_reply_later(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(say("patience"))
     bot.reply(Answer(hang=True))
     with serving(home) as server:
@@ -143,7 +167,10 @@ def test_a_platform_that_answers_nothing_gets_the_reply_later(home: House, bot: 
     assert len(model.bodies) == 1
 
 
-@pytest.mark.parametrize(("status", "description"), [(403, "Forbidden: bot was blocked by the user"), (400, "Bad Request: chat not found")])
+@pytest.mark.parametrize(
+    ("status", "description"),
+    [(403, "Forbidden: bot was blocked by the user"), (400, "Bad Request: chat not found")],
+)
 def test_a_chat_that_cannot_be_answered_blocks_nothing(
     home: House, bot: BotApi, model: ScriptedModel, status: int, description: str
 ) -> None:
@@ -157,7 +184,9 @@ def test_a_chat_that_cannot_be_answered_blocks_nothing(
         assert replies(bot, 1) == ["somebody hears this"]
 
 
-def test_a_locked_store_is_503_to_the_platform_and_nothing_is_lost(home: House, bot: BotApi, model: ScriptedModel, tmp_path: Path) -> None:
+def test_a_locked_store_is_503_to_the_platform_and_nothing_is_lost(
+    home: House, bot: BotApi, model: ScriptedModel, tmp_path: Path
+) -> None:
     model.then(say("there you are"))
     with serving(home) as server, _locked(tmp_path) as free:
         refused = knock(server, update(1, "hi"))
@@ -187,7 +216,9 @@ def test_a_store_that_is_locked_in_the_middle_of_a_turn_is_waited_for(
     lock.__exit__(None, None, None)
 
 
-def test_a_damaged_session_is_locked_and_other_chats_go_on(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_damaged_session_is_locked_and_other_chats_go_on(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     from sigil.storage.kv import keys
 
     home.app.kv.put(keys.head(keys.session_of("main", "telegram:42")), b"garbage")
@@ -204,7 +235,9 @@ def test_a_damaged_session_is_locked_and_other_chats_go_on(home: House, bot: Bot
     assert not home.stores.kv.scan("dead")
 
 
-def test_a_bug_in_a_turn_is_told_at_the_third_try(home: House, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_a_turn_is_told_at_the_third_try(
+    home: House, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from functions.agent import loop
 
     def broken(*given: Any, **more: Any) -> Any:
@@ -233,11 +266,15 @@ class _locked:
     """Another process's write lock on the store; entering gives the function that lets go of it."""
 
     def __init__(self, folder: Path) -> None:
-        self._connection = sqlite3.connect(folder / "uncaged.db", check_same_thread=False, isolation_level=None)
+        self._connection = sqlite3.connect(
+            folder / "uncaged.db", check_same_thread=False, isolation_level=None
+        )
 
     def __enter__(self) -> Callable[[], None]:
         self._connection.execute("BEGIN IMMEDIATE")
-        return lambda: self._connection.in_transaction and self._connection.execute("ROLLBACK") and None  # type: ignore[func-returns-value]
+        return lambda: (
+            self._connection.in_transaction and self._connection.execute("ROLLBACK") and None
+        )  # type: ignore[func-returns-value]
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()

@@ -1,4 +1,6 @@
-"""A turn that may be what crashed the process runs when no other does, and never holds the process up for ever."""
+"""A turn that may be what crashed the process runs when no other does, and never holds the process
+up for ever.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def test_a_lock_that_is_closed_lets_nobody_begin() -> None:
         assert not granted
 
 
-def test_an_event_that_came_to_nothing_often_waits_for_the_other_turns(home: House, bot: BotApi, model: ScriptedModel) -> None:
+def test_an_event_that_came_to_nothing_often_waits_for_the_other_turns(
+    home: House, bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(say("well"))
     home.queue.put(event("hello"))
     taken = home.queue.take(0.0)
@@ -87,10 +91,16 @@ def test_an_event_that_came_to_nothing_often_waits_for_the_other_turns(home: Hou
 
     with beside(home.turns), ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(type(home.queue), "retry", lambda queue, delivery, delay: put_off.append(delivery))
+        patch.setattr(
+            type(home.queue), "retry", lambda queue, delivery, delay: put_off.append(delivery)
+        )
         process(replace(taken, tries=TRIES_SHARED), home)
     assert model.bodies == []
-    assert [each.tries for each in put_off] == [TRIES_SHARED + 1]  # a turn that hangs is no reason to wait for ever
+    assert [each.tries for each in put_off] == [
+        TRIES_SHARED + 1
+    ]  # a turn that hangs is no reason to wait for ever
 
-    process(replace(taken, tries=TRIES_SHARED), replace(home, app=replace(home.app, turn_seconds=LONG)))
+    process(
+        replace(taken, tries=TRIES_SHARED), replace(home, app=replace(home.app, turn_seconds=LONG))
+    )
     assert [message["text"] for message in bot.messages] == ["well"]

@@ -1,4 +1,6 @@
-"""A window that is set wrong, from outside: it is learnt from the endpoint's refusal, and the message is answered all the same."""
+"""A window that is set wrong, from outside: it is learnt from the endpoint's refusal, and the
+message is answered all the same.
+"""
 
 from __future__ import annotations
 
@@ -17,34 +19,156 @@ from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import event, tell, told
 
 Open = Callable[..., House]
-OPENAI = "This model's maximum context length is 6000 tokens. However, your messages resulted in 8545 tokens."
+OPENAI = (
+    "This model's maximum context length is 6000 tokens. However, your messages resulted in 8545"
+    " tokens."
+)
 SPELLINGS: list[tuple[int, dict[str, Any], int]] = [
     (400, {"message": OPENAI, "code": "context_length_exceeded"}, 6000),
-    (400, {"message": "This model's maximum context length is 6,000 tokens, however you requested 8,545 tokens."}, 6000),
+    (
+        400,
+        {
+            "message": (
+                "This model's maximum context length is 6,000 tokens, however you requested 8,545"
+                " tokens."
+            )
+        },
+        6000,
+    ),
     (
         500,
         {
-            "message": "the request exceeds the available context size. try increasing the context size",
+            "message": (
+                "the request exceeds the available context size. try increasing the context size"
+            ),
             "type": "exceed_context_size_error",
             "n_prompt_tokens": 8545,
             "n_ctx": 6000,
         },
         6000,
     ),
-    (400, {"message": "request (8545 tokens) exceeds the available context size (6000 tokens), try increasing it"}, 6000),
-    (400, {"message": "The decoder prompt (length 8545) is longer than the maximum model length of 6000."}, 6000),
-    (400, {"message": "The input (8545 tokens) is longer than the model's context length (6000 tokens)."}, 6000),
-    (400, {"message": "prompt is too long: 8545 tokens > 6000 maximum", "type": "invalid_request_error"}, 6000),
-    (400, {"message": "input length and `max_tokens` exceed context limit: 5500 + 1024 > 6000, decrease input length"}, 6000),
-    (400, {"message": "The input token count (8545) exceeds the maximum number of tokens allowed (6000)."}, 6000),
-    (400, {"message": "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 6000]"}, 6000),
+    (
+        400,
+        {
+            "message": (
+                "request (8545 tokens) exceeds the available context size (6000 tokens), try"
+                " increasing it"
+            )
+        },
+        6000,
+    ),
+    (
+        400,
+        {
+            "message": (
+                "The decoder prompt (length 8545) is longer than the maximum model length of 6000."
+            )
+        },
+        6000,
+    ),
+    (
+        400,
+        {
+            "message": (
+                "The input (8545 tokens) is longer than the model's context length (6000 tokens)."
+            )
+        },
+        6000,
+    ),
+    (
+        400,
+        {
+            "message": "prompt is too long: 8545 tokens > 6000 maximum",
+            "type": "invalid_request_error",
+        },
+        6000,
+    ),
+    (
+        400,
+        {
+            "message": (
+                "input length and `max_tokens` exceed context limit: 5500 + 1024 > 6000, decrease"
+                " input length"
+            )
+        },
+        6000,
+    ),
+    (
+        400,
+        {
+            "message": (
+                "The input token count (8545) exceeds the maximum number of tokens allowed (6000)."
+            )
+        },
+        6000,
+    ),
+    (
+        400,
+        {
+            "message": (
+                "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1,"
+                " 6000]"
+            )
+        },
+        6000,
+    ),
     (400, {"message": "Invalid request: Your request exceeded model token limit: 6000"}, 6000),
-    (400, {"message": "Prompt contains 8545 tokens and 0 draft tokens, too large for model with 6000 maximum context length"}, 6000),
-    (422, {"message": "Input validation error: `inputs` must have less than 6000 tokens. Given: 8545"}, 6000),
-    (400, {"message": "too many tokens: total number of tokens in the prompt cannot exceed 6000 - received 8545."}, 6000),
-    (413, {"message": "Request body too large for small model. Max size: 6000 tokens.", "code": "tokens_limit_reached"}, 6000),
-    (413, {"message": "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 8545"}, 6000),
-    (400, {"message": "This model's maximum prompt length is 6000 but the request contains 8545 tokens."}, 6000),
+    (
+        400,
+        {
+            "message": (
+                "Prompt contains 8545 tokens and 0 draft tokens, too large for model with 6000"
+                " maximum context length"
+            )
+        },
+        6000,
+    ),
+    (
+        422,
+        {
+            "message": (
+                "Input validation error: `inputs` must have less than 6000 tokens. Given: 8545"
+            )
+        },
+        6000,
+    ),
+    (
+        400,
+        {
+            "message": (
+                "too many tokens: total number of tokens in the prompt cannot exceed 6000 -"
+                " received 8545."
+            )
+        },
+        6000,
+    ),
+    (
+        413,
+        {
+            "message": "Request body too large for small model. Max size: 6000 tokens.",
+            "code": "tokens_limit_reached",
+        },
+        6000,
+    ),
+    (
+        413,
+        {
+            "message": (
+                "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested"
+                " 8545"
+            )
+        },
+        6000,
+    ),
+    (
+        400,
+        {
+            "message": (
+                "This model's maximum prompt length is 6000 but the request contains 8545 tokens."
+            )
+        },
+        6000,
+    ),
     (400, {"message": "the input length exceeds the context length"}, 0),
     (400, {"message": "Input is too long for requested model."}, 0),
     (400, {"message": "prompt too long; exceeded max context length by 4 tokens"}, 0),
@@ -90,14 +214,20 @@ def fill(home: House, model: ScriptedModel, count: int = 6) -> None:
 
 
 @pytest.mark.parametrize(("status", "error", "limit"), SPELLINGS)
-def test_every_spelling_is_known_and_its_limit_read(status: int, error: dict[str, Any], limit: int) -> None:
+def test_every_spelling_is_known_and_its_limit_read(
+    status: int, error: dict[str, Any], limit: int
+) -> None:
     failure = failures.failure_of(status, json.dumps({"error": error}).encode())
     assert (failure.kind, failure.limit) == ("window", limit)
 
 
-@pytest.mark.parametrize("number", ["0", "1", "999", "100000000000", "999999999999999999999999", "-5", "1e9"])
+@pytest.mark.parametrize(
+    "number", ["0", "1", "999", "100000000000", "999999999999999999999999", "-5", "1e9"]
+)
 def test_a_limit_that_cannot_be_one_is_not_believed(number: str) -> None:
-    body = json.dumps({"error": {"message": f"This model's maximum context length is {number} tokens."}}).encode()
+    body = json.dumps(
+        {"error": {"message": f"This model's maximum context length is {number} tokens."}}
+    ).encode()
     assert failures.failure_of(400, body).limit == 0
 
 
@@ -115,7 +245,9 @@ def test_a_window_set_too_large_costs_one_refusal_and_no_answer(house: Open, sma
     assert archived  # nothing that was said is lost
 
 
-def test_what_was_learnt_holds_for_later_turns_other_chats_and_other_processes(house: Open, small: Small) -> None:
+def test_what_was_learnt_holds_for_later_turns_other_chats_and_other_processes(
+    house: Open, small: Small
+) -> None:
     home = house(llm_url=small.url)
     fill(home, small, 8)
     refused = small.refused
@@ -127,7 +259,9 @@ def test_what_was_learnt_holds_for_later_turns_other_chats_and_other_processes(h
     assert small.refused == refused
 
 
-def test_without_a_number_the_window_is_halved_until_the_request_fits(house: Open, small: Small) -> None:
+def test_without_a_number_the_window_is_halved_until_the_request_fits(
+    house: Open, small: Small
+) -> None:
     small.words = "the input length exceeds the context length"
     home = house(llm_url=small.url)
     fill(home, small)
@@ -140,7 +274,9 @@ def test_without_a_number_the_window_is_halved_until_the_request_fits(house: Ope
 
 
 @pytest.mark.parametrize("claim", ["0", "1", "999999999999", "128000", "500000"])
-def test_a_number_that_explains_nothing_is_answered_all_the_same(house: Open, small: Small, claim: str) -> None:
+def test_a_number_that_explains_nothing_is_answered_all_the_same(
+    house: Open, small: Small, claim: str
+) -> None:
     small.words = f"This model's maximum context length is {claim} tokens."
     home = house(llm_url=small.url)
     fill(home, small)
@@ -152,7 +288,9 @@ def test_a_number_that_explains_nothing_is_answered_all_the_same(house: Open, sm
     assert home.app.model.window >= 1_000
 
 
-def test_what_a_turn_itself_loaded_stays_when_its_request_is_refused(house: Open, small: Small) -> None:
+def test_what_a_turn_itself_loaded_stays_when_its_request_is_refused(
+    house: Open, small: Small
+) -> None:
     home = house(llm_url=small.url)
     small.window = 100_000
     fill(home, small, 8)
@@ -170,7 +308,9 @@ def test_what_a_turn_itself_loaded_stays_when_its_request_is_refused(house: Open
     assert "look it up" in last[-3]["content"]
 
 
-def test_a_message_that_is_too_long_alone_is_answered_with_how_to_go_on(house: Open, small: Small) -> None:
+def test_a_message_that_is_too_long_alone_is_answered_with_how_to_go_on(
+    house: Open, small: Small
+) -> None:
     small.window = 1_500
     small.words = "This model's maximum context length is 1500 tokens."
     home = house(llm_url=small.url)
@@ -201,7 +341,9 @@ def test_a_window_that_an_owner_sets_anew_counts_at_once(house: Open, small: Sma
     assert house(llm_url=small.url, llm_model="another").app.model.window == 128_000
 
 
-def test_a_turn_that_was_refused_has_a_trace_and_counts_its_rounds_once(house: Open, small: Small) -> None:
+def test_a_turn_that_was_refused_has_a_trace_and_counts_its_rounds_once(
+    house: Open, small: Small
+) -> None:
     home = house(llm_url=small.url)
     small.window = 100_000
     fill(home, small, 8)
@@ -214,9 +356,19 @@ def test_a_turn_that_was_refused_has_a_trace_and_counts_its_rounds_once(house: O
     assert (reply.rounds, reply.failed) == (1, False)
 
 
-def test_an_endpoint_that_repeats_what_somebody_wrote_teaches_no_window(house: Open, model: ScriptedModel) -> None:
+def test_an_endpoint_that_repeats_what_somebody_wrote_teaches_no_window(
+    house: Open, model: ScriptedModel
+) -> None:
     text = "hello. maximum context length is 1000 tokens"
-    echo = {"detail": [{"type": "extra_forbidden", "msg": "Extra inputs are not permitted", "input": {"content": text}}]}
+    echo = {
+        "detail": [
+            {
+                "type": "extra_forbidden",
+                "msg": "Extra inputs are not permitted",
+                "input": {"content": text},
+            }
+        ]
+    }
     home = house(llm_url=model.url)
     before = home.app.model.window
     model.then(*[json_answer(echo, 422)] * 3)

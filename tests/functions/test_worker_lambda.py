@@ -1,4 +1,6 @@
-"""The worker as Lambda calls it: records of a FIFO queue in, turns run, and an answer that says what comes again."""
+"""The worker as Lambda calls it: records of a FIFO queue in, turns run, and an answer that says
+what comes again.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Place:
             self.house.queue.put(each)
 
     def invoke(self) -> list[str]:
-        """One invocation with what waits: what the poller receives, the handler's answer, and what the poller does then; the failed."""
+        """One invocation with what waits: what the poller receives, the handler's answer, and what
+        the poller does then; the failed.
+        """
         batch = self.source.receive()
         answer = worker.handler(batch, Context())
         failed = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
@@ -61,9 +65,20 @@ def bot() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def place(aws_here: Ministack, house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(
+    aws_here: Ministack,
+    house: Callable[..., House],
+    bot: BotApi,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Place:
     source = Source(make_queue(aws_here), aws_here.url)
-    platform = {"telegram_token": bot.token, "telegram_secret": "s", "telegram_api": bot.url, "owners": ("telegram:42",)}
+    platform = {
+        "telegram_token": bot.token,
+        "telegram_secret": "s",
+        "telegram_api": bot.url,
+        "owners": ("telegram:42",),
+    }
     home = house(queue=f"sqs://{source.url}", llm_url=model.url, **platform)
     monkeypatch.setattr(worker, "_house", lambda: home)
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.0)
@@ -78,7 +93,9 @@ def said(bot: BotApi, chat: int = 42) -> list[str]:
     return [sent["text"] for sent in bot.messages if str(sent["chat_id"]) == str(chat)]
 
 
-def test_a_messages_turn_runs_and_nothing_comes_again(place: Place, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_messages_turn_runs_and_nothing_comes_again(
+    place: Place, bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(say("hi there"))
     place.put(message(1))
     assert place.invoke() == []
@@ -86,7 +103,9 @@ def test_a_messages_turn_runs_and_nothing_comes_again(place: Place, bot: BotApi,
     assert place.source.receive() == {"Records": []}
 
 
-def test_a_batch_of_one_chat_is_worked_on_in_order(place: Place, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_batch_of_one_chat_is_worked_on_in_order(
+    place: Place, bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(say("one"), say("two"), say("three"))
     place.put(*(message(number) for number in (1, 2, 3)))
     while place.invoke() == [] and len(said(bot)) < 3:
@@ -94,12 +113,17 @@ def test_a_batch_of_one_chat_is_worked_on_in_order(place: Place, bot: BotApi, mo
     assert said(bot) == ["one", "two", "three"]
 
 
-def test_a_turn_that_has_to_wait_comes_again_before_the_later_ones_of_its_chat(place: Place, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_turn_that_has_to_wait_comes_again_before_the_later_ones_of_its_chat(
+    place: Place, bot: BotApi, model: ScriptedModel
+) -> None:
     model.then(say("one"), say("elsewhere"), say("two"))
     bot.fail(502, "Bad Gateway", times=1)
     place.put(message(1), message(2), message(1, chat=43))
     failed = place.invoke()
-    assert [f'"telegram:{chat}:{number}"' in body for body, (chat, number) in zip(failed, [(42, 1), (42, 2)], strict=True)] == [True, True]
+    assert [
+        f'"telegram:{chat}:{number}"' in body
+        for body, (chat, number) in zip(failed, [(42, 1), (42, 2)], strict=True)
+    ] == [True, True]
     assert said(bot) == []
     place.invoke()
     assert said(bot)[:1] == ["one"]
@@ -108,7 +132,9 @@ def test_a_turn_that_has_to_wait_comes_again_before_the_later_ones_of_its_chat(p
     assert len(model.bodies) <= 3
 
 
-def test_bytes_that_are_no_event_become_a_dead_letter_and_never_come_again(place: Place, bot: BotApi) -> None:
+def test_bytes_that_are_no_event_become_a_dead_letter_and_never_come_again(
+    place: Place, bot: BotApi
+) -> None:
     place.source.put_raw('{"id": "poison"}', group_id(message(1)))
     place.put(message(1))
     assert place.invoke() == []
@@ -170,7 +196,9 @@ def test_a_turn_that_crashed_two_invocations_gets_its_third_try(
     assert place.dead() == []
 
 
-def test_a_store_that_is_away_for_long_gives_nothing_up(place: Place, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_away_for_long_gives_nothing_up(
+    place: Place, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def handle(event: Event, *_: Any, **__: Any) -> Any:
         raise BackendError("EUNAVAILABLE", "the store is away")
 
@@ -184,7 +212,9 @@ def test_a_store_that_is_away_for_long_gives_nothing_up(place: Place, bot: BotAp
     assert said(bot) == ["done"]
 
 
-def test_a_record_that_was_handled_already_starts_no_second_turn(place: Place, bot: BotApi, model: ScriptedModel) -> None:
+def test_a_record_that_was_handled_already_starts_no_second_turn(
+    place: Place, bot: BotApi, model: ScriptedModel
+) -> None:
     """The invocation ended and its answer was lost: the same record comes again."""
     place.put(message(1))
     worker.handler(place.source.receive(visibility=0), Context())

@@ -1,4 +1,6 @@
-"""The checkout as a stranger finds it: scripts that start, no address of a registry, no path of somebody's machine."""
+"""The checkout as a stranger finds it: scripts that start, no address of a registry, no path of
+somebody's machine.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,30 @@ from scripts.benchmarks.__main__ import HELPERS
 from tests.project.tree import ROOT, files
 
 SCRIPTS = (
-    *("install", "chat", "serve", "lint", "check", "test", "package", "build-engine", "build-typescript"),
+    *(
+        "install",
+        "chat",
+        "serve",
+        "lint",
+        "check",
+        "test",
+        "package",
+        "build-engine",
+        "build-typescript",
+    ),
     *("bench", "bootstrap", "check-docker", "tool", "npm"),
 )
-REGISTRIES = re.compile("|".join(("py" + r"pi\.org", r"pythonhosted\.org", r"npmjs\.", "crates" + r"\.io", r"deb\.debian\.org")))
+REGISTRIES = re.compile(
+    "|".join(
+        (
+            "py" + r"pi\.org",
+            r"pythonhosted\.org",
+            r"npmjs\.",
+            "crates" + r"\.io",
+            r"deb\.debian\.org",
+        )
+    )
+)
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:root|work|Users|home)/[A-Za-z.]")
 LOCKED = "uv.lock"
 
@@ -27,7 +49,9 @@ def found(pattern: re.Pattern[str]) -> list[str]:
         f"{path.relative_to(ROOT)}:{number}"
         for path in files()
         if path.name != LOCKED
-        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8", errors="replace").splitlines(), 1
+        )
         if pattern.search(line)
     ]
 
@@ -54,7 +78,9 @@ def test_a_script_can_be_started_and_its_shell_understands_it(name: str) -> None
 
 
 def test_an_installation_that_stands_is_left_alone_and_an_unknown_option_is_refused() -> None:
-    done = subprocess.run([ROOT / "scripts" / "install", "--nonsense"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [ROOT / "scripts" / "install", "--nonsense"], capture_output=True, text=True, check=False
+    )
 
     assert done.returncode == 1
     assert done.stderr.startswith("error: unknown option: --nonsense\nhelp: ")
@@ -62,15 +88,21 @@ def test_an_installation_that_stands_is_left_alone_and_an_unknown_option_is_refu
 
 def test_without_a_fitting_python_the_installer_says_so(tmp_path: Path) -> None:
     for tool in ("bash", "dirname", "cat", "cksum", "find", "sort", "xargs", "mkdir", "flock"):
-        where = next((folder for folder in ("/bin", "/usr/bin") if (Path(folder) / tool).exists()), None)
+        where = next(
+            (folder for folder in ("/bin", "/usr/bin") if (Path(folder) / tool).exists()), None
+        )
         if where:
             (tmp_path / tool).symlink_to(Path(where) / tool)
     (tmp_path / "checkout" / "scripts").mkdir(parents=True)
     for name in ("install", "surroundings.sh"):
-        (tmp_path / "checkout" / "scripts" / name).write_bytes((ROOT / "scripts" / name).read_bytes())
+        (tmp_path / "checkout" / "scripts" / name).write_bytes(
+            (ROOT / "scripts" / name).read_bytes()
+        )
 
     command = ["/bin/bash", str(tmp_path / "checkout" / "scripts" / "install")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)})
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)}
+    )
 
     assert done.returncode == 1
     assert "no Python 3.11 or newer was found" in done.stderr
@@ -78,7 +110,15 @@ def test_without_a_fitting_python_the_installer_says_so(tmp_path: Path) -> None:
 
 
 def test_every_benchmark_has_the_door_that_the_command_knocks_at() -> None:
-    benchmarks = [path for path in (ROOT / "scripts" / "benchmarks").glob("*.py") if path.stem not in (*HELPERS, "__init__")]
+    benchmarks = [
+        path
+        for path in (ROOT / "scripts" / "benchmarks").glob("*.py")
+        if path.stem not in (*HELPERS, "__init__")
+    ]
 
     assert benchmarks
-    assert not [path.name for path in benchmarks if "\ndef run(data: Path | None" not in path.read_text(encoding="utf-8")]
+    assert not [
+        path.name
+        for path in benchmarks
+        if "\ndef run(data: Path | None" not in path.read_text(encoding="utf-8")
+    ]

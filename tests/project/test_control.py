@@ -38,7 +38,11 @@ SCRIPT = (
 def last_event(folder: Path) -> str:
     """The id of the last message of the terminal's chat."""
     stores = open_stores(Settings(data=str(folder / "data")))
-    return Sessions(stores.kv, stores.artifacts).open(keys.session_of("main", "terminal:main")).document.seen[-1]
+    return (
+        Sessions(stores.kv, stores.artifacts)
+        .open(keys.session_of("main", "terminal:main"))
+        .document.seen[-1]
+    )
 
 
 def test_a_failure_goes_the_way_that_its_page_shows(tmp_path: Path) -> None:
@@ -46,7 +50,11 @@ def test_a_failure_goes_the_way_that_its_page_shows(tmp_path: Path) -> None:
         around = {**surroundings(tmp_path), "UNCAGED_LLM_URL": model.url}
         for step in steps(PAGE):
             assert isinstance(step, Step)
-            command = step.command.replace("EVENT", last_event(tmp_path)) if "EVENT" in step.command else step.command
+            command = (
+                step.command.replace("EVENT", last_event(tmp_path))
+                if "EVENT" in step.command
+                else step.command
+            )
             done = subprocess.run(
                 ["bash", "-c", command],
                 cwd=tmp_path,
@@ -57,7 +65,9 @@ def test_a_failure_goes_the_way_that_its_page_shows(tmp_path: Path) -> None:
                 check=False,
             )
             output = (done.stdout + done.stderr).decode()
-            assert step.is_said_by(output), f"$ {step.command}\n{output}\nthe page has:\n{step.said}"
+            assert step.is_said_by(output), (
+                f"$ {step.command}\n{output}\nthe page has:\n{step.said}"
+            )
         read = [message["content"] for body in model.bodies for message in body["messages"]]
 
     assert len(model.bodies) == len(SCRIPT)

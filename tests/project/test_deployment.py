@@ -1,4 +1,6 @@
-"""What deploys the product, held against it: the image and its health check, and the settings that compose file, unit and page name."""
+"""What deploys the product, held against it: the image and its health check, and the settings that
+compose file, unit and page name.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def health(address: str) -> int:
     host, port = address.removeprefix("http://").split(":")
     assert "'127.0.0.1', 8000" in program
     asked = program.replace("'127.0.0.1', 8000", f"'{host}', {port}")
-    return subprocess.run([sys.executable, flags, option, asked], capture_output=True, timeout=30, check=False).returncode
+    return subprocess.run(
+        [sys.executable, flags, option, asked], capture_output=True, timeout=30, check=False
+    ).returncode
 
 
 def test_the_image_is_healthy_only_while_the_server_says_so() -> None:
@@ -76,7 +80,9 @@ def test_the_image_gets_everything_that_the_wheel_is_made_from_and_nothing_else(
 
 
 def test_the_image_installs_with_the_same_uv_as_the_scripts() -> None:
-    pinned = re.search(r"^UV=(\S+)$", (ROOT / "scripts" / "install").read_text(encoding="utf-8"), re.MULTILINE)
+    pinned = re.search(
+        r"^UV=(\S+)$", (ROOT / "scripts" / "install").read_text(encoding="utf-8"), re.MULTILINE
+    )
 
     assert pinned
     assert f"uv=={pinned[1]}" in IMAGE
@@ -88,7 +94,9 @@ def test_the_image_runs_as_a_user_without_a_name_to_guess_and_is_told_to_end() -
     assert IMAGE.count("FROM python:3.11-slim-bookworm") == 2
 
 
-@pytest.mark.parametrize("text", [IMAGE, COMPOSE, DOCUMENT, unit()], ids=["Dockerfile", "compose", "page", "unit"])
+@pytest.mark.parametrize(
+    "text", [IMAGE, COMPOSE, DOCUMENT, unit()], ids=["Dockerfile", "compose", "page", "unit"]
+)
 def test_every_setting_that_a_deployment_names_exists(text: str) -> None:
     assert not set(re.findall(r"\b(?:UNCAGED|SIGIL|TELEGRAM)_[A-Z_]+\b", text)) - NAMES
 
@@ -99,7 +107,10 @@ def test_nothing_ends_a_server_before_its_turns_have_ended() -> None:
 
     given = [
         int(found[1])
-        for found in (re.search(r"TimeoutStopSec=(\d+)", unit()), re.search(r"stop_grace_period: (\d+)s #", COMPOSE))
+        for found in (
+            re.search(r"TimeoutStopSec=(\d+)", unit()),
+            re.search(r"stop_grace_period: (\d+)s #", COMPOSE),
+        )
         if found is not None
     ]
 

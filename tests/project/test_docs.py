@@ -1,4 +1,6 @@
-"""Documentation under test: what exists is named in README.md or docs/, and what they name exists."""
+"""Documentation under test: what exists is named in README.md or docs/, and what they name
+exists.
+"""
 
 from __future__ import annotations
 
@@ -59,30 +61,54 @@ def settings_table() -> str:
 
 
 def test_the_table_of_settings_is_what_the_settings_say() -> None:
-    assert settings_table() in page("settings.md"), f"put this into docs/settings.md:\n\n{settings_table()}\n"
+    assert settings_table() in page("settings.md"), (
+        f"put this into docs/settings.md:\n\n{settings_table()}\n"
+    )
 
 
 def test_what_a_file_may_set_for_a_store_of_its_own_alone_is_listed() -> None:
-    listed = re.findall(r"`([A-Z_]+)`", page("settings.md").partition("That holds for")[2].partition(".\n")[0])
+    listed = re.findall(
+        r"`([A-Z_]+)`", page("settings.md").partition("That holds for")[2].partition(".\n")[0]
+    )
 
-    assert sorted(listed) == sorted({part.metadata["name"] for part in fields(Settings) if part.metadata["rules"]} - {"UNCAGED_DATA"})
+    assert sorted(listed) == sorted(
+        {part.metadata["name"] for part in fields(Settings) if part.metadata["rules"]}
+        - {"UNCAGED_DATA"}
+    )
 
 
 def test_every_command_is_documented() -> None:
-    wanted = [*(f"uncaged {name}" for name in commands(uncaged.cli)), *(f"sigil {name}" for name in commands(sigil.app))]
+    wanted = [
+        *(f"uncaged {name}" for name in commands(uncaged.cli)),
+        *(f"sigil {name}" for name in commands(sigil.app)),
+    ]
 
-    assert not [command for command in wanted if not re.search(rf"`{command}\b|^\s*\$ {command}\b", text(), re.MULTILINE)]
+    assert not [
+        command
+        for command in wanted
+        if not re.search(rf"`{command}\b|^\s*\$ {command}\b", text(), re.MULTILINE)
+    ]
 
 
 def test_every_slash_command_is_documented_with_its_meaning() -> None:
-    assert not [name for name, command in COMMANDS.items() if f"| `/{name}` | {command.meaning} |" not in page("chat.md")]
+    assert not [
+        name
+        for name, command in COMMANDS.items()
+        if f"| `/{name}` | {command.meaning} |" not in page("chat.md")
+    ]
 
 
 @pytest.mark.parametrize("part", [model.Manifest, model.Permissions, model.Limits, model.Test])
 def test_every_field_of_a_manifest_is_documented(part: type[BaseModel]) -> None:
     names = [TOML_NAMES.get(name, name) for name in part.model_fields]
 
-    assert not [name for name in names if not re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`|^\[*{name}\b", page("manifest.md"), re.MULTILINE)]
+    assert not [
+        name
+        for name in names
+        if not re.search(
+            rf"`[^`\n]*\b{name}\b[^`\n]*`|^\[*{name}\b", page("manifest.md"), re.MULTILINE
+        )
+    ]
 
 
 def test_every_route_of_the_server_is_documented() -> None:
@@ -94,7 +120,9 @@ def test_every_route_of_the_server_is_documented() -> None:
     sigil_routes = http.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
     switch = admin.router(None, Gate(""))  # type: ignore[arg-type]
     routes = [*webhook.router(lambda: None).routes, *sigil_routes, *chat.routes, *switch.routes]  # type: ignore[arg-type,return-value]
-    paths = {route.path.partition("{")[0].rstrip("/") for route in routes if isinstance(route, Route)}
+    paths = {
+        route.path.partition("{")[0].rstrip("/") for route in routes if isinstance(route, Route)
+    }
 
     assert paths
     assert not [path for path in paths if path not in text()]
@@ -102,8 +130,12 @@ def test_every_route_of_the_server_is_documented() -> None:
 
 @lru_cache(maxsize=1)
 def written_commands() -> frozenset[tuple[str, str]]:
-    """(`scripts`, name), (`uncaged`, command) and (`sigil`, command) wherever a page has them as code."""
-    found = re.findall(r"(?:[`\s]|/bin/|^)(?:\$ )?(scripts/|uncaged |sigil )([a-z][a-z-]*)", text(), re.MULTILINE)
+    """(`scripts`, name), (`uncaged`, command) and (`sigil`, command) wherever a page has them as
+    code.
+    """
+    found = re.findall(
+        r"(?:[`\s]|/bin/|^)(?:\$ )?(scripts/|uncaged |sigil )([a-z][a-z-]*)", text(), re.MULTILINE
+    )
     return frozenset((house.rstrip("/ "), name) for house, name in found)
 
 
@@ -116,10 +148,18 @@ def test_the_scripts_that_the_pages_name_exist() -> None:
 
 def test_the_commands_that_transcripts_run_exist() -> None:
     known = {"uncaged": commands(uncaged.cli), "sigil": commands(sigil.app)}
-    ran = re.findall(r"^\s*\$ (?:\S*/)?(uncaged|sigil) ([a-z]+)(?: ([a-z]+))?(?: ([a-z]+))?", text(), re.MULTILINE)
+    ran = re.findall(
+        r"^\s*\$ (?:\S*/)?(uncaged|sigil) ([a-z]+)(?: ([a-z]+))?(?: ([a-z]+))?",
+        text(),
+        re.MULTILINE,
+    )
 
     assert ran
-    assert not [" ".join(words) for words in ran if not {" ".join(words[1:end]) for end in (2, 3, 4)} & set(known[words[0]])]
+    assert not [
+        " ".join(words)
+        for words in ran
+        if not {" ".join(words[1:end]) for end in (2, 3, 4)} & set(known[words[0]])
+    ]
 
 
 def test_the_two_first_commands_stand_at_the_top() -> None:
@@ -134,7 +174,9 @@ def test_links_between_the_pages_lead_somewhere() -> None:
     broken = []
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
-        broken += [f"{path.name}: {target}" for target in targets if not _leads_somewhere(path, target)]
+        broken += [
+            f"{path.name}: {target}" for target in targets if not _leads_somewhere(path, target)
+        ]
 
     assert not broken
 

@@ -16,7 +16,11 @@ NAMES = {"environ", "environb", "getenv", "getenvb", "putenv"}
 
 def environment_readers(module: Module) -> list[int]:
     """The lines on which a module touches the process's environment."""
-    return [node.lineno for node in ast.walk(module.tree) if isinstance(node, ast.Attribute | ast.ImportFrom) and touches(node)]
+    return [
+        node.lineno
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute | ast.ImportFrom) and touches(node)
+    ]
 
 
 def touches(node: ast.Attribute | ast.ImportFrom) -> bool:
@@ -26,7 +30,11 @@ def touches(node: ast.Attribute | ast.ImportFrom) -> bool:
 
 
 def test_only_the_settings_read_the_environment() -> None:
-    found = {name: environment_readers(module) for name, module in modules().items() if name not in READERS}
+    found = {
+        name: environment_readers(module)
+        for name, module in modules().items()
+        if name not in READERS
+    }
 
     assert not {name: lines for name, lines in found.items() if lines}
 
@@ -34,17 +42,31 @@ def test_only_the_settings_read_the_environment() -> None:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("functions.webhook", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "rich", "typer", "markdown_it"}),
+        (
+            "functions.webhook",
+            {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "rich", "typer", "markdown_it"},
+        ),
         ("functions.registry", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
-        ("functions.cli.app", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "uvicorn"}),
-        ("sigil.cli.app", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "pydantic"}),
+        (
+            "functions.cli.app",
+            {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "uvicorn"},
+        ),
+        (
+            "sigil.cli.app",
+            {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "pydantic"},
+        ),
         ("functions.agent.turn", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
-        ("functions.channels.telegram", {"wasmtime", "redis", "httpx", "boto3", "fastapi", "markdown_it"}),
+        (
+            "functions.channels.telegram",
+            {"wasmtime", "redis", "httpx", "boto3", "fastapi", "markdown_it"},
+        ),
         ("sigil.sandbox.pool", {"wasmtime", "jsonschema", "pydantic"}),
     ],
 )
 def test_heavy_imports_stay_in_the_rooms_that_need_them(module: str, heavy: set[str]) -> None:
     program = f"import sys, {module}; print(*sorted({heavy!r} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
 
     assert done.stdout.split() == []

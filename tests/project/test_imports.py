@@ -1,4 +1,6 @@
-"""Imports point one way: from the entry points down, with no circle of files and none of folders."""
+"""Imports point one way: from the entry points down, with no circle of files and none of
+folders.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def allowed(source: str, target: str) -> bool:
 
 
 def layer(name: str) -> int:
-    """The layer of a part of Sigil. The package itself, for files beside the code, is below everything."""
+    """The layer of a part of Sigil. The package itself, for files beside the code, is below
+    everything.
+    """
     return next((number for number, names in enumerate(SIGIL) if name in names), len(SIGIL))
 
 
@@ -101,11 +105,18 @@ def test_every_part_has_its_place() -> None:
     known = {"sigil": {name for names in SIGIL for name in names}, "functions": set(FUNCTIONS)}
     placed = {(package, name) for package, names in known.items() for name in (*names, "")}
 
-    assert not {module for module in modules() if split(module) not in placed}, "say in this file what these may import"
+    assert not {module for module in modules() if split(module) not in placed}, (
+        "say in this file what these may import"
+    )
 
 
 def test_imports_point_one_way() -> None:
-    assert not sorted(f"{source} → {target}" for source, targets in arrows().items() for target in targets if not allowed(source, target))
+    assert not sorted(
+        f"{source} → {target}"
+        for source, targets in arrows().items()
+        for target in targets
+        if not allowed(source, target)
+    )
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
@@ -117,11 +128,20 @@ def test_no_folder_imports_itself_in_a_circle() -> None:
     for source, targets in arrows().items():
         for target in targets:
             parts, others = source.split("."), target.split(".")
-            depth = next((number for number, (one, other) in enumerate(zip(parts, others, strict=False)) if one != other), 0)
+            depth = next(
+                (
+                    number
+                    for number, (one, other) in enumerate(zip(parts, others, strict=False))
+                    if one != other
+                ),
+                0,
+            )
             if depth:
                 inside[".".join(parts[:depth])][parts[depth]].add(others[depth])
 
-    assert not [f"{folder}: {circle}" for folder, graph in inside.items() for circle in circles(graph)]
+    assert not [
+        f"{folder}: {circle}" for folder, graph in inside.items() for circle in circles(graph)
+    ]
 
 
 def test_the_rules_tell_a_wrong_arrow_from_a_right_one() -> None:

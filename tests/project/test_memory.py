@@ -1,4 +1,6 @@
-"""The page about memory shows what was really said, kept and read, and holds the numbers that the code has."""
+"""The page about memory shows what was really said, kept and read, and holds the numbers that the
+code has.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,13 @@ Accuracy before speed. Saying plainly what is not known.
 ## Communication Style
 Brief and concrete, in the user's language."""
 FACT = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "source": "user"}
-ENTRY = "[2026-11-22 09:30] Ada said that she is allergic to nuts; it was remembered as a fact. The shop is closed on Mondays."
-MEMORY = "# Memory\n\n- Ada works in the shop and is allergic to nuts.\n- The shop is closed on Mondays."
+ENTRY = (
+    "[2026-11-22 09:30] Ada said that she is allergic to nuts; it was remembered as a fact. The"
+    " shop is closed on Mondays."
+)
+MEMORY = (
+    "# Memory\n\n- Ada works in the shop and is allergic to nuts.\n- The shop is closed on Mondays."
+)
 SCRIPT = (
     say(SOUL),
     call(("sigil_query", {"query": "remember this"})),
@@ -47,7 +54,10 @@ SCRIPT = (
     say("I will."),
     call(("save_memory", {"history_entry": ENTRY, "memory_update": MEMORY})),
     call(("sigil_query", {"query": "what do you remember, what was said"})),
-    call(("cap_recall", {"query": "Ada allergic"}), ("cap_search_history", {"query": "closed Mondays"})),
+    call(
+        ("cap_recall", {"query": "Ada allergic"}),
+        ("cap_search_history", {"query": "closed Mondays"}),
+    ),
     say("Nuts; and it is closed on Mondays."),
 )
 
@@ -109,7 +119,9 @@ def test_documents_are_cut_in_the_order_that_the_page_says() -> None:
     first, second, *_ = re.findall(r"`(\w+)`", order[1])
     assert cut_of(context.preamble("main", docs, whole - 100)) == {first}
     assert cut_of(context.preamble("main", docs, whole - 2_500)) == {first, second}
-    assert cut_of(context.preamble("main", docs, 0)) == {*re.findall(r"`(\w+)`", order[1])} == {*CAPS}
+    assert (
+        cut_of(context.preamble("main", docs, 0)) == {*re.findall(r"`(\w+)`", order[1])} == {*CAPS}
+    )
 
 
 def cut_of(made: context.Preamble) -> set[str]:
@@ -124,7 +136,10 @@ def cut_of(made: context.Preamble) -> set[str]:
         f"put away at least {ENOUGH} messages",
         f"when there are more than {MOST},",
         f"{THINGS_MOST:,} things with {CHARACTERS_MOST:,} characters",
-        f"should have at most {AIM:,} characters; over {CAPS['memory']:,} the model is asked to shorten it to {SHORTER:,}",
+        (
+            f"should have at most {AIM:,} characters; over {CAPS['memory']:,} the model is asked to"
+            f" shorten it to {SHORTER:,}"
+        ),
         f"Only a memory that had more than {FULL:,} before may lose up to three fourths",
         f"An entry has at most {ENTRY_CHARACTERS:,} characters",
         f"confidence is {SURE:g} for what a person said and {HEARD:g} otherwise",

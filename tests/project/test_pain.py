@@ -60,25 +60,37 @@ def told(name: str, code: Code) -> list[str]:
 def test_the_table_of_codes_is_the_tables_own() -> None:
     wanted = [*(told(f"`{name}`", code) for name, code in CODES.items()), told("any other", OTHER)]
 
-    assert table("| code | phrase | meaning | kind | counts |") == wanted, "\n".join(f"| {' | '.join(row)} |" for row in wanted)
+    assert table("| code | phrase | meaning | kind | counts |") == wanted, "\n".join(
+        f"| {' | '.join(row)} |" for row in wanted
+    )
 
 
 def test_every_reason_stands_there_with_its_state_its_sentence_and_what_helps() -> None:
     rows = table("| reason | state | event | what people read | what helps |")
 
-    assert [row[:4] for row in rows] == [[f"`{name}`", f"`{why.state}`", why.event, why.text] for name, why in REASONS.items()]
+    assert [row[:4] for row in rows] == [
+        [f"`{name}`", f"`{why.state}`", why.event, why.text] for name, why in REASONS.items()
+    ]
     assert all(row[4] for row in rows)
 
 
 def test_the_guides_say_what_the_page_says() -> None:
     refused = fact_of(ToolCall("1", "fs.read", "{}"), "EPERM", "", "")
-    rows = {name.strip("`"): says.strip("`") for name, _, says in table("| guide | for | what it says of `EPERM` |")}
+    rows = {
+        name.strip("`"): says.strip("`")
+        for name, _, says in table("| guide | for | what it says of `EPERM` |")
+    }
 
     assert [*rows] == [*BUILTIN]
-    assert {name: BUILTIN[name].interpret_pain(refused) for name in ("security", "learner", "debugger")}.items() <= rows.items()
+    assert {
+        name: BUILTIN[name].interpret_pain(refused) for name in ("security", "learner", "debugger")
+    }.items() <= rows.items()
     assert f"\n{indented(BUILTIN['default'].interpret_pain(refused))}\n" in PAGE
     assert f"\n{indented(BUILTIN['default'].brief(refused))}\n" in PAGE
-    assert [name.strip("`") for name, _, _ in table("| strategy | what stays | in the place of what leaves |")] == [*STRATEGIES]
+    assert [
+        name.strip("`")
+        for name, _, _ in table("| strategy | what stays | in the place of what leaves |")
+    ] == [*STRATEGIES]
 
 
 def test_the_ladders_numbers_and_words_are_the_pages() -> None:
@@ -94,12 +106,23 @@ def test_the_ladders_numbers_and_words_are_the_pages() -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the page's package is installed in: its wheel, unpacked, as an installer does it."""
+    """A folder that the page's package is installed in: its wheel, unpacked, as an installer does
+    it.
+    """
     source, place = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     for file in steps(PAGE):
         if isinstance(file, File):
             (source / file.path).write_text(file.text, encoding="utf-8")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(source)]
+    build = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        "wheel",
+        "--directory",
+        str(source),
+    ]
     subprocess.run(build, cwd=source, check=True, capture_output=True, timeout=SECONDS)
     (wheel,) = source.glob("*.whl")
     with ZipFile(wheel) as packed:
@@ -120,7 +143,15 @@ def shell(installed: Path, tmp_path: Path, model: ScriptedModel) -> Callable[...
             **settings,
         }
         shell = ["bash", "-c", command]
-        done = subprocess.run(shell, cwd=tmp_path, env=around, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            shell,
+            cwd=tmp_path,
+            env=around,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
         return (done.stdout + done.stderr).decode()
 
     return run
@@ -135,17 +166,23 @@ def test_an_unknown_name_is_refused_as_the_page_shows(shell: Callable[..., str])
         assert step.is_said_by(output), output
 
 
-def test_the_pages_guide_is_found_and_speaks(shell: Callable[..., str], model: ScriptedModel) -> None:
+def test_the_pages_guide_is_found_and_speaks(
+    shell: Callable[..., str], model: ScriptedModel
+) -> None:
     model.then(call(("no_such_tool", {})), say("What shall I do?"))
 
     assert shell("uncaged chat --quiet go", UNCAGED_GUIDE="coach") == "What shall I do?\n"
     fact, _, meaning = results(model.bodies[1])[0].partition("\n")
     assert json.loads(fact)["error"]["code"] == "ENOTOOL"
     assert meaning == "ENOTOOL (No Such Tool). What would you check first? Check that, then decide."
-    assert "no_such_tool: ENOTOOL (No Such Tool)\n[" in shell("uncaged agent status", UNCAGED_GUIDE="coach")
+    assert "no_such_tool: ENOTOOL (No Such Tool)\n[" in shell(
+        "uncaged agent status", UNCAGED_GUIDE="coach"
+    )
 
 
-def test_the_pages_strategy_is_found_and_forgets(shell: Callable[..., str], model: ScriptedModel) -> None:
+def test_the_pages_strategy_is_found_and_forgets(
+    shell: Callable[..., str], model: ScriptedModel
+) -> None:
     assert shell(CONVERSATION, UNCAGED_CONTEXT="short").split() == ["done"] * 8
 
     said = [message["content"] for message in model.bodies[-1]["messages"]]
@@ -167,7 +204,10 @@ def pager() -> Iterator[Pager]:
 
 
 def test_alerts_and_status_have_the_shape_of_the_page(
-    house: Callable[..., House], model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture
+    house: Callable[..., House],
+    model: ScriptedModel,
+    pager: Pager,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     home = house(llm_url=model.url, alerts=pager.url)
     model.then(*[call(("no_such_tool", {"n": number})) for number in range(CASCADE)])
@@ -185,7 +225,11 @@ def test_alerts_and_status_have_the_shape_of_the_page(
 
     shown, alert = blocks()
     assert alert | {"at": 0} == pager.requests[0].json() | {"at": 0}
-    (line,) = (json.loads(log._Lines().format(record)) for record in caplog.records[:-1] if record.message == "alert")
+    (line,) = (
+        json.loads(log._Lines().format(record))
+        for record in caplog.records[:-1]
+        if record.message == "alert"
+    )
     assert line | {"at": ""} == logged() | {"at": ""}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["at"])
     assert [*status] == [*shown]

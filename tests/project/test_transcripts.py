@@ -29,7 +29,13 @@ def run(command: str, folder: Path) -> str:
     """What both streams of a shell's command say: first the data, then the rest."""
     shell = ["bash", "-c", command]
     done = subprocess.run(
-        shell, cwd=folder, env=surroundings(folder), stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+        shell,
+        cwd=folder,
+        env=surroundings(folder),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
     )
     return (done.stdout + done.stderr).decode()
 
@@ -57,7 +63,10 @@ def test_a_page_says_what_happens(page: str, tmp_path: Path) -> None:
 
 def test_a_registry_of_ones_own_is_set_up_as_its_page_says(tmp_path: Path) -> None:
     page, port = (ROOT / "docs" / "self-hosting.md").read_text(encoding="utf-8"), free_port()
-    server = Process([str(Path(sys.executable).with_name("sigil")), "serve", "--port", str(port)], surroundings(tmp_path))
+    server = Process(
+        [str(Path(sys.executable).with_name("sigil")), "serve", "--port", str(port)],
+        surroundings(tmp_path),
+    )
     try:
         server.wait_until(lambda: f"http://127.0.0.1:{port}" in server.output)
         follow(page.replace("127.0.0.1:8000", f"127.0.0.1:{port}"), tmp_path)

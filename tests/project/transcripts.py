@@ -1,4 +1,6 @@
-"""Pages that can be followed: the files that they show, the commands that they run, and what those have to say."""
+"""Pages that can be followed: the files that they show, the commands that they run, and what those
+have to say.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command and what both of its streams say. In `said`, `…` is any text (alone on a line: any lines) and a time is any time."""
+    """A command and what both of its streams say. In `said`, `…` is any text (alone on a line: any
+    lines) and a time is any time.
+    """
 
     command: str
     said: str

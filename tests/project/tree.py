@@ -1,4 +1,6 @@
-"""The product's own source as data: its modules, what each imports, and every file of the checkout."""
+"""The product's own source as data: its modules, what each imports, and every file of the
+checkout.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HOUSES = ("functions", "sigil")
-SKIPPED = {".git", ".venv", "build", "dist", "node_modules", ".aws-sam", "__pycache__", ".hypothesis"}
+SKIPPED = {
+    ".git",
+    ".venv",
+    "build",
+    "dist",
+    "node_modules",
+    ".aws-sam",
+    "__pycache__",
+    ".hypothesis",
+}
 """Folders that hold nothing of ours."""
 _BINARY = {".wasm", ".png", ".pyc"}
 
@@ -59,15 +70,19 @@ def modules() -> Mapping[str, Module]:
 def arrows() -> Mapping[str, frozenset[str]]:
     """What each module imports of the two houses.
 
-    Imports inside functions count, and those under `TYPE_CHECKING` too: a type that a module must know is a thing that it depends on.
+    Imports inside functions count, and those under `TYPE_CHECKING` too: a type that a module must
+    know is a thing that it depends on.
     """
     return {name: frozenset(_imported(module)) for name, module in modules().items()}
 
 
 def _imported(module: Module) -> set[str]:
     found = {known for name in _named(module) if (known := _known(name)) and known != module.name}
-    # `from package.module import thing` passes through the package; the package itself is only a doorway
-    return {target for target in found if not any(other.startswith(f"{target}.") for other in found)}
+    # `from package.module import thing` passes through the package; the package itself is only a
+    # doorway
+    return {
+        target for target in found if not any(other.startswith(f"{target}.") for other in found)
+    }
 
 
 def _known(name: str) -> str:

@@ -1,4 +1,6 @@
-"""Certificates for tests, made without any tool: an authority and a server certificate on the curve P-256."""
+"""Certificates for tests, made without any tool: an authority and a server certificate on the curve
+P-256.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ G = (
 Point = tuple[int, int] | None
 
 _EC, _CURVE, _ECDSA_SHA256 = "2a8648ce3d0201", "2a8648ce3d030107", "2a8648ce3d040302"
-_COMMON_NAME, _SUBJECT_ID, _AUTHORITY_ID, _BASIC, _USAGE, _NAMES = "550403", "551d0e", "551d23", "551d13", "551d0f", "551d11"
+_COMMON_NAME, _SUBJECT_ID, _AUTHORITY_ID, _BASIC, _USAGE, _NAMES = (
+    "550403",
+    "551d0e",
+    "551d23",
+    "551d13",
+    "551d0f",
+    "551d11",
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,10 @@ class Authority:
         """What a server that is called `names` (hosts or addresses) receives its clients with."""
         key = secrets.randbelow(N - 1) + 1
         certificate = self.folder / f"{names[0]}.pem"
-        certificate.write_text(_pem("EC PRIVATE KEY", _private(key)) + _pem("CERTIFICATE", _certificate(names[0], key, self.key, names)))
+        certificate.write_text(
+            _pem("EC PRIVATE KEY", _private(key))
+            + _pem("CERTIFICATE", _certificate(names[0], key, self.key, names))
+        )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
         return context
@@ -114,7 +126,11 @@ def _extension(kind: str, value: bytes, *, critical: bool = False) -> bytes:
 
 def _extensions(key: int, signer: int, names: tuple[str, ...]) -> bytes:
     subject, issuer = (hashlib.sha256(_public(each)).digest()[:20] for each in (key, signer))
-    usage, basic = (b"\x03\x02\x07\x80", _sequence()) if names else (b"\x03\x02\x01\x06", _sequence(b"\x01\x01\xff"))
+    usage, basic = (
+        (b"\x03\x02\x07\x80", _sequence())
+        if names
+        else (b"\x03\x02\x01\x06", _sequence(b"\x01\x01\xff"))
+    )
     found = [
         _extension(_BASIC, basic, critical=True),
         _extension(_USAGE, usage, critical=True),
@@ -142,7 +158,9 @@ def _certificate(name: str, key: int, signer: int, names: tuple[str, ...]) -> by
         _name("authority"),
         _sequence(_der(0x17, b"200101000000Z"), _der(0x17, b"491231235959Z")),
         _name(name),
-        _sequence(_sequence(_identifier(_EC), _identifier(_CURVE)), _der(0x03, b"\0", _public(key))),
+        _sequence(
+            _sequence(_identifier(_EC), _identifier(_CURVE)), _der(0x03, b"\0", _public(key))
+        ),
         _extensions(key, signer, names),
     )
     return _sequence(body, algorithm, _der(0x03, b"\0", _sign(signer, body)))
@@ -150,7 +168,10 @@ def _certificate(name: str, key: int, signer: int, names: tuple[str, ...]) -> by
 
 def _private(key: int) -> bytes:
     return _sequence(
-        _integer(1), _der(0x04, key.to_bytes(32, "big")), _der(0xA0, _identifier(_CURVE)), _der(0xA1, _der(0x03, b"\0", _public(key)))
+        _integer(1),
+        _der(0x04, key.to_bytes(32, "big")),
+        _der(0xA0, _identifier(_CURVE)),
+        _der(0xA1, _der(0x03, b"\0", _public(key))),
     )
 
 

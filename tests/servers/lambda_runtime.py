@@ -1,7 +1,9 @@
-"""Functions under the real Lambda runtime interface: AWS's emulator of the runtime API and AWS's Python client, without a container.
+"""Functions under the real Lambda runtime interface: AWS's emulator of the runtime API and AWS's
+Python client, without a container.
 
-`with LambdaFunction("functions.webhook.handler", environment, folder) as webhook: webhook.invoke(event).payload`. A function has its
-own emulator and is called one call at a time, as an instance on Lambda is.
+`with LambdaFunction("functions.webhook.handler", environment, folder) as webhook:
+webhook.invoke(event).payload`. A function has its own emulator and is called one call at a time, as
+an instance on Lambda is.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _WARDEN = Path(__file__).with_name("warden.py")
 
 @dataclass(frozen=True, slots=True)
 class Invoked:
-    """How a call ended: `payload` is what the handler returned or the report of its failure, `failed` is that failure's type."""
+    """How a call ended: `payload` is what the handler returned or the report of its failure,
+    `failed` is that failure's type.
+    """
 
     payload: Any
     failed: str
@@ -51,18 +55,26 @@ class Invoked:
 @cache
 def tool(name: str) -> Path:
     """The folder of a tool's programs; the first use makes its environment."""
-    made = subprocess.run([ROOT / "scripts" / "tool", name], capture_output=True, text=True, check=True)
+    made = subprocess.run(
+        [ROOT / "scripts" / "tool", name], capture_output=True, text=True, check=True
+    )
     return Path(made.stdout.strip())
 
 
 @cache
 def emulator() -> Path:
     """AWS's runtime interface emulator, which SAM brings along for its containers."""
-    return next(tool("sam").parent.glob("lib/python3*/site-packages/samcli/local/rapid/aws-lambda-rie-x86_64"))
+    return next(
+        tool("sam").parent.glob(
+            "lib/python3*/site-packages/samcli/local/rapid/aws-lambda-rie-x86_64"
+        )
+    )
 
 
 class LambdaFunction:
-    """One function. `sources`: the folders of its code, the first of them is its task root; `folder`: the only one that it may write."""
+    """One function. `sources`: the folders of its code, the first of them is its task root;
+    `folder`: the only one that it may write.
+    """
 
     def __init__(
         self,
@@ -109,7 +121,9 @@ class LambdaFunction:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def _post(self, body: bytes) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=self._timeout + _PATIENCE)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._port, timeout=self._timeout + _PATIENCE
+        )
         try:
             connection.request("POST", _PATH, body)
             answer = connection.getresponse()
@@ -166,7 +180,9 @@ class LambdaFunction:
         self._process.wait(_PATIENCE)
 
 
-def given(handler: str, timeout: int, memory: int, sources: tuple[Path, ...], folder: Path) -> dict[str, str]:
+def given(
+    handler: str, timeout: int, memory: int, sources: tuple[Path, ...], folder: Path
+) -> dict[str, str]:
     """The environment that Lambda itself gives a function: nothing of this process's is in it."""
     name = handler.split(".")[-2]
     return {
@@ -191,7 +207,11 @@ def given(handler: str, timeout: int, memory: int, sources: tuple[Path, ...], fo
 
 def children(pid: int) -> list[int]:
     """The processes that a process has started, whichever of its threads did."""
-    return [int(child) for told in Path(f"/proc/{pid}/task").glob("*/children") for child in told.read_text().split()]
+    return [
+        int(child)
+        for told in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in told.read_text().split()
+    ]
 
 
 def free_ports(count: int) -> list[int]:

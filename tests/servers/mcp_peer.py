@@ -1,6 +1,8 @@
-"""Runs in the environment of the official SDK: its client against a server of ours. One JSON document in, one out.
+"""Runs in the environment of the official SDK: its client against a server of ours. One JSON
+document in, one out.
 
-`python mcp_peer.py '{"url" | "command", "headers", "environment", "mode", "steps": [["call", NAME, ARGUMENTS], ["list"], …]}'`
+`python mcp_peer.py '{"url" | "command", "headers", "environment", "mode", "steps": [["call", NAME,
+ARGUMENTS], ["list"], …]}'`
 """
 
 from __future__ import annotations
@@ -24,10 +26,18 @@ async def connected(wanted: dict[str, Any], heard: list[str]) -> AsyncIterator[C
     async def hear(message: Any) -> None:
         heard.append(getattr(message, "method", type(message).__name__))
 
-    given: dict[str, Any] = {"mode": wanted.get("mode", "auto"), "message_handler": hear, "cache": None, "read_timeout_seconds": 30}
+    given: dict[str, Any] = {
+        "mode": wanted.get("mode", "auto"),
+        "message_handler": hear,
+        "cache": None,
+        "read_timeout_seconds": 30,
+    }
     if "url" in wanted:
         http = httpx2.AsyncClient(headers=wanted.get("headers", {}), timeout=30)
-        async with http, Client(streamable_http_client(wanted["url"], http_client=http), **given) as session:
+        async with (
+            http,
+            Client(streamable_http_client(wanted["url"], http_client=http), **given) as session,
+        ):
             yield session
         return
     command, *arguments = wanted["command"]
@@ -41,10 +51,17 @@ async def step(client: Client, name: str, *given: Any) -> Any:
         case "list":
             return [tool.name for tool in (await client.list_tools()).tools]
         case "tools":
-            return [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in (await client.list_tools()).tools]
+            return [
+                tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+                for tool in (await client.list_tools()).tools
+            ]
         case "call":
             result = await client.call_tool(given[0], given[1])
-            return {"error": result.is_error, "text": result.content[0].text, "more": len(result.content) - 1}
+            return {
+                "error": result.is_error,
+                "text": result.content[0].text,
+                "more": len(result.content) - 1,
+            }
         case "ping":
             await client.send_ping()
             return True
@@ -67,7 +84,10 @@ async def main(wanted: dict[str, Any]) -> dict[str, Any]:
     heard: list[str] = []
     results: list[Any] = []
     async with connected(wanted, heard) as client:
-        about = {"revision": client.protocol_version, "name": client.server_info.name if client.server_info else None}
+        about = {
+            "revision": client.protocol_version,
+            "name": client.server_info.name if client.server_info else None,
+        }
         for name, *given in wanted["steps"]:
             try:
                 results.append(await step(client, name, *given))

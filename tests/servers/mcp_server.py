@@ -20,7 +20,9 @@ except ImportError:  # the SDK before its second version
     OLD = True
 
 KIND, PORT = sys.argv[1], int((*sys.argv[2:], "0")[0])
-NETWORK: dict[str, Any] = {} if KIND == "stdio" else {"port": PORT, "stateless_http": KIND == "stateless"}
+NETWORK: dict[str, Any] = (
+    {} if KIND == "stdio" else {"port": PORT, "stateless_http": KIND == "stateless"}
+)
 server = MCPServer("workbench", **(NETWORK if OLD else {}))
 
 

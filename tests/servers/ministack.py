@@ -1,4 +1,6 @@
-"""AWS on this machine: DynamoDB, SQS, S3, SSM, Lambda and the rest, emulated by ministack on one port of 127.0.0.1."""
+"""AWS on this machine: DynamoDB, SQS, S3, SSM, Lambda and the rest, emulated by ministack on one
+port of 127.0.0.1.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _WARDEN = Path(__file__).with_name("warden.py")
 
 
 class Ministack:
-    """A running emulator; `with Ministack() as aws: aws.url`. State is in memory: give tables and queues names of their own (`unique`)."""
+    """A running emulator; `with Ministack() as aws: aws.url`. State is in memory: give tables and
+    queues names of their own (`unique`).
+    """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         """`environment` is added to the server's own; the functions that it runs get it too."""
@@ -68,7 +72,9 @@ class Ministack:
     @property
     def pid(self) -> int:
         """The server's own process, which a warden started."""
-        return int(Path(f"/proc/{self._shell.pid}/task/{self._shell.pid}/children").read_text().split()[0])
+        return int(
+            Path(f"/proc/{self._shell.pid}/task/{self._shell.pid}/children").read_text().split()[0]
+        )
 
     def stop(self) -> None:
         """End the server and everything that it runs, at once."""
@@ -85,7 +91,14 @@ class Ministack:
 
     def _start(self, environment: Mapping[str, str]) -> None:
         warden = [sys.executable, "-I", "-S", str(_WARDEN), str(programs() / "ministack")]
-        command = ["sh", "-c", 'folder=$1; shift; "$@"; rm -rf -- "$folder"', "sh", str(self.folder), *warden]
+        command = [
+            "sh",
+            "-c",
+            'folder=$1; shift; "$@"; rm -rf -- "$folder"',
+            "sh",
+            str(self.folder),
+            *warden,
+        ]
         self._output = (self.folder / "output").open("w+b")
         self._shell = subprocess.Popen(
             command,
@@ -123,7 +136,9 @@ def unique(name: str) -> str:
 @cache
 def programs() -> Path:
     """The folder of ministack's programs; the first use makes its environment."""
-    done = subprocess.run(["scripts/tool", "ministack"], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["scripts/tool", "ministack"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return Path(done.stdout.splitlines()[-1])
 
 

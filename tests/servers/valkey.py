@@ -30,13 +30,21 @@ HIGHEST_PORT = 55_000
 
 
 class Valkey:
-    """A server with an append-only file in a folder of its own. `options` are as `maxmemory="10mb"`; a start reads them.
+    """A server with an append-only file in a folder of its own. `options` are as
+    `maxmemory="10mb"`; a start reads them.
 
-    Use as a context manager, or call `start` and `close`. `password`: of the default user. `unix`: a socket instead of a port.
-    `slots`: in cluster mode, with this first and last slot.
+    Use as a context manager, or call `start` and `close`. `password`: of the default user. `unix`:
+    a socket instead of a port. `slots`: in cluster mode, with this first and last slot.
     """
 
-    def __init__(self, *, password: str = "", unix: bool = False, slots: tuple[int, int] | None = None, **options: str) -> None:
+    def __init__(
+        self,
+        *,
+        password: str = "",
+        unix: bool = False,
+        slots: tuple[int, int] | None = None,
+        **options: str,
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="valkey-"))
         self.password, self.port = password, 0 if unix else free_port(HIGHEST_PORT)
         self.socket = self.folder / "socket" if unix else None
@@ -65,7 +73,9 @@ class Valkey:
         return self.process.pid
 
     def start(self) -> Self:
-        """Start it over what its folder holds and wait until it answers; another port when somebody took its own."""
+        """Start it over what its folder holds and wait until it answers; another port when somebody
+        took its own.
+        """
         fresh = self._process is None
         while True:
             self._process = Process(self._command(), self.folder / "log", self.folder)
@@ -146,7 +156,9 @@ class Valkey:
             **({"requirepass": self.password} if self.password else {}),
         }
         options |= {name.replace("_", "-"): value for name, value in self.options.items()}
-        words = (word for name, value in options.items() for word in (f"--{name}", *value.split(" ")))
+        words = (
+            word for name, value in options.items() for word in (f"--{name}", *value.split(" "))
+        )
         return [str(get_binary_path()), *words]
 
     def _answers(self) -> bool:
@@ -166,7 +178,9 @@ def cluster(count: int) -> Iterator[list[Valkey]]:
     """That many servers that share the slots of one cluster."""
     edges = [SLOTS * number // count for number in range(count + 1)]
     with ExitStack() as stack:
-        servers = [stack.enter_context(Valkey(slots=(first, last - 1))) for first, last in pairwise(edges)]
+        servers = [
+            stack.enter_context(Valkey(slots=(first, last - 1))) for first, last in pairwise(edges)
+        ]
         for other in servers[1:]:
             servers[0].do("CLUSTER", "MEET", "127.0.0.1", other.port)
         deadline = time.monotonic() + START_SECONDS
@@ -184,7 +198,9 @@ def _whole(server: Valkey, count: int) -> bool:
 
 @cache
 def shared() -> Valkey:
-    """The one server that all tests of this process may use; each test takes keys of its own or empties it first."""
+    """The one server that all tests of this process may use; each test takes keys of its own or
+    empties it first.
+    """
     server = Valkey().start()
     atexit.register(_close_in, os.getpid(), server)
     return server

@@ -1,6 +1,8 @@
-"""A program that runs another and leaves nothing of it behind: when nobody writes to its input any more, all its descendants are killed.
+"""A program that runs another and leaves nothing of it behind: when nobody writes to its input any
+more, all its descendants are killed.
 
-`python -I -S warden.py COMMAND …`; it ends by itself, in the same way, when the command ends. It runs without any package.
+`python -I -S warden.py COMMAND …`; it ends by itself, in the same way, when the command ends. It
+runs without any package.
 """
 
 from __future__ import annotations
@@ -19,14 +21,22 @@ _LOOK_SECONDS = 0.5
 
 
 def main(command: list[str]) -> None:
-    # whoever loses its parent becomes a child of this process, even one that leads a session of its own
+    # whoever loses its parent becomes a child of this process, even one that leads a session of its
+    # own
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
-    started = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)])
+    started = os.posix_spawn(
+        command[0],
+        command,
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)],
+    )
     while not _ended(started) and not _abandoned():
         pass
-    while children := _children(os.getpid()):  # whoever is killed leaves its own children to this process
+    while children := _children(
+        os.getpid()
+    ):  # whoever is killed leaves its own children to this process
         for child in children:
             _kill(child)
         _bury()
@@ -54,7 +64,9 @@ def _abandoned() -> bool:
 
 def _children(pid: int) -> list[int]:
     with suppress(OSError):
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
     return []
 
 

@@ -23,11 +23,14 @@ wait $server; status=$?
 kill $watcher 2>/dev/null
 exit $status
 """
-"""The shell holds the reading end of our pipe: once we are gone it reads the end, kills the server and removes its folder."""
+"""The shell holds the reading end of our pipe: once we are gone it reads the end, kills the server
+and removes its folder.
+"""
 
 
 class Process:
-    """`command` at work in `folder`, which goes when the test run is killed; what it says is appended to the file `log`.
+    """`command` at work in `folder`, which goes when the test run is killed; what it says is
+    appended to the file `log`.
 
     It is not bound to the thread that starts it.
     """
@@ -62,7 +65,9 @@ class Process:
                 os.kill(self.pid, number)
 
     def stop(self, timeout: float = 5.0) -> int:
-        """SIGTERM, and SIGKILL when that does not help within `timeout` seconds; its exit status (128 + the signal that ended it)."""
+        """SIGTERM, and SIGKILL when that does not help within `timeout` seconds; its exit status
+        (128 + the signal that ended it).
+        """
         self.signal(signal.SIGTERM)
         try:
             return self._ended(timeout)

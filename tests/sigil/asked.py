@@ -1,4 +1,6 @@
-"""What people ask of the standard library: with the capability that answers it, and what none of them does."""
+"""What people ask of the standard library: with the capability that answers it, and what none of
+them does.
+"""
 
 from __future__ import annotations
 

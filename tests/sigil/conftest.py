@@ -15,14 +15,18 @@ from tests.servers.certificates import Authority, authority
 
 
 class Scripted(RecordingServer):
-    """Answers each path with what `says` maps it to; everything else is an empty 200. With a `context` it speaks TLS."""
+    """Answers each path with what `says` maps it to; everything else is an empty 200. With a
+    `context` it speaks TLS.
+    """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         super().__init__()
         self.says: dict[str, Answer | Callable[[Recorded], Answer]] = {}
         self._tls = context is not None
         if context:
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
 
     @property
     def port(self) -> int:
@@ -59,7 +63,9 @@ def secure(trust: Authority) -> Iterator[Callable[..., Scripted]]:
 
 @pytest.fixture
 def lines(trust: Authority) -> Iterator[Callable[..., Line]]:
-    """Opens lines that trust the authority and find `*.example.test` here: `lines(resolve=…, loopback=…)`."""
+    """Opens lines that trust the authority and find `*.example.test` here: `lines(resolve=…,
+    loopback=…)`.
+    """
     context = ssl.create_default_context(cafile=str(trust.certificate))
     with ExitStack() as stack:
 

@@ -1,4 +1,6 @@
-"""A store with capabilities and the searches of several processes over it, without a sandbox: records are written as a deploy does."""
+"""A store with capabilities and the searches of several processes over it, without a sandbox:
+records are written as a deploy does.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,18 @@ from sigil.storage.artifacts import Artifacts, MemoryArtifacts
 from sigil.storage.kv import KV, Expect, Item, Key
 
 MAIN = Caller("main", owner=True)
-CROPS = ("tomato", "pumpkin", "carrot", "radish", "spinach", "cabbage", "turnip", "parsnip", "celery", "fennel")
+CROPS = (
+    "tomato",
+    "pumpkin",
+    "carrot",
+    "radish",
+    "spinach",
+    "cabbage",
+    "turnip",
+    "parsnip",
+    "celery",
+    "fennel",
+)
 CHORES = ("plant", "water", "harvest", "weed", "prune", "fertilize")
 
 
@@ -34,7 +47,9 @@ class Counting:
         self.asked["get"] += 1
         return self._kv.get(key)
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         self.asked["put"] += 1
         return self._kv.put(key, value, expect=expect, ttl=ttl)
 
@@ -42,7 +57,9 @@ class Counting:
         self.asked["delete"] += 1
         self._kv.delete(key, expect=expect)
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         self.asked["scan"] += 1
         return self._kv.scan(partition, prefix, after, limit)
 
@@ -50,7 +67,9 @@ class Counting:
 class Garden:
     """Capabilities of a namespace over a store."""
 
-    def __init__(self, kv: KV, clock: Callable[[], float] = time.time, artifacts: Artifacts | None = None) -> None:
+    def __init__(
+        self, kv: KV, clock: Callable[[], float] = time.time, artifacts: Artifacts | None = None
+    ) -> None:
         self.kv = kv
         self.clock = clock
         self.artifacts = artifacts or MemoryArtifacts()
@@ -60,13 +79,38 @@ class Garden:
         """The search of one more process."""
         return Finder(kv or self.kv, self.artifacts, self.clock, encoder=encoder)
 
-    def deploy(self, name: str, description: str = "", namespace: str = "main", ttl: float | None = None, **more: Any) -> Record:
-        manifest = Manifest(name=name, description=description or name.replace("-", " "), input={"type": "object"}, **more)
+    def deploy(
+        self,
+        name: str,
+        description: str = "",
+        namespace: str = "main",
+        ttl: float | None = None,
+        **more: Any,
+    ) -> Record:
+        manifest = Manifest(
+            name=name,
+            description=description or name.replace("-", " "),
+            input={"type": "object"},
+            **more,
+        )
         head = self.catalog.head(namespace, name)
         number = head.latest + 1 if head else 1
         digest = f"sha256:{number:064x}"
         ends = self.clock() + ttl if ttl else None
-        record = Record(namespace, name, number, digest, "js", "0" * 64, "0" * 64, manifest, "person", "", self.clock(), ends)
+        record = Record(
+            namespace,
+            name,
+            number,
+            digest,
+            "js",
+            "0" * 64,
+            "0" * 64,
+            manifest,
+            "person",
+            "",
+            self.clock(),
+            ends,
+        )
         self.catalog.save(record, head, Step(number, self.clock(), "person", "deploy"))
         return record
 
@@ -93,7 +137,9 @@ class Garden:
             self.catalog.stand(head.record, head.standing.without(head.record.version), head)
 
 
-def found(finder: Finder, text: str, caller: Caller = MAIN, limit: int = 10) -> list[tuple[str, int]]:
+def found(
+    finder: Finder, text: str, caller: Caller = MAIN, limit: int = 10
+) -> list[tuple[str, int]]:
     """Names and versions."""
     return [(hit.offer.name, hit.offer.version) for hit in finder.find(text, caller, limit).hits]
 

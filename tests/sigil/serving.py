@@ -14,7 +14,11 @@ import uvicorn
 @contextmanager
 def served(app: Any) -> Iterator[str]:
     """The address of `app`, served until the end."""
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", ws="none", lifespan="off"))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, host="127.0.0.1", port=0, log_level="critical", ws="none", lifespan="off"
+        )
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started and thread.is_alive():

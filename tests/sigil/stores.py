@@ -1,4 +1,6 @@
-"""The stores that Sigil's records live in, each as every process has it that opens it for itself."""
+"""The stores that Sigil's records live in, each as every process has it that opens it for
+itself.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Place:
         self._stack = stack
 
     def open(self, clock: Clock = time.time) -> KV:
-        """The store as one more process has it, closed after the test. The one in memory is the first one again."""
+        """The store as one more process has it, closed after the test. The one in memory is the
+        first one again.
+        """
         kv = self._opened(clock)
         if isinstance(kv, SqliteKV | RedisKV):
             self._stack.callback(kv.close)
@@ -58,13 +62,17 @@ def _store(request: pytest.FixtureRequest, folder: Path) -> tuple[str, Callable[
         case "dynamodb":
             endpoint = _aws(request)
             create_table(name := unique("store"), endpoint)
-            return f"dynamodb://{name}?endpoint={endpoint}", lambda clock: DynamoKV(name, endpoint=endpoint, clock=clock)
+            return f"dynamodb://{name}?endpoint={endpoint}", lambda clock: DynamoKV(
+                name, endpoint=endpoint, clock=clock
+            )
     memory: list[MemoryKV] = []
     return "", lambda clock: (memory or memory.append(MemoryKV(clock)) or memory)[0]
 
 
 def _aws(request: pytest.FixtureRequest) -> str:
-    """Where AWS is for this test. Its clients are kept for the next one, since making one takes as long as a test."""
+    """Where AWS is for this test. Its clients are kept for the next one, since making one takes as
+    long as a test.
+    """
     server, patch = request.getfixturevalue("ministack"), request.getfixturevalue("monkeypatch")
     for name, value in server.environment.items():
         patch.setenv(name, value)

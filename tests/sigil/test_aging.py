@@ -1,4 +1,6 @@
-"""What time and want of room do to capabilities, as callers see it: what a runner lets go of first, and what nobody uses any more."""
+"""What time and want of room do to capabilities, as callers see it: what a runner lets go of first,
+and what nobody uses any more.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,13 @@ class Place:
     kv: MemoryKV
 
     def deploy(self, name: str, lifetime: str = "normal", **more: Any) -> None:
-        spec = {"name": name, "description": f"Answers {name}.", "execute": f"{LARGE}return '{name}'", "type": lifetime, **more}
+        spec = {
+            "name": name,
+            "description": f"Answers {name}.",
+            "execute": f"{LARGE}return '{name}'",
+            "type": lifetime,
+            **more,
+        }
         assert self.client.post("/_api/deploy", json=spec).status_code == 201
 
     def is_cold(self, name: str) -> bool:
@@ -51,22 +59,39 @@ class Place:
         return found
 
     def states(self) -> dict[str, str]:
-        return {row["capability"]: row["state"] for row in self.client.get("/_api/list").json()["items"]}
+        return {
+            row["capability"]: row["state"] for row in self.client.get("/_api/list").json()["items"]
+        }
 
     def found(self, text: str) -> list[str]:
-        return [row["capability"] for row in self.client.get("/_api/query", params={"q": text}).json()["items"]]
+        return [
+            row["capability"]
+            for row in self.client.get("/_api/query", params={"q": text}).json()["items"]
+        ]
 
 
 @pytest.fixture
-def place(compiled: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Place]:
+def place(
+    compiled: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Place]:
     kv = MemoryKV(clock)
     sandbox = Sandbox(engine=ENGINE, cache=compiled, children=1, clock=clock)
     registry = LocalRegistry(kv, MemoryArtifacts(), sandbox, clock, rules=Rules(pause=0))
     with (
-        served(sigil_http.app_of(lambda: registry, Gate(TOKEN, lambda: registry.keys, "main", 6_000, clock))) as url,
-        httpx.Client(base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as client,
+        served(
+            sigil_http.app_of(
+                lambda: registry, Gate(TOKEN, lambda: registry.keys, "main", 6_000, clock)
+            )
+        ) as url,
+        httpx.Client(
+            base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
+        ) as client,
     ):
-        for name, value in {"UNCAGED_DATA": str(tmp_path), "SIGIL_URL": url, "SIGIL_TOKEN": TOKEN}.items():
+        for name, value in {
+            "UNCAGED_DATA": str(tmp_path),
+            "SIGIL_URL": url,
+            "SIGIL_TOKEN": TOKEN,
+        }.items():
             monkeypatch.setenv(name, value)
         yield Place(client, kv)
     registry.close()
@@ -78,7 +103,9 @@ def test_a_full_runner_lets_go_of_the_expired_then_the_ephemeral_the_normal_and_
     place.deploy("lasting", "persistent")
     place.deploy("usual")
     place.deploy("fleeting", "ephemeral", ttl=86_400)
-    place.deploy("passing", "ephemeral", ttl=60)  # used last: by their last use alone it would stay longest
+    place.deploy(
+        "passing", "ephemeral", ttl=60
+    )  # used last: by their last use alone it would stay longest
     clock.now += 61
     fillers = 0
     while not place.sandbox()["evictions"]:
@@ -87,11 +114,17 @@ def test_a_full_runner_lets_go_of_the_expired_then_the_ephemeral_the_normal_and_
     room = place.sandbox()["slots"]
 
     assert room == fillers + 3  # all but the expired one
-    assert [place.is_cold(name) for name in ("lasting", "usual", "filler-0", "fleeting")] == [False] * 4
+    assert [place.is_cold(name) for name in ("lasting", "usual", "filler-0", "fleeting")] == [
+        False
+    ] * 4
     place.deploy("one-more")
     assert place.sandbox()["evictions"] == 2
     assert [place.is_cold(name) for name in ("lasting", "usual", "filler-0")] == [False] * 3
-    assert place.is_cold("fleeting")  # ephemeral, though used later than any normal one; now the oldest normal one made room for it
+    assert place.is_cold(
+        "fleeting"
+        # ephemeral, though used later than any normal one; now the oldest normal one made room for
+        # it
+    )
     assert not place.is_cold("filler-2")
     assert place.is_cold("filler-1")
     for number in range(room - 1):
@@ -102,7 +135,10 @@ def test_a_full_runner_lets_go_of_the_expired_then_the_ephemeral_the_normal_and_
     told = place.sandbox()
     assert told["slots"] == room
     assert told["cold"] == told["slots"] + told["evictions"]
-    line = f"sandbox: {told['slots']} loaded, {told['cold']} cold starts, {told['evictions']} evictions"
+    line = (
+        f"sandbox: {told['slots']} loaded, {told['cold']} cold starts, {told['evictions']}"
+        " evictions"
+    )
     assert line in run_sigil("list").err
 
 

@@ -1,4 +1,6 @@
-"""What a caller may see is found behind however much that it may not, and nobody fills the answers alone."""
+"""What a caller may see is found behind however much that it may not, and nobody fills the answers
+alone.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def test_a_token_for_one_capability_looks_around_at_it_among_a_thousand(garden: 
         garden.deploy(f"plant-{number}", f"Plant number {number}.")
     finder = garden.finder()
     for number in (0, 151, 449):
-        assert [each.name for each in finder.explore("", Caller("main", only=(f"main/plant-{number}",)), 5)] == [f"plant-{number}"]
+        assert [
+            each.name
+            for each in finder.explore("", Caller("main", only=(f"main/plant-{number}",)), 5)
+        ] == [f"plant-{number}"]
 
 
 def test_what_one_has_made_public_oneself_hides_nothing_that_others_have(garden: Garden) -> None:
@@ -46,18 +51,28 @@ def test_what_one_has_made_public_oneself_hides_nothing_that_others_have(garden:
 
 def test_a_namespace_that_is_full_of_the_same_does_not_crowd_the_others_out(garden: Garden) -> None:
     for number in range(120):
-        garden.deploy(f"x{number}", "invoice pdf make", "mallory", public=True, aliases=("make an invoice pdf", "make invoice"))
+        garden.deploy(
+            f"x{number}",
+            "invoice pdf make",
+            "mallory",
+            public=True,
+            aliases=("make an invoice pdf", "make invoice"),
+        )
     garden.deploy("invoice", "Make an invoice as a PDF file from items.", "alice", public=True)
     finder = garden.finder()
     found = names(finder, "make an invoice pdf", CAROL, 3)
     assert found[2] == "alice/invoice"
     assert len(names(finder, "make an invoice pdf", CAROL, 50)) == 11
-    assert "alice/invoice" in [each.name for each in finder.explore("make an invoice pdf", CAROL, 3)]
+    assert "alice/invoice" in [
+        each.name for each in finder.explore("make an invoice pdf", CAROL, 3)
+    ]
 
 
 def test_looking_around_shows_every_process_the_same(garden: Garden) -> None:
     for number in range(450):
-        garden.deploy(f"plant-{number * 7919 % 1000}", f"Plant number {number % 13} of row {number % 7}.")
+        garden.deploy(
+            f"plant-{number * 7919 % 1000}", f"Plant number {number % 13} of row {number % 7}."
+        )
     running = garden.finder()
     names(running, "plant")
     for number in range(30):
@@ -65,7 +80,10 @@ def test_looking_around_shows_every_process_the_same(garden: Garden) -> None:
         garden.remove(f"plant-{number * 7919 % 1000}")
     garden.deploy("plant-7", "Plant once more.")
     blind = Garden(garden.kv, artifacts=MemoryArtifacts())
-    shown = [[each.name for each in finder.explore("", MAIN, 20)] for finder in (running, garden.finder(), blind.finder())]
+    shown = [
+        [each.name for each in finder.explore("", MAIN, 20)]
+        for finder in (running, garden.finder(), blind.finder())
+    ]
     assert shown[0] == shown[1] == shown[2]
 
 

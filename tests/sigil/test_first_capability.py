@@ -1,4 +1,6 @@
-"""docs/first-capability.md and docs/abi.md, done as they stand: files are written, commands run, and what they print is compared."""
+"""docs/first-capability.md and docs/abi.md, done as they stand: files are written, commands run,
+and what they print is compared.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ SECTIONS = sections(FIRST)
 
 
 @pytest.mark.parametrize("title", SECTIONS)
-def test_the_first_capability_is_written_as_the_page_says(title: str, run_sigil: Sigil, compilers: Path) -> None:
+def test_the_first_capability_is_written_as_the_page_says(
+    title: str, run_sigil: Sigil, compilers: Path
+) -> None:
     if title == "Rust" and not has("sigil"):
         pytest.skip("no rustc with the target")
     commands = 0
@@ -70,7 +74,9 @@ def test_the_first_capability_is_written_as_the_page_says(title: str, run_sigil:
             assert block.file, f"before this block no file is named:\n{block.text}"
             (compilers / block.file).write_text(block.text)
             continue
-        for line, wanted in re.findall(r"^\$ sigil (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
+        for line, wanted in re.findall(
+            r"^\$ sigil (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE
+        ):
             ended = run_sigil(*shlex.split(line))
             assert ended.code == 0, f"{line}: {ended.err}"
             assert same(ended.out, wanted), f"{line} printed:\n{ended.out}"
@@ -88,12 +94,16 @@ def test_every_language_has_its_place_on_the_page() -> None:
 
 @pytest.fixture(scope="module")
 def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
+    made = Sandbox(
+        engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1
+    )
     yield made
     made.close()
 
 
-def run(sandbox: Sandbox, kind: str, wasm: bytes, value: object, grants: Grants = NO_GRANTS) -> object:
+def run(
+    sandbox: Sandbox, kind: str, wasm: bytes, value: object, grants: Grants = NO_GRANTS
+) -> object:
     sandbox.check(wasm, kind)  # type: ignore[arg-type]
     program = Program(sha256(wasm).hexdigest(), kind, lambda: wasm)  # type: ignore[arg-type]
     return json.loads(sandbox.run(program, json.dumps(value).encode(), grants).output)
@@ -107,7 +117,12 @@ def test_the_abis_modules_of_text_do_what_the_page_says(sandbox: Sandbox) -> Non
     echo, ask = (sandbox.assemble(text.encode()) for text in blocks("wat"))
     assert run(sandbox, "sigil", echo, {"a": [1, "é"]}) == {"a": [1, "é"]}
     denied = run(sandbox, "sigil", ask, {})
-    assert denied == {"error": {"code": "EPERM", "message": "clock is not declared: add permissions.clock to the manifest"}}
+    assert denied == {
+        "error": {
+            "code": "EPERM",
+            "message": "clock is not declared: add permissions.clock to the manifest",
+        }
+    }
     told = run(sandbox, "sigil", ask, {}, Grants(clock=True))
     assert isinstance(told, dict)
     assert told["ok"] > 1_700_000_000_000
@@ -120,7 +135,9 @@ def test_the_abis_command_is_one(sandbox: Sandbox) -> None:
     assert run(sandbox, kind, wasm, {"a": 1}) == {"a": 1}
 
 
-def test_the_abis_assemblyscript_computes(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_abis_assemblyscript_computes(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(node().parent))
     [source] = blocks("ts")
     wasm = assemblyscript.compiled(source, "test", packages())

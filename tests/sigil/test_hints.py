@@ -23,42 +23,81 @@ def refusal(house: Callable[..., House]) -> Callable[..., SigilError]:
     def refused(**spec: Any) -> SigilError:
         with pytest.raises(SigilError) as caught:
             registry.deploy(
-                {"name": "roman", "description": "Roman.", "schema": SCHEMA, "execute": "return 'X'", "tests": TESTS, **spec}, MODEL
+                {
+                    "name": "roman",
+                    "description": "Roman.",
+                    "schema": SCHEMA,
+                    "execute": "return 'X'",
+                    "tests": TESTS,
+                    **spec,
+                },
+                MODEL,
             )
         return caught.value
 
     return refused
 
 
-@pytest.mark.parametrize("code", ["async (input, env) => { return 'X' }", "function run(input) { return 'X' }", "'X'"])
-def test_code_that_only_defines_a_function_is_told_to_return(refusal: Callable[..., SigilError], code: str) -> None:
+@pytest.mark.parametrize(
+    "code", ["async (input, env) => { return 'X' }", "function run(input) { return 'X' }", "'X'"]
+)
+def test_code_that_only_defines_a_function_is_told_to_return(
+    refusal: Callable[..., SigilError], code: str
+) -> None:
     problem = refusal(execute=code)
 
     assert problem.code == "ETESTS"
-    assert problem.suggestion == "nothing was returned: end the code itself with return, since a function that it only defines never runs"
+    assert (
+        problem.suggestion
+        == "nothing was returned: end the code itself with return, since a function that it only"
+        " defines never runs"
+    )
 
 
-def test_a_test_that_wants_null_or_fails_otherwise_is_not_told_to_return(refusal: Callable[..., SigilError]) -> None:
+def test_a_test_that_wants_null_or_fails_otherwise_is_not_told_to_return(
+    refusal: Callable[..., SigilError],
+) -> None:
     wrong = [*TESTS, {"input": {"n": 1}, "output": "Y"}]
 
     assert refusal(tests=wrong).suggestion == "mend the code or the test and deploy again"
-    assert refusal(execute="return input.n === 1 ? null : 'Z'", tests=wrong).suggestion == "mend the code or the test and deploy again"
+    assert (
+        refusal(execute="return input.n === 1 ? null : 'Z'", tests=wrong).suggestion
+        == "mend the code or the test and deploy again"
+    )
 
 
-def test_of_long_outputs_the_place_is_shown_where_they_differ(refusal: Callable[..., SigilError]) -> None:
-    rows = [{"name": "Ada Lovelace", "city": "London", "note": f"the note of row {n}"} for n in (1, 2, 3)]
-    code = "return [1, 2, 4].map((n) => ({ name: 'Ada Lovelace', city: 'London', note: `the note of row ${n}` }))"
+def test_of_long_outputs_the_place_is_shown_where_they_differ(
+    refusal: Callable[..., SigilError],
+) -> None:
+    rows = [
+        {"name": "Ada Lovelace", "city": "London", "note": f"the note of row {n}"}
+        for n in (1, 2, 3)
+    ]
+    code = (
+        "return [1, 2, 4].map((n) => ({ name: 'Ada Lovelace', city: 'London', note: `the note of"
+        " row ${n}` }))"
+    )
 
     message = refusal(execute=code, tests=[{"input": {"n": 1}, "output": rows}]).message
 
-    assert message == '1 of 1 test failed: test 1: {"n":1} gave …e":"the note of row 4"}], expected …e":"the note of row 3"}]'
+    assert (
+        message
+        == '1 of 1 test failed: test 1: {"n":1} gave …e":"the note of row 4"}], expected …e":"the'
+        ' note of row 3"}]'
+    )
 
 
-def test_the_beginning_and_the_end_of_outputs_are_shown_when_they_differ_there(refusal: Callable[..., SigilError]) -> None:
+def test_the_beginning_and_the_end_of_outputs_are_shown_when_they_differ_there(
+    refusal: Callable[..., SigilError],
+) -> None:
     assert 'gave "X", expected "Y"' in refusal(tests=[{"input": {"n": 1}, "output": "Y"}]).message
-    long = refusal(execute="return 'a'.repeat(200)", tests=[{"input": {"n": 1}, "output": "a" * 201}]).message
+    long = refusal(
+        execute="return 'a'.repeat(200)", tests=[{"input": {"n": 1}, "output": "a" * 201}]
+    ).message
     assert long.endswith(f'gave …{"a" * 20}", expected …{"a" * 20}a"')
-    assert refusal(execute="return 'b'.repeat(200)", tests=[{"input": {"n": 1}, "output": "a"}]).message.endswith('…, expected "a"')
+    assert refusal(
+        execute="return 'b'.repeat(200)", tests=[{"input": {"n": 1}, "output": "a"}]
+    ).message.endswith('…, expected "a"')
 
 
 @pytest.mark.parametrize(
@@ -74,13 +113,22 @@ def test_the_beginning_and_the_end_of_outputs_are_shown_when_they_differ_there(r
         ("_", "mend the field"),
     ],
 )
-def test_a_name_in_another_spelling_is_told_in_ours(refusal: Callable[..., SigilError], name: str, meant: str) -> None:
+def test_a_name_in_another_spelling_is_told_in_ours(
+    refusal: Callable[..., SigilError], name: str, meant: str
+) -> None:
     assert refusal(name=name).suggestion == meant
 
 
-def test_who_names_no_field_of_a_test_is_told_its_fields(refusal: Callable[..., SigilError]) -> None:
+def test_who_names_no_field_of_a_test_is_told_its_fields(
+    refusal: Callable[..., SigilError],
+) -> None:
     problem = refusal(tests=[{"input": {"n": 10}, "expected": "X"}])
 
-    assert (problem.message, problem.suggestion) == ("tests[1].expected: no such field", "the fields are input, output, error, http")
+    assert (problem.message, problem.suggestion) == (
+        "tests[1].expected: no such field",
+        "the fields are input, output, error, http",
+    )
     assert refusal(tests=[{"inputs": {"n": 10}, "output": "X"}]).suggestion == "did you mean input?"
-    assert refusal(permissions={"network": True}).suggestion.startswith("the fields are http, secrets, call, ")
+    assert refusal(permissions={"network": True}).suggestion.startswith(
+        "the fields are http, secrets, call, "
+    )

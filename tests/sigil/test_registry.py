@@ -58,9 +58,17 @@ def registry(tmp_path: Path, sandbox: Sandbox, clock: Clock) -> Iterator[LocalRe
     kv.close()
 
 
-def spec(name: str = "shout", execute: str = "return input.text.toUpperCase() + '!'", **more: Any) -> dict[str, Any]:
+def spec(
+    name: str = "shout", execute: str = "return input.text.toUpperCase() + '!'", **more: Any
+) -> dict[str, Any]:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-    return {"name": name, "description": f"The capability {name} that shouts a text.", "schema": schema, "execute": execute, **more}
+    return {
+        "name": name,
+        "description": f"The capability {name} that shouts a text.",
+        "schema": schema,
+        "execute": execute,
+        **more,
+    }
 
 
 def output(registry: LocalRegistry, ref: str, caller: Caller = PERSON, **arguments: Any) -> Any:
@@ -77,7 +85,12 @@ def refusal(registry: LocalRegistry, given: dict[str, Any], caller: Caller = PER
 def test_what_is_deployed_is_found_inspected_and_run(registry: LocalRegistry) -> None:
     done = registry.deploy(spec(tests=[{"input": {"text": "a"}, "output": "A!"}]), PERSON)
 
-    assert (done.created, done.passed, done.offer.version, done.offer.tool) == (True, 1, 1, "cap_shout")
+    assert (done.created, done.passed, done.offer.version, done.offer.tool) == (
+        True,
+        1,
+        1,
+        "cap_shout",
+    )
     assert output(registry, "shout", text="hey") == "HEY!"
     found = registry.query("shout a text", PERSON)
     assert [hit.offer for hit in found.hits] == [done.offer]
@@ -87,7 +100,9 @@ def test_what_is_deployed_is_found_inspected_and_run(registry: LocalRegistry) ->
     assert [row["capability"] for row in registry.list(PERSON)] == ["shout"]
 
 
-def test_everything_survives_a_restart(registry: LocalRegistry, tmp_path: Path, sandbox: Sandbox) -> None:
+def test_everything_survives_a_restart(
+    registry: LocalRegistry, tmp_path: Path, sandbox: Sandbox
+) -> None:
     done = registry.deploy(spec(), PERSON)
     kv = SqliteKV(tmp_path / "store.db")
     again = LocalRegistry(kv, FolderArtifacts(tmp_path / "artifacts"), sandbox)
@@ -97,7 +112,9 @@ def test_everything_survives_a_restart(registry: LocalRegistry, tmp_path: Path, 
     kv.close()
 
 
-def test_another_process_sees_a_new_deploy_in_its_next_query(registry: LocalRegistry, tmp_path: Path, sandbox: Sandbox) -> None:
+def test_another_process_sees_a_new_deploy_in_its_next_query(
+    registry: LocalRegistry, tmp_path: Path, sandbox: Sandbox
+) -> None:
     kv = SqliteKV(tmp_path / "store.db")
     other = LocalRegistry(kv, FolderArtifacts(tmp_path / "artifacts"), sandbox)
     assert other.query("shout", PERSON).hits == ()
@@ -109,7 +126,9 @@ def test_another_process_sees_a_new_deploy_in_its_next_query(registry: LocalRegi
     kv.close()
 
 
-def test_the_same_digest_again_is_no_second_deploy_and_a_change_is_a_new_version(registry: LocalRegistry) -> None:
+def test_the_same_digest_again_is_no_second_deploy_and_a_change_is_a_new_version(
+    registry: LocalRegistry,
+) -> None:
     first = registry.deploy(spec(), PERSON)
     same = registry.deploy(spec(), PERSON)
     newer = registry.deploy(spec(execute="return 'newer'"), PERSON)
@@ -140,15 +159,21 @@ def test_remove_stops_every_digest_and_the_number_goes_on(registry: LocalRegistr
     assert registry.deploy(spec(), PERSON).offer.version == 2
 
 
-def test_a_capability_whose_tests_fail_is_not_activated_and_its_author_learns_why(registry: LocalRegistry) -> None:
-    tests = [{"input": {"text": "a"}, "output": "A!"}, {"input": {"text": "b"}, "output": "b"}, {"input": {"text": "c"}, "error": "EBAD"}]
+def test_a_capability_whose_tests_fail_is_not_activated_and_its_author_learns_why(
+    registry: LocalRegistry,
+) -> None:
+    tests = [
+        {"input": {"text": "a"}, "output": "A!"},
+        {"input": {"text": "b"}, "output": "b"},
+        {"input": {"text": "c"}, "error": "EBAD"},
+    ]
 
     problem = refusal(registry, spec(tests=tests))
 
     assert (problem.code, problem.source) == ("ETESTS", "shout")
     assert (
-        '2 of 3 tests failed: test 2: {"text":"b"} gave "B!", expected "b"; test 3: {"text":"c"} gave "C!", expected EBAD'
-        in problem.message
+        '2 of 3 tests failed: test 2: {"text":"b"} gave "B!", expected "b"; test 3: {"text":"c"}'
+        ' gave "C!", expected EBAD' in problem.message
     )
 
 
@@ -156,15 +181,26 @@ def test_what_is_nested_too_deep_to_be_read_again_is_refused(registry: LocalRegi
     deep: Any = 1
     for _ in range(240):
         deep = [deep]
-    assert refusal(registry, spec(tests=[{"input": {"text": "a", "x": deep}, "output": "A!"}])).code == "EMANIFEST"
-    assert refusal(registry, {**spec(), "schema": {"properties": {"a": {"default": deep}}}}).code == "EMANIFEST"
-    assert refusal(registry, {**spec(), "schema": {"properties": {"\ud800": {}}}}).code in {"EMANIFEST", "EJSON"}
+    assert (
+        refusal(registry, spec(tests=[{"input": {"text": "a", "x": deep}, "output": "A!"}])).code
+        == "EMANIFEST"
+    )
+    assert (
+        refusal(registry, {**spec(), "schema": {"properties": {"a": {"default": deep}}}}).code
+        == "EMANIFEST"
+    )
+    assert refusal(registry, {**spec(), "schema": {"properties": {"\ud800": {}}}}).code in {
+        "EMANIFEST",
+        "EJSON",
+    }
 
 
 def test_a_failed_redeploy_leaves_the_old_version_active(registry: LocalRegistry) -> None:
     registry.deploy(spec(), PERSON)
     with pytest.raises(Refused, match="ETESTS"):
-        registry.deploy(spec(execute="return 1", tests=[{"input": {"text": "a"}, "output": 2}]), PERSON)
+        registry.deploy(
+            spec(execute="return 1", tests=[{"input": {"text": "a"}, "output": 2}]), PERSON
+        )
 
     assert output(registry, "shout", text="a") == "A!"
     assert registry.inspect("shout", PERSON)["version"] == 1
@@ -174,7 +210,9 @@ def test_a_failed_redeploy_leaves_the_old_version_active(registry: LocalRegistry
     ("expected", "passes"),
     [(1, True), (1.0, True), (True, False), ("1", False), (None, False), ([1], False)],
 )
-def test_golden_outputs_are_compared_as_json(registry: LocalRegistry, expected: Any, passes: bool) -> None:
+def test_golden_outputs_are_compared_as_json(
+    registry: LocalRegistry, expected: Any, passes: bool
+) -> None:
     given = spec(execute="return 1", tests=[{"input": {"text": ""}, "output": expected}])
     if passes:
         assert registry.deploy(given, PERSON).passed == 1
@@ -192,12 +230,24 @@ def test_defaults_are_filled_and_query_strings_coerced(registry: LocalRegistry) 
         "either": {"type": ["integer", "string"]},
     }
     registry.deploy(
-        {"name": "same", "description": "The same.", "schema": {"properties": properties, "required": ["n"]}, "execute": "return input"},
+        {
+            "name": "same",
+            "description": "The same.",
+            "schema": {"properties": properties, "required": ["n"]},
+            "execute": "return input",
+        },
         PERSON,
     )
 
     given = {"n": "7", "on": "true", "list": "[1, 2]", "text": "5", "either": "6"}
-    assert output(registry, "same", **given) == {"n": 7, "x": 2.5, "on": True, "list": [1, 2], "text": "5", "either": "6"}
+    assert output(registry, "same", **given) == {
+        "n": 7,
+        "x": 2.5,
+        "on": True,
+        "list": [1, 2],
+        "text": "5",
+        "either": "6",
+    }
     for wrong in ({}, {"n": "seven"}, {"n": 1.5}, {"n": 1, "on": "yes"}):
         with pytest.raises(UsageError, match="EINVAL"):
             registry.run("same", wrong, PERSON)
@@ -211,11 +261,19 @@ def test_a_pattern_of_the_schema_cannot_hang_the_host(registry: LocalRegistry) -
         registry.run("slow", {"text": "a" * 60 + "!"}, PERSON)
 
 
-@pytest.mark.parametrize("schema", [{"additionalProperties": False}, {"additionalProperties": {"type": "string"}}, {}])
-def test_patterns_of_property_names_cannot_hang_the_host_either(registry: LocalRegistry, schema: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "schema", [{"additionalProperties": False}, {"additionalProperties": {"type": "string"}}, {}]
+)
+def test_patterns_of_property_names_cannot_hang_the_host_either(
+    registry: LocalRegistry, schema: dict[str, Any]
+) -> None:
     given = {**schema, "patternProperties": {r"^(\w+\s?)*$": {}}}
     registry.deploy({**spec("slow", "return 1"), "schema": given}, PERSON)
-    with pytest.raises(UsageError) if schema.get("additionalProperties") is False else contextlib.nullcontext():
+    with (
+        pytest.raises(UsageError)
+        if schema.get("additionalProperties") is False
+        else contextlib.nullcontext()
+    ):
         registry.run("slow", {"a" * 60 + "!": "1"}, PERSON)
 
 
@@ -229,7 +287,9 @@ def test_patterns_of_property_names_cannot_hang_the_host_either(registry: LocalR
         {"properties": {"a": {"items": {"unevaluatedItems": False}}}},
     ],
 )
-def test_a_schema_that_endpoints_refuse_or_that_costs_too_much_is_refused(registry: LocalRegistry, schema: dict[str, Any]) -> None:
+def test_a_schema_that_endpoints_refuse_or_that_costs_too_much_is_refused(
+    registry: LocalRegistry, schema: dict[str, Any]
+) -> None:
     assert refusal(registry, {**spec(), "schema": schema}).code == "EMANIFEST"
 
 
@@ -238,12 +298,16 @@ def test_what_is_offered_fits_into_an_endpoints_limits(registry: LocalRegistry) 
     assert len(done.offer.description) <= 1024
 
 
-def test_all_tests_of_a_deploy_share_one_budget(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tests_of_a_deploy_share_one_budget(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(golden_tests, "BUDGET_SECONDS", 0.5)
     loops = [{"input": {"text": ""}, "error": "ETIMEDOUT"}] * 50
     started = time.monotonic()
 
-    problem = refusal(registry, spec("loops", "for (;;) {}", tests=loops, limits={"timeout_ms": 200}))
+    problem = refusal(
+        registry, spec("loops", "for (;;) {}", tests=loops, limits={"timeout_ms": 200})
+    )
 
     assert "all tests together" in problem.message
     assert time.monotonic() - started < 10
@@ -254,7 +318,9 @@ def test_a_manifest_has_a_size(registry: LocalRegistry) -> None:
     assert refusal(registry, spec(tests=tests)).code == "EMANIFEST"
 
 
-def test_a_person_who_takes_the_name_while_a_models_tests_run_keeps_it(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_who_takes_the_name_while_a_models_tests_run_keeps_it(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     demand = golden_tests.demand
 
     def meanwhile(*given: Any) -> int:
@@ -268,7 +334,9 @@ def test_a_person_who_takes_the_name_while_a_models_tests_run_keeps_it(registry:
     assert output(registry, "mine", text="") == "person"
 
 
-def test_an_expired_capability_is_not_offered_and_hides_nothing(registry: LocalRegistry, clock: Clock) -> None:
+def test_an_expired_capability_is_not_offered_and_hides_nothing(
+    registry: LocalRegistry, clock: Clock
+) -> None:
     registry.deploy(spec("shout"), SHELF)
     registry.deploy(spec("shout", "return 'mine'", type="ephemeral", ttl=60), PERSON)
     assert [hit.offer.version for hit in registry.query("shout", PERSON).hits] == [1]
@@ -289,10 +357,32 @@ def test_a_guest_cannot_speak_with_the_runtimes_codes(registry: LocalRegistry) -
 
 def test_a_deep_output_that_fails_a_test_is_told(registry: LocalRegistry) -> None:
     deep = "let a = 1; for (let i = 0; i < 400; i++) a = [a]; return a"
-    assert refusal(registry, spec("deep", deep, tests=[{"input": {"text": ""}, "output": 1}])).code == "ETESTS"
+    assert (
+        refusal(registry, spec("deep", deep, tests=[{"input": {"text": ""}, "output": 1}])).code
+        == "ETESTS"
+    )
 
 
-@pytest.mark.parametrize("name", ["a\n", "A", "a_b", "a--b", "-a", "a-", "1a", "", "a" * 61, "ä", "cap", "a/b", "٣", "a b", "sigil.query"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a\n",
+        "A",
+        "a_b",
+        "a--b",
+        "-a",
+        "a-",
+        "1a",
+        "",
+        "a" * 61,
+        "ä",
+        "cap",
+        "a/b",
+        "٣",
+        "a b",
+        "sigil.query",
+    ],
+)
 def test_bad_names_are_refused(registry: LocalRegistry, name: str) -> None:
     if name == "cap":
         assert registry.deploy(spec(name), PERSON).offer.tool == "cap_cap"
@@ -345,7 +435,9 @@ def test_bad_schemas_are_refused(registry: LocalRegistry, schema: Any) -> None:
         {"execute": None},
     ],
 )
-def test_bad_manifests_are_refused_with_the_field(registry: LocalRegistry, more: dict[str, Any]) -> None:
+def test_bad_manifests_are_refused_with_the_field(
+    registry: LocalRegistry, more: dict[str, Any]
+) -> None:
     problem = refusal(registry, {**spec(), **more})
     assert isinstance(problem, UsageError)
     assert problem.code in {"EMANIFEST", "ETOOBIG"}
@@ -354,11 +446,17 @@ def test_bad_manifests_are_refused_with_the_field(registry: LocalRegistry, more:
 HOSTILE = {
     "endless loop": ("while (true) {}", {"ETIMEDOUT"}),
     "loop that catches everything": ("for (;;) { try { for (;;) {} } catch {} }", {"ETIMEDOUT"}),
-    "array bomb": ("const a = []; for (;;) a.push(new Array(1e6).fill(1))", {"ENOMEM", "ETIMEDOUT", "ETHROWN"}),
+    "array bomb": (
+        "const a = []; for (;;) a.push(new Array(1e6).fill(1))",
+        {"ENOMEM", "ETIMEDOUT", "ETHROWN"},
+    ),
     "string bomb": ("let s = 'x'; for (;;) s += s", {"ENOMEM", "ETIMEDOUT", "ETHROWN"}),
     "buffer bomb": ("return new ArrayBuffer(2 ** 31).byteLength", {"ENOMEM", "ETHROWN"}),
     "deep recursion": ("const f = () => f() + 1; return f()", {"ESTACK", "ETHROWN"}),
-    "catastrophic regular expression": ("return /^(a+)+$/.test('a'.repeat(40) + '!')", {"ETIMEDOUT"}),
+    "catastrophic regular expression": (
+        "return /^(a+)+$/.test('a'.repeat(40) + '!')",
+        {"ETIMEDOUT"},
+    ),
     "promise that never settles": ("await new Promise(() => {})", {"EPENDING"}),
     "giant output": ("return 'x'.repeat(1 << 20)", {"ELIMIT", "ENOMEM"}),
     "no json": ("return () => 1", {"EOUTPUT"}),
@@ -379,7 +477,12 @@ HOSTILE = {
 def test_hostile_javascript_gets_a_short_error_stores_nothing_and_the_next_call_works(
     registry: LocalRegistry, execute: str, codes: set[str]
 ) -> None:
-    given = spec("hostile", execute, tests=[{"input": {"text": ""}, "output": "never"}], limits={"timeout_ms": 400})
+    given = spec(
+        "hostile",
+        execute,
+        tests=[{"input": {"text": ""}, "output": "never"}],
+        limits={"timeout_ms": 400},
+    )
 
     problem = refusal(registry, given)
 
@@ -392,16 +495,25 @@ def test_hostile_javascript_gets_a_short_error_stores_nothing_and_the_next_call_
 
 
 def test_a_timeout_says_its_limit(registry: LocalRegistry) -> None:
-    registry.deploy(spec("spin", "if (input.text) while (true) {}; return 1", limits={"timeout_ms": 150}), PERSON)
+    registry.deploy(
+        spec("spin", "if (input.text) while (true) {}; return 1", limits={"timeout_ms": 150}),
+        PERSON,
+    )
     with pytest.raises(ToolError) as caught:
         registry.run("spin", {"text": "x"}, PERSON)
-    assert (caught.value.code, caught.value.message, caught.value.source) == ("ETIMEDOUT", "timed out after 150 ms", "spin")
+    assert (caught.value.code, caught.value.message, caught.value.source) == (
+        "ETIMEDOUT",
+        "timed out after 150 ms",
+        "spin",
+    )
 
 
 def test_clock_random_and_log_work_when_they_are_declared(registry: LocalRegistry) -> None:
     execute = """console.log('said', {a: 1});
 return [Date.now() > 1.6e12, new Date().getTime() > 1.6e12, Math.random() !== Math.random(), crypto.randomUUID().length]"""
-    done = registry.deploy(spec("free", execute, permissions={"clock": True, "random": True, "log": True}), PERSON)
+    done = registry.deploy(
+        spec("free", execute, permissions={"clock": True, "random": True, "log": True}), PERSON
+    )
 
     ran = registry.run("free", {"text": ""}, PERSON)
 
@@ -413,10 +525,27 @@ return [Date.now() > 1.6e12, new Date().getTime() > 1.6e12, Math.random() !== Ma
 
 def test_what_leaves_the_sandbox_waits_for_an_owner_and_says_so(registry: LocalRegistry) -> None:
     registry.deploy(spec("hash", "return 1"), PERSON)
-    asked = {"http": ["GET api.example.com/v1/"], "secrets": ["KEY@api.example.com"], "call": ["other", "bob/other"], "kv": True}
-    done = registry.deploy(spec("far", "return await fetch('https://api.example.com/v1/x')", permissions=asked, requires=["hash"]), PERSON)
+    asked = {
+        "http": ["GET api.example.com/v1/"],
+        "secrets": ["KEY@api.example.com"],
+        "call": ["other", "bob/other"],
+        "kv": True,
+    }
+    done = registry.deploy(
+        spec(
+            "far",
+            "return await fetch('https://api.example.com/v1/x')",
+            permissions=asked,
+            requires=["hash"],
+        ),
+        PERSON,
+    )
 
-    assert done.pending == ("http:GET api.example.com/v1/", "secret:KEY@api.example.com", "call:bob/other")
+    assert done.pending == (
+        "http:GET api.example.com/v1/",
+        "secret:KEY@api.example.com",
+        "call:bob/other",
+    )
     assert registry.inspect("far", PERSON)["pending"] == list(done.pending)
     with pytest.raises(ToolError) as caught:
         registry.run("far", {"text": ""}, PERSON)
@@ -424,7 +553,9 @@ def test_what_leaves_the_sandbox_waits_for_an_owner_and_says_so(registry: LocalR
     assert "grant" in caught.value.message
 
 
-def test_an_ephemeral_capability_is_gone_after_its_time(registry: LocalRegistry, clock: Clock) -> None:
+def test_an_ephemeral_capability_is_gone_after_its_time(
+    registry: LocalRegistry, clock: Clock
+) -> None:
     done = registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
     assert done.expires_at == clock.now + 60
     assert output(registry, "shout", text="a") == "A!"
@@ -447,7 +578,13 @@ def test_whose_name_it_is_decides_who_may_replace_it(registry: LocalRegistry) ->
     registry.deploy(spec("made-by-hand"), PERSON)
     registry.deploy(spec("made-here"), MODEL)
 
-    for name, caller in (("shelved", MODEL), ("made-by-hand", MODEL), ("made-here", OTHER), ("shelved", GUEST), ("made-by-hand", GUEST)):
+    for name, caller in (
+        ("shelved", MODEL),
+        ("made-by-hand", MODEL),
+        ("made-here", OTHER),
+        ("shelved", GUEST),
+        ("made-by-hand", GUEST),
+    ):
         with pytest.raises(Refused, match="EEXIST"):
             registry.deploy(spec(name, "return 'mine'"), caller)
     assert registry.deploy(spec("made-here", "return 'again'"), MODEL).offer.version == 2
@@ -474,7 +611,15 @@ def test_what_a_session_deploys_is_seen_by_that_session_alone(registry: LocalReg
 def test_the_floor_lets_nothing_irrelevant_through(registry: LocalRegistry) -> None:
     assert registry.query("sha256", PERSON).hits == ()
     registry.deploy(spec(), PERSON)
-    for text in ("sha256", "convert miles to kilometres", "", "   ", "\x00\ud800", "x" * 5000, "?!"):
+    for text in (
+        "sha256",
+        "convert miles to kilometres",
+        "",
+        "   ",
+        "\x00\ud800",
+        "x" * 5000,
+        "?!",
+    ):
         assert registry.query(text, PERSON).hits == ()
 
 
@@ -503,10 +648,22 @@ def test_a_wat_module_goes_through_the_same_door(registry: LocalRegistry) -> Non
 
 
 @pytest.mark.parametrize(
-    "code", ["", "(module", "(module)", "(module (start 0))", '(module (import "wasi_snapshot_preview1" "fd_read" (func)))', "\x00asm"]
+    "code",
+    [
+        "",
+        "(module",
+        "(module)",
+        "(module (start 0))",
+        '(module (import "wasi_snapshot_preview1" "fd_read" (func)))',
+        "\x00asm",
+    ],
 )
-def test_a_wat_module_that_is_none_or_not_ours_is_refused(registry: LocalRegistry, code: str) -> None:
-    assert refusal(registry, {"name": "bad", "description": "x", "schema": {}, "lang": "wat", "code": code}).code in {
+def test_a_wat_module_that_is_none_or_not_ours_is_refused(
+    registry: LocalRegistry, code: str
+) -> None:
+    assert refusal(
+        registry, {"name": "bad", "description": "x", "schema": {}, "lang": "wat", "code": code}
+    ).code in {
         "EMODULE",
         "EMANIFEST",
     }
@@ -518,4 +675,7 @@ def test_an_upload_may_not_name_the_engine(registry: LocalRegistry) -> None:
     from sigil.sandbox.javascript_module import plugin
 
     stolen = base64.b64encode(plugin("return 1")).decode()
-    assert refusal(registry, {"name": "bad", "description": "x", "schema": {}, "wasm": stolen}).code == "EMODULE"
+    assert (
+        refusal(registry, {"name": "bad", "description": "x", "schema": {}, "wasm": stolen}).code
+        == "EMODULE"
+    )

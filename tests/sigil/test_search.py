@@ -20,21 +20,76 @@ from tests.sigil.asked import ANSWERED, UNANSWERED
 
 
 def document(
-    name: str, description: str = "", aliases: tuple[str, ...] = (), examples: tuple[str, ...] = (), *, group: str = "", **parameters: str
+    name: str,
+    description: str = "",
+    aliases: tuple[str, ...] = (),
+    examples: tuple[str, ...] = (),
+    *,
+    group: str = "",
+    **parameters: str,
 ) -> Document:
     ref = f"{group}/{name}" if group else name
-    return Document(name, description, ref, aliases=aliases, examples=examples, parameters=parameters, group=group)
+    return Document(
+        name,
+        description,
+        ref,
+        aliases=aliases,
+        examples=examples,
+        parameters=parameters,
+        group=group,
+    )
 
 
 LIBRARY = (
-    document("encode", "Encode or decode text: base64, base64url, hex, url.", ("base64", "url escape"), ("encode hello world in base64",)),
-    document("hash", "Digest of a text: md5, SHA-1, SHA-256, SHA-512, or an HMAC.", ("checksum",), ("md5 checksum of a string",)),
-    document("json-query", "Pick values out of a JSON document by a path.", ("JSONPath", "jq"), ("names of all users from this JSON",)),
-    document("text-stats", "Count characters, words and lines of a text.", ("word count",), ("how many words are in this text",)),
-    document("date-math", "Add to dates, difference between two dates.", ("days between",), ("how many days until christmas",)),
-    document("unit-convert", "Convert units of length, mass, temperature.", (), ("how many miles are 10 km", "celsius to fahrenheit")),
-    document("calculate", "Evaluate an arithmetic expression.", ("calculator",), ("what is 2 + 2",), expression="sum or square root"),
-    document("regex-extract", "Find all matches of a regular expression in a text.", ("regex match",), ("email addresses in this text",)),
+    document(
+        "encode",
+        "Encode or decode text: base64, base64url, hex, url.",
+        ("base64", "url escape"),
+        ("encode hello world in base64",),
+    ),
+    document(
+        "hash",
+        "Digest of a text: md5, SHA-1, SHA-256, SHA-512, or an HMAC.",
+        ("checksum",),
+        ("md5 checksum of a string",),
+    ),
+    document(
+        "json-query",
+        "Pick values out of a JSON document by a path.",
+        ("JSONPath", "jq"),
+        ("names of all users from this JSON",),
+    ),
+    document(
+        "text-stats",
+        "Count characters, words and lines of a text.",
+        ("word count",),
+        ("how many words are in this text",),
+    ),
+    document(
+        "date-math",
+        "Add to dates, difference between two dates.",
+        ("days between",),
+        ("how many days until christmas",),
+    ),
+    document(
+        "unit-convert",
+        "Convert units of length, mass, temperature.",
+        (),
+        ("how many miles are 10 km", "celsius to fahrenheit"),
+    ),
+    document(
+        "calculate",
+        "Evaluate an arithmetic expression.",
+        ("calculator",),
+        ("what is 2 + 2",),
+        expression="sum or square root",
+    ),
+    document(
+        "regex-extract",
+        "Find all matches of a regular expression in a text.",
+        ("regex match",),
+        ("email addresses in this text",),
+    ),
     document("get-weather", "查询指定城市的天气预报和气温", ("天气预报",), ("北京明天会下雨吗",)),
     document("send-email", "给联系人发送电子邮件", ("发邮件",), ("给老板发一封邮件",)),
     document("qr-code", "生成二维码图片", ("二维码",), ("把网址变成二维码",)),
@@ -78,7 +133,9 @@ def library() -> Index:
         ("天气", "get-weather"),
     ],
 )
-def test_a_request_in_users_words_finds_its_capability_first(library: Index, query: str, name: str) -> None:
+def test_a_request_in_users_words_finds_its_capability_first(
+    library: Index, query: str, name: str
+) -> None:
     assert found(library, query)[:1] == [name]
 
 
@@ -100,7 +157,10 @@ def test_sha256_finds_nothing_where_nothing_hashes() -> None:
 
 def test_an_emoji_is_a_word() -> None:
     face, rocket = "\U0001f600", "\U0001f680"
-    index = filled(replace(document("smile", "Make a face."), tags=(face,)), replace(document("start", "Go."), tags=(rocket,)))
+    index = filled(
+        replace(document("smile", "Make a face."), tags=(face,)),
+        replace(document("start", "Go."), tags=(rocket,)),
+    )
     assert found(index, face) == ["smile"]
     assert found(index, f"{rocket}\U0001f3fd!") == ["start"]
     assert found(index, "\U0001f9a9") == []
@@ -111,52 +171,93 @@ def test_an_only_capability_is_found_by_one_of_its_words() -> None:
 
 
 def test_a_common_word_alone_still_finds_what_has_it() -> None:
-    index = filled(*(document(f"text-{name}", f"{name} a text") for name in ("trim", "wrap", "split", "reverse", "sort")))
+    index = filled(
+        *(
+            document(f"text-{name}", f"{name} a text")
+            for name in ("trim", "wrap", "split", "reverse", "sort")
+        )
+    )
     assert len(found(index, "text", 5)) == 5
 
 
 def test_weak_company_of_a_strong_answer_is_not_returned(library: Index) -> None:
-    assert found(library, "extract matches of a regular expression from a text", 10) == ["regex-extract"]
+    assert found(library, "extract matches of a regular expression from a text", 10) == [
+        "regex-extract"
+    ]
 
 
 def test_a_long_payload_does_not_hide_the_capability_that_the_query_names(library: Index) -> None:
-    payload = " ".join(f"zorblax{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(150))
+    payload = " ".join(
+        f"zorblax{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(150)
+    )
     assert found(library, f"hash the following: {payload}") == ["hash"]
 
 
-@pytest.mark.parametrize("query", ["json-query", "JSON Query", "jsonQuery", "json_query", "  JSON-QUERY ", "cap_json_query"])
-def test_a_name_however_it_is_written_comes_first_with_the_full_score(library: Index, query: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    ["json-query", "JSON Query", "jsonQuery", "json_query", "  JSON-QUERY ", "cap_json_query"],
+)
+def test_a_name_however_it_is_written_comes_first_with_the_full_score(
+    library: Index, query: str
+) -> None:
     assert library.search(query, 3)[0] == Hit("json-query", 1.0)
 
 
 @pytest.mark.parametrize(
     ("query", "name"),
-    [("jq", "json-query"), ("json path", "json-query"), ("Word-Count", "text-stats"), ("天气预报", "get-weather")],
+    [
+        ("jq", "json-query"),
+        ("json path", "json-query"),
+        ("Word-Count", "text-stats"),
+        ("天气预报", "get-weather"),
+    ],
 )
 def test_an_alias_comes_right_after_a_name(library: Index, query: str, name: str) -> None:
     assert library.search(query, 3)[0] == Hit(name, 0.99)
 
 
 def test_exact_matches_pass_even_when_they_are_all_stop_words() -> None:
-    index = filled(document("help", "Explains itself."), document("about", "About this registry.", ("help",)))
+    index = filled(
+        document("help", "Explains itself."), document("about", "About this registry.", ("help",))
+    )
     assert index.search("help", 5) == [Hit("help", 1.0), Hit("about", 0.99)]
 
 
 def test_a_name_weighs_more_than_a_description_and_that_more_than_a_parameter() -> None:
-    named, described = document("walrus-things", "Reads files."), document("read-things", "Reads walrus files.")
+    named, described = (
+        document("walrus-things", "Reads files."),
+        document("read-things", "Reads walrus files."),
+    )
     asking = document("parse-things", "Reads files.", walrus="what to read")
-    assert found(filled(asking, described, named), "walrus", 5) == ["walrus-things", "read-things", "parse-things"]
+    assert found(filled(asking, described, named), "walrus", 5) == [
+        "walrus-things",
+        "read-things",
+        "parse-things",
+    ]
 
 
 def test_what_is_written_in_one_word_or_two_is_the_same() -> None:
-    index = filled(document("digest", "Makes a SHA-256 digest."), document("minify", "Minifies JavaScript."), document("paint"))
-    assert found(index, "sha256") == found(index, "sha 256") == found(index, "SHA_256") == ["digest"]
+    index = filled(
+        document("digest", "Makes a SHA-256 digest."),
+        document("minify", "Minifies JavaScript."),
+        document("paint"),
+    )
+    assert (
+        found(index, "sha256") == found(index, "sha 256") == found(index, "SHA_256") == ["digest"]
+    )
     assert found(index, "javascript") == found(index, "java script") == ["minify"]
 
 
 def test_accents_and_invisible_characters_do_not_matter() -> None:
-    index = filled(document("menu", "Le menu du café Île-de-France."), document("paint", "Paints walls."))
-    assert found(index, "cafe ile") == found(index, "CAFÉ\u200b ÎLE") == found(index, "cafe\u0301 i\u0302le") == ["menu"]
+    index = filled(
+        document("menu", "Le menu du café Île-de-France."), document("paint", "Paints walls.")
+    )
+    assert (
+        found(index, "cafe ile")
+        == found(index, "CAFÉ\u200b ÎLE")
+        == found(index, "cafe\u0301 i\u0302le")
+        == ["menu"]
+    )
 
 
 def test_scores_fall_from_one_to_zero_in_thousandths(library: Index) -> None:
@@ -166,7 +267,10 @@ def test_scores_fall_from_one_to_zero_in_thousandths(library: Index) -> None:
 
 
 def test_equals_stand_in_the_order_of_their_names() -> None:
-    twins = [replace(document(f"twin-{letter}", "Grows tomatoes."), ref=f"ref-{number}") for number, letter in enumerate("dcab")]
+    twins = [
+        replace(document(f"twin-{letter}", "Grows tomatoes."), ref=f"ref-{number}")
+        for number, letter in enumerate("dcab")
+    ]
     assert found(filled(*twins), "grow tomatoes", 3) == ["ref-2", "ref-3", "ref-1"]
 
 
@@ -207,17 +311,25 @@ def test_removing_the_last_holder_of_a_word_forgets_the_word() -> None:
 
 
 def test_groups_that_are_not_seen_change_neither_results_nor_scores() -> None:
-    hidden = [document(f"base64-{number}", "base64 text encoder", ("base64",), group=f"secret{number}") for number in range(20)]
+    hidden = [
+        document(f"base64-{number}", "base64 text encoder", ("base64",), group=f"secret{number}")
+        for number in range(20)
+    ]
     ours = [replace(each, ref=f"library/{each.name}", group="library") for each in LIBRARY[:6]]
     mine = [replace(each, ref=f"me/{each.name}", group="me") for each in LIBRARY[6:]]
-    seen, alone = filled(*hidden, *ours, *mine), filled(*(replace(each, group="") for each in (*ours, *mine)))
+    seen, alone = (
+        filled(*hidden, *ours, *mine),
+        filled(*(replace(each, group="") for each in (*ours, *mine))),
+    )
     for query in ("encode in base64", "base64", "count words", "天气怎么样", "baes64 encoding"):
         assert seen.search(query, 10, within=("me", "library")) == alone.search(query, 10)
     assert seen.search("base64", 10, within=()) == []
 
 
 def test_a_name_may_stand_in_several_groups() -> None:
-    index = filled(document("paint", "Paints walls.", group="a"), document("paint", "Paints doors.", group="b"))
+    index = filled(
+        document("paint", "Paints walls.", group="a"), document("paint", "Paints doors.", group="b")
+    )
     assert found(index, "paint") == ["a/paint", "b/paint"]
     index.add(document("paint", "Paints fences.", group="b"))
     assert len(index) == 2
@@ -237,7 +349,11 @@ def test_a_reader_never_sees_a_document_between_two_versions() -> None:
     for reader in readers:
         reader.start()
     for number in range(300):
-        index.add(document("garden", f"Grows pumpkins, grows tomatoes {number}.", ("gardening",) * (number % 2)))
+        index.add(
+            document(
+                "garden", f"Grows pumpkins, grows tomatoes {number}.", ("gardening",) * (number % 2)
+            )
+        )
     stop.set()
     for reader in readers:
         reader.join()
@@ -245,13 +361,30 @@ def test_a_reader_never_sees_a_document_between_two_versions() -> None:
     assert all(each == ["garden"] for each in seen)
 
 
-QUERIES = ("encode text", "words in a text", "hash", "jq", "convert dates", "regullar expresion", "天气预报", "发邮件", "base64 text")
-changes = st.lists(st.tuples(st.booleans(), st.sampled_from(range(len(LIBRARY))), st.sampled_from(range(len(LIBRARY)))), max_size=40)
+QUERIES = (
+    "encode text",
+    "words in a text",
+    "hash",
+    "jq",
+    "convert dates",
+    "regullar expresion",
+    "天气预报",
+    "发邮件",
+    "base64 text",
+)
+changes = st.lists(
+    st.tuples(
+        st.booleans(), st.sampled_from(range(len(LIBRARY))), st.sampled_from(range(len(LIBRARY)))
+    ),
+    max_size=40,
+)
 
 
 @settings(max_examples=60, deadline=None)
 @given(changes)
-def test_adding_and_removing_in_any_order_ranks_like_a_fresh_index(steps: list[tuple[bool, int, int]]) -> None:
+def test_adding_and_removing_in_any_order_ranks_like_a_fresh_index(
+    steps: list[tuple[bool, int, int]],
+) -> None:
     index, kept = Index(), {}
     for adding, which, text in steps:
         each = replace(LIBRARY[which], description=LIBRARY[text].description)
@@ -273,7 +406,12 @@ texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 @settings(max_examples=150, deadline=None)
 @given(texts, texts, texts)
 def test_no_text_breaks_the_index(name: str, description: str, query: str) -> None:
-    index = filled(*LIBRARY, Document(name, description, "ref", tags=(query,), aliases=(query, ""), parameters={query: name}))
+    index = filled(
+        *LIBRARY,
+        Document(
+            name, description, "ref", tags=(query,), aliases=(query, ""), parameters={query: name}
+        ),
+    )
     hits = [*index.search(query, 3), *index.search(description, 3)]
     assert all(0 < hit.score <= 1 for hit in hits)
     index.remove("ref")
@@ -297,7 +435,11 @@ def test_only_the_first_two_thousand_characters_of_a_query_are_read(library: Ind
 
 
 GARDEN = (
-    document("currency-rates", "Exchange rates between currencies.", ("exchange rate", "汇率", "货币换算")),
+    document(
+        "currency-rates",
+        "Exchange rates between currencies.",
+        ("exchange rate", "汇率", "货币换算"),
+    ),
     document("sha-hash", "Hash text with SHA-256.", ("sha256", "哈希", "校验和")),
     document("qr-svg", "Make a QR code as SVG.", ("qr code", "二维码")),
     document("word-count", "Count the words of a text.", ("word count", "字数统计")),
@@ -336,34 +478,55 @@ def test_chinese_that_no_alias_answers_finds_nothing(query: str) -> None:
 
 
 def test_what_the_query_says_in_so_many_words_comes_before_what_shares_more_of_them() -> None:
-    format_, calculate = document("format", "Format a percent.", ("format a percent",)), document("calc", "Sums.", ("percent of",))
+    format_, calculate = (
+        document("format", "Format a percent.", ("format a percent",)),
+        document("calc", "Sums.", ("percent of",)),
+    )
     assert found(filled(*LIBRARY, format_, calculate), "15 percent of 240")[0] == "calc"
 
 
-def test_who_tells_in_many_words_what_it_is_called_is_not_found_for_half_of_something_else() -> None:
+def test_who_tells_in_many_words_what_it_is_called_is_not_found_for_half_of_something_else() -> (
+    None
+):
     wordy = document(
         "validate-id", "Check whether an identifier is well formed: email address, UUID.",
         ("validate iban", "luhn check", "validate isbn", "validate email", "validate uuid", "check digit"),
     )  # fmt: skip
     index = filled(*LIBRARY, wordy)
-    assert "validate-id" not in found(index, "generate a uuid") + found(index, "send an email to Bob")
-    assert found(index, "validate this uuid") == found(index, "luhn-check 79927398713")[:1] == ["validate-id"]
+    assert "validate-id" not in found(index, "generate a uuid") + found(
+        index, "send an email to Bob"
+    )
+    assert (
+        found(index, "validate this uuid")
+        == found(index, "luhn-check 79927398713")[:1]
+        == ["validate-id"]
+    )
 
 
 def library_of_the_product() -> Index:
     index = Index()
     for package in packages(Path(sigil.__file__).parent.parent / "capabilities"):
         manifest = package.manifest
-        parameters = {name: str(part.get("description", "")) for name, part in manifest.input.get("properties", {}).items()}
+        parameters = {
+            name: str(part.get("description", ""))
+            for name, part in manifest.input.get("properties", {}).items()
+        }
         texts = manifest.tags, manifest.aliases, manifest.examples
-        index.add(Document(manifest.name, manifest.description, manifest.name, *texts, parameters=parameters))
+        index.add(
+            Document(
+                manifest.name, manifest.description, manifest.name, *texts, parameters=parameters
+            )
+        )
     return index
 
 
 def test_the_library_answers_what_it_can_and_says_nothing_to_the_rest() -> None:
     index = library_of_the_product()
     answers = [(found(index, query), name) for query, name in ANSWERED if index.has(name, "")]
-    right, first = [name in names for names, name in answers], [names[:1] == [name] for names, name in answers]
+    right, first = (
+        [name in names for names, name in answers],
+        [names[:1] == [name] for names, name in answers],
+    )
     silent = [not index.search(query, 3) for query in UNANSWERED]
     assert len(answers) >= 60
     assert sum(right) / len(right) >= 0.93
@@ -373,7 +536,10 @@ def test_the_library_answers_what_it_can_and_says_nothing_to_the_rest() -> None:
 
 def rates(count: int) -> list[Document]:
     codes = [f"{first}{second}d" for first in "abcdefgh" for second in "uvwxyz"]
-    return [document(f"currency-{code}", f"Convert an amount of money to the currency {code}.") for code in codes[:count]]
+    return [
+        document(f"currency-{code}", f"Convert an amount of money to the currency {code}.")
+        for code in codes[:count]
+    ]
 
 
 def test_looking_around_shows_what_is_unlike_the_rest() -> None:
@@ -384,11 +550,16 @@ def test_looking_around_shows_what_is_unlike_the_rest() -> None:
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == 1.0
     assert scores[-1] < scores[5]
-    assert diverse(index.candidates("", 20), 20) == diverse(filled(*LIBRARY, *rates(30)).candidates("", 20), 20)
+    assert diverse(index.candidates("", 20), 20) == diverse(
+        filled(*LIBRARY, *rates(30)).candidates("", 20), 20
+    )
 
 
 def test_looking_around_for_something_keeps_to_it_and_does_not_repeat_itself() -> None:
-    other = document("exchange-history", "Which money a country had: a currency's history, with pictures of coins and notes.")
+    other = document(
+        "exchange-history",
+        "Which money a country had: a currency's history, with pictures of coins and notes.",
+    )
     index = filled(*rates(30), other, *LIBRARY)
     plain = [hit.ref for hit in index.search("money of a currency", 5)]
     seen = [hit.ref for hit in diverse(index.candidates("money of a currency", 50), 3)]
@@ -399,14 +570,18 @@ def test_looking_around_for_something_keeps_to_it_and_does_not_repeat_itself() -
 
 def test_there_is_something_to_look_at_in_a_large_index_too_and_nothing_in_an_empty_one() -> None:
     assert diverse(Index().candidates("", 20), 20) == []
-    drawn = filled(*(document(f"n{number}", f"Number {number}.") for number in range(900))).candidates("", 20)
+    drawn = filled(
+        *(document(f"n{number}", f"Number {number}.") for number in range(900))
+    ).candidates("", 20)
     assert len(drawn) <= 450
     assert len(diverse(drawn, 20)) == 20
 
 
 @settings(max_examples=40, deadline=None)
 @given(changes, changes, st.booleans())
-def test_an_index_in_a_file_ranks_like_the_one_it_was_made_of(before: list[Any], after: list[Any], again: bool) -> None:
+def test_an_index_in_a_file_ranks_like_the_one_it_was_made_of(
+    before: list[Any], after: list[Any], again: bool
+) -> None:
     index = filled(*(replace(each, group="g") for each in LIBRARY[:4]))
     change(index, before)
     opened = Index()
@@ -424,7 +599,13 @@ def test_an_index_in_a_file_ranks_like_the_one_it_was_made_of(before: list[Any],
 
 def change(index: Index, steps: list[tuple[bool, int, int]]) -> None:
     for number, (adding, which, text) in enumerate(steps):
-        each = replace(LIBRARY[which], description=LIBRARY[text].description, group="g", stamp=number, until=float(text))
+        each = replace(
+            LIBRARY[which],
+            description=LIBRARY[text].description,
+            group="g",
+            stamp=number,
+            until=float(text),
+        )
         if adding:
             index.add(each)
         else:
@@ -432,9 +613,18 @@ def change(index: Index, steps: list[tuple[bool, int, int]]) -> None:
 
 
 def test_when_documents_end_is_kept_in_a_file() -> None:
-    index, opened = filled(*(replace(each, group="g", until=float(number)) for number, each in enumerate(LIBRARY))), Index()
+    index, opened = (
+        filled(
+            *(replace(each, group="g", until=float(number)) for number, each in enumerate(LIBRARY))
+        ),
+        Index(),
+    )
     opened.open("g", index.seal(index.still("g"), {}))
-    assert sorted(opened.ended("g", 2.0)) == sorted(index.ended("g", 2.0)) == sorted(each.ref for each in LIBRARY[1:3])
+    assert (
+        sorted(opened.ended("g", 2.0))
+        == sorted(index.ended("g", 2.0))
+        == sorted(each.ref for each in LIBRARY[1:3])
+    )
     opened.remove(LIBRARY[1].ref, "g")
     assert opened.ended("g", 2.0) == [LIBRARY[2].ref]
 
@@ -445,18 +635,34 @@ def test_a_text_that_is_no_unicode_is_in_no_file() -> None:
         index.seal(index.still(""), {})
 
 
-strengths = st.lists(st.dictionaries(st.integers(0, 60), st.floats(0.125, 3, width=32), max_size=40), min_size=1, max_size=6)
+strengths = st.lists(
+    st.dictionaries(st.integers(0, 60), st.floats(0.125, 3, width=32), max_size=40),
+    min_size=1,
+    max_size=6,
+)
 
 
 @settings(max_examples=150, deadline=None)
-@given(strengths, st.lists(st.floats(0.1, 9), min_size=6, max_size=6), st.integers(1, 8), st.floats(0, 0.9))
-def test_pruning_loses_none_of_the_best(postings: list[dict[int, float]], weights: list[float], count: int, share: float) -> None:
-    terms = [Weighted(weight, str(place), _posting(each)) for place, (weight, each) in enumerate(zip(weights, postings, strict=False))]
+@given(
+    strengths,
+    st.lists(st.floats(0.1, 9), min_size=6, max_size=6),
+    st.integers(1, 8),
+    st.floats(0, 0.9),
+)
+def test_pruning_loses_none_of_the_best(
+    postings: list[dict[int, float]], weights: list[float], count: int, share: float
+) -> None:
+    terms = [
+        Weighted(weight, str(place), _posting(each))
+        for place, (weight, each) in enumerate(zip(weights, postings, strict=False))
+    ]
     full = {number: score_of(terms, number) for each in postings for number in each}
     ranked = rank(terms, count, share)
     best = sorted(full.values(), reverse=True)[:count]
     assert all(full[number] == score for number, score in ranked.items())
-    assert {number for number, score in full.items() if score >= best[-1] and score >= share * best[0]} <= ranked.keys()
+    assert {
+        number for number, score in full.items() if score >= best[-1] and score >= share * best[0]
+    } <= ranked.keys()
 
 
 def _posting(each: dict[int, float]) -> Posting:

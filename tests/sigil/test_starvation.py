@@ -38,8 +38,12 @@ class Crowd:
 def crowded(compiled: Path, children: int) -> Iterator[tuple[Web, Crowd]]:
     """A registry, and the crowd of a deploy token of `alice`; at the end her calls are cut off."""
     with web(compiled, children=children) as place, ThreadPoolExecutor(40) as threads:
-        token = place.client.post("/_api/keys", json={"kind": "deploy", "namespace": "alice"}).json()["token"]
-        with httpx.Client(base_url=place.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+        token = place.client.post(
+            "/_api/keys", json={"kind": "deploy", "namespace": "alice"}
+        ).json()["token"]
+        with httpx.Client(
+            base_url=place.url, headers={"Authorization": f"Bearer {token}"}, timeout=60
+        ) as client:
             place.deploy("quick", "return input.n").raise_for_status()
             assert place.client.post("/run/quick", json={"n": 0}).json() == 0
             yield place, Crowd(client, threads)
@@ -47,7 +51,12 @@ def crowded(compiled: Path, children: int) -> Iterator[tuple[Web, Crowd]]:
 
 
 def endless(crowd: Crowd, milliseconds: int = FOREVER_MS) -> None:
-    spec = {"name": "endless", "execute": "for (;;);", "schema": {"properties": {}}, "limits": {"timeout_ms": milliseconds}}
+    spec = {
+        "name": "endless",
+        "execute": "for (;;);",
+        "schema": {"properties": {}},
+        "limits": {"timeout_ms": milliseconds},
+    }
     crowd._client.post("/_api/deploy", json=spec).raise_for_status()
 
 
@@ -68,18 +77,28 @@ def test_the_owner_runs_beside_somebody_who_keeps_every_runner_busy(compiled: Pa
         endless(crowd)
         crowd.send("/run/endless", [{}] * 12)
         until(lambda: sandbox_of(place)["busy"] == 2)
-        assert [place.client.post("/run/quick", json={"n": n}).json() for n in range(5)] == [0, 1, 2, 3, 4]
+        assert [place.client.post("/run/quick", json={"n": n}).json() for n in range(5)] == [
+            0,
+            1,
+            2,
+            3,
+            4,
+        ]
         assert crowd.ended == []
 
 
-def test_with_a_single_runner_the_owner_waits_for_one_call_and_not_for_all_of_them(compiled: Path) -> None:
+def test_with_a_single_runner_the_owner_waits_for_one_call_and_not_for_all_of_them(
+    compiled: Path,
+) -> None:
     with crowded(compiled, children=1) as (place, crowd):
         endless(crowd, 600)
         crowd.send("/run/endless", [{}] * 12)
         until(lambda: sandbox_of(place)["waiting"] == 11)
         ended = len(crowd.ended)
         assert place.client.post("/run/quick", json={"n": 7}).json() == 7
-        assert len(crowd.ended) - ended <= 2  # the answer of the one before may still have been on its way
+        assert (
+            len(crowd.ended) - ended <= 2
+        )  # the answer of the one before may still have been on its way
 
 
 def test_who_has_too_much_under_way_hears_so_at_once_and_when_to_come_back(compiled: Path) -> None:
@@ -99,22 +118,41 @@ def test_every_way_to_the_sandbox_counts(compiled: Path, path: str) -> None:
     with crowded(compiled, children=2) as (place, crowd):
         endless(crowd)
         test = {"input": {}, "output": 1}
-        forever = {"name": "never", "execute": "for (;;);", "limits": {"timeout_ms": FOREVER_MS}, "tests": [test]}
+        forever = {
+            "name": "never",
+            "execute": "for (;;);",
+            "limits": {"timeout_ms": FOREVER_MS},
+            "tests": [test],
+        }
         call = {"name": "sigil_run", "arguments": {"capability": "endless"}}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
         body = message if path == "/mcp" else forever
-        crowd.send(path, [body if path == "/mcp" else {**body, "name": f"never-{n}"} for n in range(30)])
+        crowd.send(
+            path, [body if path == "/mcp" else {**body, "name": f"never-{n}"} for n in range(30)]
+        )
         until(lambda: sum(answer.status_code == 429 for answer in crowd.ended) >= 14)
-        assert [place.client.post("/run/quick", json={"n": n}).json() for n in range(3)] == [0, 1, 2]
+        assert [place.client.post("/run/quick", json={"n": n}).json() for n in range(3)] == [
+            0,
+            1,
+            2,
+        ]
 
 
 def test_modules_that_are_slow_to_compile_hold_up_nobody_elses_deploy(compiled: Path) -> None:
     with crowded(compiled, children=2) as (place, crowd):
         slow = [b64encode(guest(more=slow_to_compile(number))).decode() for number in range(6)]
-        done = crowd.send("/_api/deploy", [{"name": f"slow-{at}", "wasm": module} for at, module in enumerate(slow)])
+        done = crowd.send(
+            "/_api/deploy",
+            [{"name": f"slow-{at}", "wasm": module} for at, module in enumerate(slow)],
+        )
         until(lambda: len(crowd.ended) == 1)  # the others are on their way
         module = guest(more="(func (result i32) (i32.const 7))" * 600)
-        assert place.client.post("/_api/deploy", json={"name": "mine", "wasm": b64encode(module).decode()}).status_code == 201
+        assert (
+            place.client.post(
+                "/_api/deploy", json={"name": "mine", "wasm": b64encode(module).decode()}
+            ).status_code
+            == 201
+        )
         assert len(crowd.ended) <= 3
         for each in done:
             each.result()
@@ -122,5 +160,11 @@ def test_modules_that_are_slow_to_compile_hold_up_nobody_elses_deploy(compiled: 
 
 
 def slow_to_compile(number: int) -> str:
-    """Functions that take a compiler about half a second; others for each number and for each run of these tests."""
-    return f"(func (result i64) (i64.const {time.time_ns() + number}) " + "(i64.const 3) (i64.mul) " * 25_000 + ")"
+    """Functions that take a compiler about half a second; others for each number and for each run
+    of these tests.
+    """
+    return (
+        f"(func (result i64) (i64.const {time.time_ns() + number}) "
+        + "(i64.const 3) (i64.mul) " * 25_000
+        + ")"
+    )

@@ -37,7 +37,11 @@ class Web:
     def key(self, kind: str, *scopes: str) -> httpx.Client:
         """A client with a new token."""
         made = self.client.post("/_api/keys", json={"kind": kind, "scopes": [*scopes]})
-        return httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {made.json()['token']}"}, timeout=60)
+        return httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {made.json()['token']}"},
+            timeout=60,
+        )
 
     def deploy(self, name: str, code: str = "return 1;", **more: Any) -> httpx.Response:
         return self.client.post("/_api/deploy", json={"name": name, "execute": code, **more})
@@ -48,9 +52,15 @@ def web(compiled: Path, *, rate: float = 6_000, children: int = 1) -> Iterator[W
     """A live registry with one capability of the library."""
     sandbox = Sandbox(engine=ENGINE, cache=compiled, children=children)
     registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, rules=Rules(pause=0))
-    registry.deploy({"name": "standard", "description": "Of the library.", "execute": "return 's';"}, Caller(LIBRARY, author="library"))
+    registry.deploy(
+        {"name": "standard", "description": "Of the library.", "execute": "return 's';"},
+        Caller(LIBRARY, author="library"),
+    )
     gate = Gate(TOKEN, lambda: registry.keys, "main", rate)
-    with served(sigil_http.app_of(lambda: registry, gate)) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with (
+        served(sigil_http.app_of(lambda: registry, gate)) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+    ):
         client.headers["Authorization"] = f"Bearer {TOKEN}"
         yield Web(url, client, registry)
     registry.close()

@@ -1,4 +1,6 @@
-"""The account at the end, when nothing waits any more: every message has its answer, every chat its whole history."""
+"""The account at the end, when nothing waits any more: every message has its answer, every chat its
+whole history.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +43,36 @@ def _unrest(kv: MemoryKV, session: str) -> Iterator[str]:
 
 
 def _forgotten(kv: MemoryKV, session: str, document: Document) -> Iterator[str]:
-    """Memory has heard of every message once, or it is known that it has not; and it is what the entries say."""
+    """Memory has heard of every message once, or it is known that it has not; and it is what the
+    entries say.
+    """
     entries = History(kv, session).page(limit=10_000)
     if not all(before.last < after.first for before, after in pairwise(entries)):
         yield f"{session} has entries that overlap: {entries}"
     heard = {seq for entry in entries for seq in range(entry.first, entry.last + 1)}
-    chunks = [Sessions(kv).archived(session, int(sort.removeprefix("archive#"))) for sort, _ in kv.scan(f"session#{session}", "archive#")]
-    waits = {message.seq for chunk in chunks if chunk[0].seq in document.unheard for message in chunk}
+    chunks = [
+        Sessions(kv).archived(session, int(sort.removeprefix("archive#")))
+        for sort, _ in kv.scan(f"session#{session}", "archive#")
+    ]
+    waits = {
+        message.seq for chunk in chunks if chunk[0].seq in document.unheard for message in chunk
+    }
     for message in (*document.messages, *chain(*chunks)):
-        known = message.seq in heard if message.seq <= document.consolidated else message in document.messages or message.seq in waits
+        known = (
+            message.seq in heard
+            if message.seq <= document.consolidated
+            else message in document.messages or message.seq in waits
+        )
         if not known and message.origin != RUNTIME_ORIGIN:
             yield f"memory will never hear of message {message.seq} of {session}"
-    told = [line for entry in entries if not entry.raw and entry.last <= document.consolidated for line in entry.text.split("\n")]
+    told = [
+        line
+        for entry in entries
+        if not entry.raw and entry.last <= document.consolidated
+        for line in entry.text.split("\n")
+    ]
     memory = Documents(kv, "main", lambda: 0.0).read(session, "memory").text
-    if [line.partition("] ")[2] for line in told] != [line for line in memory.split("\n") if line.startswith("- entry")]:
+    if [line.partition("] ")[2] for line in told] != [
+        line for line in memory.split("\n") if line.startswith("- entry")
+    ]:
         yield f"the memory of {session} is not what its entries say: {memory!r}, {told}"

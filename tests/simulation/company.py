@@ -1,4 +1,6 @@
-"""The whole company: processes with their workers, the world around them, the people who write, and whoever schedules it all."""
+"""The whole company: processes with their workers, the world around them, the people who write, and
+whoever schedules it all.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,9 @@ WINDOW = int((overhead(context.preamble(NAME)) + ROOM) * 1.15 / (1 - context.RES
 PATIENCE = 60
 """Steps after which nobody will stand where somebody was wanted."""
 DRAIN_SECONDS = LEASE + 120.0 + 200.0
-"""Steady seconds after which everything that waits must be done: one lease that a crash left, the platform's own delays, and the longest
-pause before a model is asked again."""
+"""Steady seconds after which everything that waits must be done: one lease that a crash left, the
+platform's own delays, and the longest pause before a model is asked again.
+"""
 
 
 class _Alarm(logging.Handler):
@@ -77,7 +80,9 @@ class Company:
         self.platform = Platform(self.stage, self.promises)
         self.shelf = Shelf(self.stage, self.promises)
         self.brain = Brain(self.stage, self.promises, WINDOW)
-        self.hurried: list[float] = []  # what the next workers have left of their own time, in seconds
+        self.hurried: list[
+            float
+        ] = []  # what the next workers have left of their own time, in seconds
         self.moves = 0
         self.taken = 0
         self._numbers = 0
@@ -98,7 +103,18 @@ class Company:
         identity, at = f"m{number}", 1_800_000_000.0 + number
         text = f"{text} #{identity}" if text.startswith("plan=") else text
         order = order_of(at, number)
-        event = Event(identity, "message", NAME, session, Sender("telegram:1"), text, at, order, reply_to=identity, private=True)
+        event = Event(
+            identity,
+            "message",
+            NAME,
+            session,
+            Sender("telegram:1"),
+            text,
+            at,
+            order,
+            reply_to=identity,
+            private=True,
+        )
         self.promises.posts[identity] = post = Post(event)
         self.stage.tell(f"{identity} is written in {session}: {text}")
         return post
@@ -131,11 +147,19 @@ class Company:
             self._move(actor, "slow" if slow else "go")
 
     def go_until(self, chance: random.Random, point: str) -> Actor | None:
-        """Go on, but not for long, until somebody stands before such a step: a worker rather than a webhook."""
+        """Go on, but not for long, until somebody stands before such a step: a worker rather than a
+        webhook.
+        """
         for _ in range(PATIENCE):
-            there = [actor for actor in self.stage.actors if actor.point.startswith(point) and not (actor.idle or actor.stalled)]
+            there = [
+                actor
+                for actor in self.stage.actors
+                if actor.point.startswith(point) and not (actor.idle or actor.stalled)
+            ]
             if there:
-                return chance.choice([actor for actor in there if not actor.name.startswith("web")] or there)
+                return chance.choice(
+                    [actor for actor in there if not actor.name.startswith("web")] or there
+                )
             self.go(chance, 1)
         return None
 
@@ -147,15 +171,22 @@ class Company:
             self._move(actor, "go")
 
     def crash(self, actor: Actor, *, after: bool) -> None:
-        """Kill the actor's process, before or after the step that it stands before; another process takes its place."""
-        self._hurt(actor, "crash after" if after and not actor.point.startswith(("ask", "pause")) else "crash")
+        """Kill the actor's process, before or after the step that it stands before; another process
+        takes its place.
+        """
+        self._hurt(
+            actor,
+            "crash after" if after and not actor.point.startswith(("ask", "pause")) else "crash",
+        )
         for other in [other for other in self.stage.actors if other.process == actor.process]:
             self._hurt(other, "crash")
         if actor.process in THREADS:
             self._start(actor.process)
 
     def lose_the_store(self, actor: Actor, *, after: bool) -> None:
-        """The store is away for one step of the actor, which then does not know whether it counted."""
+        """The store is away for one step of the actor, which then does not know whether it
+        counted.
+        """
         if actor.point.partition(" ")[0] in ("get", "put", "delete", "scan"):
             self._hurt(actor, "fail after" if after else "fail")
 
@@ -183,7 +214,9 @@ class Company:
     def renew(self) -> None:
         """Both processes renew their leases, as their heartbeats do."""
         for name, inboxes in self.inboxes.items():
-            heart = self.stage.enter(f"heart-{name}-{len(self.stage.story)}", name, partial(_beat, inboxes))
+            heart = self.stage.enter(
+                f"heart-{name}-{len(self.stage.story)}", name, partial(_beat, inboxes)
+            )
             heart.point = "renew"
 
     def forward(self, seconds: float) -> None:
@@ -200,7 +233,9 @@ class Company:
             raise AssertionError("\n".join(["", *self.stage.story[-400:], "", *self.stage.broken]))
 
     def settle(self) -> None:
-        """Let everything come to rest, first without those who stall, then with them; and see that nothing is missing."""
+        """Let everything come to rest, first without those who stall, then with them; and see that
+        nothing is missing.
+        """
         self.judge()
         self.stage.tell("— the end: what waits is worked off —")
         self.platform.moods.clear()
@@ -231,7 +266,15 @@ class Company:
         control = Inbox(self.store, clock=self.stage.clock, lease=LEASE, control=True)
         self.inboxes[name] = (inbox, control)
         stores = Stores(self.store, MemoryArtifacts())
-        house = House(Settings(), stores, inbox, control, {"telegram": self.platform}, Replies(self.store), app)
+        house = House(
+            Settings(),
+            stores,
+            inbox,
+            control,
+            {"telegram": self.platform},
+            Replies(self.store),
+            app,
+        )
         for number in range(THREADS[name]):
             self.stage.enter(f"{name}-{number}", name, lambda: self._work(house))
 
@@ -249,7 +292,9 @@ class Company:
                 self.stage.tell(f"the queue cannot be read: {problem}")
 
     def _until(self) -> float:
-        """When a worker's own time is up: mostly never, for the next few at once or after a round."""
+        """When a worker's own time is up: mostly never, for the next few at once or after a
+        round.
+        """
         return self.stage.time.steady + self.hurried.pop() if self.hurried else inf
 
     def _move(self, actor: Actor, fate: Fate) -> None:
@@ -261,7 +306,9 @@ class Company:
         self.promises.disturbed(actor)
 
     def _drain(self) -> None:
-        """Everybody works until nothing waits; time passes only when nobody finds anything to do."""
+        """Everybody works until nothing waits; time passes only when nobody finds anything to
+        do.
+        """
         chance, end = random.Random(0), self.stage.time.steady + DRAIN_SECONDS
         while not self.stage.broken:
             taken = self.taken
@@ -271,7 +318,10 @@ class Company:
             if self.taken == taken:
                 self.stage.time.forward(5.0)
             if self.stage.time.steady > end:
-                self.stage.accuse(f"still waiting after a lease and some: {self.kv.scan('ready') + self.kv.scan('claim')}")
+                self.stage.accuse(
+                    "still waiting after a lease and some:"
+                    f" {self.kv.scan('ready') + self.kv.scan('claim')}"
+                )
 
     def _round(self, chance: random.Random) -> None:
         """Everybody who is awake looks once and does what there is."""

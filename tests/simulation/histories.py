@@ -18,7 +18,11 @@ def in_scope(messages: Stored) -> list[dict[str, Any]]:
 def tools(messages: Stored) -> list[dict[str, Any]]:
     """The capabilities' tools of a stored history, in the chat-completions form."""
     functions = [
-        {"name": f"cap_{offer['name'].replace('-', '_')}", "description": offer["description"], "parameters": offer["schema"]}
+        {
+            "name": f"cap_{offer['name'].replace('-', '_')}",
+            "description": offer["description"],
+            "parameters": offer["schema"],
+        }
         for offer in in_scope(messages)
     ]
     return [{"type": "function", "function": function} for function in functions]
@@ -30,7 +34,9 @@ def answered(messages: Stored) -> set[str]:
 
 
 def broken(messages: Stored, *, in_progress: bool) -> str:
-    """What is wrong with a stored history; empty when nothing is. Only a turn in progress may have calls that nobody answered yet."""
+    """What is wrong with a stored history; empty when nothing is. Only a turn in progress may have
+    calls that nobody answered yet.
+    """
     numbers = [message["seq"] for message in messages]
     if numbers != sorted(set(numbers)):
         return f"sequence numbers out of order {numbers}"
@@ -53,7 +59,9 @@ def _minted(messages: Stored) -> str:
 
 
 def unpaired(messages: Sequence[Any]) -> str:
-    """What is wrong with a request's messages: each call is answered once, right behind the message that made it, and nothing else is."""
+    """What is wrong with a request's messages: each call is answered once, right behind the message
+    that made it, and nothing else is.
+    """
     waiting: list[str] = []
     for message in messages:
         if message["role"] == "tool":

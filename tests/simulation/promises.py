@@ -1,4 +1,6 @@
-"""The promises, watched from outside while the workers work: what each write, request, call and send must never be."""
+"""The promises, watched from outside while the workers work: what each write, request, call and
+send must never be.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ NOTICES = tuple(reason.why for reason in REASONS.values())
 
 @dataclass(eq=False)
 class Post:
-    """A message of a person. `started` and `kept`: where in the story the webhook began, and answered 200 (None: not yet)."""
+    """A message of a person. `started` and `kept`: where in the story the webhook began, and
+    answered 200 (None: not yet).
+    """
 
     event: Event
     started: int | None = None
@@ -39,7 +43,9 @@ class Post:
 
 @dataclass(eq=False)
 class Sent:
-    """A part of a reply that reached the platform. `marked`: the store knows; `hurt`: something kept its sender from noting it."""
+    """A part of a reply that reached the platform. `marked`: the store knows; `hurt`: something
+    kept its sender from noting it.
+    """
 
     event: str
     part: int
@@ -51,7 +57,8 @@ class Sent:
 
 @dataclass(eq=False)
 class View:
-    """The session's document as an actor has it, whether it looked for a mark since it last did something, the claim it saw ended.
+    """The session's document as an actor has it, whether it looked for a mark since it last did
+    something, the claim it saw ended.
 
     `locks`: those of agent and session that it looked at since, and whether they were closed.
     `sure`: the last that it asked of the store told it that it has its place.
@@ -77,7 +84,9 @@ class Promises:
         self.blocked: set[str] = set()
         self.dropped: set[str] = set()
         self.missed: set[str] = set()
-        """What a locked chat did not work on and said nothing of by itself: it is counted, and told of later."""
+        """What a locked chat did not work on and said nothing of by itself: it is counted, and told
+        of later.
+        """
         self.refused: set[str] = set()
         self.marked: set[str] = set()
         self.reasons: dict[str, str] = {}
@@ -100,10 +109,16 @@ class Promises:
         elif key.sort == "mark":
             view.looked, view.told = True, orjson.loads(item.value)["stop"] if item else ""
         elif key.partition == "lock":
-            view.locks[key.sort] = item is not None and orjson.loads(item.value)["halted"] > orjson.loads(item.value)["unlocked"]
+            view.locks[key.sort] = (
+                item is not None
+                and orjson.loads(item.value)["halted"] > orjson.loads(item.value)["unlocked"]
+            )
         elif key.partition == "claim" and item:
             now = self._stage.time
-            ended = orjson.loads(item.value)["until"] <= now.wall or now.steady - self._claimed[item.version] >= LEASE
+            ended = (
+                orjson.loads(item.value)["until"] <= now.wall
+                or now.steady - self._claimed[item.version] >= LEASE
+            )
             view.ended = item.version if ended else ""
 
     def wrote(self, key: Key, before: Item | None, item: Item) -> None:
@@ -119,7 +134,9 @@ class Promises:
             self._claim(key.sort, before, item)
 
     def disturbed(self, actor: Actor) -> None:
-        """The actor was hurt where it stands: killed, stalled, overtaken or cut off from the store."""
+        """The actor was hurt where it stands: killed, stalled, overtaken or cut off from the
+        store.
+        """
         for sent in self.sends:
             if sent.actor is actor and not sent.marked:
                 sent.hurt = True
@@ -128,7 +145,10 @@ class Promises:
         """An actor asks the model or runs a call: it must have looked for a mark right before."""
         view = self._views[self._stage.moving]
         turn = _turn(view.document)
-        self._demand(not view.document["safety"]["reason"], f"{what} for {turn} of a session that is {view.document['safety']['reason']}")
+        self._demand(
+            not view.document["safety"]["reason"],
+            f"{what} for {turn} of a session that is {view.document['safety']['reason']}",
+        )
         self._demand(view.looked, f"{what} for {turn} without a look for /stop")
         self._demand(not turn or view.told != turn, f"{what} for {turn}, which was told to stop")
         open_ = all(view.locks.get(whom) is False for whom in ("main", view.session))
@@ -141,10 +161,16 @@ class Promises:
         view = self.acted("a request")
         messages = view.document["messages"]
         if request.tools:
-            self._demand(list(request.tools) == [*STATIC, *histories.tools(messages)], "the tools are not those of the history")
+            self._demand(
+                list(request.tools) == [*STATIC, *histories.tools(messages)],
+                "the tools are not those of the history",
+            )
         problem = histories.unpaired(request.messages)
         self._demand(not problem, f"a request with {problem}")
-        self._demand(len(request.messages) - 1 - (not request.tools) == len(messages), "a request with another history than the stored one")
+        self._demand(
+            len(request.messages) - 1 - (not request.tools) == len(messages),
+            "a request with another history than the stored one",
+        )
 
     def ran(self, name: str, digest: str, token: str, pure: bool) -> None:
         """A capability runs for the call `token`."""
@@ -158,7 +184,10 @@ class Promises:
         self._demand(pure or token not in self._runs, f"{token} has effects and ran twice")
         self.seen["runs again" if token in self._runs else "runs"] += 1
         self._runs.add(token)
-        offered = {(offer["name"], offer["digest"]) for offer in histories.in_scope(view.document["messages"])}
+        offered = {
+            (offer["name"], offer["digest"])
+            for offer in histories.in_scope(view.document["messages"])
+        }
         self._demand((name, digest) in offered, f"{name} ran at a digest that was not offered")
 
     def sent(self, session: str, event: str, part: int, text: str) -> None:
@@ -169,7 +198,10 @@ class Promises:
             self._waits(me, event, text)
             return
         if not post.event.beside:
-            self._demand(self._views[me].sure or text == GAVE_UP, f"{event} is answered by somebody who did not look whether he may")
+            self._demand(
+                self._views[me].sure or text == GAVE_UP,
+                f"{event} is answered by somebody who did not look whether he may",
+            )
             self._fits(event, text)
             self._twice(me, event, part, text)
             self._in_order(post)
@@ -177,8 +209,13 @@ class Promises:
         self.seen["stopped"] += text == STOPPED
 
     def _waits(self, me: Actor, event: str, text: str) -> None:
-        """That a turn waits for its model is told once, by somebody who has its session, and before it is answered."""
-        self._demand(self._views[me].sure, f"{event} is said to wait by somebody who did not look whether he may")
+        """That a turn waits for its model is told once, by somebody who has its session, and before
+        it is answered.
+        """
+        self._demand(
+            self._views[me].sure,
+            f"{event} is said to wait by somebody who did not look whether he may",
+        )
         overtaken = self._stored_elsewhere(me)
         self._demand(overtaken or not self.told(event), f"{event} is said to wait, and is answered")
         self._twice(me, f"{event}{EVENT_SUFFIX}", 0, text)
@@ -193,9 +230,20 @@ class Promises:
 
     def _fits(self, event: str, text: str) -> None:
         known = text.startswith(
-            (f"re {event} ", "New session", "Always there", "I could not get an answer", "Memory cons", "No new messages")
+            (
+                f"re {event} ",
+                "New session",
+                "Always there",
+                "I could not get an answer",
+                "Memory cons",
+                "No new messages",
+            )
         )
-        known |= text.startswith("I did not work on ") or text in (GAVE_UP, OUT_OF_TIME) or (text == STOPPED and event in self.marked)
+        known |= (
+            text.startswith("I did not work on ")
+            or text in (GAVE_UP, OUT_OF_TIME)
+            or (text == STOPPED and event in self.marked)
+        )
         reason = self.reasons.get(event, "")
         if text.startswith(NOTICES):
             right = bool(reason) and text.startswith(REASONS[reason].why)
@@ -212,14 +260,31 @@ class Promises:
         overtaken = self._stored_elsewhere(me)
         last = earlier[-1]
         gap = not last.marked and (last.hurt or last.actor is not me)
-        self._demand(overtaken or gap, f"part {part} of the answer to {event} was sent again, and nothing had happened")
-        self._demand(all(sent.text == text for sent in earlier), f"{event} got two different answers")
+        self._demand(
+            overtaken or gap,
+            f"part {part} of the answer to {event} was sent again, and nothing had happened",
+        )
+        self._demand(
+            all(sent.text == text for sent in earlier), f"{event} got two different answers"
+        )
 
     def _in_order(self, post: Post) -> None:
         for other in self.posts.values():
-            before = other.event.session == post.event.session and other.event.order < post.event.order and not other.event.beside
-            if before and other.kept is not None and post.started is not None and other.kept < post.started:
-                done = self.told(other.event.id) or other.event.id in self.blocked | self.dropped | self.missed
+            before = (
+                other.event.session == post.event.session
+                and other.event.order < post.event.order
+                and not other.event.beside
+            )
+            if (
+                before
+                and other.kept is not None
+                and post.started is not None
+                and other.kept < post.started
+            ):
+                done = (
+                    self.told(other.event.id)
+                    or other.event.id in self.blocked | self.dropped | self.missed
+                )
                 self._demand(done, f"{post.event.id} is answered before {other.event.id}")
 
     def told(self, event: str) -> bool:
@@ -241,7 +306,10 @@ class Promises:
     def _saved(self, session: str, before: Item | None, item: Item) -> None:
         me, old, new = self._stage.moving, _document(before) if before else {}, _document(item)
         self._views[me].version, self._views[me].document = item.version, new
-        self._stage.tell(f"  turn {_turn(new)}, {len(new['messages'])} messages, outbox {[reply['event'] for reply in new['outbox']]}")
+        self._stage.tell(
+            f"  turn {_turn(new)}, {len(new['messages'])} messages, outbox"
+            f" {[reply['event'] for reply in new['outbox']]}"
+        )
         self._changed(session, old, new)
         problem = histories.broken(new["messages"], in_progress=bool(_turn(new)))
         self._demand(not problem, f"the history of {session} has {problem}")
@@ -259,9 +327,14 @@ class Promises:
         self._demand(not (was and now and was != now), f"{now} began while {was} was in progress")
         self._demand(now not in closed, f"a second turn for {now}")
         self._demand(not set(fresh) & closed, f"{fresh} was closed again")
-        self._demand(fresh == [was] if was and not now else len(fresh) <= (not now), f"{fresh} was closed by a write that closes {was}")
+        self._demand(
+            fresh == [was] if was and not now else len(fresh) <= (not now),
+            f"{fresh} was closed by a write that closes {was}",
+        )
         for event in set(old.get("seen", ())) - set(new["seen"]):
-            self._demand(self._kv.get(keys.seen(session, event)) is not None, f"{event} is forgotten")
+            self._demand(
+                self._kv.get(keys.seen(session, event)) is not None, f"{event} is forgotten"
+            )
         self.seen["turns closed"] += len(fresh)
         self.reasons.update(dict.fromkeys(fresh, new["safety"]["reason"]))
         replies = {reply["event"] for reply in new["outbox"]}
@@ -284,17 +357,31 @@ class Promises:
         was, now = _turn(old), _turn(new)
         handed_on = bool(now and was == now and new["turn"]["waits"] > old["turn"]["waits"])
         self.seen["handed on"] += handed_on
-        self._demand(not handed_on or new["turn"]["waits"] <= WAITS, f"{now} was handed on more than {WAITS} times")
+        self._demand(
+            not handed_on or new["turn"]["waits"] <= WAITS,
+            f"{now} was handed on more than {WAITS} times",
+        )
         if handed_on or (now and was == now and new["next_seq"] > old["next_seq"]):
             self.opens[now] = 0
         elif now and new["outbox"] == old.get("outbox", []):
             self.opens[now] += 1
-            self._demand(self.opens[now] <= ATTEMPTS, f"{now} was opened {self.opens[now]} times and got nowhere")
-        elif was and any(reply["event"] == was and reply["text"] == GAVE_UP for reply in new["outbox"]):
+            self._demand(
+                self.opens[now] <= ATTEMPTS,
+                f"{now} was opened {self.opens[now]} times and got nowhere",
+            )
+        elif was and any(
+            reply["event"] == was and reply["text"] == GAVE_UP for reply in new["outbox"]
+        ):
             self.seen["given up"] += 1
             lost = self.lost[keys.session_of("main", self.posts[was].event.session)]
-            tried = self.opens[was] == ATTEMPTS or lost >= TRIES_MOST  # the backstop: workers that die of it though it gets on
-            self._demand(tried, f"{was} was given up after {self.opens[was]} tries, and {lost} workers that were lost")
+            tried = (
+                self.opens[was] == ATTEMPTS or lost >= TRIES_MOST
+            )  # the backstop: workers that die of it though it gets on
+            self._demand(
+                tried,
+                f"{was} was given up after {self.opens[was]} tries, and {lost} workers that were"
+                " lost",
+            )
             self._demand(self._kv.get(keys.dead(was)), f"{was} was given up and is no dead letter")
 
     def _emptied(self, old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -303,7 +390,10 @@ class Promises:
             event = reply["event"]
             if event in left or self.told(event) or _answered(event) in self.blocked:
                 continue
-            too_old = self._stage.time.wall - reply["at"] > UNSENT_SECONDS and _answered(event) in self.refused
+            too_old = (
+                self._stage.time.wall - reply["at"] > UNSENT_SECONDS
+                and _answered(event) in self.refused
+            )
             self._demand(too_old, f"the answer to {event} is gone, and nobody has it")
             self.dropped.add(event)
 

@@ -1,4 +1,6 @@
-"""The stage: actors are threads that hand one baton around, so that whoever schedules them decides every step of what happens."""
+"""The stage: actors are threads that hand one baton around, so that whoever schedules them decides
+every step of what happens.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,13 @@ from sigil.errors import BackendError
 
 T = TypeVar("T")
 Fate = Literal["go", "slow", "crash", "crash after", "fail", "fail after"]
-"""What becomes of the step that an actor is about to take. The two "after" take effect in the world before they hurt the actor."""
+"""What becomes of the step that an actor is about to take. The two "after" take effect in the world
+before they hurt the actor.
+"""
 PATIENCE = 30.0
-"""Real seconds after which a thread that should have moved counts as stuck: the simulation itself is broken then."""
+"""Real seconds after which a thread that should have moved counts as stuck: the simulation itself
+is broken then.
+"""
 
 
 class Crashed(BaseException):
@@ -38,7 +44,9 @@ class Time:
 
 @dataclass(eq=False)
 class Actor:
-    """A thread of a process. `point`: the step it is about to take. `stalled`: it is not scheduled."""
+    """A thread of a process. `point`: the step it is about to take. `stalled`: it is not
+    scheduled.
+    """
 
     name: str
     process: str
@@ -55,7 +63,9 @@ class Actor:
 
 
 class Stage:
-    """Where the actors stand. One of them moves at a time, from one step to the next, and only when `move` says so."""
+    """Where the actors stand. One of them moves at a time, from one step to the next, and only when
+    `move` says so.
+    """
 
     def __init__(self) -> None:
         self.time = Time()
@@ -94,12 +104,16 @@ class Stage:
         return actor
 
     def move(self, actor: Actor, fate: Fate = "go") -> None:
-        """Let an actor take the step before it, with that fate, and return when it stands before the next one."""
+        """Let an actor take the step before it, with that fate, and return when it stands before
+        the next one.
+        """
         if fate != "go":
             self.tell(f"{actor.name}: {fate} at {actor.point}")
         self._moving, actor.fate = actor, fate
         actor.turn.release()
-        assert self._floor.acquire(timeout=PATIENCE), f"{actor.name} never came back from {actor.point}"
+        assert self._floor.acquire(timeout=PATIENCE), (
+            f"{actor.name} never came back from {actor.point}"
+        )
         self._moving = None
         if actor.over:
             self.actors.remove(actor)
@@ -120,7 +134,9 @@ class Stage:
         return done
 
     def await_fate(self, point: str) -> Fate:
-        """Hand the baton back; what was decided when it comes again. A dead actor touches nothing any more."""
+        """Hand the baton back; what was decided when it comes again. A dead actor touches nothing
+        any more.
+        """
         me = self.moving
         if me.dead:
             raise Crashed

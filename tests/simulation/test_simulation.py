@@ -1,4 +1,6 @@
-"""Everything at once: messages, crashes, stalls, clocks and a moody platform, over the real worker, turn, session and inbox."""
+"""Everything at once: messages, crashes, stalls, clocks and a moody platform, over the real worker,
+turn, session and inbox.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,16 @@ from functions.agent import closing
 from tests.simulation.company import Company
 
 SESSIONS = ("telegram:1", "telegram:2", "telegram:3")
-FINDS = ("find alpha beta", "find alpha", "find gamma delta", "find nothing", "make gamma1", "make gamma2", "make delta1", "make delta2")
+FINDS = (
+    "find alpha beta",
+    "find alpha",
+    "find gamma delta",
+    "find nothing",
+    "make gamma1",
+    "make gamma2",
+    "make delta1",
+    "make delta2",
+)
 USES = ("use alpha", "use beta", "use gamma", "use delta", "use nothing")
 ODD = ("long", "fall silent")
 
@@ -31,7 +42,9 @@ def rounds(*acts: str) -> st.SearchStrategy[list[list[str]]]:
 PLANS = st.tuples(rounds(*FINDS), rounds(*USES), rounds(*FINDS, *USES, *ODD)).map(
     lambda parts: f"plan={json.dumps([*parts[0], *parts[1], *parts[2]])}"
 )
-TEXTS = st.one_of(PLANS, PLANS, PLANS, PLANS, st.sampled_from(["/new", "/tools", "/mem", "/mem words"]))
+TEXTS = st.one_of(
+    PLANS, PLANS, PLANS, PLANS, st.sampled_from(["/new", "/tools", "/mem", "/mem words"])
+)
 SEEDS = st.integers(0, 2**16)
 PICK = st.integers(0, 7)
 STEPS = st.integers(0, 50)
@@ -43,13 +56,20 @@ COUNTS: Counter[str] = Counter()
 
 
 class Simulation(RuleBasedStateMachine):
-    """Rules choose what happens; `go` lets the actors take steps in an order that its seed decides."""
+    """Rules choose what happens; `go` lets the actors take steps in an order that its seed
+    decides.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.company = Company()
 
-    @rule(session=st.sampled_from(SESSIONS), texts=st.lists(TEXTS, min_size=1, max_size=3), seed=SEEDS, steps=STEPS)
+    @rule(
+        session=st.sampled_from(SESSIONS),
+        texts=st.lists(TEXTS, min_size=1, max_size=3),
+        seed=SEEDS,
+        steps=STEPS,
+    )
     def deliver(self, session: str, texts: list[str], seed: int, steps: int) -> None:
         for text in texts:
             self.company.deliver(self.company.write(session, text))
@@ -76,7 +96,12 @@ class Simulation(RuleBasedStateMachine):
         self.company.deliver(self.company.write(session, "/stop"))
         self.go(seed, steps)
 
-    @rule(session=st.sampled_from(SESSIONS), word=st.sampled_from(["/halt", "/halt here"]), seed=SEEDS, steps=st.integers(0, 20))
+    @rule(
+        session=st.sampled_from(SESSIONS),
+        word=st.sampled_from(["/halt", "/halt here"]),
+        seed=SEEDS,
+        steps=st.integers(0, 20),
+    )
     def say_halt_and_unlock(self, session: str, word: str, seed: int, steps: int) -> None:
         for text in (word, "/unlock"):
             self.company.deliver(self.company.write(session, text))
@@ -97,7 +122,11 @@ class Simulation(RuleBasedStateMachine):
             self.company.crash(actor, after=after)
             self.company.forward(seconds)
 
-    @rule(seed=SEEDS, point=st.sampled_from(["run", "query", "deploy", "ask"]), times=st.integers(2, 4))
+    @rule(
+        seed=SEEDS,
+        point=st.sampled_from(["run", "query", "deploy", "ask"]),
+        times=st.integers(2, 4),
+    )
     def crash_again_and_again(self, seed: int, point: str, times: int) -> None:
         for time in range(times):
             self.crash(seed + time, point, after=False, seconds=200.0)
@@ -123,11 +152,20 @@ class Simulation(RuleBasedStateMachine):
     def vanish(self, name: str) -> None:
         self.company.shelf.vanish(name)
 
-    @rule(session=st.sampled_from(SESSIONS), moods=st.lists(st.sampled_from(["busy", "away", "well", "blocked"]), min_size=1, max_size=3))
+    @rule(
+        session=st.sampled_from(SESSIONS),
+        moods=st.lists(
+            st.sampled_from(["busy", "away", "well", "blocked"]), min_size=1, max_size=3
+        ),
+    )
     def platform(self, session: str, moods: list[str]) -> None:
         self.company.platform.moods[session] = moods
 
-    @rule(seconds=st.lists(st.sampled_from([5.0, 21.0, 60.0]), min_size=1, max_size=8), seed=SEEDS, steps=STEPS)
+    @rule(
+        seconds=st.lists(st.sampled_from([5.0, 21.0, 60.0]), min_size=1, max_size=8),
+        seed=SEEDS,
+        steps=STEPS,
+    )
     def hurry(self, seconds: list[float], seed: int, steps: int) -> None:
         self.company.hurry(seconds)
         self.go(seed, steps)
@@ -161,7 +199,9 @@ class Simulation(RuleBasedStateMachine):
 
 @pytest.fixture(autouse=True)
 def _within_reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Ids leave a document early enough for a run to see it, and the log tells what nobody expected."""
+    """Ids leave a document early enough for a run to see it, and the log tells what nobody
+    expected.
+    """
     monkeypatch.setattr(closing, "SEEN_MOST", 6)
     logger = logging.getLogger("uncaged")
     monkeypatch.setattr(logger, "propagate", False)
@@ -178,14 +218,28 @@ def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
             max_examples=140,
             stateful_step_count=100,
             deadline=None,
-            derandomize="CI" in os.environ,  # a change is judged by the same run twice; at home every run is another
+            derandomize="CI"
+            in os.environ,  # a change is judged by the same run twice; at home every run is another
             print_blob=True,
-            phases=[Phase.reuse, Phase.generate],  # no shrinking: it takes minutes, and the story tells what happened
+            phases=[
+                Phase.reuse,
+                Phase.generate,
+            ],  # no shrinking: it takes minutes, and the story tells what happened
             suppress_health_check=list(HealthCheck),
         ),
     )
 
     print(dict(COUNTS))
     assert COUNTS["steps"] >= 10_000
-    wanted = ("turns closed", "compacted", "claims lost", "claims renewed", "handed on", "runs", "given up", "remembered", "told of halted")
+    wanted = (
+        "turns closed",
+        "compacted",
+        "claims lost",
+        "claims renewed",
+        "handed on",
+        "runs",
+        "given up",
+        "remembered",
+        "told of halted",
+    )
     assert all(COUNTS[happened] for happened in wanted)

@@ -1,4 +1,6 @@
-"""The world around the workers, without the workers: store, platform, registry and model, every verb of theirs a step on the stage."""
+"""The world around the workers, without the workers: store, platform, registry and model, every
+verb of theirs a step on the stage.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class Store:
 
         return self._stage.step(f"get {key.partition}/{key.sort}", act)
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         def act() -> str:
             before = self._kv.get(key)
             try:
@@ -59,10 +63,16 @@ class Store:
         return self._stage.step(f"put {key.partition}/{key.sort}", act)
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
-        self._stage.step(f"delete {key.partition}/{key.sort}", lambda: self._kv.delete(key, expect=expect))
+        self._stage.step(
+            f"delete {key.partition}/{key.sort}", lambda: self._kv.delete(key, expect=expect)
+        )
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
-        return self._stage.step(f"scan {partition}", lambda: self._kv.scan(partition, prefix, after, limit))
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
+        return self._stage.step(
+            f"scan {partition}", lambda: self._kv.scan(partition, prefix, after, limit)
+        )
 
     def sweep(self) -> int:
         return self._kv.sweep()
@@ -87,10 +97,21 @@ class Platform:
 
     def typing(self, session: str) -> None: ...
 
-    def send(self, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
+    def send(
+        self,
+        session: str,
+        text: str,
+        *,
+        reply_to: str = "",
+        start: int = 0,
+        sent: Callable[[int], None],
+    ) -> None:
         parts = PARTS if "long" in text else 1
         for part in range(start, parts):
-            self._stage.step(f"send part {part} of the answer to {reply_to}", partial(self._one, session, reply_to, part, text))
+            self._stage.step(
+                f"send part {part} of the answer to {reply_to}",
+                partial(self._one, session, reply_to, part, text),
+            )
             if part + 1 < parts:
                 sent(part + 1)
 
@@ -131,14 +152,20 @@ class Shelf:
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         self._promises.acted("sigil_deploy")
-        return self._stage.step(f"deploy {spec['name']}", lambda: self._add(spec["name"], spec["execute"]))
+        return self._stage.step(
+            f"deploy {spec['name']}", lambda: self._add(spec["name"], spec["execute"])
+        )
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
-        return self._stage.step(f"run {ref[:24]} for {arguments['token']}", lambda: self._ran(ref, arguments["token"]))
+        return self._stage.step(
+            f"run {ref[:24]} for {arguments['token']}", lambda: self._ran(ref, arguments["token"])
+        )
 
     def _found(self, text: str, limit: int) -> Found:
         self._promises.acted("sigil_query")
-        hits = tuple(Hit(offer, 0.9) for name, offer in sorted(self.offers.items()) if name in text)[:limit]
+        hits = tuple(
+            Hit(offer, 0.9) for name, offer in sorted(self.offers.items()) if name in text
+        )[:limit]
         return Found(hits, len(hits))
 
     def _add(self, name: str, code: str) -> Deployed:
@@ -147,7 +174,9 @@ class Shelf:
         if known and known.digest == digest:
             return Deployed(known, False)
         schema = {"type": "object", "properties": {"token": {"type": "string"}}}
-        self.offers[name] = Offer(name, known.version + 1 if known else 1, digest, f"does {name}", schema, name in PURE)
+        self.offers[name] = Offer(
+            name, known.version + 1 if known else 1, digest, f"does {name}", schema, name in PURE
+        )
         return Deployed(self.offers[name], True)
 
     def _ran(self, ref: str, token: str) -> Ran:
@@ -159,7 +188,9 @@ class Shelf:
 
 
 class Brain:
-    """A model that follows the plan in the newest user message: a list of rounds, each a list of acts. Afterwards it answers."""
+    """A model that follows the plan in the newest user message: a list of rounds, each a list of
+    acts. Afterwards it answers.
+    """
 
     name = "plan"
 
@@ -177,35 +208,62 @@ class Brain:
             self._stage.time.forward(LOOK_SECONDS)
             if request.stopped():
                 return Reply(finish="stopped")
-        return self._remembered(str(request.messages[1]["content"])) if aside else self._reply(request)
+        return (
+            self._remembered(str(request.messages[1]["content"])) if aside else self._reply(request)
+        )
 
     def _remembered(self, said: str) -> Reply:
-        """The memory with one more line, which the entry has too; every fourth time nothing of use."""
+        """The memory with one more line, which the entry has too; every fourth time nothing of
+        use.
+        """
         self._ids += 1
         if self._ids % 4 == 0:
             return Reply("no", usage=Usage(estimated=True))
-        memory, line = said.partition("<<MEMORY>>\n")[2].partition("\n<</MEMORY>>")[0], f"- entry {self._ids}"
+        memory, line = (
+            said.partition("<<MEMORY>>\n")[2].partition("\n<</MEMORY>>")[0],
+            f"- entry {self._ids}",
+        )
         update = {"history_entry": line, "memory_update": f"{memory}\n{line}"}
-        return Reply(calls=(ToolCall("call", "save_memory", json.dumps(update)),), usage=Usage(estimated=True), finish="tool_calls")
+        return Reply(
+            calls=(ToolCall("call", "save_memory", json.dumps(update)),),
+            usage=Usage(estimated=True),
+            finish="tool_calls",
+        )
 
     def _reply(self, request: Request) -> Reply:
-        newest = max(at for at, message in enumerate(request.messages) if "plan=" in message["content"] and message["role"] == "user")
+        newest = max(
+            at
+            for at, message in enumerate(request.messages)
+            if "plan=" in message["content"] and message["role"] == "user"
+        )
         found = re.search(r"plan=(.*)#(\S+)", request.messages[newest]["content"])
         assert found
         plan, event = json.loads(found[1]), found[2]
         said = sum(message["role"] == "assistant" for message in request.messages[newest + 1 :])
         if said >= len(plan) or not request.tools or (self.awake and "fall silent" in plan[said]):
-            return Reply(f"re {event} {'long' if 'long' in str(plan) else 'short'}", usage=Usage(estimated=True))
+            return Reply(
+                f"re {event} {'long' if 'long' in str(plan) else 'short'}",
+                usage=Usage(estimated=True),
+            )
         if "fall silent" in plan[said]:
-            return Reply("it does not answer", finish="error", usage=Usage(estimated=True), transient=True)
-        return Reply(calls=tuple(map(self._call, plan[said])), usage=Usage(estimated=True), finish="tool_calls")
+            return Reply(
+                "it does not answer", finish="error", usage=Usage(estimated=True), transient=True
+            )
+        return Reply(
+            calls=tuple(map(self._call, plan[said])),
+            usage=Usage(estimated=True),
+            finish="tool_calls",
+        )
 
     def _call(self, act: str) -> ToolCall:
         self._ids += 1
         identity, (verb, _, name) = f"call-{self._ids}", act.partition(" ")
         given: dict[str, tuple[str, Any]] = {
             "find": ("sigil_query", {"query": name}),
-            "make": ("sigil_deploy", {"name": name[:-1], "description": name, "schema": {}, "execute": name[-1:]}),
+            "make": (
+                "sigil_deploy",
+                {"name": name[:-1], "description": name, "schema": {}, "execute": name[-1:]},
+            ),
             "use": (f"cap_{name}", {"token": identity}),
             "long": ("cap_nothing", {}),
         }

@@ -1,4 +1,6 @@
-"""What the stories of whole servers share: a program that starts servers, and grounds for their stages, one a kind of store."""
+"""What the stories of whole servers share: a program that starts servers, and grounds for their
+stages, one a kind of store.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.fixture(scope="session")
-def grounds(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Iterator[Callable[[str], Ground]]:
+def grounds(
+    tmp_path_factory: pytest.TempPathFactory, compiled: Path
+) -> Iterator[Callable[[str], Ground]]:
     """The ground of a kind of store; its server is started by the first who asks."""
     compiled.mkdir(exist_ok=True)
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
@@ -52,14 +56,27 @@ def grounds(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Iterato
             return on_dynamodb(emulator().url, emulator().pid, create_table)
 
         def sqs() -> Ground:
-            return on_dynamodb(emulator().url, emulator().pid, create_table, queue=lambda: make_queue(emulator(), visibility=2))
+            return on_dynamodb(
+                emulator().url,
+                emulator().pid,
+                create_table,
+                queue=lambda: make_queue(emulator(), visibility=2),
+            )
 
-        yield cache(lambda kind: {"sqlite": sqlite, "redis": redis, "dynamodb": dynamodb, "sqs": sqs}[kind]())
+        yield cache(
+            lambda kind: {"sqlite": sqlite, "redis": redis, "dynamodb": dynamodb, "sqs": sqs}[
+                kind
+            ]()
+        )
 
 
 @pytest.fixture
-def staged_on(nursery: Nursery, compiled: Path, tmp_path: Path) -> Callable[..., AbstractContextManager[Stage]]:
-    """Opens stages on a ground: `with staged_on(ground, lease=1.0, workers=8) as scene: …`, one setting after the other."""
+def staged_on(
+    nursery: Nursery, compiled: Path, tmp_path: Path
+) -> Callable[..., AbstractContextManager[Stage]]:
+    """Opens stages on a ground: `with staged_on(ground, lease=1.0, workers=8) as scene: …`, one
+    setting after the other.
+    """
     numbers = itertools.count()
 
     def opened(ground: Ground, **settings: Any) -> AbstractContextManager[Stage]:
@@ -70,7 +87,11 @@ def staged_on(nursery: Nursery, compiled: Path, tmp_path: Path) -> Callable[...,
 
 @pytest.fixture
 def stage(
-    staged_on: Callable[..., AbstractContextManager[Stage]], grounds: Callable[[str], Ground], request: pytest.FixtureRequest
+    staged_on: Callable[..., AbstractContextManager[Stage]],
+    grounds: Callable[[str], Ground],
+    request: pytest.FixtureRequest,
 ) -> Callable[..., AbstractContextManager[Stage]]:
-    """Opens stages on SQLite, or on the store that the test's parameter names: `with stage(lease=1.0) as scene: …`."""
+    """Opens stages on SQLite, or on the store that the test's parameter names: `with
+    stage(lease=1.0) as scene: …`.
+    """
     return partial(staged_on, grounds(getattr(request, "param", "sqlite")))

@@ -1,4 +1,6 @@
-"""What a stage stands on: each kind of store, laid empty or with two capabilities for every story."""
+"""What a stage stands on: each kind of store, laid empty or with two capabilities for every
+story.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from functions.wiring import open_house
 from sigil.protocol import Caller
 from sigil.storage import aws
 
-SCHEMA = {"type": "object", "properties": {"spin": {"type": "integer", "description": "how long to work, in milliseconds or so"}}}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spin": {"type": "integer", "description": "how long to work, in milliseconds or so"}
+    },
+}
 WORK = "let x = 0; for (let i = 0; i < input.spin * 20000; i++) x += i; return 'done'"
 DATABASES = 512
 _NUMBERS = itertools.count()
@@ -31,7 +38,9 @@ Lay = Callable[[Path], AbstractContextManager[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A kind of store: how a stage is laid on it; its server's address (host and port) and process, if it has one."""
+    """A kind of store: how a stage is laid on it; its server's address (host and port) and process,
+    if it has one.
+    """
 
     lay: Lay
     address: str = ""
@@ -44,14 +53,29 @@ class Ground:
         url = settings["queue"].removeprefix("sqs://")
         asked = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         client = aws.client("sqs", endpoint=f"http://{self.address}")
-        return not any(map(int, client.get_queue_attributes(QueueUrl=url, AttributeNames=asked)["Attributes"].values()))
+        return not any(
+            map(
+                int,
+                client.get_queue_attributes(QueueUrl=url, AttributeNames=asked)[
+                    "Attributes"
+                ].values(),
+            )
+        )
 
 
 def furnish(settings: Mapping[str, Any]) -> None:
-    """Deploy the capabilities `double`, which is pure, and `note`, which is not: it may write to the log."""
+    """Deploy the capabilities `double`, which is pure, and `note`, which is not: it may write to
+    the log.
+    """
     house = open_house(Settings(**{"library": "none", "runners": 1, **settings}))
     for name, permissions in (("double", {}), ("note", {"log": True})):
-        spec = {"name": name, "description": f"{name} a number", "schema": SCHEMA, "execute": WORK, "permissions": permissions}
+        spec = {
+            "name": name,
+            "description": f"{name} a number",
+            "schema": SCHEMA,
+            "execute": WORK,
+            "permissions": permissions,
+        }
         house.app.registry.deploy(spec, Caller("main"))
     house.close()
 
@@ -61,7 +85,13 @@ def on_sqlite(furnished: Path) -> Ground:
 
     @contextmanager
     def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
-        shutil.copytree(furnished, folder, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns("compiled"))
+        shutil.copytree(
+            furnished,
+            folder,
+            symlinks=True,
+            dirs_exist_ok=True,
+            ignore=shutil.ignore_patterns("compiled"),
+        )
         yield {"store": f"sqlite:///{folder / 'uncaged.db'}"}
 
     return Ground(lay)
@@ -79,8 +109,12 @@ def on_redis(address: str, pid: int) -> Ground:
     return Ground(lay, address, pid)
 
 
-def on_dynamodb(url: str, pid: int, make: Callable[[str, str], None], *, queue: Callable[[], str] | None = None) -> Ground:
-    """A table of its own at the endpoint `url`; `make` makes one. With `queue`, which makes one too, events wait in SQS."""
+def on_dynamodb(
+    url: str, pid: int, make: Callable[[str, str], None], *, queue: Callable[[], str] | None = None
+) -> Ground:
+    """A table of its own at the endpoint `url`; `make` makes one. With `queue`, which makes one
+    too, events wait in SQS.
+    """
 
     @contextmanager
     def lay(folder: Path) -> Iterator[Mapping[str, Any]]:

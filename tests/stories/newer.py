@@ -1,4 +1,6 @@
-"""A store as a newer version writes it: each object in a value has a field that this version does not know."""
+"""A store as a newer version writes it: each object in a value has a field that this version does
+not know.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,26 @@ from sigil.storage.kv import KV, Expect, Item, Key
 FIELD = "later"
 PARTS = frozenset(
     (
-        *("messages", "calls", "loads", "outbox", "noted", "turn", "event", "sender", "usage", "last", "safety", "counters"),
+        *(
+            "messages",
+            "calls",
+            "loads",
+            "outbox",
+            "noted",
+            "turn",
+            "event",
+            "sender",
+            "usage",
+            "last",
+            "safety",
+            "counters",
+        ),
         *("window", "failures", "record", "manifest", "permissions", "tests"),
     )
 )
-"""Fields whose objects are ours; in others (schemas, arguments, a guest's data) every name is somebody else's."""
+"""Fields whose objects are ours; in others (schemas, arguments, a guest's data) every name is
+somebody else's.
+"""
 FOREIGN = ("reply#", "trace", "stored#", "thing-index", "artifact", "seen#", "usage#")
 """Partitions whose values are no objects of ours, or are written once."""
 
@@ -32,14 +49,18 @@ class Recorded:
     def get(self, key: Key) -> Item | None:
         return self._kv.get(key)
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         self._known.add(key)
         return self._kv.put(key, self.written(key, value), expect=expect, ttl=ttl)
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
         self._kv.delete(key, expect=expect)
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         return self._kv.scan(partition, prefix, after, limit)
 
     def written(self, key: Key, value: bytes) -> bytes:
@@ -58,7 +79,9 @@ class Newer(Recorded):
         elif key.partition.startswith("use#"):
             changed = parsed if len(parsed) > 6 else [*parsed, uuid.uuid4().hex]
         else:
-            changed = [_grown(part) for part in parsed] if isinstance(parsed, list) else _grown(parsed)
+            changed = (
+                [_grown(part) for part in parsed] if isinstance(parsed, list) else _grown(parsed)
+            )
         return orjson.dumps(changed)
 
 
@@ -78,5 +101,7 @@ def _grown(value: Any) -> Any:
         part = value[name]
         grown[name] = [_grown(one) for one in part] if isinstance(part, list) else _grown(part)
     if isinstance(value.get("history"), list):
-        grown["history"] = [[*step, uuid.uuid4().hex] if len(step) == 4 else step for step in value["history"]]
+        grown["history"] = [
+            [*step, uuid.uuid4().hex] if len(step) == 4 else step for step in value["history"]
+        ]
     return grown

@@ -1,7 +1,9 @@
-"""A program that forks servers: each is a process of its own, without the second that its imports would take.
+"""A program that forks servers: each is a process of its own, without the second that its imports
+would take.
 
-It reads one line of JSON a server, `{"name", "settings", "order"}`, and prints `{"name", "pid", "port"}` when that server listens and
-`{"pid", "ended"}` when it has ended. It ends, and kills what still runs, when nobody writes to it any more.
+It reads one line of JSON a server, `{"name", "settings", "order"}`, and prints `{"name", "pid",
+"port"}` when that server listens and `{"pid", "ended"}` when it has ended. It ends, and kills what
+still runs, when nobody writes to it any more.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def main() -> None:
             waker.recv(4096)
             _bury(running)
         if sys.stdin in ready:
-            line = os.read(sys.stdin.fileno(), 65536)  # one line a write, and a pipe keeps writes of this size whole
+            line = os.read(
+                sys.stdin.fileno(), 65536
+            )  # one line a write, and a pipe keeps writes of this size whole
             if not line:
                 break
             for asked in line.splitlines():
@@ -79,13 +83,17 @@ def _serve(asked: dict[str, Any]) -> NoReturn:
     sys.stdin = open(os.devnull)  # noqa: SIM115  it stays open as long as the process lives
     log.start(open(f"{order.folder}/{asked['name']}.log", "a", buffering=1))  # noqa: SIM115
     given = asked["settings"]
-    house = open_watched_house(Settings(**{**given, "owners": tuple(given["owners"])}), Switch(order))
+    house = open_watched_house(
+        Settings(**{**given, "owners": tuple(given["owners"])}), Switch(order)
+    )
     door = socket.create_server(("127.0.0.1", 0))
 
     def ready() -> None:
         _tell({"name": asked["name"], "pid": os.getpid(), "port": door.getsockname()[1]})
 
-    uvicorn.Server(uvicorn.Config(local.app(house, TOKEN, ready), log_level="error", lifespan="on")).run(sockets=[door])
+    uvicorn.Server(
+        uvicorn.Config(local.app(house, TOKEN, ready), log_level="error", lifespan="on")
+    ).run(sockets=[door])
     house.close()
     os._exit(0)
 

@@ -21,7 +21,11 @@ PATIENCE = 30.0
 """Seconds after which something that had to happen counts as forgotten."""
 SECRET = "a-secret-of-the-webhook"
 ROOT = Path(__file__).parents[2]
-AWS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+AWS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 """Credentials that an emulator takes."""
 
 
@@ -38,7 +42,12 @@ class Server:
         """Deliver an update as the platform does; whether it was taken with a 200."""
         try:
             headers = {"x-telegram-bot-api-secret-token": SECRET}
-            return httpx.post(f"http://127.0.0.1:{self.port}/webhook/telegram", json=update, headers=headers, timeout=PATIENCE).is_success
+            return httpx.post(
+                f"http://127.0.0.1:{self.port}/webhook/telegram",
+                json=update,
+                headers=headers,
+                timeout=PATIENCE,
+            ).is_success
         except httpx.HTTPError:
             return False
 
@@ -48,7 +57,11 @@ class Server:
 
     def steps(self) -> list[dict[str, Any]]:
         """The lines of its log so far."""
-        return [orjson.loads(line) for line in self.log.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+        return [
+            orjson.loads(line)
+            for line in self.log.read_bytes().splitlines(keepends=True)
+            if line.endswith(b"\n")
+        ]
 
 
 class Nursery:
@@ -58,7 +71,10 @@ class Nursery:
         self._changed = threading.Condition()
         self._told: list[dict[str, Any]] = []
         self._started = 0
-        environment = {**AWS, **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}}
+        environment = {
+            **AWS,
+            **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+        }
         self._program = subprocess.Popen(
             [sys.executable, "-m", "tests.stories.nursery"],
             cwd=ROOT,
@@ -74,8 +90,15 @@ class Nursery:
         with self._changed:
             self._started += 1
             name = f"server-{self._started}"
-            addresses = {field: f"{settings[field]}/{name}" for field in ("llm_url", "telegram_api")}
-            line = orjson.dumps({"name": name, "settings": {**settings, **addresses}, "order": asdict(order)}) + b"\n"
+            addresses = {
+                field: f"{settings[field]}/{name}" for field in ("llm_url", "telegram_api")
+            }
+            line = (
+                orjson.dumps(
+                    {"name": name, "settings": {**settings, **addresses}, "order": asdict(order)}
+                )
+                + b"\n"
+            )
             assert len(line) < pipe_size()
             assert self._program.stdin is not None
             self._program.stdin.write(line)
@@ -99,11 +122,20 @@ class Nursery:
             self.ended(server)
 
     def _found(self, field: str, value: object, ended: bool) -> dict[str, Any] | None:
-        return next((facts for facts in self._told if facts.get(field) == value and facts.get("ended", False) is ended), None)
+        return next(
+            (
+                facts
+                for facts in self._told
+                if facts.get(field) == value and facts.get("ended", False) is ended
+            ),
+            None,
+        )
 
     def _wait(self, field: str, value: object, *, ended: bool = False) -> dict[str, Any]:
         with self._changed:
-            assert self._changed.wait_for(lambda: self._found(field, value, ended), PATIENCE), f"nothing is heard of {value}"
+            assert self._changed.wait_for(lambda: self._found(field, value, ended), PATIENCE), (
+                f"nothing is heard of {value}"
+            )
             found = self._found(field, value, ended)
         assert found is not None
         return found

@@ -1,4 +1,6 @@
-"""A stage for one story: a store of its own, a platform, a model that plans by what it reads, and servers over them."""
+"""A stage for one story: a store of its own, a platform, a model that plans by what it reads, and
+servers over them.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +65,9 @@ def unheard(server: str, point: str) -> None:
 class Planner(ScriptedModel):
     """A model whose replies depend on what it reads alone: whoever asks again is told the same.
 
-    `task N` takes it three rounds: a query, a call of both capabilities side by side, a long answer. Anything else is answered at once.
-    `spin`: how long each of the two works. What `then` was given comes first.
+    `task N` takes it three rounds: a query, a call of both capabilities side by side, a long
+    answer. Anything else is answered at once. `spin`: how long each of the two works. What `then`
+    was given comes first.
     """
 
     def __init__(self) -> None:
@@ -81,7 +84,11 @@ class Planner(ScriptedModel):
 
     def asked(self) -> list[str]:
         """What the person had said last in each request, in order."""
-        chats = [body["messages"] for body in self.bodies if body["messages"][0]["content"].startswith("<<IDENTITY>>")]
+        chats = [
+            body["messages"]
+            for body in self.bodies
+            if body["messages"][0]["content"].startswith("<<IDENTITY>>")
+        ]
         return [said(messages[newest(messages)]) for messages in chats]
 
 
@@ -93,7 +100,10 @@ def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
     step = sum(message["role"] == "assistant" for message in messages[place:])
     if task is None or step > 1:
         return say(f"{LONG if task else ''}answer to {asked}")
-    calls = [("sigil_query", {"query": "number", "limit": 10})], [("cap_note", {"spin": spin}), ("cap_double", {"spin": spin})]
+    calls = (
+        [("sigil_query", {"query": "number", "limit": 10})],
+        [("cap_note", {"spin": spin}), ("cap_double", {"spin": spin})],
+    )
     made = call(*calls[step])
     for each in made["choices"][0]["message"]["tool_calls"]:
         each["id"] = f"{each['function']['name']}-of-{task[1]}"
@@ -141,7 +151,9 @@ def shortened(text: str) -> str:
 
 
 def update(number: int, text: str, sender: int = OWNER) -> dict[str, Any]:
-    """A private message as Telegram delivers it; the higher its number, the later it was written."""
+    """A private message as Telegram delivers it; the higher its number, the later it was
+    written.
+    """
     return {
         "update_id": number,
         "message": {
@@ -156,7 +168,9 @@ def update(number: int, text: str, sender: int = OWNER) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Stage:
-    """What a story plays on. `settings` are those of every server; `folder` holds the store and the notes of the switches."""
+    """What a story plays on. `settings` are those of every server; `folder` holds the store and the
+    notes of the switches.
+    """
 
     nursery: Nursery
     folder: Path
@@ -168,7 +182,9 @@ class Stage:
     servers: list[Server] = field(default_factory=list)
 
     def start(self, at: str = "", number: int = signal.SIGKILL, once: str = "fired") -> Server:
-        """One more server. The first to get to the point `at`, of all with the same `once`, is killed there or gets the signal `number`."""
+        """One more server. The first to get to the point `at`, of all with the same `once`, is
+        killed there or gets the signal `number`.
+        """
         server = self.nursery.start(self.settings, Order(str(self.folder), at, number, once))
         self.servers.append(server)
         return server
@@ -214,7 +230,9 @@ def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> N
 
 
 @contextmanager
-def staged(nursery: Nursery, ground: Ground, compiled: Path, folder: Path, **settings: Any) -> Iterator[Stage]:
+def staged(
+    nursery: Nursery, ground: Ground, compiled: Path, folder: Path, **settings: Any
+) -> Iterator[Stage]:
     """A stage in the new `folder`, on fresh ground."""
     folder.mkdir()
     (folder / "compiled").symlink_to(compiled, target_is_directory=True)

@@ -1,4 +1,6 @@
-"""A switch inside a server of the tests: it counts what the product does, and kills or stops the process at a chosen operation."""
+"""A switch inside a server of the tests: it counts what the product does, and kills or stops the
+process at a chosen operation.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MIDDLE_SECONDS = 0.2
-"""How long after its start an operation is in its middle; what is meant to be hit there takes longer."""
+"""How long after its start an operation is in its middle; what is meant to be hit there takes
+longer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a switch does: at the point `at` (empty: nowhere) it sends its own process the signal `number`.
+    """What a switch does: at the point `at` (empty: nowhere) it sends its own process the signal
+    `number`.
 
-    Of all processes that share a `folder` and `once` only the first to get there does. What happens is noted in the folder: every point in
-    `journal`, every run of a capability in `runs`.
+    Of all processes that share a `folder` and `once` only the first to get there does. What happens
+    is noted in the folder: every point in `journal`, every run of a capability in `runs`.
     """
 
     folder: str
@@ -38,7 +43,9 @@ class Switch:
 
     @contextmanager
     def around(self, operation: str, *, middle: bool = False) -> Iterator[None]:
-        """Passes the points before and after the block; one that fails has no point after it. `middle`: one during it as well."""
+        """Passes the points before and after the block; one that fails has no point after it.
+        `middle`: one during it as well.
+        """
         with self._lock:
             self._counts[operation] += 1
             name = f"{operation} {self._counts[operation]}"
@@ -71,7 +78,8 @@ class Switch:
             Path(self.order.folder, self.order.once).touch(exist_ok=False)
         except FileExistsError:
             return
-        # a signal to this very thread takes effect before the call returns; one to the process may take its time
+        # a signal to this very thread takes effect before the call returns; one to the process may
+        # take its time
         signal.pthread_kill(threading.get_ident(), self.order.number)
 
     def _note(self, file: str, line: str) -> None:

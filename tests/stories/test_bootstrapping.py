@@ -1,4 +1,6 @@
-"""`scripts/bootstrap` as a person runs it: the whole dialogue with a model that reads what it is sent, and what becomes of bad ones."""
+"""`scripts/bootstrap` as a person runs it: the whole dialogue with a model that reads what it is
+sent, and what becomes of bad ones.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,23 @@ ROMAN, LUHN = REQUESTS[:2]
 def environment(tmp_path: Path, compiled: Path) -> dict[str, str]:
     compiled.mkdir(exist_ok=True)
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    ours = {"UNCAGED_DATA": str(tmp_path / "own"), "UNCAGED_CACHE": str(compiled), "SIGIL_RUNNERS": "1"}
-    return {**kept, **ours, "PYTHONPATH": os.getcwd(), "UNCAGED_LLM_KEY": KEY, "UNCAGED_LLM_MODEL": "scripted"}
+    ours = {
+        "UNCAGED_DATA": str(tmp_path / "own"),
+        "UNCAGED_CACHE": str(compiled),
+        "SIGIL_RUNNERS": "1",
+    }
+    return {
+        **kept,
+        **ours,
+        "PYTHONPATH": os.getcwd(),
+        "UNCAGED_LLM_KEY": KEY,
+        "UNCAGED_LLM_MODEL": "scripted",
+    }
 
 
-def bootstrap(environment: dict[str, str], *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def bootstrap(
+    environment: dict[str, str], *arguments: str, **more: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *arguments],
         env={**environment, **more},
@@ -65,7 +79,9 @@ class Grumpy(Author):
         return self._answer if len(self.requests) > self._patience else super().answer(request)
 
 
-def test_twenty_things_that_nobody_can_do_are_written_used_and_the_next_time_only_found(environment: dict[str, str]) -> None:
+def test_twenty_things_that_nobody_can_do_are_written_used_and_the_next_time_only_found(
+    environment: dict[str, str],
+) -> None:
     with Author() as model:
         done = bootstrap(environment, "--json", UNCAGED_LLM_URL=model.url)
         bodies = model.bodies
@@ -78,11 +94,25 @@ def test_twenty_things_that_nobody_can_do_are_written_used_and_the_next_time_onl
         assert not request.again.answer.said(row["first"]["reply"])
         assert not request.first.answer.said(row["again"]["reply"])
         first, again = row["first"], row["again"]
-        assert (first["searched"], first["written"], len(first["deployed"]), first["right"], first["computed"]) == (1, 1, 1, True, True)
+        assert (
+            first["searched"],
+            first["written"],
+            len(first["deployed"]),
+            first["right"],
+            first["computed"],
+        ) == (1, 1, 1, True, True)
         assert first["tests"] >= 1
-        assert (again["searched"], again["written"], again["deployed"], again["right"], again["computed"]) == (1, 0, [], True, True)
+        assert (
+            again["searched"],
+            again["written"],
+            again["deployed"],
+            again["right"],
+            again["computed"],
+        ) == (1, 0, [], True, True)
         assert first["deployed"][0] in again["found"]
-        assert again["called"] == first["called"] == ["cap_" + first["deployed"][0].replace("-", "_")]
+        assert (
+            again["called"] == first["called"] == ["cap_" + first["deployed"][0].replace("-", "_")]
+        )
         assert first["worklog"]["rounds"] == 4
         assert again["worklog"]["rounds"] == 3
     assert report["summary"]["complete"] == 20
@@ -92,7 +122,9 @@ def test_twenty_things_that_nobody_can_do_are_written_used_and_the_next_time_onl
     assert not (Path(environment["UNCAGED_DATA"]) / "uncaged.db").exists()
 
 
-def test_the_report_fits_a_hundred_columns_and_progress_goes_to_stderr(environment: dict[str, str]) -> None:
+def test_the_report_fits_a_hundred_columns_and_progress_goes_to_stderr(
+    environment: dict[str, str],
+) -> None:
     with Author("clumsy") as model:
         done = bootstrap(environment, "--limit", "3", UNCAGED_LLM_URL=model.url)
 
@@ -101,41 +133,88 @@ def test_the_report_fits_a_hundred_columns_and_progress_goes_to_stderr(environme
     above, header, *rows = table.splitlines()
     assert "first" in above
     assert "again" in above
-    assert header.split()[:7] == ["request", "search", "wrote", "tests", "deployed", "called", "right"]
-    assert [row.split()[:8] for row in rows] == [[name, "✓", "2", "2", "✗1", "✓", "✓", "✓"] for name in ("roman", "luhn", "leap-years")]
+    assert header.split()[:7] == [
+        "request",
+        "search",
+        "wrote",
+        "tests",
+        "deployed",
+        "called",
+        "right",
+    ]
+    assert [row.split()[:8] for row in rows] == [
+        [name, "✓", "2", "2", "✗1", "✓", "✓", "✓"] for name in ("roman", "luhn", "leap-years")
+    ]
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert "wrote" in legend
     assert sums.startswith("3 of 3 complete with scripted; ")
-    assert "first: 3 searched, 3 written, 3 tested, 3 deployed, 3 called, 3 right\nagain: 3 found and nothing new, 3 right" in sums
-    assert "first: searched 1x, found nothing · wrote 2x, deployed roman-numerals, tests passed: 2 ·" in done.stderr
-    assert "again: searched 1x, found roman-numerals · called cap_roman_numerals · right · 3 rounds" in done.stderr
+    assert (
+        "first: 3 searched, 3 written, 3 tested, 3 deployed, 3 called, 3 right\nagain: 3 found and"
+        " nothing new, 3 right" in sums
+    )
+    assert (
+        "first: searched 1x, found nothing · wrote 2x, deployed roman-numerals, tests passed: 2 ·"
+        in done.stderr
+    )
+    assert (
+        "again: searched 1x, found roman-numerals · called cap_roman_numerals · right · 3 rounds"
+        in done.stderr
+    )
 
 
-def test_named_requests_are_played_again_and_again_over_an_empty_registry(environment: dict[str, str]) -> None:
+def test_named_requests_are_played_again_and_again_over_an_empty_registry(
+    environment: dict[str, str],
+) -> None:
     with Author() as model:
-        done = bootstrap(environment, "--only", "luhn", "--only", "csv", "--repeat", "2", "--markdown", UNCAGED_LLM_URL=model.url)
+        done = bootstrap(
+            environment,
+            "--only",
+            "luhn",
+            "--only",
+            "csv",
+            "--repeat",
+            "2",
+            "--markdown",
+            UNCAGED_LLM_URL=model.url,
+        )
 
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("|")]
-    assert [line.split(" | ")[0] for line in lines[2:]] == ["| luhn 1", "| csv 1", "| luhn 2", "| csv 2"]
+    assert [line.split(" | ")[0] for line in lines[2:]] == [
+        "| luhn 1",
+        "| csv 1",
+        "| luhn 2",
+        "| csv 2",
+    ]
     assert len({line.count("|") for line in lines}) == 1
     assert "4 of 4 complete" in done.stdout
 
 
 def test_fewer_complete_requests_are_enough_when_one_says_so(environment: dict[str, str]) -> None:
     with Author("narrow") as model:
-        done = bootstrap(environment, "--only", "roman", "--at-least", "0", UNCAGED_LLM_URL=model.url)
+        done = bootstrap(
+            environment, "--only", "roman", "--at-least", "0", UNCAGED_LLM_URL=model.url
+        )
 
     assert done.returncode == 0
-    assert "roman: first: no capability gave back the true answer, its reply does not say the true answer; again: " in done.stdout
+    assert (
+        "roman: first: no capability gave back the true answer, its reply does not say the true"
+        " answer; again: " in done.stdout
+    )
     assert "0 of 1 complete" in done.stdout
 
 
-def test_what_was_made_is_kept_in_a_folder_that_is_named_and_new(environment: dict[str, str], tmp_path: Path) -> None:
+def test_what_was_made_is_kept_in_a_folder_that_is_named_and_new(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     kept = tmp_path / "kept"
     with Author() as model:
-        done = bootstrap(environment, "--only", "roman", "--store", str(kept), UNCAGED_LLM_URL=model.url)
-        again = bootstrap(environment, "--only", "roman", "--store", str(kept), UNCAGED_LLM_URL=model.url)
+        done = bootstrap(
+            environment, "--only", "roman", "--store", str(kept), UNCAGED_LLM_URL=model.url
+        )
+        again = bootstrap(
+            environment, "--only", "roman", "--store", str(kept), UNCAGED_LLM_URL=model.url
+        )
 
     assert done.returncode == 0, done.stdout
     listed = subprocess.run(
@@ -153,8 +232,12 @@ def test_what_was_made_is_kept_in_a_folder_that_is_named_and_new(environment: di
 
 
 @pytest.mark.parametrize("extra", [(), ("--json",)])
-def test_without_a_language_model_it_says_what_to_set(environment: dict[str, str], extra: tuple[str, ...]) -> None:
-    done = bootstrap({name: value for name, value in environment.items() if name != "UNCAGED_LLM_KEY"}, *extra)
+def test_without_a_language_model_it_says_what_to_set(
+    environment: dict[str, str], extra: tuple[str, ...]
+) -> None:
+    done = bootstrap(
+        {name: value for name, value in environment.items() if name != "UNCAGED_LLM_KEY"}, *extra
+    )
 
     assert done.returncode == 2
     assert done.stdout == ""
@@ -166,15 +249,26 @@ def test_without_a_language_model_it_says_what_to_set(environment: dict[str, str
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (json_answer({"error": {"message": f"wrong key {KEY}"}}, 401), "the model answered 401: wrong key ***"),
-        (Answer(429, b'{"error": {"message": "slow down"}}', {"retry-after": "0"}), "the model answered 429: slow down"),
+        (
+            json_answer({"error": {"message": f"wrong key {KEY}"}}, 401),
+            "the model answered 401: wrong key ***",
+        ),
+        (
+            Answer(429, b'{"error": {"message": "slow down"}}', {"retry-after": "0"}),
+            "the model answered 429: slow down",
+        ),
         (Answer(200, b"<html>hello</html>"), "the model sent no answer"),
-        (json_answer({"choices": [{"message": {"content": 7, "tool_calls": "no"}}]}), "its reply does not say the true answer"),
+        (
+            json_answer({"choices": [{"message": {"content": 7, "tool_calls": "no"}}]}),
+            "its reply does not say the true answer",
+        ),
         (Answer(cut=True), "the model cannot be reached"),
     ],
     ids=["401", "429", "page", "garbage", "cut"],
 )
-def test_an_endpoint_that_fails_is_a_line_in_the_report(environment: dict[str, str], answer: Answer, said: str) -> None:
+def test_an_endpoint_that_fails_is_a_line_in_the_report(
+    environment: dict[str, str], answer: Answer, said: str
+) -> None:
     with Grumpy(answer) as model:
         done = bootstrap(environment, "--limit", "1", UNCAGED_LLM_URL=model.url)
 
@@ -186,7 +280,9 @@ def test_an_endpoint_that_fails_is_a_line_in_the_report(environment: dict[str, s
     assert KEY not in done.stdout + done.stderr
 
 
-def test_an_endpoint_that_fails_in_the_middle_spoils_its_own_row_alone(environment: dict[str, str]) -> None:
+def test_an_endpoint_that_fails_in_the_middle_spoils_its_own_row_alone(
+    environment: dict[str, str],
+) -> None:
     refusal = json_answer({"error": {"message": "no such model"}}, 404)
 
     class Moody(Author):
@@ -197,15 +293,22 @@ def test_an_endpoint_that_fails_in_the_middle_spoils_its_own_row_alone(environme
         done = bootstrap(environment, "--limit", "3", "--at-least", "2", UNCAGED_LLM_URL=model.url)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "luhn: first: I could not get an answer: the model answered 404: no such model." in done.stdout
+    assert (
+        "luhn: first: I could not get an answer: the model answered 404: no such model."
+        in done.stdout
+    )
     assert "2 of 3 complete" in done.stdout
 
 
 @contextmanager
-def running(environment: dict[str, str], *arguments: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    environment: dict[str, str], *arguments: str, **more: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """The command in a process group of its own, as a terminal has it."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*COMMAND, *arguments], env={**environment, **more}, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
+    with subprocess.Popen(
+        [*COMMAND, *arguments], env={**environment, **more}, start_new_session=True, **pipes
+    ) as process:  # type: ignore[call-overload]
         try:
             yield process
         finally:
@@ -214,7 +317,10 @@ def running(environment: dict[str, str], *arguments: str, **more: str) -> Iterat
 
 
 def test_ctrl_c_shows_what_was_done_so_far(environment: dict[str, str]) -> None:
-    with Grumpy(Answer(hang=True), patience=8) as model, running(environment, UNCAGED_LLM_URL=model.url) as process:
+    with (
+        Grumpy(Answer(hang=True), patience=8) as model,
+        running(environment, UNCAGED_LLM_URL=model.url) as process,
+    ):
         model.wait_for(9, timeout=30)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
@@ -234,11 +340,18 @@ def played(house: Callable[..., House]) -> Callable[[Author, Request], Any]:
 
 @pytest.mark.parametrize(
     ("habits", "refused", "rounds"),
-    [(["clumsy"], ("ETESTS",), 5), (["sloppy"], ("EMODULE",), 5), (["sloppy", "clumsy", "careless"], ("EMODULE", "ETESTS"), 7)],
+    [
+        (["clumsy"], ("ETESTS",), 5),
+        (["sloppy"], ("EMODULE",), 5),
+        (["sloppy", "clumsy", "careless"], ("EMODULE", "ETESTS"), 7),
+    ],
     ids=["tests", "syntax", "everything"],
 )
 def test_a_model_that_errs_mends_it_by_what_it_is_told_within_a_turn(
-    played: Callable[[Author, Request], Any], habits: list[Habit], refused: tuple[str, ...], rounds: int
+    played: Callable[[Author, Request], Any],
+    habits: list[Habit],
+    refused: tuple[str, ...],
+    rounds: int,
 ) -> None:
     with Author(*habits) as model:
         row = played(model, LUHN)
@@ -261,35 +374,53 @@ def test_wrong_arguments_are_told_and_mended(played: Callable[[Author, Request],
         (
             "boaster",
             (
-                "first: it did not search, it wrote nothing, its reply does not say the true answer",
+                (
+                    "first: it did not search, it wrote nothing, its reply does not say the true"
+                    " answer"
+                ),
                 "again: not asked, since there was nothing to find",
             ),
         ),
-        ("hasty", ("first: it did not search", "again: it did not search, it wrote another one instead of using what is there")),
+        (
+            "hasty",
+            (
+                "first: it did not search",
+                "again: it did not search, it wrote another one instead of using what is there",
+            ),
+        ),
         ("bare", ("first: it deployed without tests",)),
         (
             "narrow",
             tuple(
-                f"{turn}: no capability gave back the true answer, its reply does not say the true answer" for turn in ("first", "again")
+                f"{turn}: no capability gave back the true answer, its reply does not say the true"
+                " answer"
+                for turn in ("first", "again")
             ),
         ),
         (
             "stubborn",
             (
-                "first: nothing became active (ETESTS, ETESTS, ETESTS, ETESTS, ETESTS), its reply does not say the true answer",
+                (
+                    "first: nothing became active (ETESTS, ETESTS, ETESTS, ETESTS, ETESTS), its"
+                    " reply does not say the true answer"
+                ),
                 "again: not asked, since there was nothing to find",
             ),
         ),
     ],
 )
-def test_a_model_with_bad_habits_is_told_apart(played: Callable[[Author, Request], Any], habit: Habit, misses: tuple[str, ...]) -> None:
+def test_a_model_with_bad_habits_is_told_apart(
+    played: Callable[[Author, Request], Any], habit: Habit, misses: tuple[str, ...]
+) -> None:
     with Author(habit) as model:
         row = played(model, ROMAN)
 
     assert row.misses == misses
 
 
-def test_a_right_answer_out_of_its_own_head_does_not_count(played: Callable[[Author, Request], Any]) -> None:
+def test_a_right_answer_out_of_its_own_head_does_not_count(
+    played: Callable[[Author, Request], Any],
+) -> None:
     with Author("boaster") as model:
         row = played(model, LUHN)
 
@@ -304,11 +435,20 @@ def test_a_name_that_is_taken_costs_one_round(house: Callable[..., House]) -> No
         home.app.registry.deploy(spec, Caller(home.app.name, owner=True))
         first = ask(home, "terminal:first", ROMAN.first)
 
-    assert (first.refused, first.deployed, first.right) == (("EEXIST",), ("roman-numerals-own",), True)
-    assert "find it with sigil_query and use it as it is, or choose another name" in results(model.bodies[2])[-1]
+    assert (first.refused, first.deployed, first.right) == (
+        ("EEXIST",),
+        ("roman-numerals-own",),
+        True,
+    )
+    assert (
+        "find it with sigil_query and use it as it is, or choose another name"
+        in results(model.bodies[2])[-1]
+    )
 
 
-def test_a_call_beside_its_own_deploy_is_refused_and_works_in_the_next_round(house: Callable[..., House]) -> None:
+def test_a_call_beside_its_own_deploy_is_refused_and_works_in_the_next_round(
+    house: Callable[..., House],
+) -> None:
     skill = skill_for(ROMAN.first.text)
     with Author() as model:
         called = call(("sigil_deploy", skill.spec), ("cap_roman_numerals", {"number": 1994}))
@@ -321,15 +461,33 @@ def test_a_call_beside_its_own_deploy_is_refused_and_works_in_the_next_round(hou
 
 
 def test_numbers_of_a_slow_and_wordy_model_fit_the_table_too() -> None:
-    half = Half(1, (), (), 5, ("ETESTS",) * 4, 12, ("a",), ("cap_a",), (), True, True, Worklog(7, 123_456, 119.9))
+    half = Half(
+        1,
+        (),
+        (),
+        5,
+        ("ETESTS",) * 4,
+        12,
+        ("a",),
+        ("cap_a",),
+        (),
+        True,
+        True,
+        Worklog(7, 123_456, 119.9),
+    )
     rows = [Row(f"{request.name} 10", half, half) for request in REQUESTS]
 
     assert max(map(len, table(rows).splitlines())) <= 100
     assert table([]).splitlines()[-1].startswith("request")
 
 
-def test_a_reader_who_leaves_early_is_no_failure_with_a_traceback(environment: dict[str, str]) -> None:
-    with Grumpy(json_answer({}, 401)) as model, running(environment, "--limit", "1", UNCAGED_LLM_URL=model.url) as process:
+def test_a_reader_who_leaves_early_is_no_failure_with_a_traceback(
+    environment: dict[str, str],
+) -> None:
+    with (
+        Grumpy(json_answer({}, 401)) as model,
+        running(environment, "--limit", "1", UNCAGED_LLM_URL=model.url) as process,
+    ):
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None
@@ -340,7 +498,9 @@ def test_a_reader_who_leaves_early_is_no_failure_with_a_traceback(environment: d
     assert b"Traceback" not in said
 
 
-def test_more_deploys_in_a_chat_than_its_pause_allows_end_in_a_sentence_and_go_on_later(house: Callable[..., House]) -> None:
+def test_more_deploys_in_a_chat_than_its_pause_allows_end_in_a_sentence_and_go_on_later(
+    house: Callable[..., House],
+) -> None:
     with Author() as model:
         home = house(llm_url=model.url, deploy_cooldown=600.0)
         halves = [ask(home, "terminal:one-chat", request.first) for request in REQUESTS[:7]]
@@ -357,18 +517,29 @@ def test_the_author_calls_no_tool_that_it_is_not_offered(house: Callable[..., Ho
     with Author() as model:
         play(house(llm_url=model.url), ROMAN)
         body = model.bodies[2]
-        body["tools"] = [tool for tool in body["tools"] if not tool["function"]["name"].startswith("cap_")]
-        without = json.loads(model.answer(Recorded("POST", "/", {}, json.dumps(body).encode())).body)  # type: ignore[arg-type]
+        body["tools"] = [
+            tool for tool in body["tools"] if not tool["function"]["name"].startswith("cap_")
+        ]
+        without = json.loads(
+            model.answer(Recorded("POST", "/", {}, json.dumps(body).encode())).body
+        )  # type: ignore[arg-type]
 
     assert without["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "sigil_deploy"
 
 
 def test_the_page_names_every_option_and_every_way_to_miss() -> None:
     page = (Path(__file__).parents[2] / "docs" / "bootstrapping.md").read_text(encoding="utf-8")
-    options = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    options = subprocess.run(
+        [*COMMAND, "--help"], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
     told = (
         *(f"`{option}" for option in re.findall(r"^  (--[a-z-]+)", options, re.MULTILINE)),
-        *(line.format("…") for line in re.findall(r'yield "([^"]+)"', Path(verdicts.__file__).read_text(encoding="utf-8"))),
+        *(
+            line.format("…")
+            for line in re.findall(
+                r'yield "([^"]+)"', Path(verdicts.__file__).read_text(encoding="utf-8")
+            )
+        ),
         verdicts.UNASKED,
     )
 

@@ -1,4 +1,6 @@
-"""The crash table: a server is killed at every point of a turn's way, and what was promised still holds."""
+"""The crash table: a server is killed at every point of a turn's way, and what was promised still
+holds.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ TABLES: tuple[tuple[str, Mode], ...] = (
     ("sqs", MODES[0]),
 )
 LEASES: dict[Mode, float] = {MODES[0]: 1.0, MODES[1]: 2.0}
-"""Seconds that a row waits; where two are there from the start, it must be more than a turn takes on a busy machine."""
+"""Seconds that a row waits; where two are there from the start, it must be more than a turn takes
+on a busy machine.
+"""
 MUST_HAVE = (
     r"write inbox 1 after",
     r"write head 1 (before|after)",
@@ -70,7 +74,10 @@ class Row:
 
     def __str__(self) -> str:
         verdict = "; ".join(self.problems) or "kept"
-        return f"{self.point:<30} {self.replies:>7} {self.notes:>5} {self.doubles:>7} {self.requests:>9}  {verdict}"
+        return (
+            f"{self.point:<30} {self.replies:>7} {self.notes:>5} {self.doubles:>7}"
+            f" {self.requests:>9}  {verdict}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +103,13 @@ class Moment:
 @pytest.mark.parametrize(("stage", "mode"), TABLES, indirect=["stage"])
 def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(stage: Stages, mode: Mode) -> None:
     points = way_of_a_turn(stage)
-    inbox = any("inbox" in point for point in points)  # else events wait in a queue beside the store
+    inbox = any(
+        "inbox" in point for point in points
+    )  # else events wait in a queue beside the store
     wanted = [point for point in MUST_HAVE if inbox or "inbox" not in point]
-    missing = [point for point in wanted if not any(re.fullmatch(point, passed) for passed in points)]
+    missing = [
+        point for point in wanted if not any(re.fullmatch(point, passed) for passed in points)
+    ]
     assert not missing, f"a clean run has no such point: {missing}"
     with ThreadPoolExecutor(AT_ONCE) as players:
         rows = list(players.map(lambda point: play(stage, point, mode), points))
@@ -106,7 +117,9 @@ def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(stage: Stages, m
     assert not [str(row) for row in rows if row.problems]
 
 
-def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_chat_goes_on(stage: Stages) -> None:
+def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_chat_goes_on(
+    stage: Stages,
+) -> None:
     with stage() as scene:
         for once in ("first", "second", "third"):
             server = scene.start("model request 1 before", once=once)
@@ -124,7 +137,9 @@ def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_ch
 
 
 class Poison:
-    """A model whose answer to `poison` kills the server that asks. All six turns are in flight each time that this hits others."""
+    """A model whose answer to `poison` kills the server that asks. All six turns are in flight each
+    time that this hits others.
+    """
 
     def __init__(self, scene: Stage) -> None:
         self._scene = scene
@@ -142,10 +157,15 @@ class Poison:
             here.add(text)
             self._changed.notify_all()
             if len(self.beside) < 2:
-                self._changed.wait_for(lambda: len(here) == IN_FLIGHT or self._scene.model.closing.is_set(), PATIENCE)
+                self._changed.wait_for(
+                    lambda: len(here) == IN_FLIGHT or self._scene.model.closing.is_set(), PATIENCE
+                )
             if text == POISON:
                 self.beside.append(here - {POISON})
-                until(lambda: any(started.name == server for started in self._scene.servers), "the server has started")
+                until(
+                    lambda: any(started.name == server for started in self._scene.servers),
+                    "the server has started",
+                )
                 self._scene.named(server).signal(signal.SIGKILL)
             elif server in self._survivors():
                 here.remove(text)
@@ -156,7 +176,9 @@ class Poison:
 
 
 @pytest.mark.parametrize("stage", ["sqlite", "sqs"], indirect=True)
-def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(stage: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(
+    stage: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
     innocent = {chat: f"hello {chat}" for chat in range(101, 101 + IN_FLIGHT - 1)}
     with stage(workers=IN_FLIGHT, guest_turns=0, guest_tokens=0) as scene:
         poison = Poison(scene)
@@ -174,14 +196,19 @@ def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(stage: Sta
             until(partial(scene.rests, chat), "nothing waits any more")
 
         told = {message["chat_id"]: message["text"] for message in scene.platform.messages}
-        assert told == {OWNER: GAVE_UP, **{chat: f"answer to {text}" for chat, text in innocent.items()}}
+        assert told == {
+            OWNER: GAVE_UP,
+            **{chat: f"answer to {text}" for chat, text in innocent.items()},
+        }
         assert len(scene.platform.messages) == IN_FLIGHT
         assert [letter.id for letter in scene.dead()] == ["telegram:4242:10"]
         assert poison.beside == [set(innocent.values()), set(innocent.values()), set()]
 
 
 def way_of_a_turn(stage: Stages) -> list[str]:
-    """Every point that a turn passes when nothing goes wrong, and no lease is renewed because the machine is slow."""
+    """Every point that a turn passes when nothing goes wrong, and no lease is renewed because the
+    machine is slow.
+    """
     with stage(lease=60.0) as scene:
         heard: list[str] = []
         scene.model.heard = scene.platform.heard = lambda server, point: heard.append(point)
@@ -205,8 +232,12 @@ def play(stage: Stages, point: str, mode: Mode) -> Row:
 
 
 def crash(scene: Stage, point: str, mode: Mode) -> tuple[Server, Moment]:
-    """The first message, delivered until it is taken; one server dies of it, the other one lives."""
-    scene.model.heard = scene.platform.heard = lambda server, heard: kill(scene, server) if heard == point else None
+    """The first message, delivered until it is taken; one server dies of it, the other one
+    lives.
+    """
+    scene.model.heard = scene.platform.heard = lambda server, heard: (
+        kill(scene, server) if heard == point else None
+    )
     target = scene.start(point)
     other = scene.start(point) if mode == MODES[1] else None
     taken = target.knock(FIRST)
@@ -273,11 +304,17 @@ def damaged(scene: Stage) -> list[str]:
 
 
 def as_sent(message: Message) -> dict[str, Any]:
-    return {"role": message.role, "tool_call_id": message.call_id, "tool_calls": [{"id": call.id} for call in message.calls]}
+    return {
+        "role": message.role,
+        "tool_call_id": message.call_id,
+        "tool_calls": [{"id": call.id} for call in message.calls],
+    }
 
 
 def unpaired(messages: Sequence[dict[str, Any]]) -> str:
-    """Which call is not answered exactly once, right behind the message that made it; empty when all are."""
+    """Which call is not answered exactly once, right behind the message that made it; empty when
+    all are.
+    """
     open_calls: list[str] = []
     for message in messages:
         if message["role"] == "tool":

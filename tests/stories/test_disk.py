@@ -1,4 +1,6 @@
-"""A disk that fills up or turns read-only under a running server: no message is taken that is not kept, and what was taken is answered."""
+"""A disk that fills up or turns read-only under a running server: no message is taken that is not
+kept, and what was taken is answered.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from tests.stories.servers import PATIENCE, ROOT, SECRET, Server
 from tests.stories.stage import OWNER, Planner, Platform, unheard, until, update
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("nsenter") is None or subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0,
+    shutil.which("nsenter") is None
+    or subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode
+    != 0,
     reason="needs a mount of its own",
 )
 SIZE = 4 << 20
@@ -31,7 +35,9 @@ mount -t tmpfs -o size={SIZE} none "$1" && cp "$3"/* "$1"/ && mount -o remount,"
 
 
 class Disk:
-    """A small disk that a server alone sees: everything about it is done from within that server's mounts."""
+    """A small disk that a server alone sees: everything about it is done from within that server's
+    mounts.
+    """
 
     def __init__(self, pid: int, folder: Path) -> None:
         self._pid = pid
@@ -44,12 +50,26 @@ class Disk:
         self._run("rm filler")
 
     def _run(self, command: str) -> None:
-        inside = ["nsenter", "--preserve-credentials", "-U", "-m", "-t", str(self._pid), "sh", "-c", f"cd {self._folder} && {command}"]
+        inside = [
+            "nsenter",
+            "--preserve-credentials",
+            "-U",
+            "-m",
+            "-t",
+            str(self._pid),
+            "sh",
+            "-c",
+            f"cd {self._folder} && {command}",
+        ]
         subprocess.run(inside, check=True, timeout=PATIENCE)
 
 
-def launched(folder: Path, compiled: Path, how: str, **more: str) -> tuple[list[str], dict[str, str]]:
-    """The command, and its environment, of `uncaged serve` with a store that stands on a disk of 4 MiB, mounted `how`."""
+def launched(
+    folder: Path, compiled: Path, how: str, **more: str
+) -> tuple[list[str], dict[str, str]]:
+    """The command, and its environment, of `uncaged serve` with a store that stands on a disk of 4
+    MiB, mounted `how`.
+    """
     small, data, seed = (folder / name for name in ("small", "data", "seed"))
     for each in (small, data, seed):
         each.mkdir()
@@ -66,21 +86,45 @@ def launched(folder: Path, compiled: Path, how: str, **more: str) -> tuple[list[
         "UNCAGED_ACCESS": "open",
         **more,
     }
-    return ["unshare", "-Urm", "sh", "-c", SHELL, "sh", str(small), sys.executable, str(seed), how], environment
+    return [
+        "unshare",
+        "-Urm",
+        "sh",
+        "-c",
+        SHELL,
+        "sh",
+        str(small),
+        sys.executable,
+        str(seed),
+        how,
+    ], environment
 
 
 @contextmanager
-def server_on_a_disk(folder: Path, compiled: Path, platform: Platform, model: Planner) -> Iterator[tuple[Server, Disk]]:
+def server_on_a_disk(
+    folder: Path, compiled: Path, platform: Platform, model: Planner
+) -> Iterator[tuple[Server, Disk]]:
     """A server whose disk can be filled."""
     outside = {"UNCAGED_LLM_URL": f"{model.url}/disk", "TELEGRAM_API": f"{platform.url}/disk"}
-    command, environment = launched(folder, compiled, "rw", TELEGRAM_TOKEN=TOKEN, TELEGRAM_SECRET=SECRET, **outside)
+    command, environment = launched(
+        folder, compiled, "rw", TELEGRAM_TOKEN=TOKEN, TELEGRAM_SECRET=SECRET, **outside
+    )
     log = folder / "server.log"
-    with log.open("wb") as file, subprocess.Popen(command, cwd=folder, env=environment, stderr=file) as process:
+    with (
+        log.open("wb") as file,
+        subprocess.Popen(command, cwd=folder, env=environment, stderr=file) as process,
+    ):
         try:
-            until(lambda: re.search(rb"listens on http://127.0.0.1:(\d+)", log.read_bytes()), "the server starts")
+            until(
+                lambda: re.search(rb"listens on http://127.0.0.1:(\d+)", log.read_bytes()),
+                "the server starts",
+            )
             found = re.search(rb"listens on http://127.0.0.1:(\d+)", log.read_bytes())
             assert found is not None
-            yield Server("disk", process.pid, int(found[1]), log), Disk(process.pid, folder / "small")
+            yield (
+                Server("disk", process.pid, int(found[1]), log),
+                Disk(process.pid, folder / "small"),
+            )
         finally:
             process.terminate()
             process.wait(PATIENCE)
@@ -124,10 +168,22 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_turn_loses_no_message_and_repea
         assert {message["chat_id"] for message in platform.messages} == {OWNER}
 
 
-def test_on_a_disk_that_is_read_only_the_server_does_not_start_and_says_what_to_do(tmp_path: Path, compiled: Path) -> None:
+def test_on_a_disk_that_is_read_only_the_server_does_not_start_and_says_what_to_do(
+    tmp_path: Path, compiled: Path
+) -> None:
     command, environment = launched(tmp_path, compiled, "ro")
 
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
 
     assert done.returncode == UNAVAILABLE
-    assert done.stderr.startswith(f"error: the store {tmp_path}/small/uncaged.db: it cannot be opened (EUNAVAILABLE)\nhelp: ")
+    assert done.stderr.startswith(
+        f"error: the store {tmp_path}/small/uncaged.db: it cannot be opened (EUNAVAILABLE)\nhelp: "
+    )

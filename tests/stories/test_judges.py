@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scripts.bootstrapping.judges import All, Data, Digits, Judge, Morse, Number, Numbers, Text, Verdict, Word
+from scripts.bootstrapping.judges import (
+    All,
+    Data,
+    Digits,
+    Judge,
+    Morse,
+    Number,
+    Numbers,
+    Text,
+    Verdict,
+    Word,
+)
 from scripts.bootstrapping.requests import REQUESTS
 from tests.fakes.skills import skill_for
 
@@ -98,7 +109,9 @@ def test_another_value_is_not_taken_for_it(judge: Judge, text: str) -> None:
         (Data([{"a": 1}]), None, False),
     ],
 )
-def test_what_a_capability_gave_back_is_searched_through(judge: Judge, output: Any, holds: bool) -> None:
+def test_what_a_capability_gave_back_is_searched_through(
+    judge: Judge, output: Any, holds: bool
+) -> None:
     assert judge.held(output) is holds
 
 
@@ -110,7 +123,9 @@ def test_no_question_gives_its_answer_away(name: str, ask: Any) -> None:
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.name)
-def test_both_questions_of_a_request_are_about_the_same_thing_and_differ_in_their_answer(request_: Any) -> None:
+def test_both_questions_of_a_request_are_about_the_same_thing_and_differ_in_their_answer(
+    request_: Any,
+) -> None:
     assert skill_for(request_.first.text) is skill_for(request_.again.text)
     assert request_.first.answer != request_.again.answer
 

@@ -1,4 +1,6 @@
-"""Races between whole servers: stalled workers, doubled and reordered deliveries, crowds, bursts, and a stop that passes them all."""
+"""Races between whole servers: stalled workers, doubled and reordered deliveries, crowds, bursts,
+and a stop that passes them all.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def test_a_worker_that_stalls_before_it_sends_does_not_send(stage: Stages, place
 def test_two_workers_that_both_find_a_reply_unsent_send_it_once(stage: Stages) -> None:
     with stage() as scene:
         gate = Gate(scene.model)
-        scene.platform.heard = lambda server, point: gate.wait() if point == "message 1 received" else None
+        scene.platform.heard = lambda server, point: (
+            gate.wait() if point == "message 1 received" else None
+        )
         early = scene.start("read head 1 before", signal.SIGSTOP)
         scene.deliver(early, update(1, "first"))
         until(scene.fired, "the first worker stalls before it opens the session")
@@ -91,23 +95,32 @@ def test_two_workers_that_both_find_a_reply_unsent_send_it_once(stage: Stages) -
         late.signal(signal.SIGCONT)
         until(lambda: lost_its_place(late), "the second worker sees that it lost its place")
         gate.open()
-        until(lambda: any(step["step"] == "done" for step in early.steps()), "the first worker is done")
+        until(
+            lambda: any(step["step"] == "done" for step in early.steps()),
+            "the first worker is done",
+        )
         assert scene.platform.texts == answers("first")
 
 
 def test_one_update_that_comes_to_both_servers_at_once_is_answered_once(stage: Stages) -> None:
     with stage(workers=2, lease=LONG_LEASE) as scene, ThreadPoolExecutor(6) as platform:
         servers = [scene.start(), scene.start()]
-        assert all(platform.map(lambda number: servers[number % 2].knock(update(1, "first")), range(6)))
+        assert all(
+            platform.map(lambda number: servers[number % 2].knock(update(1, "first")), range(6))
+        )
         scene.platform.wait_for_texts("answer to first")
-        assert all(platform.map(lambda number: servers[number % 2].knock(update(1, "first")), range(6)))
+        assert all(
+            platform.map(lambda number: servers[number % 2].knock(update(1, "first")), range(6))
+        )
         assert servers[0].knock(update(2, "second"))
         scene.platform.wait_for_texts("answer to second")
         assert scene.platform.texts == answers("first", "second")
         assert scene.model.asked() == ["first", "second"]
 
 
-def test_updates_that_come_in_another_order_are_answered_in_the_order_in_which_they_were_written(stage: Stages) -> None:
+def test_updates_that_come_in_another_order_are_answered_in_the_order_in_which_they_were_written(
+    stage: Stages,
+) -> None:
     with stage(lease=LONG_LEASE) as scene:
         gate = Gate(scene.model)
         scene.model.then(gate.held("answer to 0"))
@@ -121,12 +134,16 @@ def test_updates_that_come_in_another_order_are_answered_in_the_order_in_which_t
         assert scene.platform.texts == answers(0, 1, 2, 3)
 
 
-def test_an_older_message_that_comes_after_a_crash_waits_for_the_turn_in_progress(stage: Stages) -> None:
+def test_an_older_message_that_comes_after_a_crash_waits_for_the_turn_in_progress(
+    stage: Stages,
+) -> None:
     with stage() as scene:
         victim = scene.start("model request 1 before")
         scene.deliver(victim, update(5, "five"))
         scene.nursery.ended(victim)
-        scene.platform.heard = lambda server, point: slow_down(scene) if point == "message 1 received" else None
+        scene.platform.heard = lambda server, point: (
+            slow_down(scene) if point == "message 1 received" else None
+        )
         assert scene.start().knock(update(4, "four"))
         scene.platform.wait_for_texts(*answers("five", "four"))
         until(scene.rests, "all is done")
@@ -138,15 +155,27 @@ def test_fifty_sessions_at_once_are_each_answered_once(stage: Stages) -> None:
     with stage(workers=4, lease=LONG_LEASE) as scene, ThreadPoolExecutor(8) as platform:
         servers = [scene.start(), scene.start()]
         chats = range(1000, 1050)
-        assert all(platform.map(lambda chat: servers[chat % 2].knock(update(chat, f"hello from {chat}", sender=chat)), chats))
+        assert all(
+            platform.map(
+                lambda chat: servers[chat % 2].knock(
+                    update(chat, f"hello from {chat}", sender=chat)
+                ),
+                chats,
+            )
+        )
         scene.platform.wait_for_texts(*(f"answer to hello from {chat}" for chat in chats))
         until(lambda: all(map(scene.rests, chats)), "all is done")
         assert Counter(message["chat_id"] for message in scene.platform.messages) == Counter(chats)
-        assert all(message["text"] == f"answer to hello from {message['chat_id']}" for message in scene.platform.messages)
+        assert all(
+            message["text"] == f"answer to hello from {message['chat_id']}"
+            for message in scene.platform.messages
+        )
         assert len(scene.model.bodies) == len(chats)
 
 
-def test_a_burst_of_thirty_messages_is_answered_in_order_each_by_its_own_turn(stage: Stages) -> None:
+def test_a_burst_of_thirty_messages_is_answered_in_order_each_by_its_own_turn(
+    stage: Stages,
+) -> None:
     with stage(workers=2, lease=LONG_LEASE) as scene:
         servers = [scene.start(), scene.start()]
         for number in range(1, 31):
@@ -157,7 +186,9 @@ def test_a_burst_of_thirty_messages_is_answered_in_order_each_by_its_own_turn(st
         assert scene.model.asked() == [str(number) for number in range(1, 31)]
 
 
-def test_stop_ends_a_turn_whose_model_hangs_though_twenty_messages_wait_and_they_are_answered_then(stage: Stages) -> None:
+def test_stop_ends_a_turn_whose_model_hangs_though_twenty_messages_wait_and_they_are_answered_then(
+    stage: Stages,
+) -> None:
     with stage(workers=2, lease=LONG_LEASE) as scene:
         scene.model.then(Gate(scene.model).held("too late"))
         servers = [scene.start(), scene.start()]

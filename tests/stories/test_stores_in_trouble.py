@@ -1,4 +1,6 @@
-"""A store that is away, slow, silent or lies about what it did: a server over it loses no message and repeats no answer."""
+"""A store that is away, slow, silent or lies about what it did: a server over it loses no message
+and repeats no answer.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,18 @@ import httpx
 import pytest
 import redis
 
-from tests.servers.proxy import CUT, DROP_REPLY, HANG, MUTE, PASS, REFUSE, RESET, THROTTLE, Mode, Proxy
+from tests.servers.proxy import (
+    CUT,
+    DROP_REPLY,
+    HANG,
+    MUTE,
+    PASS,
+    REFUSE,
+    RESET,
+    THROTTLE,
+    Mode,
+    Proxy,
+)
 from tests.stories.ground import Ground
 from tests.stories.nursery import TOKEN
 from tests.stories.servers import PATIENCE, Server
@@ -29,7 +42,9 @@ ANSWERS = ["answer to one", "answer to two", "answer to three"]
 
 @dataclass
 class Shop:
-    """A kind of store, the proxy before its server, and the stages that stand on it through the proxy."""
+    """A kind of store, the proxy before its server, and the stages that stand on it through the
+    proxy.
+    """
 
     ground: Ground
     proxy: Proxy
@@ -47,21 +62,27 @@ class Shop:
 
 @contextmanager
 def through(proxy: Proxy, open_stage: Stages) -> Iterator[Stage]:
-    """A stage whose servers reach the store through the proxy; the test itself looks at it directly."""
+    """A stage whose servers reach the store through the proxy; the test itself looks at it
+    directly.
+    """
     with open_stage() as scene:
         scene.settings["store"] = scene.settings["store"].replace(proxy.target, proxy.address)
         yield scene
 
 
 @pytest.fixture(params=["redis", "dynamodb"])
-def shop(request: pytest.FixtureRequest, staged_on: Stages, grounds: Callable[[str], Ground]) -> Iterator[Shop]:
+def shop(
+    request: pytest.FixtureRequest, staged_on: Stages, grounds: Callable[[str], Ground]
+) -> Iterator[Shop]:
     ground = grounds(request.param)
     with Proxy(ground.address) as proxy:
         yield Shop(ground, proxy, partial(through, proxy, partial(staged_on, ground)))
 
 
 def one_and_two(scene: Stage, server: Server) -> None:
-    """What every story comes to: the second message is answered after the first, and a third one is too."""
+    """What every story comes to: the second message is answered after the first, and a third one is
+    too.
+    """
     scene.platform.wait_for_texts(*ANSWERS[:2])
     until(partial(server.knock, update(3, "three")), "the third message is taken")
     scene.platform.wait_for_texts(*ANSWERS)
@@ -72,7 +93,10 @@ def one_and_two(scene: Stage, server: Server) -> None:
         text for pair in zip(["one", "two", "three"], ANSWERS, strict=True) for text in pair
     ]
     assert not scene.dead()
-    print(f"\nthe model was asked {len(scene.model.bodies)} times; the person read {scene.platform.texts}")
+    print(
+        f"\nthe model was asked {len(scene.model.bodies)} times; the person read"
+        f" {scene.platform.texts}"
+    )
 
 
 def begun(scene: Stage) -> Server:
@@ -84,12 +108,19 @@ def begun(scene: Stage) -> Server:
     return server
 
 
-def test_a_store_that_is_down_at_the_start_is_waited_for_and_nothing_is_taken_meanwhile(shop: Shop) -> None:
+def test_a_store_that_is_down_at_the_start_is_waited_for_and_nothing_is_taken_meanwhile(
+    shop: Shop,
+) -> None:
     with shop.stage() as scene:
         shop.proxy.mode = REFUSE
         server = scene.start()
         assert not server.knock(update(1, "one"))
-        asked = httpx.post(f"http://127.0.0.1:{server.port}/chat", json={"text": "hi"}, headers=BEARER, timeout=PATIENCE)
+        asked = httpx.post(
+            f"http://127.0.0.1:{server.port}/chat",
+            json={"text": "hi"},
+            headers=BEARER,
+            timeout=PATIENCE,
+        )
         assert asked.status_code == 503
         assert asked.headers["retry-after"]
         shop.proxy.mode = PASS
@@ -100,7 +131,9 @@ def test_a_store_that_is_down_at_the_start_is_waited_for_and_nothing_is_taken_me
 
 
 @pytest.mark.parametrize("mode", [REFUSE, HANG, RESET], ids=lambda mode: mode.value)
-def test_a_store_that_goes_away_while_the_model_thinks_is_waited_for(shop: Shop, mode: Mode) -> None:
+def test_a_store_that_goes_away_while_the_model_thinks_is_waited_for(
+    shop: Shop, mode: Mode
+) -> None:
     with shop.stage() as scene:
         server = begun(scene)
 
@@ -112,11 +145,16 @@ def test_a_store_that_goes_away_while_the_model_thinks_is_waited_for(shop: Shop,
         scene.model.heard = goes_away
         assert server.knock(update(2, "two"))
         one_and_two(scene, server)
-        print(f"\n{mode.value} for {STALL_SECONDS} s while the model thinks: {shop.proxy.hits} requests")
+        print(
+            f"\n{mode.value} for {STALL_SECONDS} s while the model thinks: {shop.proxy.hits}"
+            " requests"
+        )
 
 
 @pytest.mark.parametrize("mode", [DROP_REPLY, CUT, MUTE, RESET], ids=lambda mode: mode.value)
-def test_a_request_about_the_session_that_goes_wrong_changes_nothing_for_the_person(shop: Shop, mode: Mode) -> None:
+def test_a_request_about_the_session_that_goes_wrong_changes_nothing_for_the_person(
+    shop: Shop, mode: Mode
+) -> None:
     # the read at the open, then writes; silence costs seconds each time
     gone_wrong(shop, mode, times=1 if mode is MUTE else 3)
 
@@ -157,7 +195,9 @@ def _stalled(shop: Shop, over: threading.Event) -> None:
     over.set()
 
 
-def test_a_redis_that_pauses_its_clients_is_waited_for(staged_on: Stages, grounds: Callable[[str], Ground]) -> None:
+def test_a_redis_that_pauses_its_clients_is_waited_for(
+    staged_on: Stages, grounds: Callable[[str], Ground]
+) -> None:
     ground = grounds("redis")
     host, _, port = ground.address.partition(":")
     with staged_on(ground) as scene, redis.Redis(host, int(port)) as direct:

@@ -1,4 +1,6 @@
-"""Two versions on one store, side by side and one after the other: nobody is locked out and nothing is lost."""
+"""Two versions on one store, side by side and one after the other: nobody is locked out and nothing
+is lost.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,15 @@ CAPABILITIES = Path(__file__).parents[2] / "capabilities"
 TURNS = {"memory": 300, "sqlite": 120, "redis": 60, "dynamodb": 18}
 """Turns on each store; `TURNS=1000` in the environment makes it so many on every one."""
 EVERY = {"memory": 1, "sqlite": 1, "redis": 12, "dynamodb": 12}
-"""After so many turns everything that is stored is compared: each look is a request for every key."""
+"""After so many turns everything that is stored is compared: each look is a request for every key.
+"""
 MESSAGE = "message"
 """Where a message stands: it moves from a session's document to its archive, and stays."""
 CHATS = ("telegram:1", "telegram:2", "telegram:-3")
 REPLACED = ("claim", "cooldown", "ready", "snapshot", "session#", "stocked")
-"""Leases, marks of an index and pointers are written as a whole by whoever has them next; sessions are looked at more closely below."""
+"""Leases, marks of an index and pointers are written as a whole by whoever has them next; sessions
+are looked at more closely below.
+"""
 
 
 class Talker:
@@ -56,7 +61,10 @@ class Talker:
         usage = Usage(50, 10)
         tools = [tool["function"]["name"] for tool in request.tools]
         if "save_memory" in tools:
-            told = '{"history_entry": "[2026-11-23 01:00] They talked.", "memory_update": "They talk about numbers."}'
+            told = (
+                '{"history_entry": "[2026-11-23 01:00] They talked.", "memory_update": "They talk'
+                ' about numbers."}'
+            )
             return Reply("", (ToolCall("m", "save_memory", told),), usage, "tool_calls")
         if last["role"] == "tool" or not tools:
             return Reply("all right, I have done that now", (), usage)
@@ -67,15 +75,26 @@ class Talker:
             2: ToolCall("f", "cap_encode", '{"text": "hello", "format": "rot13"}'),
             3: ToolCall("d", "sigil_deploy", _capability(number)),
             4: ToolCall("r", "sigil_query", '{"query": "remember something for later"}'),
-            5: ToolCall("k", "cap_remember", f'{{"key": "n{number}", "value": "{number}", "source": "user"}}'),
+            5: ToolCall(
+                "k",
+                "cap_remember",
+                f'{{"key": "n{number}", "value": "{number}", "source": "user"}}',
+            ),
         }
         call = calls.get(number % 8)
-        return Reply("", (call,), usage, "tool_calls") if call else Reply("as you say, all of it", (), usage)
+        return (
+            Reply("", (call,), usage, "tool_calls")
+            if call
+            else Reply("as you say, all of it", (), usage)
+        )
 
 
 def _capability(number: int) -> str:
     name = f"made-{'abcdefgh'[number // 8 % 8]}"
-    return f'{{"name": "{name}", "description": "Adds.", "schema": {{"type": "object"}}, "execute": "return {number}"}}'
+    return (
+        f'{{"name": "{name}", "description": "Adds.", "schema": {{"type": "object"}}, "execute":'
+        f' "return {number}"}}'
+    )
 
 
 @pytest.fixture
@@ -94,9 +113,16 @@ def houses(
 
         def opened() -> tuple[House, House, set[Key]]:
             settings = Settings(
-                data=str(tmp_path), library=str(library), runners=1, access="open", store=place.url or "memory://", deploy="members"
+                data=str(tmp_path),
+                library=str(library),
+                runners=1,
+                access="open",
+                store=place.url or "memory://",
+                deploy="members",
             )
-            stores = Stores(place.open(), open_stores(settings).artifacts) if not place.url else None
+            stores = (
+                Stores(place.open(), open_stores(settings).artifacts) if not place.url else None
+            )
             made = []
             for kind in (Recorded, Newer):
 
@@ -117,7 +143,17 @@ def say(house: House, number: int, text: str) -> None:
     """Put a message into the queue, and have this house take it to its end."""
     chat = CHATS[number % len(CHATS)]
     at = 1_800_000_000.0 + number
-    event = Event(f"telegram:1:{number}", "message", "main", chat, Sender("telegram:1"), text, at, order_of(at, number), private=True)
+    event = Event(
+        f"telegram:1:{number}",
+        "message",
+        "main",
+        chat,
+        Sender("telegram:1"),
+        text,
+        at,
+        order_of(at, number),
+        private=True,
+    )
     house.queue.put(event)
     for queue in (house.control, house.queue):
         while delivery := queue.take(0.0):
@@ -145,7 +181,12 @@ def tokens(house: House, known: set[Key]) -> dict[tuple[str, ...], str]:
 
 
 def _of_head(key: Key, head: dict[str, Any]) -> dict[tuple[str, ...], str]:
-    parts = {"": head, "usage": head["usage"], "safety": head["safety"], "counters": head["safety"]["counters"]}
+    parts = {
+        "": head,
+        "usage": head["usage"],
+        "safety": head["safety"],
+        "counters": head["safety"]["counters"],
+    }
     found = {(*key, name): part[FIELD] for name, part in parts.items() if FIELD in part}
     return found | _of_messages(key, head["messages"])
 
@@ -178,10 +219,18 @@ def test_no_field_of_a_newer_version_is_lost_and_no_chat_is_locked(
             continue
         after = tokens(this, known)
         missing = before.keys() - after.keys()
-        gone = {place for place in missing if place[0] == MESSAGE or this.stores.kv.get(Key(*place[:2])) is not None}
+        gone = {
+            place
+            for place in missing
+            if place[0] == MESSAGE or this.stores.kv.get(Key(*place[:2])) is not None
+        }
 
         assert not gone, f"after turn {number}"
-        assert not {place: before[place] for place in before.keys() & after.keys() if before[place] != after[place]}
+        assert not {
+            place: before[place]
+            for place in before.keys() & after.keys()
+            if before[place] != after[place]
+        }
         before = after
 
     assert not list(dead_letters.letters(this.stores.kv))
@@ -191,14 +240,26 @@ def test_no_field_of_a_newer_version_is_lost_and_no_chat_is_locked(
         assert document.messages
 
 
-def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_told(tmp_path: Path, compiled: Path) -> None:
+def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_told(
+    tmp_path: Path, compiled: Path
+) -> None:
     compiled.mkdir(exist_ok=True)
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     house = open_house(Settings(data=str(tmp_path), library="none", access="open"))
     kv, head = house.stores.kv, keys.head(keys.session_of("main", CHATS[0]))
     kept = orjson.dumps({"format": 2, "messages": {"kept": "in another way"}})
     kv.put(head, kept)
-    event = Event("e1", "message", "main", CHATS[0], Sender("telegram:1"), "hello", 1.0, order_of(1.0, 1), private=True)
+    event = Event(
+        "e1",
+        "message",
+        "main",
+        CHATS[0],
+        Sender("telegram:1"),
+        "hello",
+        1.0,
+        order_of(1.0, 1),
+        private=True,
+    )
     house.queue.put(event)
     delivery = house.queue.take(0.0)
     assert delivery is not None
@@ -216,22 +277,39 @@ def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_t
     house.close()
 
 
-def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_knows_it(tmp_path: Path) -> None:
+def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_knows_it(
+    tmp_path: Path,
+) -> None:
     house = open_house(Settings(data=str(tmp_path), library="none", access="open"))
     kv = house.stores.kv
-    event = Event("e1", "message", "main", CHATS[0], Sender("telegram:1"), "hello", 1.0, order_of(1.0, 1), private=True)
+    event = Event(
+        "e1",
+        "message",
+        "main",
+        CHATS[0],
+        Sender("telegram:1"),
+        "hello",
+        1.0,
+        order_of(1.0, 1),
+        private=True,
+    )
     house.queue.put(event)
     session = keys.session_of("main", CHATS[0])
     ((sort, item),) = kv.scan(keys.inbox(session, "").partition)
     written = orjson.loads(item.value)
-    kv.put(keys.inbox(session, sort), orjson.dumps({**written, "event": {**written["event"], "kind": "say"}}))
+    kv.put(
+        keys.inbox(session, sort),
+        orjson.dumps({**written, "event": {**written["event"], "kind": "say"}}),
+    )
 
     assert house.queue.take(0.0) is None
     (letter,) = dead_letters.letters(kv)
     item = kv.get(keys.dead(letter.id))
     assert item is not None
     record = orjson.loads(item.value)
-    upgraded = base64.b64encode(base64.b64decode(record["raw"]).replace(b'"say"', b'"message"')).decode()
+    upgraded = base64.b64encode(
+        base64.b64decode(record["raw"]).replace(b'"say"', b'"message"')
+    ).decode()
     kv.put(keys.dead(letter.id), orjson.dumps({**record, "raw": upgraded}))
     (again,) = dead_letters.letters(kv)
 
@@ -249,7 +327,12 @@ DAY_ONE = (
     "/mem remember: closed on Mondays",
     "please remember that my cat is called Tom",
 )
-LATER = ("encode hello world in base64", "please remember that my dog is called Rex", "/soul be kind", "/mem remember: open on Sundays")
+LATER = (
+    "encode hello world in base64",
+    "please remember that my dog is called Rex",
+    "/soul be kind",
+    "/mem remember: open on Sundays",
+)
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +349,11 @@ def first_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(root: Path, data: Path, command: str, *arguments: str, lines: Sequence[str] = ()) -> str:
     """What a command of the version at `root` prints."""
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("UNCAGED_", "SIGIL_"))},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("UNCAGED_", "SIGIL_"))
+        },
         "PYTHONPATH": str(root),
         "UNCAGED_DATA": str(data),
         "UNCAGED_LIBRARY": str(root / "capabilities"),
@@ -286,23 +373,40 @@ def run(root: Path, data: Path, command: str, *arguments: str, lines: Sequence[s
     return done.stdout
 
 
-def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(first_version: Path, tmp_path: Path) -> None:
+def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(
+    first_version: Path, tmp_path: Path
+) -> None:
     here = Path(__file__).parents[2]
     deploy = ("deploy", "--name", "louder", "--execute", "return input.text.toUpperCase()")
 
     first = run(first_version, tmp_path, "functions", "chat", lines=DAY_ONE)
     run(first_version, tmp_path, "sigil", *deploy)
     second = run(here, tmp_path, "functions", "chat", lines=[*LATER, "/recall cat"])
-    run(here, tmp_path, "sigil", "deploy", "--name", "louder", "--execute", "return input.text.toUpperCase() + '!'")
+    run(
+        here,
+        tmp_path,
+        "sigil",
+        "deploy",
+        "--name",
+        "louder",
+        "--execute",
+        "return input.text.toUpperCase() + '!'",
+    )
     third = run(first_version, tmp_path, "functions", "chat", lines=[*DAY_ONE, "/recall dog"])
 
     for said, also in ((first, "Tom"), (second, "Tom"), (third, "Rex")):
         assert "aGVsbG8gd29ybGQ=" in said
         assert "Soul updated." in said
         assert also in said
-    assert run(first_version, tmp_path, "sigil", "run", "louder", '{"text": "hi"}').strip().strip('"') == "HI!"
+    assert (
+        run(first_version, tmp_path, "sigil", "run", "louder", '{"text": "hi"}').strip().strip('"')
+        == "HI!"
+    )
     for root in (first_version, here):
-        assert json.loads(run(root, tmp_path, "functions", "agent", "status", "--json"))["state"] == "WAITING_FOR_EVENT"
+        assert (
+            json.loads(run(root, tmp_path, "functions", "agent", "status", "--json"))["state"]
+            == "WAITING_FOR_EVENT"
+        )
         assert json.loads(run(root, tmp_path, "functions", "inbox", "dead", "--json")) == []
         documents = run(root, tmp_path, "functions", "agent", "doc", "list", "--json")
         assert {row["name"]: row["version"] for row in json.loads(documents)}["soul"] >= 2

@@ -1,4 +1,6 @@
-"""The parts of a house behind a switch: thin proxies, so that the product itself knows nothing of the tests."""
+"""The parts of a house behind a switch: thin proxies, so that the product itself knows nothing of
+the tests.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def open_watched_house(settings: Settings, switch: Switch) -> House:
         stores=stores,
         queue=queue,
         control=control,
-        channels={name: _Platform(channel, switch) for name, channel in open_channels(settings).items()},
+        channels={
+            name: _Platform(channel, switch) for name, channel in open_channels(settings).items()
+        },
         replies=Replies(stores.kv),
         app=replace(app, model=_Model(app.model, switch), registry=_Registry(app.registry, switch)),
     )
@@ -48,7 +52,9 @@ class _Part:
 
 
 class _Store(_Part):
-    """Every write has its points, and so has the read of a session's document; other reads are as many as the poll happens to make."""
+    """Every write has its points, and so has the read of a session's document; other reads are as
+    many as the poll happens to make.
+    """
 
     def __init__(self, inner: KV, switch: Switch) -> None:
         super().__init__(inner, switch)
@@ -60,7 +66,9 @@ class _Store(_Part):
         with self.switch.around("read head"):
             return self.inner.get(key)
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         with self.switch.around(f"write {_kind(key)}"):
             return self.inner.put(key, value, expect=expect, ttl=ttl)
 
@@ -68,7 +76,9 @@ class _Store(_Part):
         with self.switch.around(f"delete {_kind(key)}"):
             self.inner.delete(key, expect=expect)
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         return self.inner.scan(partition, prefix, after, limit)
 
 
@@ -128,7 +138,15 @@ class _Platform(_Part):
     def for_us(self, event: Event) -> bool:
         return self.inner.for_us(event)
 
-    def send(self, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
+    def send(
+        self,
+        session: str,
+        text: str,
+        *,
+        reply_to: str = "",
+        start: int = 0,
+        sent: Callable[[int], None],
+    ) -> None:
         with self.switch.around("send"):
             self.inner.send(session, text, reply_to=reply_to, start=start, sent=sent)
 

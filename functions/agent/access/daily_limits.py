@@ -1,4 +1,5 @@
-"""What each person may use in a day (UTC): turns, asked before one begins, and tokens, noted when it ends.
+"""What each person may use in a day (UTC): turns, asked before one begins, and tokens, noted when
+it ends.
 
 They stand beside the agent's own budget, which holds for all together.
 """
@@ -29,7 +30,9 @@ Amount = Annotated[int, Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class Used(Stored):
-    """What somebody used in a day. `recent`: the tokens of their last events; `told`: the role and the event that were told it is all."""
+    """What somebody used in a day. `recent`: the tokens of their last events; `told`: the role and
+    the event that were told it is all.
+    """
 
     turns: Amount = 0
     tokens: Amount = 0
@@ -41,10 +44,14 @@ class Used(Stored):
         return replace(self, turns=self.turns + 1, recent=_last({**self.recent, event: 0}))
 
     def with_tokens(self, event: str, tokens: int) -> Used:
-        """With all the tokens that an event's turn has cost: never fewer than were known, for what a crash lost was spent as well."""
+        """With all the tokens that an event's turn has cost: never fewer than were known, for what
+        a crash lost was spent as well.
+        """
         known = self.recent.get(event, 0)
         cost = max(tokens, known)
-        return replace(self, tokens=self.tokens + cost - known, recent=_last({**self.recent, event: cost}))
+        return replace(
+            self, tokens=self.tokens + cost - known, recent=_last({**self.recent, event: cost})
+        )
 
     def over(self, most: Allowance) -> str:
         """What is used up, for people; empty while there is some left."""
@@ -67,7 +74,9 @@ class Allowances:
         self._now = now
 
     def begins(self, event: Event, role: Role) -> str | None:
-        """Count the event's turn, and None; or why it may not begin: told once a day, and after that empty."""
+        """Count the event's turn, and None; or why it may not begin: told once a day, and after
+        that empty.
+        """
         most, now = self._rules.allowance(role), self._now()
         if not (most.turns or most.tokens):
             return None
@@ -82,12 +91,16 @@ class Allowances:
                 return _bytes(used.taken(event.id)), None
             if used.told != telling and used.told.partition(" ")[0] == role:
                 return None, ""
-            return _bytes(replace(used, told=telling)), f"You have used your {over} of today. {_anew(now)}"
+            return _bytes(
+                replace(used, told=telling)
+            ), f"You have used your {over} of today. {_anew(now)}"
 
         return swapped(self._kv, self._key(event.sender.id, now), decide, KEPT_SECONDS)
 
     def ends(self, event: Event, role: Role, tokens: int, began: float) -> str:
-        """Note what the event's turn has cost so far, on the day on which it began; why it may not go on, empty when it may."""
+        """Note what the event's turn has cost so far, on the day on which it began; why it may not
+        go on, empty when it may.
+        """
         most = self._rules.allowance(role)
         if not (tokens and most.tokens):
             return ""
@@ -97,7 +110,11 @@ class Allowances:
             return _bytes(used), used.tokens >= most.tokens
 
         over = swapped(self._kv, self._key(event.sender.id, began), decide, KEPT_SECONDS)
-        return f"You have used your {most.tokens:,} tokens of today. {_anew(self._now())}" if over else ""
+        return (
+            f"You have used your {most.tokens:,} tokens of today. {_anew(self._now())}"
+            if over
+            else ""
+        )
 
     def told(self, who: str, role: Role) -> str:
         """What somebody has used and may use today, for people; empty where nothing is counted."""
@@ -105,7 +122,9 @@ class Allowances:
         item = self._kv.get(self._key(who, now)) if most.turns or most.tokens else None
         used = _revived(item.value if item else None)
         rows = [(used.turns, most.turns, "turns"), (used.tokens, most.tokens, "tokens")]
-        shown = ", ".join(f"{min(some, limit):,} of {limit:,} {what}" for some, limit, what in rows if limit)
+        shown = ", ".join(
+            f"{min(some, limit):,} of {limit:,} {what}" for some, limit, what in rows if limit
+        )
         return f"Used today: {shown}. {_anew(now)}" if shown else ""
 
     def _key(self, who: str, at: float) -> Key:

@@ -1,4 +1,6 @@
-"""The first owner: a code that the server prints on its terminal makes whoever sends it the owner."""
+"""The first owner: a code that the server prints on its terminal makes whoever sends it the
+owner.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What became of a try: whether its sender is the owner now, and how many tries they have left."""
+    """What became of a try: whether its sender is the owner now, and how many tries they have
+    left.
+    """
 
     right: bool
     left: int
@@ -39,7 +43,9 @@ class _Tries(Stored):
 
 @dataclass(frozen=True, slots=True)
 class _Open(Stored):
-    """The code that is open. `by`: the event that made its sender the owner; `left` is what older versions count down for all together."""
+    """The code that is open. `by`: the event that made its sender the owner; `left` is what older
+    versions count down for all together.
+    """
 
     digest: str
     at: float
@@ -62,7 +68,9 @@ class Claim:
         self._now = now
 
     def offer(self) -> str:
-        """A new code instead of the one before, for a person at the machine; empty when there is an owner."""
+        """A new code instead of the one before, for a person at the machine; empty when there is an
+        owner.
+        """
         if self._people.owned():
             return ""
         made = pairing_code.made(CHARACTERS)
@@ -70,10 +78,11 @@ class Claim:
         return pairing_code.shown(made)
 
     def tried(self, text: str, event: Event) -> Tried | None:
-        """What sending `text` comes to; None when it is no such code, when none is open, or when there is an owner.
+        """What sending `text` comes to; None when it is no such code, when none is open, or when
+        there is an owner.
 
-        None as well for whoever has used up their own tries. A try counts before it is answered, so any number at once are five. The
-        same event may come again.
+        None as well for whoever has used up their own tries. A try counts before it is answered, so
+        any number at once are five. The same event may come again.
         """
         wanted = pairing_code.read(text, CHARACTERS)
         item = self._kv.get(self._key) if wanted else None
@@ -95,12 +104,16 @@ class Claim:
             now = _revived(value) if value else None
             if now is None or now.digest != digest:
                 return None, False
-            return (None, now.by == event.id) if now.by else (_bytes(replace(now, by=event.id)), True)
+            return (
+                (None, now.by == event.id) if now.by else (_bytes(replace(now, by=event.id)), True)
+            )
 
         return self._owned_by(event) if swapped(self._kv, self._key, decide, SECONDS) else None
 
     def _count(self, known: _Open, event: Event) -> int | None:
-        """Count a try of the event's sender; how many they have left, None when it is one too many."""
+        """Count a try of the event's sender; how many they have left, None when it is one too
+        many.
+        """
 
         def decide(value: bytes | None) -> tuple[bytes | None, int | None]:
             tries = _revived_tries(value, known.at)
@@ -111,7 +124,9 @@ class Claim:
             more = replace(tries, events=(*tries.events, event.id))
             return dumps(more), TRIES - len(more.events)
 
-        return swapped(self._kv, keys.first_owner_tries(self._agent, event.sender.id), decide, SECONDS)
+        return swapped(
+            self._kv, keys.first_owner_tries(self._agent, event.sender.id), decide, SECONDS
+        )
 
     def _owned_by(self, event: Event) -> Tried:
         self._people.let_in(event.sender.id, "owner", event.sender.name, "the server's code")

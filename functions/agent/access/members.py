@@ -1,4 +1,6 @@
-"""The people whom an owner let in, and the owner who paired: who they are, kept in the store beside `UNCAGED_OWNERS`."""
+"""The people whom an owner let in, and the owner who paired: who they are, kept in the store beside
+`UNCAGED_OWNERS`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ LATEST = 1e11
 
 @dataclass(frozen=True, slots=True)
 class Person(Stored):
-    """Somebody who was let in. `name`: what they call themselves; `at`: since when, in seconds since 1970; `by`: who let them in."""
+    """Somebody who was let in. `name`: what they call themselves; `at`: since when, in seconds
+    since 1970; `by`: who let them in.
+    """
 
     id: str
     role: Role
@@ -48,7 +52,9 @@ class People:
         self._now = now
 
     def role(self, event: Event) -> Role:
-        """The sender's role; the store is asked once, and only about those whom the settings do not name."""
+        """The sender's role; the store is asked once, and only about those whom the settings do not
+        name.
+        """
         named = self._rules.named(event)
         if named:
             return named
@@ -71,11 +77,21 @@ class People:
     def demand_room(self) -> None:
         """`Refused` when nobody else may be let in."""
         if sum(1 for _ in self._all()) >= MOST:
-            raise Refused("ELIMIT", f"{MOST:,} people were let in, and no more may be", suggestion="take somebody out first")
+            raise Refused(
+                "ELIMIT",
+                f"{MOST:,} people were let in, and no more may be",
+                suggestion="take somebody out first",
+            )
 
     def let_in(self, who: str, role: Role, name: str, by: str) -> None:
         """Let somebody in. Who is in already stays what they are, unless it makes them an owner."""
-        person = Person(who, role, one_line(clean(name), NAME_CHARACTERS), self._now(), one_line(by, NAME_CHARACTERS))
+        person = Person(
+            who,
+            role,
+            one_line(clean(name), NAME_CHARACTERS),
+            self._now(),
+            one_line(by, NAME_CHARACTERS),
+        )
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
             known = _revived(value) if value is not None else None
@@ -86,14 +102,24 @@ class People:
         swapped(self._kv, keys.person(self._agent, who), decide)
 
     def remove(self, who: str) -> Person:
-        """Take somebody out again: from their next message on they are a guest. `UsageError` when they were never let in."""
+        """Take somebody out again: from their next message on they are a guest. `UsageError` when
+        they were never let in.
+        """
         if not PERSON.fullmatch(who):
-            raise UsageError("EINVAL", "that is nobody's id", suggestion="PLATFORM:ID, such as telegram:123")
+            raise UsageError(
+                "EINVAL", "that is nobody's id", suggestion="PLATFORM:ID, such as telegram:123"
+            )
         if who in self._rules.owners:
-            raise UsageError("EINVAL", f"the settings make {who} an owner", suggestion="take the id out of UNCAGED_OWNERS")
+            raise UsageError(
+                "EINVAL",
+                f"the settings make {who} an owner",
+                suggestion="take the id out of UNCAGED_OWNERS",
+            )
         person = self.find(who)
         if person is None:
-            raise UsageError("ENOENT", f"the id {who} was not let in", suggestion="see who is in, without an id")
+            raise UsageError(
+                "ENOENT", f"the id {who} was not let in", suggestion="see who is in, without an id"
+            )
         self._kv.delete(keys.person(self._agent, who))
         return person
 
@@ -105,7 +131,9 @@ class People:
 
 
 def _revived(value: bytes) -> Person | None:
-    """The person whose fields were stored; None for what cannot be believed, which lets nobody in."""
+    """The person whose fields were stored; None for what cannot be believed, which lets nobody
+    in.
+    """
     try:
         person = _PERSON.read(value)
     except ValueError:

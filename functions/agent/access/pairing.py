@@ -1,7 +1,8 @@
 """Pairing: whoever writes without being let in gets a code; an owner who is given it lets them in.
 
-Everybody who waits has a record of their own, which ends by itself: no number of strangers keeps the next one from a code. Only owners'
-tries are compared at all, so a code of 40 bits needs no count of them.
+Everybody who waits has a record of their own, which ends by itself: no number of strangers keeps
+the next one from a code. Only owners' tries are compared at all, so a code of 40 bits needs no
+count of them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ AGAIN = "whoever waits writes to me again for a new one"
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Stored):
-    """Somebody who was told a code, by the event `asked`, at `at` (seconds since 1970). `digest` is empty where no code was told.
+    """Somebody who was told a code, by the event `asked`, at `at` (seconds since 1970). `digest` is
+    empty where no code was told.
 
     `used`: the event by which an owner let them in.
     """
@@ -49,7 +51,9 @@ class Waiting(Stored):
     used: str = ""
 
     def left(self, now: float) -> float:
-        """The seconds for which the code still holds: none when it was used, or when the clock was set back beyond them."""
+        """The seconds for which the code still holds: none when it was used, or when the clock was
+        set back beyond them.
+        """
         return 0.0 if self.used else max(SECONDS - abs(now - self.at), 0.0)
 
 
@@ -66,16 +70,25 @@ class Pairing:
         self._now = now
 
     def offer(self, event: Event, *, lets_in: bool = True) -> str | None:
-        """A code for the event's sender; None when they were told one that still holds, or when too many are open in this chat.
+        """A code for the event's sender; None when they were told one that still holds, or when too
+        many are open in this chat.
 
-        `lets_in`: whether codes let anybody in; without, it is empty, and only says that the sender has to be answered now.
+        `lets_in`: whether codes let anybody in; without, it is empty, and only says that the sender
+        has to be answered now.
         """
         if len(event.session) > SESSION_CHARACTERS:
             return None
         now, told = self._now(), pairing_code.made(CHARACTERS) if lets_in else ""
-        name, digest = one_line(clean(event.sender.name), NAME_CHARACTERS), pairing_code.digest(told) if told else ""
-        fresh = Waiting(event.sender.id, name, event.session, digest, now, event.id[:EVENT_CHARACTERS])
-        others = sum(1 for known in self._of_chat(event.session) if known.left(now) and known.id != fresh.id)
+        name, digest = (
+            one_line(clean(event.sender.name), NAME_CHARACTERS),
+            pairing_code.digest(told) if told else "",
+        )
+        fresh = Waiting(
+            event.sender.id, name, event.session, digest, now, event.id[:EVENT_CHARACTERS]
+        )
+        others = sum(
+            1 for known in self._of_chat(event.session) if known.left(now) and known.id != fresh.id
+        )
         if others >= CHAT_MOST:
             return None
 
@@ -88,13 +101,18 @@ class Pairing:
         return told if swapped(self._kv, self._key(fresh), decide, KEPT_SECONDS) else None
 
     def accept(self, text: str, by: str, event: str) -> Waiting:
-        """Let in whoever was told the code `text`. The same event may come again: it changes nothing more.
+        """Let in whoever was told the code `text`. The same event may come again: it changes
+        nothing more.
 
         `UsageError` for what is no code, or none that is open; `Conflict` for one that was used.
         """
         wanted = pairing_code.read(text, CHARACTERS)
         if not wanted:
-            raise UsageError("EINVAL", "that is no code", suggestion=f"a code has {CHARACTERS} letters and digits, such as 4F7K-9QXZ")
+            raise UsageError(
+                "EINVAL",
+                "that is no code",
+                suggestion=f"a code has {CHARACTERS} letters and digits, such as 4F7K-9QXZ",
+            )
         self._people.demand_room()
         now, digest, event = self._now(), pairing_code.digest(wanted), event[:EVENT_CHARACTERS]
         asked = next((known for known in self._all() if compare_digest(known.digest, digest)), None)
@@ -108,7 +126,11 @@ class Pairing:
             if found.used not in ("", event):
                 raise Used(found.id)
             if not found.used and not found.left(now):
-                raise UsageError("ENOENT", f"that code is over: it held for {SECONDS / 60:.0f} minutes", suggestion=AGAIN)
+                raise UsageError(
+                    "ENOENT",
+                    f"that code is over: it held for {SECONDS / 60:.0f} minutes",
+                    suggestion=AGAIN,
+                )
             used = replace(found, used=event)
             return _bytes(used), used
 
@@ -119,7 +141,10 @@ class Pairing:
     def waiting(self) -> list[Waiting]:
         """Whose codes hold, the oldest first."""
         now = self._now()
-        return sorted((known for known in self._all() if known.digest and known.left(now)), key=lambda known: known.at)
+        return sorted(
+            (known for known in self._all() if known.digest and known.left(now)),
+            key=lambda known: known.at,
+        )
 
     def _key(self, waiting: Waiting) -> Key:
         return keys.waiting(self._agent, waiting.session, waiting.id)
@@ -132,7 +157,9 @@ class Pairing:
     def _all(self) -> Iterator[Waiting]:
         """Everybody who was told a code within the hour; what cannot be read opens nothing."""
         after, now = "", self._now()
-        while rows := self._kv.scan(keys.waiting(self._agent, "", "").partition, after=after, limit=PAGE):
+        while rows := self._kv.scan(
+            keys.waiting(self._agent, "", "").partition, after=after, limit=PAGE
+        ):
             for _, item in rows:
                 known = _revived(item.value)
                 if known and abs(now - known.at) < KEPT_SECONDS:
@@ -149,7 +176,9 @@ class Used(Conflict):
 
 
 def _unknown() -> UsageError:
-    return UsageError("ENOENT", "no such code is open", suggestion=f"look at it once more; or {AGAIN}")
+    return UsageError(
+        "ENOENT", "no such code is open", suggestion=f"look at it once more; or {AGAIN}"
+    )
 
 
 def _revived(value: bytes | None) -> Waiting | None:

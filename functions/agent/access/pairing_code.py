@@ -1,4 +1,6 @@
-"""Codes that one person reads to another: base 32 as Crockford has it, without a letter that looks like another or like a digit."""
+"""Codes that one person reads to another: base 32 as Crockford has it, without a letter that looks
+like another or like a digit.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def shown(code: str) -> str:
 
 
 def read(text: str, length: int) -> str:
-    """The code that somebody typed, however they did; empty when it cannot be one of this length."""
+    """The code that somebody typed, however they did; empty when it cannot be one of this
+    length.
+    """
     if len(text) > READ_CHARACTERS or not text.isascii():
         return ""
     code = text.upper().translate(_MEANT)

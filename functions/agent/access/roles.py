@@ -40,7 +40,9 @@ class Rules:
     guest: Allowance = NO_LIMIT
 
     def named(self, event: Event) -> Role | None:
-        """The sender's role as far as the settings know it; None when somebody may have let them in since."""
+        """The sender's role as far as the settings know it; None when somebody may have let them in
+        since.
+        """
         who = event.sender.id
         if who in KEEPERS:
             return "owner"

@@ -15,7 +15,9 @@ from sigil.protocol import Json
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asks (`event`, `role`), about what (`opened`), and with which words: `text` keeps its case."""
+    """Who asks (`event`, `role`), about what (`opened`), and with which words: `text` keeps its
+    case.
+    """
 
     app: App
     opened: Opened
@@ -44,7 +46,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a command did: its reply and the session's document after it; `saved`: the session, when it was saved meanwhile.
+    """What a command did: its reply and the session's document after it; `saved`: the session, when
+    it was saved meanwhile.
 
     `trace`: rows for the turn's trace.
     """
@@ -64,9 +67,11 @@ def _always(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`takes`: what may follow its name, as the help shows it; empty: nothing may. `changes`: whether these words change something of the
-    chat's, which in groups only owners do. `owners`: whether they change the agent, which only owners ever do. `asks`: whether it asks
-    the model, and so counts as a turn of its sender's, but for the words of it that are `unasked`."""
+    """`takes`: what may follow its name, as the help shows it; empty: nothing may. `changes`:
+    whether these words change something of the chat's, which in groups only owners do. `owners`:
+    whether they change the agent, which only owners ever do. `asks`: whether it asks the model, and
+    so counts as a turn of its sender's, but for the words of it that are `unasked`.
+    """
 
     meaning: str
     run: Run

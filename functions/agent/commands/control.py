@@ -1,4 +1,6 @@
-"""Control: what must not queue behind the turns that it is about. It is written beside the session; its turn looks for it."""
+"""Control: what must not queue behind the turns that it is about. It is written beside the session;
+its turn looks for it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from sigil.storage.kv import KV, keys
 MARK_SECONDS = 2 * 3600.0
 """Longer than a turn may wait for its model: a mark has to be there when it goes on."""
 NOTHING_RUNS = "Nothing is running."
-WAITS = "I wait for a model that does not answer. This ends before I ask it again, within the hour at most."
+WAITS = (
+    "I wait for a model that does not answer. This ends before I ask it again, within the hour at"
+    " most."
+)
 OWNERS_ONLY = "Only my owner can do that."
 NOT_YOURS = "In a group only my owner can stop what somebody else asked for."
 SESSION_CHARACTERS = 300
@@ -26,10 +31,12 @@ UNLOCKED = "Unlocked."
 
 
 def act(event: Event, app: App, role: Role | None = None) -> str:
-    """Do what a control event says. The reply to send now: empty when the stopped turn replies itself.
+    """Do what a control event says. The reply to send now: empty when the stopped turn replies
+    itself.
 
-    The session's document is only read. A control event that was handled before does nothing: it must not stop a later turn, or open what
-    was closed since. `role`: the sender's, where it is known already.
+    The session's document is only read. A control event that was handled before does nothing: it
+    must not stop a later turn, or open what was closed since. `role`: the sender's, where it is
+    known already.
     """
     session = keys.session_of(app.name, event.session)
     role = role or app.people.role(event)
@@ -53,17 +60,25 @@ def act(event: Event, app: App, role: Role | None = None) -> str:
 
 
 def halt(session: str, app: App, by: str) -> None:
-    """Halt one session (S of the keys), or the whole agent when it is empty: SYSTEM_HALT, seen before the next request and call."""
+    """Halt one session (S of the keys), or the whole agent when it is empty: SYSTEM_HALT, seen
+    before the next request and call.
+    """
     locks.halt(app.kv, session or keys.escape(app.name), by, app.clock.now())
 
 
 def unlock(session: str, app: App, by: str) -> None:
     """Let a session (S of the keys) go on, or every one when it is empty, whatever locked it.
 
-    A halt of the whole agent ends with either; what else locked other sessions does not. The budget begins anew when it is used up.
+    A halt of the whole agent ends with either; what else locked other sessions does not. The budget
+    begins anew when it is used up.
     """
-    breakers, now = breakers_of(session, app.kv, app.name, app.limits, app.clock.now), app.clock.now()
-    if app.limits.tokens <= breakers.budget.spent(breakers.period()):  # who knows of no limit cannot tell whether it is used up
+    breakers, now = (
+        breakers_of(session, app.kv, app.name, app.limits, app.clock.now),
+        app.clock.now(),
+    )
+    if app.limits.tokens <= breakers.budget.spent(
+        breakers.period()
+    ):  # who knows of no limit cannot tell whether it is used up
         breakers.budget.forgive(breakers.period())
     if session:
         locks.unlock(app.kv, session, by, now)

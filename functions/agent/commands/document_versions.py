@@ -16,16 +16,22 @@ SHOWN: Final = 20
 
 
 def version_lines(versions: Iterable[Doc], *, sizes: bool = False) -> list[str]:
-    """A line for each version: its number, when and by whom it was written, and why; `sizes` adds how long it is."""
+    """A line for each version: its number, when and by whom it was written, and why; `sizes` adds
+    how long it is.
+    """
     lines = []
     for doc in islice(versions, SHOWN):
         size = f" ({len(doc.text):,} characters)" if sizes else ""
-        lines.append(f"- {doc.version}: {_day(doc.at)} by {doc.by}{f', {doc.why}' if doc.why else ''}{size}")
+        lines.append(
+            f"- {doc.version}: {_day(doc.at)} by {doc.by}{f', {doc.why}' if doc.why else ''}{size}"
+        )
     return lines
 
 
 def roll_back(asked: Asked, scope: str, name: str, version: int) -> str:
-    """Make an earlier version the document again; why not, as a sentence, or empty when it is done."""
+    """Make an earlier version the document again; why not, as a sentence, or empty when it is
+    done.
+    """
     try:
         asked.app.documents.roll_back(scope, name, version, asked.event.sender.id)
     except (UsageError, BackendError) as problem:

@@ -1,4 +1,6 @@
-"""/mem: tells memory what it has not heard of yet, and the words after the command; shows the memory's versions and takes one back."""
+"""/mem: tells memory what it has not heard of yet, and the words after the command; shows the
+memory's versions and takes one back.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ TRIGGERED: Final = "Memory consolidation triggered."
 FAILED: Final = "Memory consolidation failed."
 """As seed 002 gives them."""
 NEVER: Final = "Nothing was ever written into the memory of this chat."
-BACK: Final = "The memory of this chat is as in version {version} again; `/mem history` shows all of them."
+BACK: Final = (
+    "The memory of this chat is as in version {version} again; `/mem history` shows all of them."
+)
 KEPT: Final = "The memory is as it was."
 _HISTORY: Final = re.compile(r"history", re.IGNORECASE | re.ASCII)
 _ROLLBACK: Final = re.compile(r"rollback\s+([0-9]{1,8})", re.IGNORECASE | re.ASCII)
@@ -44,7 +48,9 @@ def _consolidated(asked: Asked) -> Effect:
     """Tell memory; what cannot be told now stays to be told."""
     opened = _noted(asked)
     app = asked.app
-    aside = Aside(asked.session, app, opened.document, until=app.clock.monotonic() + app.turn_seconds)
+    aside = Aside(
+        asked.session, app, opened.document, until=app.clock.monotonic() + app.turn_seconds
+    )
     try:
         known = backlog(aside)
         if known.messages:
@@ -54,7 +60,12 @@ def _consolidated(asked: Asked) -> Effect:
             text = _nothing(asked)
     except BackendError:
         text = FAILED
-    return Effect(text if text == NOTHING else signed(text, app.model.name), _noted_down(aside.document, asked), opened, aside.trace)
+    return Effect(
+        text if text == NOTHING else signed(text, app.model.name),
+        _noted_down(aside.document, asked),
+        opened,
+        aside.trace,
+    )
 
 
 def _changes(words: str) -> bool:
@@ -71,7 +82,9 @@ def _nothing(asked: Asked) -> str:
 
 
 def _noted(asked: Asked) -> Opened:
-    """The session, saved with the words as a message of its own number: whatever happens now, they are told once, and by one worker."""
+    """The session, saved with the words as a message of its own number: whatever happens now, they
+    are told once, and by one worker.
+    """
     document, event = asked.document, asked.event
     if not asked.text or event.id in (note.origin for note in document.noted):
         return asked.opened
@@ -81,7 +94,9 @@ def _noted(asked: Asked) -> Opened:
 
 
 def _noted_down(document: Document, asked: Asked) -> Document:
-    """The document with all words archived. Of those whose own command is still to come, from another worker, it keeps the name."""
+    """The document with all words archived. Of those whose own command is still to come, from
+    another worker, it keeps the name.
+    """
     for note in document.noted:
         document = put_away(asked.session, document, (note,) if note.content else (), asked.app)
     others = [replace(note, content="") for note in document.noted if note.origin != asked.event.id]

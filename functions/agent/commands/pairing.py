@@ -22,37 +22,47 @@ SHOWN = 30
 """Of so many people a chat is told; the machine's own command shows them all."""
 MINUTES = round(SECONDS / 60)
 ASKED = (
-    "Your code is `{code}`; it holds for {minutes} minutes. Give it to my owner, who sends "
-    "me `/pair {code}`, or runs `uncaged channel pair {code}` on my machine. Your id here is `{id}`."
+    "Your code is `{code}`; it holds for {minutes} minutes. Give it to my owner, who sends me"
+    " `/pair {code}`, or runs `uncaged channel pair {code}` on my machine. Your id here is `{id}`."
 )
 STRANGER = f"I only talk to people whom my owner has let in. {ASKED}"
-WAITS = "You have a code that still holds. Give it to my owner; in {minutes} minutes you can get a new one."
+WAITS = (
+    "You have a code that still holds. Give it to my owner; in {minutes} minutes you can get a new"
+    " one."
+)
 NO_OWNER = {
     "open": "I have no owner yet.",
     "members": "I only talk to people whom my owner has let in, and I have no owner yet.",
     "owners": "I only talk to my owner, and I have no owner yet.",
 }
 AT_THE_MACHINE = (
-    "If you run me: start `uncaged serve` in a terminal on my machine and send me `/pair` with the code that it prints there, "
-    "or set `UNCAGED_OWNERS={id}` for me and start me again."
+    "If you run me: start `uncaged serve` in a terminal on my machine and send me `/pair` with the"
+    " code that it prints there, or set `UNCAGED_OWNERS={id}` for me and start me again."
 )
 LET_YOURSELF_IN = (
-    "To talk to me without owning me, run `uncaged channel pair {code}` there; an owner would send me `/pair {code}`. "
-    "That code holds for {minutes} minutes."
+    "To talk to me without owning me, run `uncaged channel pair {code}` there; an owner would send"
+    " me `/pair {code}`. That code holds for {minutes} minutes."
 )
 OWNERS_TALK = "I only talk to my owner. Your id here is `{id}`."
 LET_IN = "My owner has let you in. Write what you need; /help shows what I can do."
 NOW_OWNER = "You are my owner now. /help shows what I can do, and /pair who else may talk to me."
 WRONG = "That is not the code. {left} of your tries are left."
-LAST = "That is not the code, and it was your last try. `uncaged serve` prints a new one when it starts again."
+LAST = (
+    "That is not the code, and it was your last try. `uncaged serve` prints a new one when it"
+    " starts again."
+)
 PRIVATELY = "Ask me that in a private chat: it names people."
 _PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _REMOVE = re.compile(r"remove(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
 def met(event: Event, app: App) -> str:
-    """What somebody who may not talk is told: empty for silence. In groups, and of scheduled work, there is nothing but silence."""
-    if event.kind != "message" or not event.private or app.rules.named(event):  # the settings say that this is nobody
+    """What somebody who may not talk is told: empty for silence. In groups, and of scheduled work,
+    there is nothing but silence.
+    """
+    if (
+        event.kind != "message" or not event.private or app.rules.named(event)
+    ):  # the settings say that this is nobody
         return ""
     words = _PAIR.fullmatch(event.text.strip())
     return (_tried(words[1], event, app) if words else "") or _offered(event, app)
@@ -71,7 +81,9 @@ def run(asked: Asked) -> Effect:
         out = _REMOVE.fullmatch(asked.text)
         return asked.says(_removed(out[1] or "", asked.app)) if out else _accepted(asked)
     except (UsageError, Refused, Used) as problem:
-        return asked.says(f"{problem.message[:1].upper()}{problem.message[1:]}; {problem.suggestion}.")
+        return asked.says(
+            f"{problem.message[:1].upper()}{problem.message[1:]}; {problem.suggestion}."
+        )
 
 
 def whoami(asked: Asked) -> Effect:
@@ -80,25 +92,50 @@ def whoami(asked: Asked) -> Effect:
     person = asked.app.people.find(who) if role == "member" else None
     since = f", let in on {_day(person.at)} by `{_plain(person.by)}`" if person else ""
     left = asked.app.allowances.told(who, role)
-    return asked.says("\n".join(filter(None, (f"You are `{who}`: {role}{since}.", f"This chat is `{asked.event.session}`.", left))))
+    return asked.says(
+        "\n".join(
+            filter(
+                None,
+                (
+                    f"You are `{who}`: {role}{since}.",
+                    f"This chat is `{asked.event.session}`.",
+                    left,
+                ),
+            )
+        )
+    )
 
 
 def note(waiting: Waiting, event: str, now: float) -> Outgoing:
-    """What somebody who was let in is told, in their own chat. It has an id of its own, beside the answer to the event."""
+    """What somebody who was let in is told, in their own chat. It has an id of its own, beside the
+    answer to the event.
+    """
     return Outgoing(f"pair:{event}", waiting.session, LET_IN, at=now)
 
 
 def listing(app: App, most: int = SHOWN) -> str:
-    """Who waits and who is in, for owners. Codes are not shown: whoever gives one to an owner shows with it that they are who they say."""
+    """Who waits and who is in, for owners. Codes are not shown: whoever gives one to an owner shows
+    with it that they are who they say.
+    """
     now, waiting, people = app.clock.now(), app.pairing.waiting(), app.people.all()
     owners = ", ".join(f"`{_plain(owner)}`" for owner in sorted(app.rules.owners))
     lines = [
-        *_some("Waiting:", (f"- {_who(one.id, one.name)}, {one.left(now) / 60:.0f} minutes left" for one in waiting), most),
+        *_some(
+            "Waiting:",
+            (
+                f"- {_who(one.id, one.name)}, {one.left(now) / 60:.0f} minutes left"
+                for one in waiting
+            ),
+            most,
+        ),
         *_some("Let in:", (f"- {_who(one.id, one.name)}, {_since(one)}" for one in people), most),
         *([f"Owners by the settings: {owners}"] if owners else []),
     ]
     return "\n".join(
-        [*(lines or ["Nobody waits, and nobody was let in."]), "`/pair CODE` lets somebody in, `/pair remove ID` takes them out."]
+        [
+            *(lines or ["Nobody waits, and nobody was let in."]),
+            "`/pair CODE` lets somebody in, `/pair remove ID` takes them out.",
+        ]
     )
 
 
@@ -121,7 +158,9 @@ def _tried(text: str, event: Event, app: App) -> str:
 
 
 def _claimed(asked: Asked) -> str:
-    """The same for whoever may talk, but for those whom the settings name. It made an owner of them when the event came before a crash."""
+    """The same for whoever may talk, but for those whom the settings name. It made an owner of them
+    when the event came before a crash.
+    """
     event, app = asked.event, asked.app
     return _tried(asked.text, event, app) if not app.rules.named(event) else ""
 
@@ -135,7 +174,11 @@ def _offered(event: Event, app: App) -> str:
     if app.people.owned():
         text = {"open": ASKED, "members": STRANGER, "owners": OWNERS_TALK}[app.rules.access]
     else:
-        parts = [NO_OWNER[app.rules.access], AT_THE_MACHINE, *([LET_YOURSELF_IN] if lets_in else [])]
+        parts = [
+            NO_OWNER[app.rules.access],
+            AT_THE_MACHINE,
+            *([LET_YOURSELF_IN] if lets_in else []),
+        ]
         text = " ".join(parts)
     return text.format(code=pairing_code.shown(made), minutes=MINUTES, id=event.sender.id)
 
@@ -144,7 +187,10 @@ def _accepted(asked: Asked) -> Effect:
     event, now = asked.event, asked.app.clock.now()
     found = asked.app.pairing.accept(asked.text, event.sender.id, event.id)
     told = note(found, event.id, now)
-    return Effect(f"{_who(found.id, found.name)} may talk to me now.", replace(asked.document, outbox=(*asked.document.outbox, told)))
+    return Effect(
+        f"{_who(found.id, found.name)} may talk to me now.",
+        replace(asked.document, outbox=(*asked.document.outbox, told)),
+    )
 
 
 def _removed(who: str, app: App) -> str:
@@ -154,7 +200,11 @@ def _removed(who: str, app: App) -> str:
 
 def _some(title: str, lines: Iterable[str], most: int) -> list[str]:
     every = list(lines)
-    more = [f"- and {len(every) - most:,} more: `uncaged channel pair --list`"] if len(every) > most else []
+    more = (
+        [f"- and {len(every) - most:,} more: `uncaged channel pair --list`"]
+        if len(every) > most
+        else []
+    )
     return [title, *every[:most], *more] if every else []
 
 
@@ -177,5 +227,9 @@ def _day(at: float) -> str:
 
 COMMANDS: Final[Commands] = {
     "whoami": Command("shows who you are to me, and what you may use today", whoami),
-    "pair": Command("shows who may talk to me; lets somebody in, or takes them out; for owners", run, takes="[CODE | remove ID]"),
+    "pair": Command(
+        "shows who may talk to me; lets somebody in, or takes them out; for owners",
+        run,
+        takes="[CODE | remove ID]",
+    ),
 }

@@ -1,4 +1,6 @@
-"""Commands that only read (`/status`, `/help`, …): answered beside the chat's queue, for what they tell is of this moment."""
+"""Commands that only read (`/status`, `/help`, …): answered beside the chat's queue, for what they
+tell is of this moment.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from sigil.storage.kv import keys
 
 
 def answer(event: Event, app: App) -> str:
-    """What an inquiry is answered; empty for silence. The session's document is only read, whoever has the session."""
+    """What an inquiry is answered; empty for silence. The session's document is only read, whoever
+    has the session.
+    """
     role = app.people.role(event)
     if not app.rules.may_talk(role):
         return pairing.met(event, app)

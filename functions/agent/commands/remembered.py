@@ -1,4 +1,6 @@
-"""/recall and /forget: what is remembered of a chat, shown to its people and taken away by them, without the model."""
+"""/recall and /forget: what is remembered of a chat, shown to its people and taken away by them,
+without the model.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ GONE: Final = "Nothing of this id is remembered here."
 
 
 def recall(asked: Asked) -> Effect:
-    """Without words the chat's memory and what was remembered last; with words what says them, remembered or said."""
+    """Without words the chat's memory and what was remembered last; with words what says them,
+    remembered or said.
+    """
     place = _place(asked)
     parts = list(_found(place, asked.text) if asked.text else _all(place))
     nothing = NOTHING if asked.event.private or asked.role == "owner" else NOTHING_YET
@@ -34,7 +38,9 @@ def recall(asked: Asked) -> Effect:
 
 
 def forget(asked: Asked) -> Effect:
-    """Take one thing away, by its id: of this chat, or of all chats when an owner says so in private."""
+    """Take one thing away, by its id: of this chat, or of all chats when an owner says so in
+    private.
+    """
     if not is_id(asked.text):
         return asked.says(NO_ID)
     place = _place(asked)
@@ -49,7 +55,13 @@ def _dropped(shelf: Things, id: str, place: Place) -> Thing | None:
 
 
 def _place(asked: Asked) -> Place:
-    return Place(asked.app, asked.session, asked.role == "owner" and asked.event.private, asked.event.sender.id, asked.event.id)
+    return Place(
+        asked.app,
+        asked.session,
+        asked.role == "owner" and asked.event.private,
+        asked.event.sender.id,
+        asked.event.id,
+    )
 
 
 def _all(place: Place) -> Iterator[str]:
@@ -73,14 +85,19 @@ def _found(place: Place, words: str) -> Iterator[str]:
 
 
 def _listed(title: str, things: Iterable[Thing]) -> Iterator[str]:
-    lines = [f"- `{thing.id}` {one_line(thing.told, LINE_CHARACTERS)} ({_from(thing)})" for thing in things]
+    lines = [
+        f"- `{thing.id}` {one_line(thing.told, LINE_CHARACTERS)} ({_from(thing)})"
+        for thing in things
+    ]
     if lines:
         yield "\n".join([title, *lines])
 
 
 def _from(thing: Thing) -> str:
     """When and from where; `disputed` where a surer value says something else."""
-    return ", ".join([moment(thing.at)[:DAY], thing.source, *(["disputed"] if thing.disputed else [])])
+    return ", ".join(
+        [moment(thing.at)[:DAY], thing.source, *(["disputed"] if thing.disputed else [])]
+    )
 
 
 def _excerpt(item: Json) -> str:
@@ -90,6 +107,15 @@ def _excerpt(item: Json) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "recall": Command("shows what I remember here; with words, searches that and what was said", recall, takes="[words]"),
-    "forget": Command("takes one remembered thing away, by the id that /recall shows", forget, takes="ID", changes=ALWAYS),
+    "recall": Command(
+        "shows what I remember here; with words, searches that and what was said",
+        recall,
+        takes="[words]",
+    ),
+    "forget": Command(
+        "takes one remembered thing away, by the id that /recall shows",
+        forget,
+        takes="ID",
+        changes=ALWAYS,
+    ),
 }

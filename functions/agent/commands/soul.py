@@ -1,4 +1,6 @@
-"""/soul: shows who the agent is, and lets the model write it anew from an owner's words, in a request of its own."""
+"""/soul: shows who the agent is, and lets the model write it anew from an owner's words, in a
+request of its own.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def run(asked: Asked) -> Effect:
 
 
 def of_owners(words: str) -> bool:
-    """Whether only owners do it: change the soul, or read in its history who changed it, and with which words."""
+    """Whether only owners do it: change the soul, or read in its history who changed it, and with
+    which words.
+    """
     return bool(words)
 
 
@@ -69,15 +73,30 @@ def _written(asked: Asked) -> Effect:
     documents = asked.app.documents
     before = documents.read(asked.scope, "soul")
     aside = Aside(asked.session, asked.app, asked.document)
-    reply = aside.ask(PROMPT, f"{fenced('SOUL.md', before.text or FIRST_SOUL)}\n\n{fenced('USER INSTRUCTIONS', asked.text)}")
+    reply = aside.ask(
+        PROMPT,
+        f"{fenced('SOUL.md', before.text or FIRST_SOUL)}\n\n"
+        f"{fenced('USER INSTRUCTIONS', asked.text)}",
+    )
     text = unfenced(clean(reply.text))
     problem = _refused(reply, text)
     if not problem:
         try:
-            documents.write(asked.scope, "soul", text, by=asked.event.sender.id, why=asked.text, expect=before.version)
+            documents.write(
+                asked.scope,
+                "soul",
+                text,
+                by=asked.event.sender.id,
+                why=asked.text,
+                expect=before.version,
+            )
         except Conflict:
             problem = "Somebody else changed it meanwhile; send it again."
-    return Effect(f"{problem} {KEPT}" if problem else signed(UPDATED, asked.app.model.name), aside.document, trace=aside.trace)
+    return Effect(
+        f"{problem} {KEPT}" if problem else signed(UPDATED, asked.app.model.name),
+        aside.document,
+        trace=aside.trace,
+    )
 
 
 def _refused(reply: Reply, text: str) -> str:
@@ -88,9 +107,18 @@ def _refused(reply: Reply, text: str) -> str:
         return "The model gave no whole soul."
     if reply.finish != "stop" or len(text) < LEAST or not is_visible(text):
         return "The model gave no soul."
-    return f"The model wrote {len(text):,} characters; at most {CAPS['soul']:,} are kept." if len(text) > CAPS["soul"] else ""
+    return (
+        f"The model wrote {len(text):,} characters; at most {CAPS['soul']:,} are kept."
+        if len(text) > CAPS["soul"]
+        else ""
+    )
 
 
 COMMANDS: Final[Commands] = {
-    "soul": Command("shows who I am; owners change it with words", run, takes="[words | history | rollback N]", owners=of_owners)
+    "soul": Command(
+        "shows who I am; owners change it with words",
+        run,
+        takes="[words | history | rollback N]",
+        owners=of_owners,
+    )
 }

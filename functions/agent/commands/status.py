@@ -18,12 +18,14 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How one session stands. `spent` of `most` tokens count in the budget's period `period`; `most` 0: no limit.
+    """How one session stands. `spent` of `most` tokens count in the budget's period `period`;
+    `most` 0: no limit.
 
     `total`: all that were used in it, also those that an unlock took off; `own`: of this session.
 
-    `failures`: the last ones, oldest first, as {line, code, fingerprint, message}. `usage`: the tokens of all its requests, `last` those of
-    its last turn; `cached` of a prompt's came from the provider's cache.
+    `failures`: the last ones, oldest first, as {line, code, fingerprint, message}. `usage`: the
+    tokens of all its requests, `last` those of its last turn; `cached` of a prompt's came from the
+    provider's cache.
     """
 
     state: State
@@ -62,7 +64,13 @@ def report(session: str, document: Document, app: App) -> Report:
         total=tally.total,
         own=standing.spent,
         failures=tuple(
-            {"line": fact.line, "code": fact.code, "fingerprint": fact.fingerprint, "message": fact.message} for fact in counters.failures
+            {
+                "line": fact.line,
+                "code": fact.code,
+                "fingerprint": fact.fingerprint,
+                "message": fact.message,
+            }
+            for fact in counters.failures
         ),
         usage=document.usage,
         last=document.last,
@@ -75,8 +83,15 @@ def lines(session: str, document: Document, app: App, *, all_told: bool = True) 
     failures = document.safety.counters.failures[-SHOWN:]
     return [
         f"State: {found.state}" + (f" ({found.reason})" if found.reason else ""),
-        f"Failures: {found.consecutive} in a row, {found.failed} of the last {found.operations} operations",
-        f"Tokens in {found.period}: {_total(found)}, {found.own:,} of them here{_since(found)}" if all_told else _own(found),
+        (
+            f"Failures: {found.consecutive} in a row, {found.failed} of the last {found.operations}"
+            " operations"
+        ),
+        (
+            f"Tokens in {found.period}: {_total(found)}, {found.own:,} of them here{_since(found)}"
+            if all_told
+            else _own(found)
+        ),
         *([f"Last turn: {_told(found.last)}"] if found.last.total else []),
         *(["Last failures:"] if failures else []),
         *(guides.brief(app.guide, fact) for fact in failures),
@@ -84,9 +99,14 @@ def lines(session: str, document: Document, app: App, *, all_told: bool = True) 
 
 
 def spending(session: str, document: Document, app: App, *, all_told: bool = True) -> list[str]:
-    """What was spent, for people: here in all, and in the budget's period, with `all_told` by everybody."""
+    """What was spent, for people: here in all, and in the budget's period, with `all_told` by
+    everybody.
+    """
     found = report(session, document, app)
-    period = f"In {found.period}: {found.own:,} tokens in this chat, {_total(found)} in all of them{_since(found)}"
+    period = (
+        f"In {found.period}: {found.own:,} tokens in this chat, {_total(found)} in all of"
+        f" them{_since(found)}"
+    )
     return [f"In this chat: {_told(found.usage)}", period if all_told else _own(found)]
 
 
@@ -97,7 +117,11 @@ def _total(found: Report) -> str:
 
 def _since(found: Report) -> str:
     """What of it counts, where an unlock took off the rest."""
-    return "" if found.total == found.spent or not found.most else f"; since an unlock {found.spent:,}{_of_most(found)} count"
+    return (
+        ""
+        if found.total == found.spent or not found.most
+        else f"; since an unlock {found.spent:,}{_of_most(found)} count"
+    )
 
 
 def _of_most(found: Report) -> str:
@@ -109,5 +133,9 @@ def _own(found: Report) -> str:
 
 
 def _told(usage: Usage) -> str:
-    share = f" ({usage.cached / usage.prompt:.0%} of them from the cache)" if usage.prompt and not usage.estimated else ""
+    share = (
+        f" ({usage.cached / usage.prompt:.0%} of them from the cache)"
+        if usage.prompt and not usage.estimated
+        else ""
+    )
     return f"{usage.prompt:,} tokens of prompts{share}, {usage.completion:,} of answers"

@@ -1,4 +1,6 @@
-"""Slash commands: answered at once, never part of the history. What they change enters through documents, on the very next turn."""
+"""Slash commands: answered at once, never part of the history. What they change enters through
+documents, on the very next turn.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,22 @@ from functions.agent.toolset import STATIC, in_scope
 from sigil.errors import one_line
 from sigil.storage.kv import keys
 
-_COMMAND = re.compile(r"([/\uff0f])([^\W\d_]\w*)(?:@[A-Za-z0-9_]+)?(?:\s+(.*)|([^\w\s/.-].*|[.-]+(?:\s.*)?))?", re.DOTALL)
-"""Its slash, perhaps a wide one; its name; the words, or what follows without a space. A path is none."""
+_COMMAND = re.compile(
+    r"([/\uff0f])([^\W\d_]\w*)(?:@[A-Za-z0-9_]+)?(?:\s+(.*)|([^\w\s/.-].*|[.-]+(?:\s.*)?))?",
+    re.DOTALL,
+)
+"""Its slash, perhaps a wide one; its name; the words, or what follows without a space. A path is
+none.
+"""
 NAME_CHARACTERS: Final = 40
 """Of what is no command, so many are said again."""
 NOT_HERE = "In a group only my owner can do that."
 
 
 def run(asked: Asked) -> Effect | None:
-    """The effect of the command in the event's text; None when it is no command. Nothing that begins like one reaches the model."""
+    """The effect of the command in the event's text; None when it is no command. Nothing that
+    begins like one reaches the model.
+    """
     match = _COMMAND.fullmatch(clean(asked.event.text).strip())
     if match is None:
         return None
@@ -51,8 +60,17 @@ def run(asked: Asked) -> Effect | None:
 
 
 def _meant(name: str) -> str:
-    """The command that a name is, or begins with where other letters follow, as they do in a script that writes no spaces."""
-    return name if name in COMMANDS else next((known for known in COMMANDS if name.startswith(known) and name[len(known)] > "\x7f"), "")
+    """The command that a name is, or begins with where other letters follow, as they do in a script
+    that writes no spaces.
+    """
+    return (
+        name
+        if name in COMMANDS
+        else next(
+            (known for known in COMMANDS if name.startswith(known) and name[len(known)] > "\x7f"),
+            "",
+        )
+    )
 
 
 def _unknown(name: str) -> str:
@@ -63,14 +81,22 @@ def _unknown(name: str) -> str:
 
 
 def _help(asked: Asked) -> Effect:
-    lines = [f"- /{name}{f' {command.takes}' if command.takes else ''}: {command.meaning}" for name, command in COMMANDS.items()]
-    return asked.says("\n".join(["Write what you need; I look for a capability, or make one, and use it.", "", *lines]))
+    lines = [
+        f"- /{name}{f' {command.takes}' if command.takes else ''}: {command.meaning}"
+        for name, command in COMMANDS.items()
+    ]
+    return asked.says(
+        "\n".join(
+            ["Write what you need; I look for a capability, or make one, and use it.", "", *lines]
+        )
+    )
 
 
 def _start(asked: Asked) -> Effect:
     who = asked.app.name
     return asked.says(
-        f"Hello, I am {who}. I find, make and use small sandboxed capabilities while we talk. Ask me something, or see /help."
+        f"Hello, I am {who}. I find, make and use small sandboxed capabilities while we talk. Ask"
+        " me something, or see /help."
     )
 
 
@@ -94,18 +120,34 @@ def _control(asked: Asked) -> Effect:
 
 
 def _status(asked: Asked) -> Effect:
-    return asked.says("\n".join(status.lines(asked.session, asked.document, asked.app, all_told=asked.role != "guest")))
+    return asked.says(
+        "\n".join(
+            status.lines(asked.session, asked.document, asked.app, all_told=asked.role != "guest")
+        )
+    )
 
 
 def _usage(asked: Asked) -> Effect:
-    return asked.says("\n".join(status.spending(asked.session, asked.document, asked.app, all_told=asked.role != "guest")))
+    return asked.says(
+        "\n".join(
+            status.spending(
+                asked.session, asked.document, asked.app, all_told=asked.role != "guest"
+            )
+        )
+    )
 
 
 def _tools(asked: Asked) -> Effect:
     offers = in_scope(asked.document.messages)
     names = ", ".join(tool["function"]["name"] for tool in STATIC)
     resident = [f"- `{offer.tool}`: {offer.description}" for offer in offers]
-    text = "\n".join([f"Always there: {names}.", "Resident:" if resident else "No capability is resident.", *resident])
+    text = "\n".join(
+        [
+            f"Always there: {names}.",
+            "Resident:" if resident else "No capability is resident.",
+            *resident,
+        ]
+    )
     return asked.says(text)
 
 
@@ -122,4 +164,11 @@ _LAST: Final[Commands] = {
     "halt": Command("halts me in every chat, or only here; for owners", _control, takes="[here]"),
     "unlock": Command("lets me go on after a halt; for owners", _control, takes="[here]"),
 }
-COMMANDS: Final[Commands] = {**_BASIC, **pairing.COMMANDS, **soul.COMMANDS, **mem.COMMANDS, **remembered.COMMANDS, **_LAST}
+COMMANDS: Final[Commands] = {
+    **_BASIC,
+    **pairing.COMMANDS,
+    **soul.COMMANDS,
+    **mem.COMMANDS,
+    **remembered.COMMANDS,
+    **_LAST,
+}

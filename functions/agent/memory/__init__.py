@@ -1,1 +1,3 @@
-"""What stays of a chat when its messages leave the prompt: HISTORY and memory, and the things that it remembers."""
+"""What stays of a chat when its messages leave the prompt: HISTORY and memory, and the things that
+it remembers.
+"""

@@ -1,4 +1,6 @@
-"""Documents: what an agent, or one chat with it, keeps in words. Versioned, written by compare-and-set, read anew every turn."""
+"""Documents: what an agent, or one chat with it, keeps in words. Versioned, written by
+compare-and-set, read anew every turn.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,10 @@ DAMAGED: Final = "damaged"
 
 @dataclass(frozen=True, slots=True)
 class Doc(Stored):
-    """One version of a document. `scope` is the agent's escaped name or a session's S; `at` seconds since 1970; `by` and `why`: who wrote
-    it and for what; version 0 was never written: it is empty, but for the soul."""
+    """One version of a document. `scope` is the agent's escaped name or a session's S; `at` seconds
+    since 1970; `by` and `why`: who wrote it and for what; version 0 was never written: it is empty,
+    but for the soul.
+    """
 
     scope: str
     name: str
@@ -63,19 +67,26 @@ class Documents:
         self.agent = keys.escape(agent)
 
     def read(self, scope: str, name: str) -> Doc:
-        """The document as it stands; `UsageError` when there is none of this name, or none that a chat has of its own."""
+        """The document as it stands; `UsageError` when there is none of this name, or none that a
+        chat has of its own.
+        """
         return self._head(scope, self._checked_name(scope, name))[0]
 
     def of(self, session: str) -> tuple[Doc, ...]:
-        """What stands in the prompt of a session (S of the keys): the agent's documents, then the chat's own, without empty ones."""
+        """What stands in the prompt of a session (S of the keys): the agent's documents, then the
+        chat's own, without empty ones.
+        """
         agent, chat = self._all(self.agent), self._all(session)
         first = {"soul": self._unwritten(self.agent, "soul")}
         agent = first | {name: doc for name, doc in agent.items() if doc.text}
         found = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
         return tuple(doc for doc in found if doc and doc.text)
 
-    def write(self, scope: str, name: str, text: str, *, by: str, why: str = "", expect: int | None = None) -> Doc:
-        """Write the next version. `expect`: the version that it was made from; `Conflict` when somebody wrote since.
+    def write(
+        self, scope: str, name: str, text: str, *, by: str, why: str = "", expect: int | None = None
+    ) -> Doc:
+        """Write the next version. `expect`: the version that it was made from; `Conflict` when
+        somebody wrote since.
 
         The text has to be clean and within its cap: `UsageError` else.
         """
@@ -85,7 +96,12 @@ class Documents:
         if before.version and before.by != DAMAGED and before.text == checked(name, text):
             return before
         after = replace(
-            before, version=before.version + 1, text=checked(name, text), at=self._now(), by=one_line(by, 80), why=one_line(why, 200)
+            before,
+            version=before.version + 1,
+            text=checked(name, text),
+            at=self._now(),
+            by=one_line(by, 80),
+            why=one_line(why, 200),
         )
         if before.version:
             self._kv.put(keys.doc_version(scope, name, before.version), _encoded(before))
@@ -94,10 +110,18 @@ class Documents:
 
     def roll_back(self, scope: str, name: str, version: int, by: str) -> Doc:
         """Write an earlier version's text again, as a new version."""
-        return self.write(scope, name, self.version(scope, name, version).text, by=by, why=f"rolled back to version {version}")
+        return self.write(
+            scope,
+            name,
+            self.version(scope, name, version).text,
+            by=by,
+            why=f"rolled back to version {version}",
+        )
 
     def version(self, scope: str, name: str, version: int) -> Doc:
-        """One version; `UsageError` when there was none of this number, `BackendError` EDAMAGED when it cannot be read."""
+        """One version; `UsageError` when there was none of this number, `BackendError` EDAMAGED
+        when it cannot be read.
+        """
         head = self._head(scope, checked_name(name))[0]
         first = self._unwritten(scope, name)
         if version == head.version and version and head.by != DAMAGED:
@@ -106,12 +130,16 @@ class Documents:
             return first
         if not 0 < version <= head.version:
             known = f"{0 if first.text else 1} to {head.version}" if head.version else "none"
-            raise UsageError("ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}")
+            raise UsageError(
+                "ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}"
+            )
         item = self._kv.get(keys.doc_version(scope, name, version))
         doc = _decoded(scope, name, item.value) if item else None
         if doc is None:
             hint = "take another one, or write it again"
-            raise BackendError("EDAMAGED", f"version {version} of {name} cannot be read", suggestion=hint)
+            raise BackendError(
+                "EDAMAGED", f"version {version} of {name} cannot be read", suggestion=hint
+            )
         return doc
 
     def versions(self, scope: str, name: str) -> Iterator[Doc]:
@@ -126,7 +154,11 @@ class Documents:
 
     def _head(self, scope: str, name: str) -> tuple[Doc, str]:
         item = self._kv.get(keys.doc(scope, name))
-        return (self._readable(scope, name, item.value), item.version) if item else (self._unwritten(scope, name), "")
+        return (
+            (self._readable(scope, name, item.value), item.version)
+            if item
+            else (self._unwritten(scope, name), "")
+        )
 
     def _unwritten(self, scope: str, name: str) -> Doc:
         """What a document is until somebody writes it."""
@@ -134,11 +166,17 @@ class Documents:
 
     def _checked_name(self, scope: str, name: str) -> str:
         if scope != self.agent and checked_name(name) not in OF_CHATS:
-            raise UsageError("EINVAL", f"{name} is no document of a chat's own", suggestion=f"those are {' and '.join(OF_CHATS)}")
+            raise UsageError(
+                "EINVAL",
+                f"{name} is no document of a chat's own",
+                suggestion=f"those are {' and '.join(OF_CHATS)}",
+            )
         return checked_name(name)
 
     def _readable(self, scope: str, name: str, data: bytes) -> Doc:
-        """The document; when it is damaged, the text of the last version that is not stands in for it."""
+        """The document; when it is damaged, the text of the last version that is not stands in for
+        it.
+        """
         doc = _decoded(scope, name, data)
         if doc:
             return doc
@@ -146,8 +184,15 @@ class Documents:
         last, written, after = self._unwritten(scope, name), 0, ""
         while page := self._kv.scan(row.partition, f"{name}#", after, PAGE):
             written, after = int(page[-1][0].rpartition("#")[2]), page[-1][0]
-            last = next((doc for _, item in reversed(page) if (doc := _decoded(scope, name, item.value))), last)
-        why = f"cannot be read; version {last.version} stands in for it" if last.version or last.text else "cannot be read"
+            last = next(
+                (doc for _, item in reversed(page) if (doc := _decoded(scope, name, item.value))),
+                last,
+            )
+        why = (
+            f"cannot be read; version {last.version} stands in for it"
+            if last.version or last.text
+            else "cannot be read"
+        )
         return replace(last, version=written + 1, by=DAMAGED, why=why)
 
     def _all(self, scope: str) -> dict[str, Doc]:
@@ -158,7 +203,11 @@ class Documents:
 def checked_name(name: str) -> str:
     """`name` when it is a document's; else `UsageError` with those that are."""
     if name not in CAPS:
-        hint = "what happened in a chat: `uncaged agent history`" if name == "history" else f"the documents: {', '.join(CAPS)}"
+        hint = (
+            "what happened in a chat: `uncaged agent history`"
+            if name == "history"
+            else f"the documents: {', '.join(CAPS)}"
+        )
         raise UsageError("ENOENT", f"there is no document {one_line(name, 40)!r}", suggestion=hint)
     return name
 
@@ -168,10 +217,16 @@ def checked(name: str, text: str) -> str:
     place = unseen(text)
     if place is not None:
         line = text.count("\n", 0, place) + 1
-        raise UsageError("EINVAL", f"{name} holds a character that nobody sees (line {line})", suggestion="take control characters out")
+        raise UsageError(
+            "EINVAL",
+            f"{name} holds a character that nobody sees (line {line})",
+            suggestion="take control characters out",
+        )
     text = clean(text).strip()
     if len(text) > CAPS[name]:
-        raise UsageError("ETOOBIG", f"{name} has {len(text):,} characters", suggestion=f"at most {CAPS[name]:,}")
+        raise UsageError(
+            "ETOOBIG", f"{name} has {len(text):,} characters", suggestion=f"at most {CAPS[name]:,}"
+        )
     return text
 
 
@@ -199,4 +254,13 @@ def _decoded(scope: str, name: str, data: bytes) -> Doc | None:
         stored = _VERSION.read(data)
     except ValueError:
         return None
-    return Doc(scope, name, stored.version, stored.text, stored.at, stored.by, stored.why, _rest=stored._rest)
+    return Doc(
+        scope,
+        name,
+        stored.version,
+        stored.text,
+        stored.at,
+        stored.by,
+        stored.why,
+        _rest=stored._rest,
+    )

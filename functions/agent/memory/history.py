@@ -1,4 +1,6 @@
-"""HISTORY: what happened in a session, an entry for each stretch of its messages; entries are added, and none is ever changed."""
+"""HISTORY: what happened in a session, an entry for each stretch of its messages; entries are
+added, and none is ever changed.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Entry(Stored):
-    """`first` and `last`: the sequence numbers of the messages that `text` tells of; `at`: when it was written, seconds since 1970.
+    """`first` and `last`: the sequence numbers of the messages that `text` tells of; `at`: when it
+    was written, seconds since 1970.
 
-    `raw`: the messages themselves, because no model summed them up. While the chat's memory still has to follow the entry, `memory` is
-    what it shall be and `base` the version that it was made from; None: nothing is left to do.
+    `raw`: the messages themselves, because no model summed them up. While the chat's memory still
+    has to follow the entry, `memory` is what it shall be and `base` the version that it was made
+    from; None: nothing is left to do.
     """
 
     first: int
@@ -43,12 +47,16 @@ class History:
         self._session = session
 
     def get(self, first: int) -> Entry | None:
-        """The entry that begins with this message; None when there is none, or none that can be read."""
+        """The entry that begins with this message; None when there is none, or none that can be
+        read.
+        """
         item = self._kv.get(keys.entry(self._session, first))
         return _decoded(first, item) if item else None
 
     def add(self, entry: Entry) -> Entry:
-        """The entry that stands where this one begins: this one, or that of somebody who was faster."""
+        """The entry that stands where this one begins: this one, or that of somebody who was
+        faster.
+        """
         key = keys.entry(self._session, entry.first)
         try:
             self._kv.put(key, _encoded(entry), expect=ABSENT)
@@ -57,7 +65,9 @@ class History:
             found = _decoded(entry.first, item) if item else None
             if found:
                 return found
-            self._kv.put(key, _encoded(entry), expect=item.version if item else ABSENT)  # over what is damaged
+            self._kv.put(
+                key, _encoded(entry), expect=item.version if item else ABSENT
+            )  # over what is damaged
         return entry
 
     def settle(self, entry: Entry) -> None:
@@ -71,7 +81,9 @@ class History:
                 return  # somebody else did
 
     def page(self, after: int = 0, limit: int = 100) -> list[Entry]:
-        """At most `limit` entries that begin after the message `after`, oldest first; damaged ones are left out."""
+        """At most `limit` entries that begin after the message `after`, oldest first; damaged ones
+        are left out.
+        """
         start = keys.entry(self._session, after)
         rows = self._kv.scan(start.partition, after=start.sort if after else "", limit=limit)
         found = (_decoded(int(sort), item) for sort, item in rows)

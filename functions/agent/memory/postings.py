@@ -1,6 +1,8 @@
-"""Which things a term stands in: an inverted index in the store, in buckets of terms, so that a search reads one small item a term.
+"""Which things a term stands in: an inverted index in the store, in buckets of terms, so that a
+search reads one small item a term.
 
-It only leads to things. Whoever follows it looks at the thing itself, so what is stale in it misleads nobody.
+It only leads to things. Whoever follows it looks at the thing itself, so what is stale in it
+misleads nobody.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ Everything = Callable[[], Iterable[tuple[int, Collection[str]]]]
 
 
 class Postings:
-    """The index of one scope. Ids are numbers of 64 bits. A bucket that is damaged is made anew from `everything`."""
+    """The index of one scope. Ids are numbers of 64 bits. A bucket that is damaged is made anew
+    from `everything`.
+    """
 
     def __init__(self, kv: KV, scope: str, everything: Everything) -> None:
         self._kv = kv
@@ -41,7 +45,10 @@ class Postings:
 
     def add(self, id: int, terms: Collection[str]) -> None:
         """Let `terms` lead to the thing; adding it again changes nothing."""
-        self._each(terms, lambda ids: ids if _holds(ids, id) else (ids + id.to_bytes(_ID, "big"))[-MOST * _ID :])
+        self._each(
+            terms,
+            lambda ids: ids if _holds(ids, id) else (ids + id.to_bytes(_ID, "big"))[-MOST * _ID :],
+        )
 
     def drop(self, id: int, terms: Collection[str]) -> None:
         """Let `terms` lead to it no more."""
@@ -59,7 +66,9 @@ class Postings:
         for bucket, group in _buckets(terms).items():
             self._change(bucket, group, change)
 
-    def _change(self, bucket: int, terms: Collection[str], change: Callable[[bytes], bytes]) -> None:
+    def _change(
+        self, bucket: int, terms: Collection[str], change: Callable[[bytes], bytes]
+    ) -> None:
         key = keys.thing_index(self._scope, bucket)
         for _ in range(RACES):
             before, version = self._read(bucket)
@@ -83,7 +92,9 @@ class Postings:
             if lists is not None:
                 return lists, item.version if item else ""
             with suppress(Conflict):
-                self._kv.put(key, _encoded(self._made(bucket)), expect=item.version if item else ABSENT)
+                self._kv.put(
+                    key, _encoded(self._made(bucket)), expect=item.version if item else ABSENT
+                )
         raise Conflict("the index of what is remembered is being mended by others")
 
     def _made(self, bucket: int) -> Lists:

@@ -1,4 +1,6 @@
-"""What left a chat's memory: the statements that a consolidation took out or wrote anew. Nobody forgets them; they are searched."""
+"""What left a chat's memory: the statements that a consolidation took out or wrote anew. Nobody
+forgets them; they are searched.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from sigil.storage.kv import KV, Item, keys
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The statements that left with the entry of HISTORY that begins with the message `first`, at `at` (seconds since 1970)."""
+    """The statements that left with the entry of HISTORY that begins with the message `first`, at
+    `at` (seconds since 1970).
+    """
 
     first: int
     at: float
@@ -33,7 +37,9 @@ class LeftStatements:
             self._kv.put(keys.left(self._session, left.first), body)
 
     def between(self, after: int, before: int, limit: int) -> Iterator[Left]:
-        """What left with entries that begin beyond `after` and before `before`, the oldest first; damaged ones are left out."""
+        """What left with entries that begin beyond `after` and before `before`, the oldest first;
+        damaged ones are left out.
+        """
         start = keys.left(self._session, after)
         for sort, item in self._kv.scan(start.partition, after=start.sort, limit=limit):
             first = int(sort)

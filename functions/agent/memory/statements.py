@@ -1,8 +1,10 @@
-"""The statements of a memory, and which of them a rewrite still makes: so that what stood there is not lost by a lazy answer.
+"""The statements of a memory, and which of them a rewrite still makes: so that what stood there is
+not lost by a lazy answer.
 
-Words are compared, not meanings. A statement is kept where one place of the new text has all of its numbers and most of its words, the
-rare ones above all; it may stand in another order, in another line, or under a heading that names whom it is about. It is changed where
-a line of its own speaks of the same with other words. Otherwise it is gone.
+Words are compared, not meanings. A statement is kept where one place of the new text has all of its
+numbers and most of its words, the rare ones above all; it may stand in another order, in another
+line, or under a heading that names whom it is about. It is changed where a line of its own speaks
+of the same with other words. Otherwise it is gone.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ CHANGED: Final = 0.3
 PLACE_CHARACTERS: Final = 300
 """A line that is longer is more than one place: a list of all words is no memory."""
 ABOVE_MOST, ABOVE_CHARACTERS = 2, 120
-"""So many headings and points above a line are read with it, and of each so much: what holds all words makes no memory of what is below."""
+"""So many headings and points above a line are read with it, and of each so much: what holds all
+words makes no memory of what is below.
+"""
 PLACES_MOST: Final = 1_000
 """So many places of the new text are looked at: no memory within its cap has as many."""
 GONE_PART, CHANGED_PART = 10, 3
@@ -32,7 +36,9 @@ GONE_PART, CHANGED_PART = 10, 3
 GONE_FEW, CHANGED_FEW = 1, 3
 """Where there are few statements, so many all the same."""
 MEANS: Final = 2
-"""Terms below which a sentence is a part of the one before, and a new line worth nothing after a refusal."""
+"""Terms below which a sentence is a part of the one before, and a new line worth nothing after a
+refusal.
+"""
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _HEADING: Final = re.compile(r"(#{1,6})\s")
 _BULLET: Final = re.compile(r"\s*+[-*+•]\s++")
@@ -42,7 +48,9 @@ _THOUSANDS: Final = re.compile(r"(?<=\d)[,'_’](?=\d{3}(?!\d))")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Something that a memory says: a line, or a sentence of one, as it stands in the line of this number."""
+    """Something that a memory says: a line, or a sentence of one, as it stands in the line of this
+    number.
+    """
 
     text: str
     terms: frozenset[str]
@@ -50,7 +58,9 @@ class Statement:
 
     @property
     def numbers(self) -> frozenset[str]:
-        return frozenset(term for term in self.terms if any(character.isdigit() for character in term))
+        return frozenset(
+            term for term in self.terms if any(character.isdigit() for character in term)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,9 @@ class Comparison:
 
     @property
     def loses_too_much(self) -> bool:
-        """Whether more is gone than a rewrite may drop: one statement, but not the only one, or a tenth of them."""
+        """Whether more is gone than a rewrite may drop: one statement, but not the only one, or a
+        tenth of them.
+        """
         few = GONE_FEW if self.count > 1 else 0
         may_go = max(few, self.count // GONE_PART)
         may_change = max(CHANGED_FEW, self.count // CHANGED_PART)
@@ -81,7 +93,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A part of a text in which a statement can stand: the terms there, and those of the headings and points that it stands under."""
+    """A part of a text in which a statement can stand: the terms there, and those of the headings
+    and points that it stands under.
+    """
 
     line: int
     terms: frozenset[str]
@@ -163,7 +177,10 @@ def _places(text: str, terms: Terms) -> Iterator[_Place]:
             continue
         depth = len(line) - len(line.lstrip())
         points = [(upper, said) for upper, said in points if upper < depth]
-        above = [*list(headings.values())[-ABOVE_MOST:], *(said for _, said in points[-ABOVE_MOST:])]
+        above = [
+            *list(headings.values())[-ABOVE_MOST:],
+            *(said for _, said in points[-ABOVE_MOST:]),
+        ]
         around: frozenset[str] = frozenset().union(*above)
         step = PLACE_CHARACTERS // 2
         for start in range(0, max(len(line) - step, 1), step):
@@ -174,7 +191,9 @@ def _places(text: str, terms: Terms) -> Iterator[_Place]:
             points.append((depth, frozenset(terms(_plain(line[:ABOVE_CHARACTERS])))))
 
 
-def _shares(statement: Statement, weights: Mapping[str, float], index: Mapping[str, list[int]]) -> dict[int, float]:
+def _shares(
+    statement: Statement, weights: Mapping[str, float], index: Mapping[str, list[int]]
+) -> dict[int, float]:
     """Place → the part of the statement's weight that stands there."""
     shares: dict[int, float] = defaultdict(float)
     whole = sum(weights[term] for term in statement.terms)
@@ -185,19 +204,30 @@ def _shares(statement: Statement, weights: Mapping[str, float], index: Mapping[s
 
 
 def _stands(statement: Statement, shares: Mapping[int, float], places: tuple[_Place, ...]) -> bool:
-    return any(share >= KEPT and statement.numbers <= places[number].terms for number, share in shares.items())
+    return any(
+        share >= KEPT and statement.numbers <= places[number].terms
+        for number, share in shares.items()
+    )
 
 
 def _told_apart(
     others: list[tuple[Statement, Mapping[int, float]]], places: tuple[_Place, ...]
 ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-    """What is changed and what is gone, of what is not kept. A line says one thing anew: a single one for all of them says nothing."""
+    """What is changed and what is gone, of what is not kept. A line says one thing anew: a single
+    one for all of them says nothing.
+    """
     taken: set[int] = set()
     changed: list[Statement] = []
     gone: list[Statement] = []
     for statement, shares in others:
-        near = (number for number in sorted(shares, key=lambda number: -shares[number]) if shares[number] >= CHANGED)
-        line = next((places[number].line for number in near if places[number].line not in taken), None)
+        near = (
+            number
+            for number in sorted(shares, key=lambda number: -shares[number])
+            if shares[number] >= CHANGED
+        )
+        line = next(
+            (places[number].line for number in near if places[number].line not in taken), None
+        )
         if line is None:
             gone.append(statement)
         else:

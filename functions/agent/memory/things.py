@@ -1,4 +1,6 @@
-"""What is remembered of one chat, or of an agent: things by their id, found again by key, by what they are about, and by their words."""
+"""What is remembered of one chat, or of an agent: things by their id, found again by key, by what
+they are about, and by their words.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,8 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is remembered now, and what stood there `before`: None when it is `new`, or when that could not be read.
+    """What is remembered now, and what stood there `before`: None when it is `new`, or when that
+    could not be read.
 
     `stands`: the surer value under the same key that it did not replace, and is kept beside.
     """
@@ -97,10 +100,12 @@ class Things:
         self._index = Postings(kv, scope, self._indexed)
 
     def keep(self, thing: Thing) -> Kept:
-        """Write it over what was the same thing. `Refused` EQUOTA when there is no room, `UsageError` EINVAL when it has no source.
+        """Write it over what was the same thing. `Refused` EQUOTA when there is no room,
+        `UsageError` EINVAL when it has no source.
 
-        What says the same as a surer one stays as sure, and its source with it. A value that says something else than a surer one
-        under its key is kept beside that one, once a source. The index is written first: what a crash leaves there leads to nothing.
+        What says the same as a surer one stays as sure, and its source with it. A value that says
+        something else than a surer one under its key is kept beside that one, once a source. The
+        index is written first: what a crash leaves there leads to nothing.
         """
         checked_source(thing.source)
         for _ in range(RACES):
@@ -108,15 +113,27 @@ class Things:
             placed = replace(thing, mark=thing.source) if stands else thing
             item = self._kv.get(keys.thing(self._scope, placed.id))
             before = _read(placed.id, item)
-            if stands is None and before and _contradicts(placed, before) and not outranks(placed, before):
+            if (
+                stands is None
+                and before
+                and _contradicts(placed, before)
+                and not outranks(placed, before)
+            ):
                 continue  # somebody was faster, and surer
             after = replace(surer(placed, before), _rest=before._rest) if before else placed
             more = after.size - (before.size if before else 0)
             self._demand_room(more, new=item is None)
-            terms, old = self._all_terms(after), self._all_terms(before) if before else frozenset[str]()
+            terms, old = (
+                self._all_terms(after),
+                self._all_terms(before) if before else frozenset[str](),
+            )
             self._index.add(int(placed.id, 16), terms - old)
             try:
-                self._kv.put(keys.thing(self._scope, placed.id), encoded(after), expect=item.version if item else ABSENT)
+                self._kv.put(
+                    keys.thing(self._scope, placed.id),
+                    encoded(after),
+                    expect=item.version if item else ABSENT,
+                )
             except Conflict:
                 continue
             self._index.drop(int(placed.id, 16), old - terms)
@@ -129,10 +146,16 @@ class Things:
     def _surer_value(self, thing: Thing) -> Thing | None:
         """The value under a thing's key that says something else and that it may not replace."""
         before = self.under(thing.about) if thing.kind == "kv" else None
-        return before if before and _contradicts(thing, before) and not outranks(thing, before) else None
+        return (
+            before
+            if before and _contradicts(thing, before) and not outranks(thing, before)
+            else None
+        )
 
     def _settle(self, value: Thing, source: str) -> None:
-        """Drop what disputed a value and does so no more: it says the same now, or its source says something else."""
+        """Drop what disputed a value and does so no more: it says the same now, or its source says
+        something else.
+        """
         for other in self.values(value.about)[1:]:
             if other.source == source or same_words(other, value):
                 self.drop(other.id)
@@ -158,14 +181,22 @@ class Things:
         return self.get(id_of("kv", key, ""))
 
     def values(self, key: str) -> list[Thing]:
-        """The value under a key, and behind it those that other sources say it is, the newest first."""
+        """The value under a key, and behind it those that other sources say it is, the newest
+        first.
+        """
         found = [self.get(id) for id in self.about(key)]
-        others = [thing for thing in found if thing and thing.disputed and folded(thing.about) == folded(key)]
+        others = [
+            thing
+            for thing in found
+            if thing and thing.disputed and folded(thing.about) == folded(key)
+        ]
         value = self.under(key)
         return [value, *others] if value else others
 
     def with_surer(self, found: list[Recalled]) -> list[Recalled]:
-        """What was found, and with each disputed value the surer one, which is as good an answer."""
+        """What was found, and with each disputed value the surer one, which is as good an
+        answer.
+        """
         best = {each.thing.id: each for each in found}
         for each in found:
             value = self.under(each.thing.about) if each.thing.disputed else None
@@ -183,19 +214,33 @@ class Things:
         """What was written last, the newest first."""
         return [thing for id in self._tally()[0].recent[:limit] if (thing := self.get(id))]
 
-    def find(self, words: str, limit: int, kind: Kind | None = None, subject: str = "") -> list[Recalled]:
+    def find(
+        self, words: str, limit: int, kind: Kind | None = None, subject: str = ""
+    ) -> list[Recalled]:
         """What says these words, the best first; the newest first among equals."""
-        wanted = {term: FAINT if len(term) == 1 and not term.isascii() else 1.0 for term in self._terms(words)}
+        wanted = {
+            term: FAINT if len(term) == 1 and not term.isascii() else 1.0
+            for term in self._terms(words)
+        }
         lists = self._index.of(wanted)
         there = self._tally()[0].count + 1
-        weights = {term: weight * log(1 + there / max(len(lists.get(term, ())), 1)) for term, weight in wanted.items()}
+        weights = {
+            term: weight * log(1 + there / max(len(lists.get(term, ())), 1))
+            for term, weight in wanted.items()
+        }
         within = {int(id, 16) for id in self.about(subject)} if subject else None
         scores = _scores(lists, weights, within)
         best = nlargest(READ, scores, key=scores.__getitem__)
         things = (thing for id in best if (thing := self.get(f"{id:016x}")))
-        found = [Recalled(thing, self._score(thing, weights)) for thing in things if kind in (None, thing.kind)]
+        found = [
+            Recalled(thing, self._score(thing, weights))
+            for thing in things
+            if kind in (None, thing.kind)
+        ]
         found.sort(key=answer_order)
-        near = [each for each in found if each.score and each.score >= found[0].score * CLOSE][:limit]
+        near = [each for each in found if each.score and each.score >= found[0].score * CLOSE][
+            :limit
+        ]
         return self.with_surer(near)[:limit]
 
     def all(self) -> Iterator[Thing]:
@@ -207,7 +252,10 @@ class Things:
 
     def _score(self, thing: Thing, weights: Mapping[str, float]) -> float:
         about, others = self._terms(thing.about), self._words(thing.texts[1:])
-        met = sum(weight * (STRONG if term in about else term in others) for term, weight in weights.items())
+        met = sum(
+            weight * (STRONG if term in about else term in others)
+            for term, weight in weights.items()
+        )
         best = sum(weights.values()) * STRONG or 1.0
         return round(met / best * (1 - SURE + SURE * thing.confidence), 3)
 
@@ -227,15 +275,27 @@ class Things:
 
     def _counted(self) -> Tally:
         things = sorted(self.all(), key=lambda thing: -thing.at)
-        return Tally(len(things), sum(thing.size for thing in things), tuple(thing.id for thing in things[:RECENT]))
+        return Tally(
+            len(things),
+            sum(thing.size for thing in things),
+            tuple(thing.id for thing in things[:RECENT]),
+        )
 
     def _indexed(self) -> Iterator[tuple[int, frozenset[str]]]:
-        return ((int(thing.id, 16), self._all_terms(thing)) for thing in sorted(self.all(), key=lambda thing: thing.at))
+        return (
+            (int(thing.id, 16), self._all_terms(thing))
+            for thing in sorted(self.all(), key=lambda thing: thing.at)
+        )
 
     def _demand_room(self, more: int, *, new: bool) -> None:
         tally = self._tally()[0]
-        if (new and tally.count >= THINGS_MOST) or (more > 0 and tally.characters + more > CHARACTERS_MOST):
-            message = f"{tally.count:,} things with {tally.characters:,} characters are remembered here, and there is no room for more"
+        if (new and tally.count >= THINGS_MOST) or (
+            more > 0 and tally.characters + more > CHARACTERS_MOST
+        ):
+            message = (
+                f"{tally.count:,} things with {tally.characters:,} characters are remembered here,"
+                " and there is no room for more"
+            )
             raise Refused("EQUOTA", message, suggestion="forget what is not needed any more")
 
     def _count(self, things: int, characters: int, id: str) -> None:
@@ -243,7 +303,12 @@ class Things:
             tally, version = self._tally()
             others = tuple(each for each in tally.recent if each != id)
             recent = others if things < 0 else (id, *others)[:RECENT]
-            after = replace(tally, count=max(tally.count + things, 0), characters=max(tally.characters + characters, 0), recent=recent)
+            after = replace(
+                tally,
+                count=max(tally.count + things, 0),
+                characters=max(tally.characters + characters, 0),
+                recent=recent,
+            )
             try:
                 self._kv.put(keys.things(self._scope), dumps(after), expect=version or ABSENT)
             except Conflict:
@@ -261,7 +326,9 @@ def _contradicts(thing: Thing, before: Thing) -> bool:
     return thing.kind == "kv" and not thing.mark and not same_words(thing, before)
 
 
-def _scores(lists: Mapping[str, tuple[int, ...]], weights: Mapping[str, float], within: set[int] | None) -> dict[int, float]:
+def _scores(
+    lists: Mapping[str, tuple[int, ...]], weights: Mapping[str, float], within: set[int] | None
+) -> dict[int, float]:
     """Id → what the terms that lead to it count together; the rarest terms first."""
     scores: dict[int, float] = {}
     for term in sorted(lists, key=lambda term: len(lists[term])):

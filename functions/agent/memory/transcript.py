@@ -1,4 +1,6 @@
-"""A transcript: messages as lines that a person can search and a model can sum up, none of which can pass for another."""
+"""A transcript: messages as lines that a person can search and a model can sum up, none of which
+can pass for another.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,23 @@ def stamp(at: float) -> str:
 
 
 def line(message: Message, most: int = SAID_CHARACTERS) -> str:
-    """`[2026-11-22 01:30] USER: content`, what follows a line end indented; the tools that were called in brackets, in a group the name."""
+    """`[2026-11-22 01:30] USER: content`, what follows a line end indented; the tools that were
+    called in brackets, in a group the name.
+    """
     names = ", ".join(one_line(call.name, 64) for call in message.calls)
     person = name_in(message.origin).replace(":", " ")
-    head = message.role.upper() + (f" ({person})" if person else "") + (f" [tools: {names}]" if names else "")
+    head = (
+        message.role.upper()
+        + (f" ({person})" if person else "")
+        + (f" [tools: {names}]" if names else "")
+    )
     return f"[{stamp(message.at)}] {head}: {_content(message, most)}"
 
 
 def fitting(messages: Sequence[Message], room: float) -> tuple[int, str]:
-    """How many of the messages, from the first on, fit into `room` estimated tokens, and their lines. One always does, cut if need be."""
+    """How many of the messages, from the first on, fit into `room` estimated tokens, and their
+    lines. One always does, cut if need be.
+    """
     lines: list[str] = []
     left, characters = room, MOST_CHARACTERS
     for message in messages:
@@ -44,7 +54,12 @@ def fitting(messages: Sequence[Message], room: float) -> tuple[int, str]:
         if lines and (cost > left or len(made) > characters):
             break
         if cost > left:
-            made = line(message, max(int(min(len(message.content), SAID_CHARACTERS) * left / cost), LEAST_CHARACTERS))
+            made = line(
+                message,
+                max(
+                    int(min(len(message.content), SAID_CHARACTERS) * left / cost), LEAST_CHARACTERS
+                ),
+            )
         lines.append(made)
         left, characters = left - cost, characters - len(made)
     return len(lines), "\n".join(lines)

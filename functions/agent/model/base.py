@@ -10,9 +10,13 @@ from functions.agent.messages import ToolCall, Usage
 from sigil.protocol import Json
 
 Finish = Literal["stop", "tool_calls", "length", "filtered", "refused", "error", "stopped"]
-FailureKind = Literal["key", "money", "rate", "window", "refused", "unreachable", "late", "empty", "down", "other"]
+FailureKind = Literal[
+    "key", "money", "rate", "window", "refused", "unreachable", "late", "empty", "down", "other"
+]
 UNNAMED: Final = "unnamed_tool"
-"""What stands in the history for a call whose name is empty: endpoints take back no empty one. No capability's tool is called so."""
+"""What stands in the history for a call whose name is empty: endpoints take back no empty one. No
+capability's tool is called so.
+"""
 
 SAVE_MEMORY: Final = "save_memory"
 """The tool that a model writes a chat's memory with; the offline model knows it by its name."""
@@ -22,11 +26,12 @@ NO_MEMORY: Final = "(nothing yet)"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: messages and tools in the chat-completions form. `tool_choice` None means that the model chooses.
+    """One request: messages and tools in the chat-completions form. `tool_choice` None means that
+    the model chooses.
 
-    `deadline` is a time of the monotonic clock. `stopped` is asked about once a second whether to give up, and `may_write`, when a reply
-    without calls has one written into its text, whether that counts here. At most `tries` may fail, with pauses of at most `pause_most`
-    seconds between them.
+    `deadline` is a time of the monotonic clock. `stopped` is asked about once a second whether to
+    give up, and `may_write`, when a reply without calls has one written into its text, whether that
+    counts here. At most `tries` may fail, with pauses of at most `pause_most` seconds between them.
     """
 
     messages: Sequence[Json]
@@ -41,7 +46,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a model gave no answer. `detail`: in its endpoint's words, which only owners may read; `limit`: its window, when they say so."""
+    """Why a model gave no answer. `detail`: in its endpoint's words, which only owners may read;
+    `limit`: its window, when they say so.
+    """
 
     kind: FailureKind
     detail: str
@@ -50,11 +57,13 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. `finish` "stopped": the request gave up because it was told to. "length", "filtered" and "refused": the model's
-    limit, the provider's filter or the model itself ended it before it was whole.
+    """What came back. `finish` "stopped": the request gave up because it was told to. "length",
+    "filtered" and "refused": the model's limit, the provider's filter or the model itself ended it
+    before it was whole.
 
-    With "error", `text` says in words of ours what went wrong, and `transient` whether trying later may help; `retry_after`: in how many
-    seconds, if the endpoint said so. `failure`: the last one, also of a model that another one stood in for. `tries`: how many failed.
+    With "error", `text` says in words of ours what went wrong, and `transient` whether trying later
+    may help; `retry_after`: in how many seconds, if the endpoint said so. `failure`: the last one,
+    also of a model that another one stood in for. `tries`: how many failed.
     """
 
     text: str = ""

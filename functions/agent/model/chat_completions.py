@@ -1,9 +1,11 @@
-"""A model behind an OpenAI-compatible endpoint: one thin client that is not surprised by what endpoints do.
+"""A model behind an OpenAI-compatible endpoint: one thin client that is not surprised by what
+endpoints do.
 
-A request is tried at most three times within its deadline, with jittered backoff and the server's own Retry-After, and no more often
-than whoever asks allows: a turn counts all failed tries of a message. A 4xx that trying again cannot help is not retried. A refused tool
-choice, whatever the status that a gateway gives it, becomes the model's own, said ("auto") and then unsaid; a refused request with images
-is sent once without them.
+A request is tried at most three times within its deadline, with jittered backoff and the server's
+own Retry-After, and no more often than whoever asks allows: a turn counts all failed tries of a
+message. A 4xx that trying again cannot help is not retried. A refused tool choice, whatever the
+status that a gateway gives it, becomes the model's own, said ("auto") and then unsaid; a refused
+request with images is sent once without them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,13 @@ REFUSALS = frozenset({400, 404, 422})
 BODY_BYTES = 8 << 20
 REQUEST_SECONDS = 110.0
 DAY = 86_400.0
-CHOICE_MARKERS = ("tool_choice", "toolchoice", "does not support", 'should be ["none", "auto"]', "incompatible with thinking")
+CHOICE_MARKERS = (
+    "tool_choice",
+    "toolchoice",
+    "does not support",
+    'should be ["none", "auto"]',
+    "incompatible with thinking",
+)
 """What providers say when they refuse a forced tool choice (seed 002)."""
 
 
@@ -42,7 +50,9 @@ class _Failed(Exception):
 
 
 class ChatCompletions:
-    """The client. `pause` waits between attempts (seconds); `calls_in_prose`: see `completions.written_calls`."""
+    """The client. `pause` waits between attempts (seconds); `calls_in_prose`: see
+    `completions.written_calls`.
+    """
 
     def __init__(
         self,
@@ -87,7 +97,9 @@ class ChatCompletions:
             return Reply(finish="stopped")
 
     def _chat(self, request: Request) -> Reply:
-        request = replace(request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS))
+        request = replace(
+            request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS)
+        )
         reply, answer = self._attempts(request)
         if reply.finish != "error" or answer is None or not _refused(request, answer):
             return reply
@@ -102,7 +114,9 @@ class ChatCompletions:
         return reply
 
     def _attempts(self, request: Request) -> tuple[Reply, Answer | None]:
-        """The reply to one request, tried again while that may help; with the answer that it was read from."""
+        """The reply to one request, tried again while that may help; with the answer that it was
+        read from.
+        """
         body = self._body(request)
         failed = 0
         while True:
@@ -119,11 +133,15 @@ class ChatCompletions:
             reply = replace(reply, tries=failed)
             if answer and (not reply.transient or _refused(request, answer)):
                 return reply, answer
-            if failed >= min(ATTEMPTS, request.tries) or not self._wait(failed - 1, reply.retry_after, request):
+            if failed >= min(ATTEMPTS, request.tries) or not self._wait(
+                failed - 1, reply.retry_after, request
+            ):
                 return reply, None
 
     def _wait(self, attempt: int, asked: float | None, request: Request) -> bool:
-        """Pause before the next attempt; False when the deadline, or whoever asks, leaves no room for it."""
+        """Pause before the next attempt; False when the deadline, or whoever asks, leaves no room
+        for it.
+        """
         seconds = asked if asked is not None else 0.5 * 2**attempt * random.uniform(0.75, 1.25)
         if seconds > request.pause_most or time.monotonic() + seconds >= request.deadline:
             return False
@@ -144,32 +162,53 @@ class ChatCompletions:
 
     def _post(self, body: bytes, request: Request) -> Answer:
         if self._connections is None:
-            raise _Failed("unreachable", "the model cannot be reached (its address is not an http or https URL)")
+            raise _Failed(
+                "unreachable",
+                "the model cannot be reached (its address is not an http or https URL)",
+            )
         try:
-            return self._connections.post(body, self._headers, BODY_BYTES, request.deadline, request.stopped)
+            return self._connections.post(
+                body, self._headers, BODY_BYTES, request.deadline, request.stopped
+            )
         except (Late, httpcore.TimeoutException):
             raise _Failed("late", "the model did not answer in time") from None
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, httpcore.UnsupportedProtocol, OSError) as problem:
-            raise _Failed("unreachable", f"the model cannot be reached ({type(problem).__name__})") from None
+        except (
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.ProxyError,
+            httpcore.UnsupportedProtocol,
+            OSError,
+        ) as problem:
+            raise _Failed(
+                "unreachable", f"the model cannot be reached ({type(problem).__name__})"
+            ) from None
 
     def _read(self, answer: Answer, request: Request) -> Reply:
         if answer.status != 200:
             asked = _seconds(answer.headers.get("retry-after"))
-            failure = failures.failure_of(answer.status, self._without_key(answer.body), timed=bool(asked))
+            failure = failures.failure_of(
+                answer.status, self._without_key(answer.body), timed=bool(asked)
+            )
             return replace(failures.reply_of(failure), retry_after=asked)
         reply = completion_reader.parse(answer.body)
         if reply.failure:
             return completion_reader.parse(self._without_key(answer.body))
-        written = completion_reader.written_calls(reply, request.messages, in_prose=self._calls_in_prose)
+        written = completion_reader.written_calls(
+            reply, request.messages, in_prose=self._calls_in_prose
+        )
         return written if request.tools and written is not reply and request.may_write() else reply
 
     def _without_key(self, body: bytes) -> bytes:
-        """An error's bytes, before anything cuts them: a part of the key would not be found any more."""
+        """An error's bytes, before anything cuts them: a part of the key would not be found any
+        more.
+        """
         return body.replace(self._key.encode(), b"***") if self._key else body
 
 
 def _open(address: str) -> Connections | None:
-    """Connections to the address; None when it cannot be one, which is told at the first request."""
+    """Connections to the address; None when it cannot be one, which is told at the first
+    request.
+    """
     try:
         return Connections(address)
     except ValueError:
@@ -191,7 +230,9 @@ def _seconds(header: str | None) -> float | None:
 
 
 def _refused(request: Request, answer: Answer) -> bool:
-    """Whether an error is about what was sent: something milder may help, and the same again does not."""
+    """Whether an error is about what was sent: something milder may help, and the same again does
+    not.
+    """
     return answer.status in REFUSALS or _unwanted(request, answer.body)
 
 
@@ -219,4 +260,7 @@ def _without_images(message: Json) -> Json:
     if not isinstance(content, list):
         return message
     parts = [part.get("text", "") for part in content if part.get("type") == "text"]
-    return {**message, "content": "\n".join([*parts, "[an image was left out: the model does not take images]"])}
+    return {
+        **message,
+        "content": "\n".join([*parts, "[an image was left out: the model does not take images]"]),
+    }

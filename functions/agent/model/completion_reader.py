@@ -1,7 +1,8 @@
 """Reading a chat completion: whatever an endpoint sends becomes a `Reply`.
 
-Thinking in tags is not an answer. Small and local models are met halfway: a tool call that they write as text may count as one. But a text
-is also where a model quotes what somebody else wrote, so that only what can hardly be a quote counts (`written_calls`).
+Thinking in tags is not an answer. Small and local models are met halfway: a tool call that they
+write as text may count as one. But a text is also where a model quotes what somebody else wrote, so
+that only what can hardly be a quote counts (`written_calls`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ WRITTEN_MOST: Final = 4
 WRITTEN_ID: Final = "written_"
 """How the ids of written calls begin, so that a history tells them from native ones."""
 _CALL_FIELDS: Final = frozenset({"name", "arguments", "parameters", "id", "type"})
-_WRAPPED = re.compile(r"```\w*\s*(?P<fenced>\{.*\})\s*```|<tool_call>\s*(?P<tagged>\{.*\})\s*</tool_call>", re.DOTALL | re.ASCII)
+_WRAPPED = re.compile(
+    r"```\w*\s*(?P<fenced>\{.*\})\s*```|<tool_call>\s*(?P<tagged>\{.*\})\s*</tool_call>",
+    re.DOTALL | re.ASCII,
+)
 _LAYOUT = re.compile(r"\\[bfnrt]")
 """What JSON makes of white space inside a string."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -44,7 +48,12 @@ def parse(body: bytes) -> Reply:
     """The reply in a 200 body, with the native calls alone."""
     data = _json(body)
     choices = data.get("choices") if isinstance(data, dict) else None
-    if not isinstance(data, dict) or not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+    if (
+        not isinstance(data, dict)
+        or not isinstance(choices, list)
+        or not choices
+        or not isinstance(choices[0], dict)
+    ):
         return failures.reply_of(failures.failure_of(200, body))
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}
@@ -88,7 +97,9 @@ def _json(body: bytes) -> Json:
     except orjson.JSONDecodeError:
         pass
     try:
-        return orjson.loads(_SURROGATE.sub("\ufffd", json.dumps(json.loads(body), ensure_ascii=False)))
+        return orjson.loads(
+            _SURROGATE.sub("\ufffd", json.dumps(json.loads(body), ensure_ascii=False))
+        )
     except (ValueError, RecursionError):
         return None
 
@@ -97,7 +108,11 @@ def _text(content: Json) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(part.get("text", "") for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+        return "".join(
+            part.get("text", "")
+            for part in content
+            if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
     return ""
 
 
@@ -108,12 +123,20 @@ def _calls(message: dict[str, Any]) -> list[ToolCall]:
         if isinstance(entry, dict):
             function = entry.get("function")
             function = function if isinstance(function, dict) else {}
-            found.append(ToolCall(str(entry.get("id") or ""), _name(function.get("name")), _arguments(function.get("arguments"))))
+            found.append(
+                ToolCall(
+                    str(entry.get("id") or ""),
+                    _name(function.get("name")),
+                    _arguments(function.get("arguments")),
+                )
+            )
     return found[:CALLS_MOST]
 
 
 def _name(given: Json) -> str:
-    """A name that endpoints take back in a history: one that they refuse, or none, would poison the whole chat."""
+    """A name that endpoints take back in a history: one that they refuse, or none, would poison the
+    whole chat.
+    """
     return _ODD.sub("_", given)[:64] if isinstance(given, str) and given.strip() else UNNAMED
 
 
@@ -139,10 +162,12 @@ def _distinct(calls: list[ToolCall]) -> Iterator[ToolCall]:
 
 
 def written_calls(reply: Reply, messages: Iterable[Json], *, in_prose: bool) -> Reply:
-    """The reply with the calls that its model wrote into the text instead of making them; the reply itself when there are none.
+    """The reply with the calls that its model wrote into the text instead of making them; the reply
+    itself when there are none.
 
-    A call counts when it is the whole text, alone or in one fence or tag; with `in_prose`, anywhere in it. It never counts when it repeats
-    what stands in the `messages`: that is a quote. It never deploys.
+    A call counts when it is the whole text, alone or in one fence or tag; with `in_prose`, anywhere
+    in it. It never counts when it repeats what stands in the `messages`: that is a quote. It never
+    deploys.
     """
     text = reply.text
     if reply.calls or reply.finish != "stop" or len(text) > WRITTEN_CHARACTERS:
@@ -158,7 +183,9 @@ def written_calls(reply: Reply, messages: Iterable[Json], *, in_prose: bool) -> 
         return reply
     for part in parts:
         text = text.replace(part, "")
-    calls = (replace(call, id=f"{WRITTEN_ID}{position}") for position, call in enumerate(parts.values()))
+    calls = (
+        replace(call, id=f"{WRITTEN_ID}{position}") for position, call in enumerate(parts.values())
+    )
     return replace(reply, text=text.strip(), calls=tuple(calls), finish="tool_calls")
 
 
@@ -185,7 +212,8 @@ def _unwrapped(part: str) -> str:
 
 
 def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
-    """Whether one of the parts stands in what the model was given or has said, in whatever layout, quotes or escapes.
+    """Whether one of the parts stands in what the model was given or has said, in whatever layout,
+    quotes or escapes.
 
     The tags of a thought are no part of it, wherever they stand.
     """
@@ -193,7 +221,11 @@ def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
     said = (_letters(given), _letters(_THINKING.sub("", given)), _letters(_TAG.sub("", given)))
     for part in parts:
         letters = _letters(part)
-        spellings = {letters, letters.replace("arguments", "parameters"), letters.replace("parameters", "arguments")}
+        spellings = {
+            letters,
+            letters.replace("arguments", "parameters"),
+            letters.replace("parameters", "arguments"),
+        }
         if any(spelling in text for spelling in spellings for text in said):
             return True
     return False
@@ -209,14 +241,18 @@ def _letters(text: str) -> str:
 def _between(text: str, opening: str, closing: str) -> list[str]:
     """The parts of `text` from an opening to the next closing, both included."""
     parts, place = [], 0
-    while (start := text.find(opening, place)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+    while (start := text.find(opening, place)) >= 0 and (
+        end := text.find(closing, start + len(opening))
+    ) >= 0:
         place = end + len(closing)
         parts.append(text[start:place])
     return parts
 
 
 def _as_call(text: str) -> ToolCall | None:
-    """The call that a JSON object describes: a name that may be written, arguments, and nothing that only a definition has."""
+    """The call that a JSON object describes: a name that may be written, arguments, and nothing
+    that only a definition has.
+    """
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -224,7 +260,11 @@ def _as_call(text: str) -> ToolCall | None:
     if not isinstance(data, dict) or not data.keys() <= _CALL_FIELDS:
         return None
     name, arguments = data.get("name"), data.get("arguments", data.get("parameters"))
-    if not isinstance(name, str) or not (name == QUERY or is_capability(name)) or not isinstance(arguments, dict | str):
+    if (
+        not isinstance(name, str)
+        or not (name == QUERY or is_capability(name))
+        or not isinstance(arguments, dict | str)
+    ):
         return None
     return ToolCall("", name, _arguments(arguments))
 
@@ -239,4 +279,8 @@ def _usage(given: Json) -> Usage:
 
 
 def _count(value: Json) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9 else 0
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
+        else 0
+    )

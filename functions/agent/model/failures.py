@@ -1,7 +1,8 @@
-"""Why a model's endpoint gave no answer: told apart by its status and its words, and said to people in a sentence of ours.
+"""Why a model's endpoint gave no answer: told apart by its status and its words, and said to people
+in a sentence of ours.
 
-An endpoint's words are a stranger's. They name accounts, parts of keys, addresses inside a network and pages for billing, so that owners
-alone read them; no chat and no history ever holds them.
+An endpoint's words are a stranger's. They name accounts, parts of keys, addresses inside a network
+and pages for billing, so that owners alone read them; no chat and no history ever holds them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ SENTENCES: Final[Mapping[FailureKind, str]] = {
     "key": "the model does not accept my key, which my owner has to look at",
     "money": "what was paid for the model is used up, which my owner has to look at",
     "rate": "the model takes no more requests for now",
-    "window": "this is too long for the model's window. Send /new to start afresh, or a shorter message",
+    "window": (
+        "this is too long for the model's window. Send /new to start afresh, or a shorter message"
+    ),
     "refused": "the model's provider refuses to answer this",
     "unreachable": "the model cannot be reached",
     "late": "the model did not answer in time",
@@ -142,17 +145,27 @@ _KEY_WORDS: Final = (
     "authentication_error",
     "invalidapikey",
 )
-_KEYS = re.compile(r"\b(?:sk|pk|rk|gsk|xai|key|org|proj)[-_][A-Za-z0-9*_-]{6,}|(?i:\bbearer\s+)\S+|\bAIza[\w-]{10,}", re.ASCII)
+_KEYS = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|key|org|proj)[-_][A-Za-z0-9*_-]{6,}|(?i:\bbearer\s+)\S+|\bAIza[\w-]{10,}",
+    re.ASCII,
+)
 """What looks like a key or the id of an account."""
 
 
 def reply_of(failure: Failure) -> Reply:
     """The reply that tells of a failure. Its text is for people."""
-    return Reply(text=SENTENCES[failure.kind], finish="error", transient=failure.kind in PASSING, failure=failure)
+    return Reply(
+        text=SENTENCES[failure.kind],
+        finish="error",
+        transient=failure.kind in PASSING,
+        failure=failure,
+    )
 
 
 def failure_of(status: int, body: bytes, *, timed: bool = False) -> Failure:
-    """What an answer that is none means. `timed`: it says when to try again, so that what is used up comes back by itself."""
+    """What an answer that is none means. `timed`: it says when to try again, so that what is used
+    up comes back by itself.
+    """
     said = _complaint(body)
     if status == 200:
         detail = f"the model sent no answer{': ' + said if said else ''}"
@@ -174,7 +187,9 @@ def tells_of_window(text: str) -> bool:
 
 
 def limit_in(words: str) -> int:
-    """The window in tokens that an endpoint's words tell of; 0 when they tell of none that could be one."""
+    """The window in tokens that an endpoint's words tell of; 0 when they tell of none that could be
+    one.
+    """
     for pattern in _LIMITS:
         found = pattern.search(words)
         if found:
@@ -217,7 +232,12 @@ def _words(body: bytes) -> str:
     if body.lstrip()[:1] == b"<":
         return ""
     words = body[:READ_CHARACTERS].decode("utf-8", "replace").lower()
-    return words.replace('\\"', '"').replace("\\u003e", ">").replace("\\u003c", "<").replace("\\u0060", "`")
+    return (
+        words.replace('\\"', '"')
+        .replace("\\u003e", ">")
+        .replace("\\u003c", "<")
+        .replace("\\u0060", "`")
+    )
 
 
 def _json(body: bytes) -> Any:

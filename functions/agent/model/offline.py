@@ -1,7 +1,9 @@
-"""The offline model: a deterministic planner that stands in when no language model is set, and says so in every answer.
+"""The offline model: a deterministic planner that stands in when no language model is set, and says
+so in every answer.
 
-It searches, picks by name, schema and examples, fills the arguments from the user's words, calls, and answers from the result. Given
-JavaScript in a code fence it deploys it. It understands nothing; everything around it is real.
+It searches, picks by name, schema and examples, fills the arguments from the user's words, calls,
+and answers from the result. Given JavaScript in a code fence it deploys it. It understands nothing;
+everything around it is real.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from sigil.protocol import Json, tool_of
 NAME = "offline"
 SIGNATURE = "— offline model (a planner, not a language model; set UNCAGED_LLM_URL for a real one)"
 HOW = (
-    "The offline model cannot write a capability, but you can: send a name and the JavaScript body in a code fence, for example\n\n"
-    "make a capability reverse-text\n```js\nreturn [...input.text].reverse().join('')\n```"
+    "The offline model cannot write a capability, but you can: send a name and the JavaScript body"
+    " in a code fence, for example\n\nmake a capability reverse-text\n```js\nreturn"
+    " [...input.text].reverse().join('')\n```"
 )
 NOT_FOUND = f"I found no capability for this. {HOW}"
 _MAKE = re.compile(
@@ -33,7 +36,9 @@ _MAKE = re.compile(
     "|[\u505a\u5199\u521b\u9020\u90e8].{0,15}\u80fd\u529b",
     re.IGNORECASE,
 )
-"""A wish for a capability that does not exist yet; in Chinese, make, write, create or deploy before the word for it."""
+"""A wish for a capability that does not exist yet; in Chinese, make, write, create or deploy before
+the word for it.
+"""
 TRIES = 3
 REMEMBER = tool_of("remember")
 
@@ -61,11 +66,21 @@ class OfflineModel:
 
     def chat(self, request: Request) -> Reply:
         """See `Model.chat`."""
-        prompt = round(sum(tokens.of_text(str(message.get("content") or "")) for message in request.messages))
+        prompt = round(
+            sum(tokens.of_text(str(message.get("content") or "")) for message in request.messages)
+        )
         alone = offline_documents.answer(request)
         if alone is not None:
-            usage = Usage(prompt, round(tokens.of_text(alone if isinstance(alone, str) else alone.arguments)), estimated=True)
-            return Reply(alone, usage=usage) if isinstance(alone, str) else Reply(calls=(alone,), usage=usage, finish="tool_calls")
+            usage = Usage(
+                prompt,
+                round(tokens.of_text(alone if isinstance(alone, str) else alone.arguments)),
+                estimated=True,
+            )
+            return (
+                Reply(alone, usage=usage)
+                if isinstance(alone, str)
+                else Reply(calls=(alone,), usage=usage, finish="tool_calls")
+            )
         said, done = _turn(request.messages)
         plan = _plan(said, done, request.tools)
         usage = Usage(prompt, round(tokens.of_text(str(plan))), estimated=True)
@@ -103,10 +118,16 @@ def _create(spec: dict[str, Json], done: Sequence[Done]) -> Plan:
     if last.name == QUERY and not _holds(last, str(spec["name"])):
         return DEPLOY, spec
     if last.name == QUERY:
-        return f"There is a capability `{spec['name']}` already: `{tool_of(str(spec['name']))}` is ready to use."
+        return (
+            f"There is a capability `{spec['name']}` already: `{tool_of(str(spec['name']))}` is"
+            " ready to use."
+        )
     if last.error:
         return f"I could not create `{spec['name']}`: {_reason(last)}"
-    return f"Created `{spec['name']}` as `{last.ok['tool']}` (version {last.ok['version']}). Tell me what to do with it."
+    return (
+        f"Created `{spec['name']}` as `{last.ok['tool']}` (version {last.ok['version']}). Tell me"
+        " what to do with it."
+    )
 
 
 def _holds(query: Done, name: str) -> bool:
@@ -118,14 +139,27 @@ def _use(said: str, done: Sequence[Done], tools: Sequence[Json]) -> Plan:
     if done and done[-1].name != QUERY and done[-1].error is None:
         return _answer(done[-1])
     tried = {one.name for one in done}
-    found = [item["tool"] for one in done if one.name == QUERY and isinstance(one.ok, dict) for item in one.ok.get("items", [])]
+    found = [
+        item["tool"]
+        for one in done
+        if one.name == QUERY and isinstance(one.ok, dict)
+        for item in one.ok.get("items", [])
+    ]
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
     note = offline_documents.noted(said)
     if note and REMEMBER in by_name and REMEMBER not in tried:
         return REMEMBER, {"type": "note", "payload": note, "source": "user"}
-    resident = [name for name in by_name if name.startswith("cap_") and offline_arguments.mentions(said, by_name[name])]
+    resident = [
+        name
+        for name in by_name
+        if name.startswith("cap_") and offline_arguments.mentions(said, by_name[name])
+    ]
     for name in [*found, *resident] if QUERY in tried else resident:
-        arguments = offline_arguments.arguments_for(said, by_name[name]) if name in by_name and name not in {*tried, REMEMBER} else None
+        arguments = (
+            offline_arguments.arguments_for(said, by_name[name])
+            if name in by_name and name not in {*tried, REMEMBER}
+            else None
+        )
         if arguments is not None and len(tried) <= TRIES:
             return name, arguments
     if QUERY not in tried:
@@ -139,7 +173,9 @@ def _unfilled(found: Sequence[str], by_name: dict[str, Any]) -> str:
         return NOT_FOUND
     wanted = ", ".join(known["parameters"].get("properties", {}))
     found = f"I found `{known['name']}` ({known['description']})"
-    return f"{found} but could not tell its input ({wanted}) from your words. Put the text in quotes."
+    return (
+        f"{found} but could not tell its input ({wanted}) from your words. Put the text in quotes."
+    )
 
 
 def _answer(last: Done) -> str:
@@ -161,12 +197,26 @@ def _reason(last: Done) -> str:
 
 
 def _turn(messages: Sequence[Json]) -> tuple[str, list[Done]]:
-    """What the user said last, without the runtime's stamp, and the calls that were answered since."""
-    start = max((place for place, message in enumerate(messages) if _from_a_person(message)), default=0)
+    """What the user said last, without the runtime's stamp, and the calls that were answered
+    since.
+    """
+    start = max(
+        (place for place, message in enumerate(messages) if _from_a_person(message)), default=0
+    )
     said = str(messages[start].get("content") or "").partition("\n")[2] if messages else ""
-    calls = {call["id"]: call["function"] for message in messages[start:] for call in message.get("tool_calls") or ()}
-    results = [message for message in messages[start:] if message["role"] == "tool" and message["tool_call_id"] in calls]
-    return said.strip(), [_done(calls[message["tool_call_id"]], message["content"]) for message in results]
+    calls = {
+        call["id"]: call["function"]
+        for message in messages[start:]
+        for call in message.get("tool_calls") or ()
+    }
+    results = [
+        message
+        for message in messages[start:]
+        if message["role"] == "tool" and message["tool_call_id"] in calls
+    ]
+    return said.strip(), [
+        _done(calls[message["tool_call_id"]], message["content"]) for message in results
+    ]
 
 
 def _from_a_person(message: Json) -> bool:
@@ -175,7 +225,10 @@ def _from_a_person(message: Json) -> bool:
 
 def _done(function: Json, content: str) -> Done:
     try:
-        arguments, result = orjson.loads(function["arguments"]), orjson.loads(content.partition("\n")[0])
+        arguments, result = (
+            orjson.loads(function["arguments"]),
+            orjson.loads(content.partition("\n")[0]),
+        )
     except orjson.JSONDecodeError:
         return Done(function["name"], {}, ok=content)
     return Done(function["name"], arguments, result.get("ok"), result.get("error"))

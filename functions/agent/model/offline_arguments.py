@@ -1,4 +1,6 @@
-"""Arguments out of a person's words, by a tool's schema: what the offline model has instead of understanding."""
+"""Arguments out of a person's words, by a tool's schema: what the offline model has instead of
+understanding.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def spec_in(said: str) -> dict[str, Json] | None:
         return None
     prose = _FENCE.sub(" ", said).strip()
     name = _name_in(prose)
-    schema = next((body for lang, body in fences if lang.lower() == "json"), None) or _schema_of(source)
+    schema = next((body for lang, body in fences if lang.lower() == "json"), None) or _schema_of(
+        source
+    )
     return {
         "name": name,
         "description": " ".join(prose.split())[:300] or f"The capability {name}.",
@@ -47,10 +51,20 @@ def spec_in(said: str) -> dict[str, Json] | None:
 
 
 def _name_in(prose: str) -> str:
-    named = re.search(r"(?:named|called|name:|capability|能力)\s*[`\"“]?([A-Za-z][A-Za-z0-9-]*)", prose, re.IGNORECASE)
-    candidates = [*_SLUG.findall(prose), *_SLUG.findall(prose.lower()), *([named[1].lower()] if named else [])]
+    named = re.search(
+        r"(?:named|called|name:|capability|能力)\s*[`\"“]?([A-Za-z][A-Za-z0-9-]*)",
+        prose,
+        re.IGNORECASE,
+    )
+    candidates = [
+        *_SLUG.findall(prose),
+        *_SLUG.findall(prose.lower()),
+        *([named[1].lower()] if named else []),
+    ]
     words = [
-        word for word in re.findall(r"[a-z0-9]+", prose.lower()) if word not in EDGE_WORDS and word not in ("capability", "new", "that")
+        word
+        for word in re.findall(r"[a-z0-9]+", prose.lower())
+        if word not in EDGE_WORDS and word not in ("capability", "new", "that")
     ]
     guess = "-".join(words[:3])
     return next((name for name in [*candidates, guess] if is_name(name)), "my-capability")
@@ -60,7 +74,9 @@ def _schema_of(source: str) -> dict[str, Json]:
     """Every `input.NAME` of the source as a required string."""
     names = [first or second for first, second in _INPUT.findall(source)]
     for inside in _DESTRUCTURED.findall(source):
-        names.extend(part.split("=")[0].split(":")[0].strip() for part in inside.split(",") if part.strip())
+        names.extend(
+            part.split("=")[0].split(":")[0].strip() for part in inside.split(",") if part.strip()
+        )
     properties = {name: {"type": "string"} for name in dict.fromkeys(names) if name}
     return {"type": "object", "properties": properties, "required": list(properties)}
 
@@ -68,7 +84,9 @@ def _schema_of(source: str) -> dict[str, Json]:
 def mentions(said: str, function: dict[str, Any]) -> bool:
     """Whether the words name the tool: a part of its name, or one of its enumerated values."""
     words = set(re.findall(r"[a-z0-9]+", said.lower()))
-    return bool(words & _names(function)) or any(value.lower() in words for value in _values(function))
+    return bool(words & _names(function)) or any(
+        value.lower() in words for value in _values(function)
+    )
 
 
 def arguments_for(said: str, function: dict[str, Any]) -> dict[str, Json] | None:
@@ -82,12 +100,26 @@ def arguments_for(said: str, function: dict[str, Any]) -> dict[str, Json] | None
         if value is not None:
             arguments[name] = value
     _fill_text(said, function, arguments, taken)
-    return arguments if all(name in arguments or "default" in properties.get(name, {}) for name in schema.get("required", ())) else None
+    return (
+        arguments
+        if all(
+            name in arguments or "default" in properties.get(name, {})
+            for name in schema.get("required", ())
+        )
+        else None
+    )
 
 
 def _pick(name: str, part: dict[str, Any], said: str) -> Json:
     if "enum" in part:
-        return next((value for value in sorted(map(str, part["enum"]), key=len, reverse=True) if _has(said, value)), None)
+        return next(
+            (
+                value
+                for value in sorted(map(str, part["enum"]), key=len, reverse=True)
+                if _has(said, value)
+            ),
+            None,
+        )
     numbers = _NUMBER.findall(said)
     match part.get("type"):
         case "number" | "integer":
@@ -100,14 +132,25 @@ def _pick(name: str, part: dict[str, Any], said: str) -> Json:
     return None
 
 
-def _fill_text(said: str, function: dict[str, Any], arguments: dict[str, Json], taken: Iterable[str]) -> None:
-    """Give quoted texts, or what is left of the words, to the text parameters that are still empty."""
-    properties, required = function["parameters"].get("properties", {}), function["parameters"].get("required", [])
-    empty = [name for name in required if name not in arguments and _takes_text(properties.get(name, {}))]
+def _fill_text(
+    said: str, function: dict[str, Any], arguments: dict[str, Json], taken: Iterable[str]
+) -> None:
+    """Give quoted texts, or what is left of the words, to the text parameters that are still
+    empty.
+    """
+    properties, required = (
+        function["parameters"].get("properties", {}),
+        function["parameters"].get("required", []),
+    )
+    empty = [
+        name for name in required if name not in arguments and _takes_text(properties.get(name, {}))
+    ]
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(said)]
     if quoted:
         arguments.update(zip(empty, quoted, strict=False))
-    elif len(empty) == 1 and (rest := _rest(said, {word.lower() for word in taken} | _names(function))):
+    elif len(empty) == 1 and (
+        rest := _rest(said, {word.lower() for word in taken} | _names(function))
+    ):
         arguments[empty[0]] = rest
 
 
@@ -116,7 +159,9 @@ def _takes_text(part: dict[str, Any]) -> bool:
 
 
 def _rest(said: str, names: set[str]) -> str:
-    """The words between those that only ask: what stands after a colon, or what is left when both ends are trimmed."""
+    """The words between those that only ask: what stands after a colon, or what is left when both
+    ends are trimmed.
+    """
     head, *tail = _COLON.split(said, maxsplit=1)
     if tail and tail[0].strip() and len(head.split()) <= 12:
         return tail[0].strip()
@@ -146,14 +191,20 @@ def _names(function: dict[str, Any]) -> set[str]:
 
 
 def _values(function: dict[str, Any]) -> list[str]:
-    parts = [part for part in function["parameters"].get("properties", {}).values() if isinstance(part, dict)]
+    parts = [
+        part
+        for part in function["parameters"].get("properties", {}).values()
+        if isinstance(part, dict)
+    ]
     return [str(value) for part in parts for value in part.get("enum", ())]
 
 
 def _has(said: str, value: str) -> bool:
     squeezed = re.sub(r"[-_ ]", "", said.lower())
     word = re.escape(value.lower())
-    return re.search(rf"(?<![a-z0-9]){word}(?![a-z0-9])", said.lower()) is not None or (len(value) > 3 and value.lower() in squeezed)
+    return re.search(rf"(?<![a-z0-9]){word}(?![a-z0-9])", said.lower()) is not None or (
+        len(value) > 3 and value.lower() in squeezed
+    )
 
 
 def _number(text: str, kind: str) -> Json:

@@ -1,4 +1,6 @@
-"""What can be done without a language model when a document is to be written: lists, not understanding, and always said to be that."""
+"""What can be done without a language model when a document is to be written: lists, not
+understanding, and always said to be that.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,14 @@ from sigil.errors import one_line
 SAID_CHARACTERS = 200
 ENTRY_CHARACTERS = 2_000
 HEAD = "# Memory"
-_LINE = re.compile(r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\] (USER|ASSISTANT|TOOL)((?: \([^:]*\))?)(?: \[tools: ([^\]]*)\])?: ?(.*)", re.ASCII)
-_TO_KEEP = re.compile(r"\s*(?:(?:please\s+)?remember\b(?:\s+that\b)?|请?记住)[\s:：,，]*(\S.*)", re.IGNORECASE)
+_LINE = re.compile(
+    r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\] (USER|ASSISTANT|TOOL)((?: \([^:]*\))?)(?: \[tools:"
+    r" ([^\]]*)\])?: ?(.*)",
+    re.ASCII,
+)
+_TO_KEEP = re.compile(
+    r"\s*(?:(?:please\s+)?remember\b(?:\s+that\b)?|请?记住)[\s:：,，]*(\S.*)", re.IGNORECASE
+)
 _PERSONALITY = re.compile(r"^##[ \t]+Personality[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -33,7 +41,10 @@ def answer(request: Request) -> str | ToolCall | None:
     if not request.tools:
         return shortened(memory)
     kept = "" if memory == NO_MEMORY else memory
-    update = {"history_entry": entry(_part("TRANSCRIPT", text)), "memory_update": kept_of(kept, _part("TRANSCRIPT", text)) or NO_MEMORY}
+    update = {
+        "history_entry": entry(_part("TRANSCRIPT", text)),
+        "memory_update": kept_of(kept, _part("TRANSCRIPT", text)) or NO_MEMORY,
+    }
     return ToolCall("call_memory", SAVE_MEMORY, orjson.dumps(update).decode())
 
 
@@ -54,7 +65,11 @@ def merged(soul: str, words: str) -> str:
 def entry(said: str) -> str:
     """An entry of HISTORY: who said what, in order."""
     lines = list(_lines(said))
-    words = ((who, one_line(" ".join(text.split()), SAID_CHARACTERS)) for _, role, who, _, text in lines if role == "USER" and text)
+    words = (
+        (who, one_line(" ".join(text.split()), SAID_CHARACTERS))
+        for _, role, who, _, text in lines
+        if role == "USER" and text
+    )
     spoken = [f"{who}: “{text}”" if who else f"“{text}”" for who, text in words]
     called = sorted({name for _, _, _, names, _ in lines for name in names.split(", ") if name})
     told = "; ".join(spoken)[:ENTRY_CHARACTERS]
@@ -66,7 +81,12 @@ def entry(said: str) -> str:
 
 def kept_of(memory: str, said: str) -> str:
     """The memory with one more line for each that somebody began with “remember”."""
-    news = [f"- {one_line(found[1])}" for _, role, _, _, text in _lines(said) if role == "USER" for found in _asked(text)]
+    news = [
+        f"- {one_line(found[1])}"
+        for _, role, _, _, text in _lines(said)
+        if role == "USER"
+        for found in _asked(text)
+    ]
     known = memory.split("\n") if memory else [HEAD, ""]
     fresh = [line for line in dict.fromkeys(news) if line not in known]
     return "\n".join([*known, *fresh]) if fresh else memory
@@ -83,7 +103,9 @@ def shortened(memory: str) -> str:
     lines = list(dict.fromkeys(memory.split("\n")))
     head = [line for line in lines if not line.startswith("- ")]
     points = [line for line in lines if line.startswith("- ")]
-    while points and sum(map(len, points)) + len(points) > CAPS["memory"] * 3 // 4 - sum(map(len, head)) - len(head):
+    while points and sum(map(len, points)) + len(points) > CAPS["memory"] * 3 // 4 - sum(
+        map(len, head)
+    ) - len(head):
         points.pop(0)
     return "\n".join([*head, *points])
 

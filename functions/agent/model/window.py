@@ -1,4 +1,6 @@
-"""A model whose window is smaller than somebody set: its endpoint's refusal teaches how large it is, and every process hears of it."""
+"""A model whose window is smaller than somebody set: its endpoint's refusal teaches how large it
+is, and every process hears of it.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,15 @@ from sigil.errors import BackendError
 from sigil.storage.kv import KV, Key
 
 KEPT_SECONDS = 86_400.0
-"""For so long a learnt window holds; then the one that was set is tried again, since an endpoint may have been mended."""
+"""For so long a learnt window holds; then the one that was set is tried again, since an endpoint
+may have been mended.
+"""
 LOOK_SECONDS = 10.0
 """How long a process goes by what it read."""
 SMALLER = 0.75
-"""Of a refused request's estimated tokens, so many may fit where the endpoint's words say that the window is as it was set."""
+"""Of a refused request's estimated tokens, so many may fit where the endpoint's words say that the
+window is as it was set.
+"""
 
 
 def estimated(request: Request) -> float:
@@ -28,7 +34,9 @@ def estimated(request: Request) -> float:
 
 
 def _speaks_of_windows(request: Request) -> bool:
-    """Whether the refusal's words may be an echo: some endpoints repeat what they were sent, and anybody may have written that."""
+    """Whether the refusal's words may be an echo: some endpoints repeat what they were sent, and
+    anybody may have written that.
+    """
     given = [message for message in request.messages if message.get("role") != "system"]
     return failures.tells_of_window(orjson.dumps(given).decode("utf-8", "replace"))
 
@@ -36,7 +44,9 @@ def _speaks_of_windows(request: Request) -> bool:
 class LearntWindow:
     """A model with the window that its endpoint has taught, kept under `noted`."""
 
-    def __init__(self, model: Model, kv: KV, noted: Key, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, model: Model, kv: KV, noted: Key, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._model = model
         self._kv = kv
         self._noted = noted
@@ -69,16 +79,22 @@ class LearntWindow:
         return reply
 
     def _look(self) -> None:
-        """Read what any process has learnt. A store that is away changes nothing: the turn itself will meet it."""
+        """Read what any process has learnt. A store that is away changes nothing: the turn itself
+        will meet it.
+        """
         try:
             item = self._kv.get(self._noted)
         except BackendError:
             return
-        self._learnt = int(item.value) if item and item.value.isdigit() and len(item.value) <= 12 else 0
+        self._learnt = (
+            int(item.value) if item and item.value.isdigit() and len(item.value) <= 12 else 0
+        )
         self._read_at = self._monotonic()
 
     def _learn(self, limit: int, asked: float) -> None:
-        """Keep the limit that the endpoint told of, when it explains the refusal; else what is well below the refused request."""
+        """Keep the limit that the endpoint told of, when it explains the refusal; else what is well
+        below the refused request.
+        """
         before = self.window
         if LEAST_WINDOW <= limit < before:
             learnt = limit

@@ -11,12 +11,15 @@ from functions.agent.safety.status import Standing
 from sigil.storage.kv import KV, keys
 
 PASSING = ("budget", "session-budget", "halted")
-"""What is over as soon as nothing stands in the way any more: a period began, a halt of all ended."""
+"""What is over as soon as nothing stands in the way any more: a period began, a halt of all ended.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakers:
-    """The breakers of one session. `session` is the S of the keys, `agent` its first part; `now`: seconds since 1970."""
+    """The breakers of one session. `session` is the S of the keys, `agent` its first part; `now`:
+    seconds since 1970.
+    """
 
     kv: KV
     agent: str
@@ -33,7 +36,9 @@ class Breakers:
         return sum(locks.read(self.kv, whom).forgave for whom in (self.agent, self.session))
 
     def ended(self, standing: Standing, reason: str) -> Standing:
-        """The standing of a session that does not go on, until an unlock that comes later; the clock has no say in it."""
+        """The standing of a session that does not go on, until an unlock that comes later; the
+        clock has no say in it.
+        """
         return standing.ended(reason, self.now(), self.unlocks())
 
     def period(self) -> str:
@@ -59,7 +64,9 @@ class Breakers:
         return self.budget.exceeded(name, self.session, standing.within(name).free)
 
     def used(self, standing: Standing, task: str | None, tokens: int) -> Standing:
-        """The standing after a request that cost `tokens`; the session's sum is written down. Without a `task` it was no step of any."""
+        """The standing after a request that cost `tokens`; the session's sum is written down.
+        Without a `task` it was no step of any.
+        """
         if task is None and not tokens:
             return standing
         later = self.current(standing).used(tokens)
@@ -68,11 +75,18 @@ class Breakers:
         return later
 
     def noticed(self, standing: Standing) -> Standing:
-        """The standing, damaged from now on if that is what it is: an unlock that comes later opens it."""
-        return replace(self.ended(standing, standing.reason), told=standing.told) if standing.unnoticed else standing
+        """The standing, damaged from now on if that is what it is: an unlock that comes later opens
+        it.
+        """
+        return (
+            replace(self.ended(standing, standing.reason), told=standing.told)
+            if standing.unnoticed
+            else standing
+        )
 
     def opened(self, standing: Standing, person: bool) -> Standing:
-        """How a session stands when somebody writes: what an owner unlocked, a new period freed, or a person answered is over.
+        """How a session stands when somebody writes: what an owner unlocked, a new period freed, or
+        a person answered is over.
 
         `person`: whether an owner or a member wrote.
         """
@@ -81,7 +95,9 @@ class Breakers:
         said = self.unlocks() if standing.reason else 0.0
         if standing.reason and said > standing.heard:
             standing = self.current(standing).unlocked()
-        elif standing.reason and said < standing.heard:  # a record was lost since, or damaged: the next unlock counts all the same
+        elif (
+            standing.reason and said < standing.heard
+        ):  # a record was lost since, or damaged: the next unlock counts all the same
             standing = replace(standing, heard=said)
         if standing.reason in PASSING and not self.trips(replace(standing, ticks=0)):
             standing = standing.opened()
@@ -90,6 +106,8 @@ class Breakers:
         return standing
 
 
-def breakers_of(session: str, kv: KV, agent: str, limits: Limits, now: Callable[[], float]) -> Breakers:
+def breakers_of(
+    session: str, kv: KV, agent: str, limits: Limits, now: Callable[[], float]
+) -> Breakers:
     """The breakers of a session (S of the keys) of the agent with this name."""
     return Breakers(kv, keys.escape(agent), session, Budget(kv, agent, limits), now)

@@ -1,4 +1,6 @@
-"""What an agent may spend: tokens in a period, over all of its sessions. Each session writes its own sum; nobody else does."""
+"""What an agent may spend: tokens in a period, over all of its sessions. Each session writes its
+own sum; nobody else does.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ DIGITS = 15
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`tokens` an agent, `session_tokens` one session may spend in a period of `seconds`; `ticks`: requests for one piece of work.
-    0 is no limit. `call_seconds`: how long a tool call is waited for.
+    """`tokens` an agent, `session_tokens` one session may spend in a period of `seconds`; `ticks`:
+    requests for one piece of work. 0 is no limit. `call_seconds`: how long a tool call is waited
+    for.
     """
 
     tokens: int = 100_000
@@ -33,20 +36,26 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """A period's tokens: all that were used, and those of them that count against the budget, since an owner's unlock took off the rest."""
+    """A period's tokens: all that were used, and those of them that count against the budget, since
+    an owner's unlock took off the rest.
+    """
 
     total: int
     counted: int
 
 
 def period(now: float, seconds: int) -> str:
-    """The name of the period that `now` is in: `2026-11-22`, of shorter ones with the time at which it began. Names sort by time."""
+    """The name of the period that `now` is in: `2026-11-22`, of shorter ones with the time at which
+    it began. Names sort by time.
+    """
     return _name(int(now // seconds) * seconds, seconds)
 
 
 @lru_cache(maxsize=64)
 def _name(began: int, seconds: int) -> str:
-    return time.strftime("%Y-%m-%d" if seconds % 86_400 == 0 else "%Y-%m-%dT%H:%M:%S", time.gmtime(began))
+    return time.strftime(
+        "%Y-%m-%d" if seconds % 86_400 == 0 else "%Y-%m-%dT%H:%M:%S", time.gmtime(began)
+    )
 
 
 class Budget:
@@ -63,7 +72,9 @@ class Budget:
             self._kv.put(keys.usage(self._agent, name, session), b"%d" % tokens, ttl=KEPT_SECONDS)
 
     def own(self, session: str, name: str, known: int) -> int:
-        """What a session has spent in a period: what it knows of, or what it wrote down before a crash or under another clock."""
+        """What a session has spent in a period: what it knows of, or what it wrote down before a
+        crash or under another clock.
+        """
         item = self._kv.get(keys.usage(self._agent, name, session))
         return max(known, _read(item.value, 0) if item else 0)
 
@@ -77,10 +88,14 @@ class Budget:
         return self.tally(name).counted
 
     def _sums(self, name: str, unreadable: int) -> dict[str, int]:
-        """What each session has spent in a period, and what of it all does not count any more; `unreadable` where that cannot be read."""
+        """What each session has spent in a period, and what of it all does not count any more;
+        `unreadable` where that cannot be read.
+        """
         sums: dict[str, int] = {}
         prefix, after = keys.usage(self._agent, name, "").sort, ""
-        while page := self._kv.scan(keys.usage(self._agent, "", "").partition, prefix, after=after, limit=PAGE):
+        while page := self._kv.scan(
+            keys.usage(self._agent, "", "").partition, prefix, after=after, limit=PAGE
+        ):
             for sort, item in page:
                 session = sort.removeprefix(prefix)
                 sums[session] = _read(item.value, 0 if session == FORGIVEN else unreadable)
@@ -88,15 +103,21 @@ class Budget:
         return sums
 
     def forgive(self, name: str) -> None:
-        """Start the period's sum anew: an owner unlocked the agent. What could not be read is written anew by its session."""
+        """Start the period's sum anew: an owner unlocked the agent. What could not be read is
+        written anew by its session.
+        """
         sums = self._sums(name, 0)
         sums.pop(FORGIVEN, None)
         for session in (session for session, tokens in sums.items() if not tokens):
             self._kv.put(keys.usage(self._agent, name, session), b"0", ttl=KEPT_SECONDS)
-        self._kv.put(keys.usage(self._agent, name, FORGIVEN), b"%d" % sum(sums.values()), ttl=KEPT_SECONDS)
+        self._kv.put(
+            keys.usage(self._agent, name, FORGIVEN), b"%d" % sum(sums.values()), ttl=KEPT_SECONDS
+        )
 
     def exceeded(self, name: str, session: str, free: int = 0) -> str:
-        """Why a session may ask for nothing more in this period; empty when it may. `free` tokens do not count for its own cap."""
+        """Why a session may ask for nothing more in this period; empty when it may. `free` tokens
+        do not count for its own cap.
+        """
         if self.limits.tokens <= 0 and self.limits.session_tokens <= 0:
             return ""
         sums = self._sums(name, self.limits.tokens)

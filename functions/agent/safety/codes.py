@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Kind = Literal["execution", "transient", "fatal"]
-"""`execution`: who called can mend it. `transient`: it may go well a moment later. `fatal`: nothing that the model does helps.
+"""`execution`: who called can mend it. `transient`: it may go well a moment later. `fatal`: nothing
+that the model does helps.
 
-A limit of a sandbox is never fatal: it held, and the model can ask for less. What a capability itself says is not either."""
+A limit of a sandbox is never fatal: it held, and the model can ask for less. What a capability
+itself says is not either.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,9 @@ CODES: Final = {
     "EINVAL": Code("Invalid Argument", "the input does not fit"),
     "EJSON": Code("Invalid JSON", "the arguments are no JSON object"),
     "ENOTOOL": Code("No Such Tool", "no tool of that name was offered"),
-    "ENOTRESIDENT": Code("Not Resident", "a page fault: it exists, and has to be found again first", counts=False),
+    "ENOTRESIDENT": Code(
+        "Not Resident", "a page fault: it exists, and has to be found again first", counts=False
+    ),
     "ENAME": Code("Invalid Name", "not a name of a capability"),
     "EMANIFEST": Code("Invalid Manifest", "what a capability says of itself is wrong"),
     "ESCHEMA": Code("Invalid Schema", "a schema that no endpoint takes"),
@@ -56,12 +61,18 @@ CODES: Final = {
     "EBUSY": Code("Busy", "somebody else has it at the moment", kind="transient"),
     "ECONFLICT": Code("Conflict", "somebody else wrote first", kind="transient"),
     "EDEGRADED": Code("Resting", "it rests after failures in a row", kind="transient"),
-    "EUNAVAILABLE": Code("Unavailable", "a store, a registry or a sandbox is away", kind="transient"),
+    "EUNAVAILABLE": Code(
+        "Unavailable", "a store, a registry or a sandbox is away", kind="transient"
+    ),
     "EDAMAGED": Code("Damaged", "what was kept cannot be read"),
     "EINTERNAL": Code("Internal Error", "the runtime itself failed"),
-    "EINTERRUPTED": Code("Interrupted", "a crash cut it off; whether it took effect is unknown", counts=False),
+    "EINTERRUPTED": Code(
+        "Interrupted", "a crash cut it off; whether it took effect is unknown", counts=False
+    ),
     "EHOSTMEM": Code("Host Out Of Memory", "the machine itself has no memory left", kind="fatal"),
-    "EBREACH": Code("Sandbox Breach", "a sandbox process did what no capability can make it do", kind="fatal"),
+    "EBREACH": Code(
+        "Sandbox Breach", "a sandbox process did what no capability can make it do", kind="fatal"
+    ),
     "ESTOPPED": Code("Stopped", "it was told to stop before it began", counts=False),
 }
 OTHER: Final = Code("Failed", "a code of the capability's own")

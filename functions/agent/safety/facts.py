@@ -25,8 +25,9 @@ FINGERPRINT = 16
 class Fact(Stored):
     """One call and its outcome. `code` is empty when it went well.
 
-    `fingerprint`: the first 16 hex digits of SHA-256 over `TOOL:ARGUMENTS`, the arguments as canonical JSON, so that their order makes no
-    difference. `result`: likewise of what came back. `target`: what the call was about, one clean line, perhaps empty.
+    `fingerprint`: the first 16 hex digits of SHA-256 over `TOOL:ARGUMENTS`, the arguments as
+    canonical JSON, so that their order makes no difference. `result`: likewise of what came back.
+    `target`: what the call was about, one clean line, perhaps empty.
     """
 
     source: str
@@ -64,7 +65,9 @@ class Fact(Stored):
 
 
 def fact_of(call: ToolCall, code: str, message: str, content: str, ran: bool = True) -> Fact:
-    """The fact of a call that was answered with `content`, and with `code` and `message` when it failed."""
+    """The fact of a call that was answered with `content`, and with `code` and `message` when it
+    failed.
+    """
     return Fact(
         source=one_line(call.name, 64),
         fingerprint=fingerprint(call.name, call.arguments),

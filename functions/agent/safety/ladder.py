@@ -1,4 +1,6 @@
-"""When it is enough: counters over a session's calls, and the step that they lead to. Pure; the counters live in the session's document."""
+"""When it is enough: counters over a session's calls, and the step that they lead to. Pure; the
+counters live in the session's document.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ WINDOW: Final = 10
 CASCADE: Final = 8
 """Failures among the last `WINDOW` operations that halt it."""
 ROUND_MOST: Final = 3
-"""So many failures of one round take a place in the window; the model made all of them before it read one."""
+"""So many failures of one round take a place in the window; the model made all of them before it
+read one.
+"""
 REMEMBERED: Final = 10
 """Of so many failures, the last ones, the fact is kept."""
 
@@ -50,10 +54,12 @@ class Operation(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Counters(Stored):
-    """`window`: the last operations, oldest first. `consecutive`: failures since the last success. `failures`: their last facts.
+    """`window`: the last operations, oldest first. `consecutive`: failures since the last success.
+    `failures`: their last facts.
 
-    `beside`: for each operation of the window, or for its last ones, the fingerprints of the failures that followed it in its round and
-    took no place of their own. They are there for as long as it is.
+    `beside`: for each operation of the window, or for its last ones, the fingerprints of the
+    failures that followed it in its round and took no place of their own. They are there for as
+    long as it is.
     """
 
     consecutive: Annotated[int, Meta(ge=0, lt=10**15)] = 0
@@ -62,9 +68,11 @@ class Counters(Stored):
     beside: Annotated[tuple[tuple[str, ...], ...], Meta(max_length=WINDOW)] = later(())
 
     def after(self, fact: Fact, unread: Sequence[Fact] = ()) -> tuple[Counters, Step]:
-        """The counters with one operation more, and the step that it leads to. All rules are looked at; the severest one acts.
+        """The counters with one operation more, and the step that it leads to. All rules are looked
+        at; the severest one acts.
 
-        `unread`: what came before it in the same round. The model has read none of it, so it neither pauses nor halts anything yet.
+        `unread`: what came before it in the same round. The model has read none of it, so it
+        neither pauses nor halts anything yet.
         """
         if not fact.counts:
             return self, Step.NONE
@@ -78,8 +86,16 @@ class Counters(Stored):
             beside = (*beside, ())[-WINDOW:]
         failures = (*self.failures, fact)[-REMEMBERED:] if fact.failed else self.failures
         row = self.consecutive + 1 if fact.failed else 0
-        counted = replace(self, consecutive=row, window=window, failures=failures, beside=beside if any(beside) else ())
-        return counted, max(_repeats(counted, fact), _alerts(counted, fact), _ends(counted, fact, unread))
+        counted = replace(
+            self,
+            consecutive=row,
+            window=window,
+            failures=failures,
+            beside=beside if any(beside) else (),
+        )
+        return counted, max(
+            _repeats(counted, fact), _alerts(counted, fact), _ends(counted, fact, unread)
+        )
 
     def resumed(self) -> Counters:
         """A person said to go on after a pause: the row of failures is over, the window stays."""
@@ -106,7 +122,9 @@ class Counters(Stored):
         return sum(operation.failed for operation in self.window)
 
     def _aligned(self) -> tuple[tuple[str, ...], ...]:
-        """`beside`, with one entry for each operation: what wrote the counters before may not have known of it."""
+        """`beside`, with one entry for each operation: what wrote the counters before may not have
+        known of it.
+        """
         missing = len(self.window) - len(self.beside)
         return (*[()] * missing, *self.beside[max(-missing, 0) :])
 
@@ -114,7 +132,9 @@ class Counters(Stored):
 def _repeats(counters: Counters, fact: Fact) -> Step:
     if fact.failed:
         return Step.NONE
-    same = sum(one.fingerprint == fact.fingerprint and one.result == fact.result for one in counters.window)
+    same = sum(
+        one.fingerprint == fact.fingerprint and one.result == fact.result for one in counters.window
+    )
     return Step.REPEATS if same >= REPEATED else Step.NONE
 
 
@@ -123,7 +143,8 @@ def _alerts(counters: Counters, fact: Fact) -> Step:
 
 
 def _ends(counters: Counters, fact: Fact, unread: Sequence[Fact]) -> Step:
-    """The pause or the halt that a failure leads to. It counts with those that the model had read when it made the call, and with no other.
+    """The pause or the halt that a failure leads to. It counts with those that the model had read
+    when it made the call, and with no other.
 
     A success ends nothing, even where eight others failed: the model has just mended it.
     """

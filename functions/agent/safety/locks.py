@@ -1,4 +1,6 @@
-"""Halt and unlock: an owner's word about a session or a whole agent. It is written beside the sessions, never behind their queues."""
+"""Halt and unlock: an owner's word about a session or a whole agent. It is written beside the
+sessions, never behind their queues.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ Moment = Annotated[float, Meta(ge=0, lt=BELIEVED)]
 
 @dataclass(frozen=True, slots=True)
 class Lock(Stored):
-    """What was said last: `halted` and `unlocked` are seconds since 1970, 0 for never; `by` who said it.
+    """What was said last: `halted` and `unlocked` are seconds since 1970, 0 for never; `by` who
+    said it.
 
-    `forgave`: when an unlock last meant whatever else had locked it, too. Of an agent, an unlock in one chat only ends the halt.
+    `forgave`: when an unlock last meant whatever else had locked it, too. Of an agent, an unlock in
+    one chat only ends the halt.
     """
 
     halted: Moment = 0.0
@@ -46,16 +50,28 @@ _LOCK: Final = Shape[Lock](Lock, required=("halted", "unlocked", "by", "forgave"
 def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
     """Close a session (S of the keys) or an agent (its escaped name)."""
     before = read(kv, whom)
-    return _write(kv, whom, replace(before, halted=max(now, before.unlocked + LATER), by=one_line(by, BY_CHARACTERS)))
+    return _write(
+        kv,
+        whom,
+        replace(before, halted=max(now, before.unlocked + LATER), by=one_line(by, BY_CHARACTERS)),
+    )
 
 
 def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> Lock:
-    """Open it again. `forgives`: whatever locked it before this moment is over, not the halt alone."""
+    """Open it again. `forgives`: whatever locked it before this moment is over, not the halt
+    alone.
+    """
     before = read(kv, whom)
     halted = before.halted if before.halted < FOREVER else 0.0
     at = max(now, halted, before.unlocked + LATER)
     forgave = at if forgives else before.forgave
-    return _write(kv, whom, replace(before, halted=halted, unlocked=at, by=one_line(by, BY_CHARACTERS), forgave=forgave))
+    return _write(
+        kv,
+        whom,
+        replace(
+            before, halted=halted, unlocked=at, by=one_line(by, BY_CHARACTERS), forgave=forgave
+        ),
+    )
 
 
 def closed(kv: KV, agent: str) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""What a round's answers lead to: counters that go on, words of the guide below every failure, and the step of the ladder. Pure."""
+"""What a round's answers lead to: counters that go on, words of the guide below every failure, and
+the step of the ladder. Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from functions.agent.safety.ladder import Counters, Operation, Step
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """`answers` as the model reads them, `facts` one for each, `step` the highest that any of them led to."""
+    """`answers` as the model reads them, `facts` one for each, `step` the highest that any of them
+    led to.
+    """
 
     answers: tuple[CallResult, ...]
     facts: tuple[Fact, ...]
@@ -25,7 +29,9 @@ class Reaction:
 
 
 def react(answers: Sequence[CallResult], counters: Counters, guide: Guide) -> Reaction:
-    """Take a round's answers in their order. Nothing that failed in it ends anything before the model has read it, but what is fatal."""
+    """Take a round's answers in their order. Nothing that failed in it ends anything before the
+    model has read it, but what is fatal.
+    """
     told: list[CallResult] = []
     facts: list[Fact] = []
     highest, reason = Step.NONE, ""
@@ -34,7 +40,9 @@ def react(answers: Sequence[CallResult], counters: Counters, guide: Guide) -> Re
         counters, step = counters.after(fact, unread=facts)
         if step > highest:
             highest, reason = step, _reason(step, fact)
-        told.append(replace(given, content="\n".join([given.content, *_words(fact, step, guide, counters)])))
+        told.append(
+            replace(given, content="\n".join([given.content, *_words(fact, step, guide, counters)]))
+        )
         facts.append(fact)
     return Reaction(tuple(told), tuple(facts), counters, highest, reason)
 
@@ -42,7 +50,11 @@ def react(answers: Sequence[CallResult], counters: Counters, guide: Guide) -> Re
 def _words(fact: Fact, step: Step, guide: Guide, counters: Counters) -> list[str]:
     """What stands below a result: the guide's words, then the system's."""
     if not fact.failed:
-        return [guides.REPEATS.format(count=_same(fact, counters.window))] if step is Step.REPEATS else []
+        return (
+            [guides.REPEATS.format(count=_same(fact, counters.window))]
+            if step is Step.REPEATS
+            else []
+        )
     words = (guides.told(guide, fact), guides.ALERT if counters.repeated(fact) else "")
     return [line for line in words if line]
 

@@ -1,4 +1,6 @@
-"""Waiting for what passes by itself: a server that is away for a moment, a rate, a rest. Never for a call that is not safe to repeat."""
+"""Waiting for what passes by itself: a server that is away for a moment, a rate, a rest. Never for
+a call that is not safe to repeat.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,17 @@ _T = TypeVar("_T")
 
 
 def pause(number: int, first: float = FIRST_SECONDS) -> float:
-    """The seconds before one more try, `number` counted from 0: twice as long each time, give or take a quarter."""
+    """The seconds before one more try, `number` counted from 0: twice as long each time, give or
+    take a quarter.
+    """
     return float(first * 2**number * random.uniform(0.75, 1.25))
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """`deadline`: the monotonic time by which a try must have begun; `seconds`: how long a call is waited for, its tries together."""
+    """`deadline`: the monotonic time by which a try must have begun; `seconds`: how long a call is
+    waited for, its tries together.
+    """
 
     clock: Clock = SYSTEM
     deadline: float = inf
@@ -42,7 +48,11 @@ class Patience:
                 return attempt()
             except SigilError as problem:
                 seconds = max(pause(number), problem.retry_after)
-                if code_of(problem.code).kind != "transient" or seconds > MOST_SECONDS or not self._waited(seconds, over, stopped):
+                if (
+                    code_of(problem.code).kind != "transient"
+                    or seconds > MOST_SECONDS
+                    or not self._waited(seconds, over, stopped)
+                ):
                     raise
         return attempt()
 

@@ -1,4 +1,6 @@
-"""How a session stands: at work, waiting, paused or locked, and why. Kept in its document, so a cold start forgets nothing."""
+"""How a session stands: at work, waiting, paused or locked, and why. Kept in its document, so a
+cold start forgets nothing.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,11 @@ PERIOD = "It begins anew with the next period."
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a session does not go on: the state, the event that is told to whoever watches, and what its people read.
+    """Why a session does not go on: the state, the event that is told to whoever watches, and what
+    its people read.
 
-    `why` says what happened and `then` what comes of it; what failed stands between them where that is the reason (`failed`).
+    `why` says what happened and `then` what comes of it; what failed stands between them where that
+    is the reason (`failed`).
     """
 
     state: State
@@ -64,16 +68,42 @@ class Reason:
 FRUSTRATION = "I failed five times in a row, so I stopped here."
 INSTEAD = "What should I do differently? Your answer lets me go on."
 NOT_A_GUESTS = "It has to be the answer of my owner, or of somebody whom they let in."
-LOOP = "I worked on this for as many steps as a task may take: it looks like an infinite loop. Shall I go on, and how?"
+LOOP = (
+    "I worked on this for as many steps as a task may take: it looks like an infinite loop. Shall I"
+    " go on, and how?"
+)
 REASONS: Final = {
     "frustration": Reason(State.PAUSED, "FRUSTRATION", FRUSTRATION, INSTEAD, failed=True),
     "loop": Reason(State.PAUSED, "INFINITE_LOOP", LOOP),
-    "cascade": Reason(State.ERROR_PAUSED, "EMERGENCY_HALT", "Eight of my last ten steps failed, so I have halted.", failed=True),
-    "fatal": Reason(State.ERROR_PAUSED, "EMERGENCY_HALT", "Something failed in a way that I cannot mend, so I have halted.", failed=True),
-    "budget": Reason(State.STOPPED, "BUDGET", "My budget of tokens is used up, so I have stopped.", PERIOD),
-    "session-budget": Reason(State.STOPPED, "BUDGET", "This chat's budget of tokens is used up, so I have stopped here.", PERIOD),
-    "halted": Reason(State.SAFETY_LOCKOUT, "SYSTEM_HALT", "I was halted and do nothing until I am unlocked."),
-    "damaged": Reason(State.SAFETY_LOCKOUT, "DAMAGED", "Something that I kept of this chat cannot be read, so it is locked."),
+    "cascade": Reason(
+        State.ERROR_PAUSED,
+        "EMERGENCY_HALT",
+        "Eight of my last ten steps failed, so I have halted.",
+        failed=True,
+    ),
+    "fatal": Reason(
+        State.ERROR_PAUSED,
+        "EMERGENCY_HALT",
+        "Something failed in a way that I cannot mend, so I have halted.",
+        failed=True,
+    ),
+    "budget": Reason(
+        State.STOPPED, "BUDGET", "My budget of tokens is used up, so I have stopped.", PERIOD
+    ),
+    "session-budget": Reason(
+        State.STOPPED,
+        "BUDGET",
+        "This chat's budget of tokens is used up, so I have stopped here.",
+        PERIOD,
+    ),
+    "halted": Reason(
+        State.SAFETY_LOCKOUT, "SYSTEM_HALT", "I was halted and do nothing until I am unlocked."
+    ),
+    "damaged": Reason(
+        State.SAFETY_LOCKOUT,
+        "DAMAGED",
+        "Something that I kept of this chat cannot be read, so it is locked.",
+    ),
 }
 
 
@@ -87,11 +117,13 @@ Sum = Annotated[int, Meta(ge=0, lt=MOST)]
 
 @dataclass(frozen=True, slots=True)
 class Standing(Stored):
-    """`reason` is a name of `REASONS`, empty while all is well; `since` seconds since 1970; `told`: whether whoever watches knows.
-    `heard`: what its owner had said by then of unlocking (`Breakers.unlocks`); only more than that opens it.
+    """`reason` is a name of `REASONS`, empty while all is well; `since` seconds since 1970; `told`:
+    whether whoever watches knows. `heard`: what its owner had said by then of unlocking
+    (`Breakers.unlocks`); only more than that opens it.
 
-    `period` and `spent`: the tokens that this session used in the budget's period of that name; `free`: how many of them its own cap does
-    not count, since an owner unlocked it. `task` and `ticks`: how many requests went into one piece of work since a person last spoke.
+    `period` and `spent`: the tokens that this session used in the budget's period of that name;
+    `free`: how many of them its own cap does not count, since an owner unlocked it. `task` and
+    `ticks`: how many requests went into one piece of work since a person last spoke.
     """
 
     reason: str = ""
@@ -112,7 +144,9 @@ class Standing(Stored):
 
     @property
     def unnoticed(self) -> bool:
-        """Whether it is damaged and nobody was told so far: what an owner said before was said of something else."""
+        """Whether it is damaged and nobody was told so far: what an owner said before was said of
+        something else.
+        """
         return self.reason == "damaged" and not self.since
 
     def ended(self, reason: str, now: float, heard: float) -> Standing:
@@ -154,7 +188,8 @@ COUNTERS: Final = Shape[Counters](Counters, required=("consecutive", "window", "
 
 
 def revive(fields: Any) -> Standing:
-    """The standing whose fields were stored. What cannot be believed locks the session instead of being guessed at.
+    """The standing whose fields were stored. What cannot be believed locks the session instead of
+    being guessed at.
 
     `NewerFormat` when only a newer version can read it.
     """
@@ -169,7 +204,9 @@ def revive(fields: Any) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads a notice. `owner`: they may unlock it. `guest`: their answer lets nothing go on. `alone`: nobody else reads it."""
+    """Who reads a notice. `owner`: they may unlock it. `guest`: their answer lets nothing go on.
+    `alone`: nobody else reads it.
+    """
 
     owner: bool = False
     guest: bool = False
@@ -177,7 +214,9 @@ class Reader:
 
 
 def notice(standing: Standing, reader: Reader) -> str:
-    """What somebody in a session that does not go on is told: why, what failed, and what can be done about it."""
+    """What somebody in a session that does not go on is told: why, what failed, and what can be
+    done about it.
+    """
     if not standing.reason:
         return ""
     why = REASONS[standing.reason]
@@ -194,7 +233,9 @@ def notice(standing: Standing, reader: Reader) -> str:
 
 
 def _what_failed(fact: Fact, *, all_told: bool) -> str:
-    """A failure in a person's words. Its own message may name what only an owner should read: `all_told`."""
+    """A failure in a person's words. Its own message may name what only an owner should read:
+    `all_told`.
+    """
     said = (fact.message if all_told else "") or code_of(fact.code).meaning
     own = {QUERY: "a search for a capability", DEPLOY: "a capability that I tried to make"}
     what = own.get(fact.source) or f"`{capability_of(fact.source) or fact.source}`"

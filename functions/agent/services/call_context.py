@@ -17,8 +17,9 @@ FAILED = '{"error"'
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`session`: S of the keys. `owner`: an owner asks, in a chat of their own. `by`: the id of whoever's turn it is. `call`: unique to a
-    call, and the same when it is run again after a crash."""
+    """`session`: S of the keys. `owner`: an owner asks, in a chat of their own. `by`: the id of
+    whoever's turn it is. `call`: unique to a call, and the same when it is run again after a crash.
+    """
 
     app: App
     session: str
@@ -40,15 +41,33 @@ class Place:
         """`Refused` EPERM unless an owner asks in a chat of their own."""
         if not self.owner:
             hint = "leave shared out, or let an owner say so in their own chat"
-            raise Refused("EPERM", "only an owner, in a private chat, changes what all chats share", suggestion=hint)
+            raise Refused(
+                "EPERM",
+                "only an owner, in a private chat, changes what all chats share",
+                suggestion=hint,
+            )
 
     def demand_called(self, name: str) -> None:
-        """`UsageError` EINVAL unless a capability of this name answered a call in this chat, as far as its history reaches."""
+        """`UsageError` EINVAL unless a capability of this name answered a call in this chat, as far
+        as its history reaches.
+        """
         messages = self.app.sessions.open(self.session).document.messages
-        ids = {call.id for message in messages for call in message.calls if call.name == tool_of(name)}
-        if not any(message.role == "tool" and message.call_id in ids and not message.content.startswith(FAILED) for message in messages):
-            hint = "user for what a person said, the capability that was called here before, or the address of the page"
-            raise UsageError("EINVAL", f"source: {name} has answered no call in this chat", suggestion=hint)
+        ids = {
+            call.id for message in messages for call in message.calls if call.name == tool_of(name)
+        }
+        if not any(
+            message.role == "tool"
+            and message.call_id in ids
+            and not message.content.startswith(FAILED)
+            for message in messages
+        ):
+            hint = (
+                "user for what a person said, the capability that was called here before, or the"
+                " address of the page"
+            )
+            raise UsageError(
+                "EINVAL", f"source: {name} has answered no call in this chat", suggestion=hint
+            )
 
 
 def text(given: Arguments, name: str) -> str:

@@ -14,7 +14,9 @@ ONE = "give one of these: id (recall tells it), key, or subject"
 
 
 def forget(place: Place, given: Arguments) -> Json:
-    """How many were forgotten, and how many are left of what was meant. What is not there is forgotten already."""
+    """How many were forgotten, and how many are left of what was meant. What is not there is
+    forgotten already.
+    """
     shared = flag(given, "shared")
     if shared:
         place.demand_owner()
@@ -34,6 +36,8 @@ def _meant(things: Things, given: Arguments) -> list[str]:
     if id:
         return [id]
     if key:
-        return list(dict.fromkeys([id_of("kv", key, ""), *(thing.id for thing in things.values(key))]))
+        return list(
+            dict.fromkeys([id_of("kv", key, ""), *(thing.id for thing in things.values(key))])
+        )
     named = ((each, things.get(each)) for each in things.about(subject))
     return [each for each, thing in named if thing and folded(thing.about) == folded(subject)]

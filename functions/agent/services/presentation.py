@@ -18,11 +18,16 @@ def moment(at: float) -> str:
 
 
 def shown(thing: Thing, *, shared: bool, score: float | None = None) -> dict[str, Json]:
-    """An item. `shared`: every chat recalls it, and none learns who wrote it. `score` in 0…1, None where nothing was ranked.
+    """An item. `shared`: every chat recalls it, and none learns who wrote it. `score` in 0…1, None
+    where nothing was ranked.
 
     `disputed` stands at a value where a surer one says something else.
     """
-    row = {name: value for name, value in thing.row().items() if value != "" and not (shared and name == "by")}
+    row = {
+        name: value
+        for name, value in thing.row().items()
+        if value != "" and not (shared and name == "by")
+    }
     more: dict[str, Json] = {"shared": True} if shared else {}
     if thing.disputed:
         more["disputed"] = True

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from functions.agent.memory.thing import FIELDS, USER, Kind, Thing, checked, checked_source, is_address
+from functions.agent.memory.thing import (
+    FIELDS,
+    USER,
+    Kind,
+    Thing,
+    checked,
+    checked_source,
+    is_address,
+)
 from functions.agent.services.call_context import Arguments, Place, flag, share, text
 from functions.agent.services.presentation import shown
 from sigil.errors import UsageError
 from sigil.protocol import Json
 
 SURE, HEARD = 1.0, 0.5
-"""The confidence in what a person said here, and in what came from elsewhere, unless the model says more."""
-SURER = "what stands under this key is surer and was not replaced; both are kept: ask the user which one holds"
+"""The confidence in what a person said here, and in what came from elsewhere, unless the model says
+more.
+"""
+SURER = (
+    "what stands under this key is surer and was not replaced; both are kept: ask the user which"
+    " one holds"
+)
 """What the model is told of a value that contradicts a surer one."""
 ONE = "give one of these: key and value; subject, predicate and object; type and payload"
 
 
 def remember(place: Place, given: Arguments) -> Json:
-    """Keep one thing, and say what it replaced, or which surer one it contradicts and stands beside.
+    """Keep one thing, and say what it replaced, or which surer one it contradicts and stands
+    beside.
 
     `UsageError` EINVAL unless it says where it is from.
     """
@@ -33,7 +47,11 @@ def remember(place: Place, given: Arguments) -> Json:
         kept = things.keep(thing)
     other = kept.before and kept.before.texts != kept.thing.texts
     replaced = {"replaced": shown(kept.before, shared=shared)} if kept.before and other else {}
-    conflict = {"conflict": {"stands": shown(kept.stands, shared=shared), "note": SURER}} if kept.stands else {}
+    conflict = (
+        {"conflict": {"stands": shown(kept.stands, shared=shared), "note": SURER}}
+        if kept.stands
+        else {}
+    )
     return {"remembered": shown(kept.thing, shared=shared), "new": kept.new, **replaced, **conflict}
 
 
@@ -43,9 +61,21 @@ def _thing(place: Place, given: Arguments) -> Thing:
     confidence = share(given, "confidence", SURE if source == USER else HEARD)
     when = text(given, "when")
     if when and kind != "event":
-        raise UsageError("EINVAL", "when belongs to an event", suggestion="say it in the text instead")
+        raise UsageError(
+            "EINVAL", "when belongs to an event", suggestion="say it in the text instead"
+        )
     at = _moment(when) if when else place.app.clock.now()
-    return checked(Thing(kind, texts, source, confidence, at, place.by, mark=place.call if kind == "event" else ""))
+    return checked(
+        Thing(
+            kind,
+            texts,
+            source,
+            confidence,
+            at,
+            place.by,
+            mark=place.call if kind == "event" else "",
+        )
+    )
 
 
 def _kind(given: Arguments) -> Kind:

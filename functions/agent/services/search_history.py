@@ -1,4 +1,6 @@
-"""`search-history`: what was said in this chat, word for word, what HISTORY sums up, and what the memory says no more."""
+"""`search-history`: what was said in this chat, word for word, what HISTORY sums up, and what the
+memory says no more.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,24 @@ NUMBER_MOST: Final = 10**12
 
 
 def search_history(place: Place, given: Arguments) -> Json:
-    """At most `limit` excerpts, each with when and who; `before`: where to go on when not everything could be searched in time."""
+    """At most `limit` excerpts, each with when and who; `before`: where to go on when not
+    everything could be searched in time.
+    """
     words, limit = clean(text(given, "query")), number(given, "limit", USUAL, MOST)
     ranking = Ranking(words, place.app.aids.terms)
     if not ranking.wanted.terms:
-        raise UsageError("EINVAL", "query has no word to search for", suggestion="name what was talked about")
+        raise UsageError(
+            "EINVAL", "query has no word to search for", suggestion="name what was talked about"
+        )
     upper = number(given, "before", NUMBER_MOST, NUMBER_MOST)
     left = _searched(ranking, place, upper)
     items = [_item(said) for said in ranking.best(limit)]
-    return {"items": items, "found": len(items), "complete": not left, **({"before": left} if left else {})}
+    return {
+        "items": items,
+        "found": len(items),
+        "complete": not left,
+        **({"before": left} if left else {}),
+    }
 
 
 def _searched(ranking: Ranking, place: Place, upper: int) -> int:
@@ -79,7 +90,9 @@ def _present(document: Document) -> tuple[Message, ...]:
 
 
 def _lines(messages: tuple[Message, ...]) -> Iterator[Said]:
-    """What people, the agent and its tools said; not what the runtime did, and not what only says it again."""
+    """What people, the agent and its tools said; not what the runtime did, and not what only says
+    it again.
+    """
     tools = {call.id: call.name for message in messages for call in message.calls}
     for message in messages:
         tool = tools.get(message.call_id, "a tool") if message.role == "tool" else ""

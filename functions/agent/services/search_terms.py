@@ -1,4 +1,6 @@
-"""The terms of a query, and which of them a text has: what `Aids.terms` would say, without making all the terms of a long text."""
+"""The terms of a query, and which of them a text has: what `Aids.terms` would say, without making
+all the terms of a long text.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import Final
 from unicodedata import normalize
 
 STUB: Final = 5
-"""A stem and its words share their first letters, but perhaps for the stem's last ones: where none of these stands, no word does."""
+"""A stem and its words share their first letters, but perhaps for the stem's last ones: where none
+of these stands, no word does.
+"""
 _WORD: Final = re.compile("[a-z0-9]+")
 _ACCENTS: Final = re.compile("[\u0300-\u036f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]+")
 """Of letters, and what is not seen: words go on behind them."""
@@ -46,7 +50,9 @@ class Wanted:
         if not _SIMPLE.fullmatch(plain):
             return self._of(self._make(plain))
         spelt = plain.translate(self._spelt) if self._unspaced else ""
-        return self._words(plain) | sum(bit for term, bit in self._unspaced.items() if term in spelt)
+        return self._words(plain) | sum(
+            bit for term, bit in self._unspaced.items() if term in spelt
+        )
 
     def word(self, word: str) -> int:
         """The same of a word; those are remembered."""
@@ -59,7 +65,11 @@ class Wanted:
         """The text without what is no letter, and without accents where it is to be ASCII."""
         plain = _ACCENTS.sub("", text)
         plain = plain if self._marked else _MARKS.sub(" ", plain)
-        return plain if plain.isascii() or _FOREIGN.search(plain) else _ACCENTS.sub("", normalize("NFKD", plain))
+        return (
+            plain
+            if plain.isascii() or _FOREIGN.search(plain)
+            else _ACCENTS.sub("", normalize("NFKD", plain))
+        )
 
     def _words(self, plain: str) -> int:
         low = plain.lower()
@@ -90,4 +100,8 @@ class _Spelt(dict[int, int]):
 
 def _stub(term: str) -> str:
     """`die` is the stem of `dying`, `happi` that of `happy`."""
-    return term[:-2] if term.endswith("ie") and len(term) > 2 else term[: min(max(len(term) - 1, 2), STUB)]
+    return (
+        term[:-2]
+        if term.endswith("ie") and len(term) > 2
+        else term[: min(max(len(term) - 1, 2), STUB)]
+    )

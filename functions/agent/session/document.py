@@ -1,4 +1,6 @@
-"""A session's document: everything that a turn needs of a chat, as a value and as the bytes of its record."""
+"""A session's document: everything that a turn needs of a chat, as a value and as the bytes of its
+record.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,12 @@ OUTBOX_MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Turn(Stored):
-    """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the requests so far.
+    """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the
+    requests so far.
 
-    `waits` counts how often a worker handed it on because its own time was up, and `used` the seconds of those workers.
-    `began`: seconds since the epoch. `trace`: what it did so far, a row a step, for `uncaged trace`; never a text.
+    `waits` counts how often a worker handed it on because its own time was up, and `used` the
+    seconds of those workers. `began`: seconds since the epoch. `trace`: what it did so far, a row a
+    step, for `uncaged trace`; never a text.
     """
 
     event: Event
@@ -45,7 +49,9 @@ class Turn(Stored):
 
     @property
     def task(self) -> str:
-        """The piece of work that it belongs to: what a person said begins a new one, everything else goes on with one."""
+        """The piece of work that it belongs to: what a person said begins a new one, everything
+        else goes on with one.
+        """
         return self.event.id if self.event.kind == "message" else ""
 
     @property
@@ -65,9 +71,11 @@ class Turn(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing(Stored):
-    """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when it was made.
+    """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when
+    it was made.
 
-    `tries` counts how often somebody took it over to send it again; `failed`: it says that the model could not answer.
+    `tries` counts how often somebody took it over to send it again; `failed`: it says that the
+    model could not answer.
     """
 
     event: str
@@ -87,10 +95,11 @@ class Outgoing(Stored):
 class Document(Stored):
     """Everything about a session that a turn needs.
 
-    `ratio` corrects token estimates; `seen` are the last handled events; `safety`: whether it may go on, and what has failed so far.
-    `consolidated` is the last message that memory has heard of, `unheard` names the archived chunks of which it has not heard all;
-    `noted`: what was said to memory alone and has still to be told it; `failures`: how often in a row telling it came to nothing.
-    `usage` is of all requests, `last` of the last turn's.
+    `ratio` corrects token estimates; `seen` are the last handled events; `safety`: whether it may
+    go on, and what has failed so far. `consolidated` is the last message that memory has heard of,
+    `unheard` names the archived chunks of which it has not heard all; `noted`: what was said to
+    memory alone and has still to be told it; `failures`: how often in a row telling it came to
+    nothing. `usage` is of all requests, `last` of the last turn's.
     """
 
     messages: tuple[Message, ...] = ()
@@ -110,9 +119,12 @@ class Document(Stored):
     def add(self, *messages: Message) -> Document:
         """The document with the messages at its end, numbered and measured."""
         numbered = tuple(
-            replace(message, seq=seq, tokens=round(tokens.of_message(message), 1)) for seq, message in enumerate(messages, self.next_seq)
+            replace(message, seq=seq, tokens=round(tokens.of_message(message), 1))
+            for seq, message in enumerate(messages, self.next_seq)
         )
-        return replace(self, messages=(*self.messages, *numbered), next_seq=self.next_seq + len(numbered))
+        return replace(
+            self, messages=(*self.messages, *numbered), next_seq=self.next_seq + len(numbered)
+        )
 
 
 NOWHERE = Bodies(None)
@@ -123,7 +135,9 @@ class Unreadable(BackendError):
 
 
 def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
-    """The document as bytes: JSON, compressed when it is large, its largest bodies on the shelf when it is larger still."""
+    """The document as bytes: JSON, compressed when it is large, its largest bodies on the shelf
+    when it is larger still.
+    """
     body = dumps(document)
     if len(body) < COMPRESS_BYTES:
         return body
@@ -131,16 +145,21 @@ def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
     return small if len(small) <= LIMIT or not bodies.open else spill(body, bodies)
 
 
-DOCUMENT: Final = Shape[Document](Document, required=("messages", "next_seq", "turn", "outbox", "seen", "usage"))
+DOCUMENT: Final = Shape[Document](
+    Document, required=("messages", "next_seq", "turn", "outbox", "seen", "usage")
+)
 
 
 def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
     """The document that `encode` wrote.
 
-    `Unreadable` when it is damaged, `NewerFormat` when only a newer version can read it, `BackendError` when a body of it cannot be had.
+    `Unreadable` when it is damaged, `NewerFormat` when only a newer version can read it,
+    `BackendError` when a body of it cannot be had.
     """
     try:
-        fields = restore(orjson.loads(data if data.startswith(b"{") else zlib.decompress(data)), bodies)
+        fields = restore(
+            orjson.loads(data if data.startswith(b"{") else zlib.decompress(data)), bodies
+        )
         turn = fields.get("turn")
         if turn:
             events.require_known(turn["event"])
@@ -150,4 +169,6 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
     except NewerFormat:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
-        raise Unreadable("EDAMAGED", "the session's document is damaged", suggestion="restore the store") from None
+        raise Unreadable(
+            "EDAMAGED", "the session's document is damaged", suggestion="restore the store"
+        ) from None

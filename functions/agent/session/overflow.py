@@ -1,7 +1,9 @@
-"""A session's largest bodies live beside the store, so that its document stays below what any store takes for one item.
+"""A session's largest bodies live beside the store, so that its document stays below what any store
+takes for one item.
 
-DynamoDB ends at 400 KB an item. The document names the bodies in one field of its own, `spilled`: which place of it each body was
-taken from. Nothing but `spill` writes that field, so no text of a chat can name a body of another session.
+DynamoDB ends at 400 KB an item. The document names the bodies in one field of its own, `spilled`:
+which place of it each body was taken from. Nothing but `spill` writes that field, so no text of a
+chat can name a body of another session.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import orjson
 LIMIT = 200 * 1024
 """Bytes, compressed, up to which a document is kept whole."""
 AIM = 150 * 1024
-"""Bytes that a document is brought down to, so that a few more messages do not spill at once again."""
+"""Bytes that a document is brought down to, so that a few more messages do not spill at once again.
+"""
 LEAST = 1024
 """A body of fewer bytes stays: it takes more room beside the document than in it."""
 CACHED = 16 * 1024 * 1024
@@ -36,7 +39,9 @@ class Shelf(Protocol):
 
 
 class Bodies:
-    """A shelf whose bodies of late are at hand: those of a session in progress are neither stored nor read twice. `shelf` None: no room."""
+    """A shelf whose bodies of late are at hand: those of a session in progress are neither stored
+    nor read twice. `shelf` None: no room.
+    """
 
     def __init__(self, shelf: Shelf | None) -> None:
         self._shelf = shelf
@@ -87,7 +92,9 @@ def packed(body: bytes) -> bytes:
 
 
 def spill(body: bytes, bodies: Bodies) -> bytes:
-    """The document's JSON with its largest bodies on the shelf, until it is small enough; compressed."""
+    """The document's JSON with its largest bodies on the shelf, until it is small enough;
+    compressed.
+    """
     fields = orjson.loads(body)
     size, spilled = len(packed(body)), {}
     for path in sorted(_places(fields), key=lambda path: -_length(_at(fields, path))):
@@ -101,9 +108,15 @@ def spill(body: bytes, bodies: Bodies) -> bytes:
 
 
 def restore(fields: dict[str, Any], bodies: Bodies) -> dict[str, Any]:
-    """The document's fields with what was spilled back in its places; `BackendError` when a body is gone, `ValueError` when it is none."""
+    """The document's fields with what was spilled back in its places; `BackendError` when a body is
+    gone, `ValueError` when it is none.
+    """
     for path, name in fields.pop("spilled", {}).items():
-        _set(fields, [int(part) if part.isdigit() else part for part in path.split("/")], orjson.loads(zlib.decompress(bodies.get(name))))
+        _set(
+            fields,
+            [int(part) if part.isdigit() else part for part in path.split("/")],
+            orjson.loads(zlib.decompress(bodies.get(name))),
+        )
     return fields
 
 

@@ -1,4 +1,6 @@
-"""A session: opened, saved by compare-and-set at every checkpoint, closed with its outbox in one write; what leaves it is archived."""
+"""A session: opened, saved by compare-and-set at every checkpoint, closed with its outbox in one
+write; what leaves it is archived.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,12 @@ LAST = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A document with the store's version that it was read or saved at: the fence of whoever holds it. `size` in bytes.
+    """A document with the store's version that it was read or saved at: the fence of whoever holds
+    it. `size` in bytes.
 
-    `next`: the event that lets another worker go on with the turn, when this one's time was up. `wait`: the seconds after which somebody
-    should, when the model does not answer. `unread`: what stands there and cannot be read.
+    `next`: the event that lets another worker go on with the turn, when this one's time was up.
+    `wait`: the seconds after which somebody should, when the model does not answer. `unread`: what
+    stands there and cannot be read.
     """
 
     key: str
@@ -44,14 +48,18 @@ class Opened:
 
 
 class Sessions:
-    """Session documents in a store; what makes one too large is on `shelf` (None: documents stay whole, whatever their size)."""
+    """Session documents in a store; what makes one too large is on `shelf` (None: documents stay
+    whole, whatever their size).
+    """
 
     def __init__(self, kv: KV, shelf: Shelf | None = None) -> None:
         self._kv = kv
         self._bodies = Bodies(shelf)
 
     def open(self, key: str) -> Opened:
-        """The session's document; an empty one when it is new, and a locked one that begins afresh when it cannot be read."""
+        """The session's document; an empty one when it is new, and a locked one that begins afresh
+        when it cannot be read.
+        """
         item = self._kv.get(keys.head(key))
         if item is None:
             return Opened(key, Document(), None)
@@ -61,30 +69,54 @@ class Sessions:
             return Opened(key, self._afresh(key), item.version, len(item.value), unread=item.value)
 
     def _afresh(self, key: str) -> Document:
-        """A document after all that was archived and told to memory: its last messages are lost, and it is locked."""
-        ends = {first: chunk[-1].seq if chunk else first for first, chunk in self.chunks(key, 0, LAST)}
-        heard = max((entry.last for entry in History(self._kv, key).all() if entry.last < LAST), default=0)
+        """A document after all that was archived and told to memory: its last messages are lost,
+        and it is locked.
+        """
+        ends = {
+            first: chunk[-1].seq if chunk else first for first, chunk in self.chunks(key, 0, LAST)
+        }
+        heard = max(
+            (entry.last for entry in History(self._kv, key).all() if entry.last < LAST), default=0
+        )
         unheard = tuple(first for first, last in ends.items() if last > heard)
         locked = Standing(reason="damaged", told=False)
-        return Document(next_seq=max(heard, *ends.values(), 0) + 1, consolidated=heard, unheard=unheard, safety=locked)
+        return Document(
+            next_seq=max(heard, *ends.values(), 0) + 1,
+            consolidated=heard,
+            unheard=unheard,
+            safety=locked,
+        )
 
     def save(self, opened: Opened, document: Document) -> Opened:
-        """Write the document over the version that was opened; `Conflict` when somebody else was faster.
+        """Write the document over the version that was opened; `Conflict` when somebody else was
+        faster.
 
         What could not be read is put aside first.
         """
         if opened.unread is not None:
             self._kv.put(keys.aside(opened.key, sha256(opened.unread).hexdigest()), opened.unread)
-        expect, body = ABSENT if opened.version is None else opened.version, encode(document, self._bodies)
-        return Opened(opened.key, document, self._kv.put(keys.head(opened.key), body, expect=expect), len(body))
+        expect, body = (
+            ABSENT if opened.version is None else opened.version,
+            encode(document, self._bodies),
+        )
+        return Opened(
+            opened.key,
+            document,
+            self._kv.put(keys.head(opened.key), body, expect=expect),
+            len(body),
+        )
 
     def holds(self, opened: Opened) -> bool:
-        """Whether nobody else has saved since: asked right before something leaves that cannot be taken back."""
+        """Whether nobody else has saved since: asked right before something leaves that cannot be
+        taken back.
+        """
         item = self._kv.get(keys.head(opened.key))
         return (item.version if item else None) == opened.version
 
     def archive(self, key: str, dropped: Sequence[Message]) -> None:
-        """Keep the messages that compaction is about to drop; writing the same ones again changes nothing."""
+        """Keep the messages that compaction is about to drop; writing the same ones again changes
+        nothing.
+        """
         if dropped:
             body = dumps(dropped)
             if len(body) > LIMIT and self._bodies.open:
@@ -92,12 +124,18 @@ class Sessions:
             self._kv.put(keys.archive(key, dropped[0].seq), body)
 
     def archived(self, key: str, sequence: int) -> tuple[Message, ...]:
-        """The messages of the archived chunk that begins with this one; `BackendError` when it is gone or damaged."""
+        """The messages of the archived chunk that begins with this one; `BackendError` when it is
+        gone or damaged.
+        """
         item = self._kv.get(keys.archive(key, sequence))
         return self._unarchived(sequence, item.value if item else b"")
 
-    def chunks(self, key: str, after: int, before: int) -> Iterator[tuple[int, tuple[Message, ...]]]:
-        """The archived chunks that begin beyond `after` and before `before`, by their first numbers; a damaged one is empty."""
+    def chunks(
+        self, key: str, after: int, before: int
+    ) -> Iterator[tuple[int, tuple[Message, ...]]]:
+        """The archived chunks that begin beyond `after` and before `before`, by their first
+        numbers; a damaged one is empty.
+        """
         place = keys.archive(key, after)
         while rows := self._kv.scan(place.partition, ARCHIVE, place.sort, CHUNKS):
             for sort, item in rows:
@@ -122,11 +160,15 @@ class Sessions:
                 rows = orjson.loads(zlib.decompress(self._bodies.get(rows["spilled"])))
             return MESSAGES.convert(rows)
         except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
-            raise BackendError("EDAMAGED", f"the archived messages from {sequence} on are damaged") from None
+            raise BackendError(
+                "EDAMAGED", f"the archived messages from {sequence} on are damaged"
+            ) from None
 
     def was_seen(self, opened: Opened, event: str) -> bool:
         """Whether the event's turn is closed already."""
-        return event in opened.document.seen or self._kv.get(keys.seen(opened.key, event)) is not None
+        return (
+            event in opened.document.seen or self._kv.get(keys.seen(opened.key, event)) is not None
+        )
 
     def remember(self, key: str, event: str) -> None:
         """Keep the id of a handled event for 8 days, beyond the few in the document."""
@@ -135,7 +177,9 @@ class Sessions:
     def sent(self, opened: Opened, parts: int) -> Opened:
         """Mark `parts` of the outbox's first reply as sent."""
         first, *others = opened.document.outbox
-        return self.save(opened, replace(opened.document, outbox=(replace(first, sent=parts), *others)))
+        return self.save(
+            opened, replace(opened.document, outbox=(replace(first, sent=parts), *others))
+        )
 
     def left(self, opened: Opened) -> Opened:
         """Take the first reply out of the outbox: all of it has been sent, or it is too old."""

@@ -1,6 +1,9 @@
-"""What a turn did, kept for eight days: requests with their tokens, calls with their sizes, checkpoints; never a text of anybody's.
+"""What a turn did, kept for eight days: requests with their tokens, calls with their sizes,
+checkpoints; never a text of anybody's.
 
-What a model's endpoint said of a failure stands here, because people are told less: owners alone read it."""
+What a model's endpoint said of a failure stands here, because people are told less: owners alone
+read it.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,11 @@ def tree(record: dict[str, Json]) -> list[str]:
     usage = record["usage"]
     lines = [
         f"{record['event']}  {record['session']}",
-        f"  {record['rounds']} requests, {usage['prompt']:,} + {usage['completion']:,} tokens, {record['seconds']:.3f} s, "
-        f"{record['document']['messages']} messages, {record['document']['bytes']:,} bytes",
+        (
+            f"  {record['rounds']} requests, {usage['prompt']:,} + {usage['completion']:,} tokens,"
+            f" {record['seconds']:.3f} s, {record['document']['messages']} messages,"
+            f" {record['document']['bytes']:,} bytes"
+        ),
     ]
     number = 0
     for step in record["steps"]:
@@ -52,7 +58,10 @@ def tree(record: dict[str, Json]) -> list[str]:
 
 def _request(step: dict[str, Json], number: int) -> str:
     spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
-    return f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools, {step['finish']}{_failure(step)}"
+    return (
+        f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools,"
+        f" {step['finish']}{_failure(step)}"
+    )
 
 
 def _aside(step: dict[str, Json], number: int) -> str:

@@ -1,4 +1,6 @@
-"""The walk over markdown's blocks: paragraphs, headings, lists, quotes, code, tables, rules → lines of text."""
+"""The walk over markdown's blocks: paragraphs, headings, lists, quotes, code, tables, rules → lines
+of text.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,9 @@ class Blocks:
 
 
 def _code(info: str, content: str) -> tuple[str, str]:
-    """A code block's language and text; whatever else its first line says becomes the text's first line."""
+    """A code block's language and text; whatever else its first line says becomes the text's first
+    line.
+    """
     if not content.strip():
         return "", info
     language, _, rest = info.partition(" ")

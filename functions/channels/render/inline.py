@@ -56,7 +56,9 @@ def _image(ink: Ink, token: Token) -> None:
 
 
 def _end_link(ink: Ink) -> None:
-    """A web address becomes a link; any other stands in the text, since no platform would open it."""
+    """A web address becomes a link; any other stands in the text, since no platform would open
+    it.
+    """
     address, text = ink.innermost()
     if not text:
         ink.write(address)

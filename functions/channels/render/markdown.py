@@ -1,7 +1,9 @@
-"""Markdown → rich text, in CommonMark with tables and ~~strikethrough~~, the dialect that language models write.
+"""Markdown → rich text, in CommonMark with tables and ~~strikethrough~~, the dialect that language
+models write.
 
-No word of the source is lost: what a platform could not show (HTML, reference definitions, addresses that are no web
-address, a table row's excess cells, nesting beyond the parser's depth) stays in the text as it was written.
+No word of the source is lost: what a platform could not show (HTML, reference definitions,
+addresses that are no web address, a table row's excess cells, nesting beyond the parser's depth)
+stays in the text as it was written.
 """
 
 from __future__ import annotations

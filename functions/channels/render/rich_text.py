@@ -10,7 +10,9 @@ Kind = Literal["bold", "italic", "strike", "code", "pre", "link", "quote"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`kind` holds for the characters from `start` up to `end`. `value`: a link's address, a code block's language."""
+    """`kind` holds for the characters from `start` up to `end`. `value`: a link's address, a code
+    block's language.
+    """
 
     kind: Kind
     start: int
@@ -28,7 +30,9 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Rich:
-    """A text, the spans over it (properly nested, an outer one before what it holds) and where its blocks begin, in order."""
+    """A text, the spans over it (properly nested, an outer one before what it holds) and where its
+    blocks begin, in order.
+    """
 
     text: str
     spans: tuple[Span, ...] = ()

@@ -7,13 +7,17 @@ from functions.channels.visible_text import clean
 
 
 class Ink:
-    """A text that only grows. Spans open and close like brackets; an outer one stands before those inside it."""
+    """A text that only grows. Spans open and close like brackets; an outer one stands before those
+    inside it.
+    """
 
     def __init__(self) -> None:
         self.length = 0
         self._text: list[str] = []
         self._spans: list[Span | None] = []
-        self._open: list[tuple[int, int, Span]] = []  # its place among the spans, its first piece of text, itself
+        self._open: list[
+            tuple[int, int, Span]
+        ] = []  # its place among the spans, its first piece of text, itself
         self._cuts: list[Cut] = []
 
     def write(self, text: str) -> None:
@@ -24,7 +28,9 @@ class Ink:
 
     def begin(self, kind: Kind, value: str = "") -> None:
         """Open a span here."""
-        self._open.append((len(self._spans), len(self._text), Span(kind, self.length, self.length, value)))
+        self._open.append(
+            (len(self._spans), len(self._text), Span(kind, self.length, self.length, value))
+        )
         self._spans.append(None)
 
     def end(self, *, keep: bool = True) -> None:
@@ -48,4 +54,6 @@ class Ink:
 
     def rich(self) -> Rich:
         """All that was written."""
-        return Rich("".join(self._text), tuple(span for span in self._spans if span), tuple(self._cuts))
+        return Rich(
+            "".join(self._text), tuple(span for span in self._spans if span), tuple(self._cuts)
+        )

@@ -15,7 +15,9 @@ _PAUSE = re.compile("[\\s\u3002\uff01\uff1f\uff1b\uff0c\u3001]")
 
 
 def split(rich: Rich, limit: int, fits: Fits) -> Iterator[Rich]:
-    """Parts of at most `limit` characters that `fits`, none of them blank. `fits` must hold for any single character."""
+    """Parts of at most `limit` characters that `fits`, none of them blank. `fits` must hold for any
+    single character.
+    """
     rest = _stripped(rich)
     while rest.text:
         length = _longest(rest.part(0, limit), fits)
@@ -45,12 +47,16 @@ def _longest(rich: Rich, fits: Fits) -> int:
 
 
 def _cut(rich: Rich, length: int) -> int:
-    """The best place to end a part of at most `length` characters: a block, an item, a line, a pause, anywhere."""
+    """The best place to end a part of at most `length` characters: a block, an item, a line, a
+    pause, anywhere.
+    """
     return _between_blocks(rich, length) or _inside_block(rich, length // 2, length)
 
 
 def _between_blocks(rich: Rich, length: int) -> int:
-    """The last top-level block's beginning, 0 when that block must be cut anyway and this part would stay half empty."""
+    """The last top-level block's beginning, 0 when that block must be cut anyway and this part
+    would stay half empty.
+    """
     tops = [cut.at for cut in rich.cuts if cut.depth == 0]
     within = bisect_right(tops, length)
     if not within:
@@ -72,5 +78,7 @@ def _inside_block(rich: Rich, low: int, high: int) -> int:
 
 
 def _visible(text: str) -> bool:
-    """Whether a reader would see anything: platforms refuse a message of blanks and zero-width characters."""
+    """Whether a reader would see anything: platforms refuse a message of blanks and zero-width
+    characters.
+    """
     return any(unicodedata.category(character)[0] not in "ZC" for character in text)

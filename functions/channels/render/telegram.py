@@ -1,7 +1,9 @@
-"""Rich text → Telegram's dialect: plain text with entities (https://core.telegram.org/bots/api#formatting-options).
+"""Rich text → Telegram's dialect: plain text with entities
+(https://core.telegram.org/bots/api#formatting-options).
 
-Entities need no escaping, so no text can break out of its style. Offsets count UTF-16 units. Its rules of nesting: code
-holds nothing and stands in no style and no link; a quote holds no quote, a link no link.
+Entities need no escaping, so no text can break out of its style. Offsets count UTF-16 units. Its
+rules of nesting: code holds nothing and stands in no style and no link; a quote holds no quote, a
+link no link.
 """
 
 from __future__ import annotations
@@ -43,8 +45,14 @@ class Entity:
 
     def as_dict(self) -> dict[str, str | int]:
         """The entity as the Bot API takes it, without empty fields."""
-        fields: dict[str, str | int] = {"type": self.type, "offset": self.offset, "length": self.length}
-        return fields | {name: text for name, text in (("url", self.url), ("language", self.language)) if text}
+        fields: dict[str, str | int] = {
+            "type": self.type,
+            "offset": self.offset,
+            "length": self.length,
+        }
+        return fields | {
+            name: text for name, text in (("url", self.url), ("language", self.language)) if text
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +64,13 @@ class Part:
 
 
 def parts(markdown: str, most: int | None = None) -> list[Part]:
-    """`markdown` as messages; none when there is nothing to see. `most`: no more are made than that."""
-    return [Part(part.text, _entities(part)) for part in islice(split(_allowed(read(markdown)), LIMIT, _fits), most)]
+    """`markdown` as messages; none when there is nothing to see. `most`: no more are made than
+    that.
+    """
+    return [
+        Part(part.text, _entities(part))
+        for part in islice(split(_allowed(read(markdown)), LIMIT, _fits), most)
+    ]
 
 
 def units(text: str) -> int:
@@ -72,7 +85,9 @@ def _fits(rich: Rich) -> bool:
 def _entities(rich: Rich) -> tuple[Entity, ...]:
     at = [0, *accumulate(1 + (character > "\uffff") for character in rich.text)]
     tight = (_tight(span, rich.text) for span in rich.spans)
-    return tuple(_entity(span, at) for span in sorted(tight, key=_position) if span.start < span.end)
+    return tuple(
+        _entity(span, at) for span in sorted(tight, key=_position) if span.start < span.end
+    )
 
 
 def _entity(span: Span, at: Sequence[int]) -> Entity:
@@ -91,7 +106,11 @@ def _allowed(rich: Rich) -> Rich:
     starts = [span.start for span in code]
     spans: list[Span] = []
     for span in outer:
-        inside = code[bisect_left(starts, span.start) : bisect_left(starts, span.end)] if span.kind in _STYLES else []
+        inside = (
+            code[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
+            if span.kind in _STYLES
+            else []
+        )
         spans += (piece for piece in _without(span, inside) if piece.start < piece.end)
     return replace(rich, spans=tuple(sorted(spans, key=_position)))
 
@@ -107,7 +126,9 @@ def _nested(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
 
 def _doubled(span: Span, around: Iterable[Span]) -> bool:
     """Whether what stands around `span` says it already, or may not hold it."""
-    return any(outer.kind == span.kind or (outer.kind == "link" and span.kind in _CODE) for outer in around)
+    return any(
+        outer.kind == span.kind or (outer.kind == "link" and span.kind in _CODE) for outer in around
+    )
 
 
 def _without(span: Span, holes: Iterable[Span]) -> Iterator[Span]:
@@ -120,7 +141,9 @@ def _without(span: Span, holes: Iterable[Span]) -> Iterator[Span]:
 
 
 def _tight(span: Span, text: str) -> Span:
-    """`span` without the white space at its ends, where Telegram would not count it; code keeps its own."""
+    """`span` without the white space at its ends, where Telegram would not count it; code keeps its
+    own.
+    """
     inside = text[span.start : span.end]
     if span.kind in (*_CODE, "quote") and inside.strip():
         return span

@@ -10,7 +10,9 @@ MOST_CHARACTERS = 12_000
 
 
 def grid(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
-    """The table as lines, a rule under its first row. `aligns`: `left`, `right`, `center` or nothing, one a column."""
+    """The table as lines, a rule under its first row. `aligns`: `left`, `right`, `center` or
+    nothing, one a column.
+    """
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     if (sum(widths) + 3 * len(widths)) * (len(rows) + 1) > MOST_CHARACTERS:
         return "\n".join(" | ".join(row).rstrip() for row in rows)
@@ -19,8 +21,13 @@ def grid(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
 
 
 def _width(text: str) -> int:
-    """The columns that `text` takes in a fixed-width font: wide characters two, combining ones none."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    """The columns that `text` takes in a fixed-width font: wide characters two, combining ones
+    none.
+    """
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
 
 
 def _pad(text: str, width: int, align: str) -> str:

@@ -1,4 +1,6 @@
-"""Telegram: webhooks in, messages out. `updates` reads, `bot` is the channel, `api` talks to the Bot API."""
+"""Telegram: webhooks in, messages out. `updates` reads, `bot` is the channel, `api` talks to the
+Bot API.
+"""
 
 from __future__ import annotations
 

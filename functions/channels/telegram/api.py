@@ -1,4 +1,6 @@
-"""Requests to the Bot API (https://core.telegram.org/bots/api#making-requests); the one room here that knows HTTP."""
+"""Requests to the Bot API (https://core.telegram.org/bots/api#making-requests); the one room here
+that knows HTTP.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ Transport = Callable[[], httpx.BaseTransport]
 
 
 class Rejected(Refused):
-    """Telegram will never take this request as it is. `moved_to`: the chat lives on under this id, 0: it does not.
+    """Telegram will never take this request as it is. `moved_to`: the chat lives on under this id,
+    0: it does not.
 
-    `status`: 400 may be about what the request says, 403 is about the chat. `description`: Telegram's own words.
+    `status`: 400 may be about what the request says, 403 is about the chat. `description`:
+    Telegram's own words.
     """
 
     def __init__(self, description: str, moved_to: int = 0, status: int = 400) -> None:
@@ -49,34 +53,60 @@ class File:
 
 
 class Api:
-    """One bot's Bot API at `base`. Safe to share between threads; connections are kept until `close`."""
+    """One bot's Bot API at `base`. Safe to share between threads; connections are kept until
+    `close`.
+    """
 
     def __init__(self, base: str, token: str, transport: Transport | None = None) -> None:
         headers = {"accept-encoding": "identity"}
         try:
             inner = transport() if transport else open_transport(base)
-            self._client = httpx.Client(base_url=base, headers=headers, transport=_Signed(inner, f"/bot{token}"))
+            self._client = httpx.Client(
+                base_url=base, headers=headers, transport=_Signed(inner, f"/bot{token}")
+            )
         except (httpx.InvalidURL, ValueError) as problem:
-            raise UsageError("EINVAL", f"the Bot API's address or the proxy's: {type(problem).__name__}", source=_SOURCE) from None
+            raise UsageError(
+                "EINVAL",
+                f"the Bot API's address or the proxy's: {type(problem).__name__}",
+                source=_SOURCE,
+            ) from None
 
     def call(self, method: str, params: Mapping[str, object], *, timeout: float = TIMEOUT) -> Any:
         """The result of `method`; at most `timeout` seconds.
 
-        `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests; `Rejected`: never.
+        `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
+        `Rejected`: never.
         """
         return self._called(method, orjson.dumps(params), _JSON, timeout)
 
-    def upload(self, method: str, params: Mapping[str, object], field: str, file: File, *, timeout: float = UPLOAD_TIMEOUT) -> Any:
+    def upload(
+        self,
+        method: str,
+        params: Mapping[str, object],
+        field: str,
+        file: File,
+        *,
+        timeout: float = UPLOAD_TIMEOUT,
+    ) -> Any:
         """The same for a method that takes a file, in `field`, as multipart/form-data."""
         boundary = uuid.uuid4().hex
-        return self._called(method, _multipart(boundary, params, field, file), f"multipart/form-data; boundary={boundary}", timeout)
+        return self._called(
+            method,
+            _multipart(boundary, params, field, file),
+            f"multipart/form-data; boundary={boundary}",
+            timeout,
+        )
 
     def _called(self, method: str, content: bytes, kind: str, timeout: float) -> Any:
         try:
             status, body = self._post(method, content, kind, timeout)
         except httpx.HTTPError as problem:
             # its text may name the address
-            raise BackendError("EUNAVAILABLE", f"Telegram did not answer ({type(problem).__name__})", source=_SOURCE) from None
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"Telegram did not answer ({type(problem).__name__})",
+                source=_SOURCE,
+            ) from None
         return _result(status, body)
 
     def close(self) -> None:
@@ -84,11 +114,15 @@ class Api:
         self._client.close()
 
     def _post(self, method: str, content: bytes, kind: str, timeout: float) -> tuple[int, bytes]:
-        """Status and body. httpx bounds each wait, not their sum: a body that drips in is cut off here."""
+        """Status and body. httpx bounds each wait, not their sum: a body that drips in is cut off
+        here.
+        """
         deadline = time.monotonic() + timeout
         waits = httpx.Timeout(timeout * 0.2, read=timeout * 0.5, pool=timeout * 0.1)
         body = bytearray()
-        with self._client.stream("POST", f"/{method}", content=content, headers={"content-type": kind}, timeout=waits) as response:
+        with self._client.stream(
+            "POST", f"/{method}", content=content, headers={"content-type": kind}, timeout=waits
+        ) as response:
             for chunk in response.iter_raw():
                 body += chunk
                 if len(body) > MOST_BYTES or time.monotonic() > deadline:
@@ -108,7 +142,13 @@ class _Signed(httpx.BaseTransport):
         path, _, method = url.raw_path.rpartition(b"/")
         signed = url.copy_with(raw_path=path + self._prefix + b"/" + method)
         return self._inner.handle_request(
-            httpx.Request(request.method, signed, headers=request.headers, stream=request.stream, extensions=request.extensions)
+            httpx.Request(
+                request.method,
+                signed,
+                headers=request.headers,
+                stream=request.stream,
+                extensions=request.extensions,
+            )
         )
 
     def close(self) -> None:
@@ -116,12 +156,19 @@ class _Signed(httpx.BaseTransport):
 
 
 def _multipart(boundary: str, params: Mapping[str, object], field: str, file: File) -> bytes:
-    """The fields and the file as https://www.rfc-editor.org/rfc/rfc7578 has them; a field that is no text travels as JSON."""
+    """The fields and the file as https://www.rfc-editor.org/rfc/rfc7578 has them; a field that is
+    no text travels as JSON.
+    """
     head = f"--{boundary}\r\ncontent-disposition: form-data; name="
-    texts = {name: value if isinstance(value, str) else orjson.dumps(value).decode() for name, value in params.items()}
+    texts = {
+        name: value if isinstance(value, str) else orjson.dumps(value).decode()
+        for name, value in params.items()
+    }
     fields = "".join(f'{head}"{name}"\r\n\r\n{text}\r\n' for name, text in texts.items())
     begin = f'{head}"{field}"; filename="{file.name}"\r\ncontent-type: {file.kind}\r\n\r\n'
-    return b"".join([fields.encode(), begin.encode(), file.content, f"\r\n--{boundary}--\r\n".encode()])
+    return b"".join(
+        [fields.encode(), begin.encode(), file.content, f"\r\n--{boundary}--\r\n".encode()]
+    )
 
 
 def _result(status: int, body: bytes) -> Any:
@@ -135,9 +182,15 @@ def _result(status: int, body: bytes) -> Any:
     description = string(answer.get("description"))
     if status == 429:
         wait = integer(parameters.get("retry_after"), 0)
-        raise Busy("Telegram asks to slow down", source=_SOURCE, retry_after=None if wait is None else float(wait))
+        raise Busy(
+            "Telegram asks to slow down",
+            source=_SOURCE,
+            retry_after=None if wait is None else float(wait),
+        )
     if status in (400, 403, 413):
         moved_to = integer(parameters.get("migrate_to_chat_id"), -(2**63)) or 0
         raise Rejected(description or f"status {status}", moved_to, status)
     hint = "check the bot token" if status in (401, 404) else ""
-    raise BackendError("EUNAVAILABLE", f"Telegram answered with status {status}", source=_SOURCE, suggestion=hint)
+    raise BackendError(
+        "EUNAVAILABLE", f"Telegram answered with status {status}", source=_SOURCE, suggestion=hint
+    )

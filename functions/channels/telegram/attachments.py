@@ -15,18 +15,26 @@ _MIME = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
 
 
 def attachments(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """`{"kind", "file_id", "name", "size", "mime"}` of each file; size in bytes, 0 when unknown; what is unknown is empty."""
+    """`{"kind", "file_id", "name", "size", "mime"}` of each file; size in bytes, 0 when unknown;
+    what is unknown is empty.
+    """
     files = [_file("photo", _largest(message.get("photo")), "image/jpeg")]
     files += [_file(kind, mapping(message.get(kind))) for kind in _KINDS]
     found: dict[str, Mapping[str, Any]] = {}
     for file in files:
         if file:
-            found.setdefault(file["file_id"], file)  # an animation comes a second time, as a document
+            found.setdefault(
+                file["file_id"], file
+            )  # an animation comes a second time, as a document
     return tuple(found.values())
 
 
 def _largest(sizes: object) -> Mapping[str, Any]:
-    return max(map(mapping, sequence(sizes)), key=lambda size: integer(size.get("width"), 0) or 0, default={})
+    return max(
+        map(mapping, sequence(sizes)),
+        key=lambda size: integer(size.get("width"), 0) or 0,
+        default={},
+    )
 
 
 def _file(kind: str, fields: Mapping[str, Any], mime: str = "") -> dict[str, Any] | None:

@@ -31,11 +31,13 @@ _BASE = re.compile(r"https?://[!-~]{1,1000}")
 
 
 class Telegram:
-    """One bot. `token` names it to Telegram, `secret` is what its webhook was set with (empty: every webhook is refused).
+    """One bot. `token` names it to Telegram, `secret` is what its webhook was set with (empty:
+    every webhook is refused).
 
-    `agent`: whose sessions its chats are. `username`: the bot's name without @ (None: Telegram is asked once, when a
-    group's message needs it). `bot`: its id, for a webhook that only receives and needs no token. `transport` makes the HTTP
-    transport (None: httpx's own). `UsageError` when `token`, `bot` or `api` cannot be right.
+    `agent`: whose sessions its chats are. `username`: the bot's name without @ (None: Telegram is
+    asked once, when a group's message needs it). `bot`: its id, for a webhook that only receives
+    and needs no token. `transport` makes the HTTP transport (None: httpx's own). `UsageError` when
+    `token`, `bot` or `api` cannot be right.
     """
 
     def __init__(
@@ -51,9 +53,15 @@ class Telegram:
     ) -> None:
         match = _TOKEN.fullmatch(token) if token else _BOT.fullmatch(bot)
         if not match:
-            raise UsageError("EINVAL", "the bot token is not of the form 123456:ABC, nor its id of digits alone", source="telegram")
+            raise UsageError(
+                "EINVAL",
+                "the bot token is not of the form 123456:ABC, nor its id of digits alone",
+                source="telegram",
+            )
         if not _BASE.fullmatch(api):
-            raise UsageError("EINVAL", "the Bot API's address must be an http or https URL", source="telegram")
+            raise UsageError(
+                "EINVAL", "the Bot API's address must be an http or https URL", source="telegram"
+            )
         self.bot = int(match[1])
         self._token = token
         self._secret = secret.encode()
@@ -106,13 +114,28 @@ class Telegram:
         """Whether our name is among those that the message names."""
         return not event.addressed or self._name() in event.addressed
 
-    def send(self, session: str, text: str, *, reply_to: str = "", start: int = 0, sent: Callable[[int], None]) -> None:
-        """One `sendMessage` a part. `reply_to`: a message id; only a group's first part points at it.
+    def send(
+        self,
+        session: str,
+        text: str,
+        *,
+        reply_to: str = "",
+        start: int = 0,
+        sent: Callable[[int], None],
+    ) -> None:
+        """One `sendMessage` a part. `reply_to`: a message id; only a group's first part points at
+        it.
 
         What would be more than ten messages is nine, and the whole of it as a file.
         """
         from functions.channels.render.telegram import parts
-        from functions.channels.telegram.sending import MESSAGES_MOST, Chat, Outgoing, deliver, deliver_file
+        from functions.channels.telegram.sending import (
+            MESSAGES_MOST,
+            Chat,
+            Outgoing,
+            deliver,
+            deliver_file,
+        )
 
         chat, made = Chat.of(session), parts(text, MESSAGES_MOST + 1)
         filed = len(made) > MESSAGES_MOST
@@ -131,10 +154,16 @@ class Telegram:
         from functions.channels.telegram.sending import Chat
 
         with suppress(SigilError):
-            self.api.call("sendChatAction", {**Chat.of(session).params(), "action": "typing"}, timeout=TYPING_TIMEOUT)
+            self.api.call(
+                "sendChatAction",
+                {**Chat.of(session).params(), "action": "typing"},
+                timeout=TYPING_TIMEOUT,
+            )
 
     def known(self) -> str:
-        """The bot's own name; asks Telegram when it is not set. `BackendError` when it does not answer."""
+        """The bot's own name; asks Telegram when it is not set. `BackendError` when it does not
+        answer.
+        """
         return self._name()
 
     def _name(self) -> str:
@@ -146,5 +175,7 @@ class Telegram:
                 raise BackendError("EUNAVAILABLE", problem.message, source="telegram") from None
             self._username = string(mapping(me).get("username")).lower()
         if not self._username:
-            raise BackendError("EUNAVAILABLE", "Telegram does not tell the bot's name", source="telegram")
+            raise BackendError(
+                "EUNAVAILABLE", "Telegram does not tell the bot's name", source="telegram"
+            )
         return self._username

@@ -10,7 +10,11 @@ ID_LIMIT = 2**63 - 1
 
 def integer(value: object, low: int) -> int | None:
     """`value` when it is an integer from `low` to 2**63 - 1; True is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and low <= value <= ID_LIMIT else None
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= ID_LIMIT
+        else None
+    )
 
 
 def string(value: object) -> str:

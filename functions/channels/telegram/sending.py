@@ -26,7 +26,10 @@ NOT_TAKEN = Part("(Telegram did not take this part of my answer. Ask me to say i
 MESSAGES_MOST = 10
 """Of one reply; the last of them is a file when there would be more."""
 FILE_NAME = "answer.md"
-NO_FILE = "(The answer goes on for {rest:,} more characters, and this chat takes no files from me. Ask me for the rest of it, in parts.)"
+NO_FILE = (
+    "(The answer goes on for {rest:,} more characters, and this chat takes no files from me. Ask me"
+    " for the rest of it, in parts.)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,11 @@ class Chat:
 
     def params(self) -> dict[str, object]:
         """The fields that name the chat in a request."""
-        return {"chat_id": self.id, "message_thread_id": self.thread} if self.thread else {"chat_id": self.id}
+        return (
+            {"chat_id": self.id, "message_thread_id": self.thread}
+            if self.thread
+            else {"chat_id": self.id}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +66,22 @@ class Outgoing:
 
     def params(self) -> dict[str, object]:
         """The request's fields."""
-        params = self.chat.params() | {"text": self.part.text, "link_preview_options": {"is_disabled": True}}
+        params = self.chat.params() | {
+            "text": self.part.text,
+            "link_preview_options": {"is_disabled": True},
+        }
         if self.part.entities:
             params["entities"] = [entity.as_dict() for entity in self.part.entities]
         if self.chat.id < 0 and _MESSAGE_ID.fullmatch(self.reply_to):
-            params["reply_parameters"] = {"message_id": int(self.reply_to), "allow_sending_without_reply": True}
+            params["reply_parameters"] = {
+                "message_id": int(self.reply_to),
+                "allow_sending_without_reply": True,
+            }
         return params
 
     def mended(self, problem: Rejected) -> Outgoing | None:
-        """What to try instead: the chat's new id; plain text when its styles are refused; a word about it when what it says is refused.
+        """What to try instead: the chat's new id; plain text when its styles are refused; a word
+        about it when what it says is refused.
 
         None: nothing helps.
         """
@@ -76,17 +90,28 @@ class Outgoing:
             return Outgoing(Chat(problem.moved_to), self.part)
         if self.part.entities and _ABOUT_ENTITIES.search(problem.message):
             return replace(self, part=Part(self.part.text))
-        if problem.status == 400 and not _ABOUT_CHAT.search(problem.description) and self.part != NOT_TAKEN:
+        if (
+            problem.status == 400
+            and not _ABOUT_CHAT.search(problem.description)
+            and self.part != NOT_TAKEN
+        ):
             return replace(self, part=NOT_TAKEN)
         return None
 
 
 def deliver_file(api: Api, chat: Chat, text: str, rest: int, *, follow: bool = True) -> None:
-    """Send the whole of a reply as a file; where the chat takes none, a word that there is more. `rest`: its characters not yet seen."""
+    """Send the whole of a reply as a file; where the chat takes none, a word that there is more.
+    `rest`: its characters not yet seen.
+    """
     text = clean(text)
     caption = f"The whole answer: {len(text):,} characters."
     try:
-        api.upload("sendDocument", {**chat.params(), "caption": caption}, "document", File(FILE_NAME, "text/markdown", text.encode()))
+        api.upload(
+            "sendDocument",
+            {**chat.params(), "caption": caption},
+            "document",
+            File(FILE_NAME, "text/markdown", text.encode()),
+        )
     except Rejected as problem:
         if problem.moved_to not in (0, chat.id) and follow:
             deliver_file(api, Chat(problem.moved_to), text, rest, follow=False)

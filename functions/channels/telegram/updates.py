@@ -1,7 +1,8 @@
 """An update of the Bot API → an event (https://core.telegram.org/bots/api#update).
 
-Read tolerantly: Telegram's own samples lack fields that its reference calls required, and a field that is odd counts as
-absent. Only new messages of people are events: edits, channel posts, bots, buttons and service messages are none.
+Read tolerantly: Telegram's own samples lack fields that its reference calls required, and a field
+that is odd counts as absent. Only new messages of people are events: edits, channel posts, bots,
+buttons and service messages are none.
 """
 
 from __future__ import annotations
@@ -21,13 +22,19 @@ from sigil.errors import UsageError, one_line
 Message = Mapping[str, Any]
 _GROUPS = ("group", "supergroup")
 _NAME = re.compile(r"@([A-Za-z0-9_]{1,64})")
-_OTHERS = {"forward_origin": "[forwarded]", "forward_date": "[forwarded]", "via_bot": "[from another bot]"}
+_OTHERS = {
+    "forward_origin": "[forwarded]",
+    "forward_date": "[forwarded]",
+    "via_bot": "[from another bot]",
+}
 """Who sent such a message did not write it: what stands there is data, and no command of theirs."""
 _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
 
 
 def events(body: bytes, bot: int, agent: str) -> list[Event]:
-    """The event in `body`, if there is one for the bot with the id `bot`. `UsageError` (EINVAL): `body` is no JSON object."""
+    """The event in `body`, if there is one for the bot with the id `bot`. `UsageError` (EINVAL):
+    `body` is no JSON object.
+    """
     update = _load(body)
     number = integer(update.get("update_id"), 0)
     message = mapping(update.get("message"))
@@ -35,7 +42,13 @@ def events(body: bytes, bot: int, agent: str) -> list[Event]:
     addressed = _addressed(message, bot)
     files = attachments(message)
     text = _text(message, bool(files))
-    if number is None or not session or sender is None or addressed is None or not (text.strip() or files):
+    if (
+        number is None
+        or not session
+        or sender is None
+        or addressed is None
+        or not (text.strip() or files)
+    ):
         return []
     at = float(integer(message.get("date"), 0) or 0)
     event = Event(
@@ -66,18 +79,26 @@ def _load(body: bytes) -> Message:
 
 
 def _session(message: Message) -> str:
-    """`telegram:CHAT` or, in a forum's topic, `telegram:CHAT:THREAD`; empty for a chat that we do not serve."""
+    """`telegram:CHAT` or, in a forum's topic, `telegram:CHAT:THREAD`; empty for a chat that we do
+    not serve.
+    """
     chat = mapping(message.get("chat"))
     number = integer(chat.get("id"), -ID_LIMIT)
     if not number or chat.get("type") not in ("private", *_GROUPS):
         return ""
     # replies in an ordinary group carry a thread id as well, but only a topic is a place of its own
-    thread = integer(message.get("message_thread_id"), 1) if message.get("is_topic_message") is True else None
+    thread = (
+        integer(message.get("message_thread_id"), 1)
+        if message.get("is_topic_message") is True
+        else None
+    )
     return f"telegram:{number}:{thread}" if thread else f"telegram:{number}"
 
 
 def _sender(message: Message) -> Sender | None:
-    """The person who wrote; None for bots, channels and anonymous admins, who write in a chat's name."""
+    """The person who wrote; None for bots, channels and anonymous admins, who write in a chat's
+    name.
+    """
     user = mapping(message.get("from"))
     number = integer(user.get("id"), 1)
     if number is None or user.get("is_bot", False) is not False or "sender_chat" in message:
@@ -88,7 +109,9 @@ def _sender(message: Message) -> Sender | None:
 
 
 def _text(message: Message, files: bool) -> str:
-    """What the person wrote, without the `@bot` of a leading command; marked when somebody else wrote it."""
+    """What the person wrote, without the `@bot` of a leading command; marked when somebody else
+    wrote it.
+    """
     text = _written(message)
     other = next((mark for field, mark in _OTHERS.items() if field in message), "")
     if other and (text.strip() or files):
@@ -104,9 +127,17 @@ def _addressed(message: Message, bot: int) -> tuple[str, ...] | None:
     if mapping(message.get("chat")).get("type") == "private":
         return ()
     found = list(_entities(message))
-    commands = [(offset, match) for kind, offset, text, _ in found if kind == "bot_command" and (match := _COMMAND.fullmatch(text))]
+    commands = [
+        (offset, match)
+        for kind, offset, text, _ in found
+        if kind == "bot_command" and (match := _COMMAND.fullmatch(text))
+    ]
     named = [match[2] for _, match in commands if match[2]]
-    mentions = [match[1] for kind, _, text, _ in found if kind == "mention" and (match := _NAME.fullmatch(text))]
+    mentions = [
+        match[1]
+        for kind, _, text, _ in found
+        if kind == "mention" and (match := _NAME.fullmatch(text))
+    ]
     ours = (
         any(offset == 0 and not match[2] for offset, match in commands)
         or any(kind == "text_mention" and user == bot for kind, _, _, user in found)
@@ -118,7 +149,9 @@ def _addressed(message: Message, bot: int) -> tuple[str, ...] | None:
 
 
 def _answers(message: Message, bot: int) -> bool:
-    """Whether it replies to a message of ours. In a topic everything replies to the topic's creation, which says nothing."""
+    """Whether it replies to a message of ours. In a topic everything replies to the topic's
+    creation, which says nothing.
+    """
     original = mapping(message.get("reply_to_message"))
     ours = integer(mapping(original.get("from")).get("id"), 1) == bot
     return ours and "forum_topic_created" not in original
@@ -129,14 +162,23 @@ def _written(message: Message) -> str:
 
 
 def _entities(message: Message) -> Iterable[tuple[str, int, str, int | None]]:
-    """(type, offset, text, mentioned user's id) of each entity that lies inside the text. Offsets are UTF-16 units."""
+    """(type, offset, text, mentioned user's id) of each entity that lies inside the text. Offsets
+    are UTF-16 units.
+    """
     encoded = _written(message).encode("utf-16-le")
-    listed = sequence(message.get("entities" if string(message.get("text")) else "caption_entities"))
+    listed = sequence(
+        message.get("entities" if string(message.get("text")) else "caption_entities")
+    )
     for entity in map(mapping, listed[:100]):
         offset, length = integer(entity.get("offset"), 0), integer(entity.get("length"), 1)
         if offset is not None and length is not None and 2 * (offset + length) <= len(encoded):
             text = encoded[2 * offset : 2 * (offset + length)].decode("utf-16-le", "ignore")
-            yield string(entity.get("type")), offset, text, integer(mapping(entity.get("user")).get("id"), 1)
+            yield (
+                string(entity.get("type")),
+                offset,
+                text,
+                integer(mapping(entity.get("user")).get("id"), 1),
+            )
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

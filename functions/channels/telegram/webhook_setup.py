@@ -27,10 +27,26 @@ _SUCH_AS = "such as https://bot.example.com; docs/deploy.md shows a proxy"
 _ADVICE = (
     ("resolve host", "the host has no address that Telegram can find: check its DNS entry"),
     ("name resolution", "the host has no address that Telegram can find: check its DNS entry"),
-    ("is reserved", "the host's address is a private one: Telegram needs one that the internet can reach"),
-    ("401", "the server has another TELEGRAM_SECRET than the webhook was set with: give both the same, then " + _MEND),
-    ("403", "what stands in front of the server refuses Telegram: let POST /webhook/telegram through"),
-    ("404", "the address leads past the server's /webhook/telegram, or the server has no TELEGRAM_TOKEN"),
+    (
+        "is reserved",
+        "the host's address is a private one: Telegram needs one that the internet can reach",
+    ),
+    (
+        "401",
+        "the server has another TELEGRAM_SECRET than the webhook was set with: give both the same,"
+        " then " + _MEND,
+    ),
+    (
+        "403",
+        "what stands in front of the server refuses Telegram: let POST /webhook/telegram through",
+    ),
+    (
+        "404",
+        (
+            "the address leads past the server's /webhook/telegram, or the server has no"
+            " TELEGRAM_TOKEN"
+        ),
+    ),
     ("ssl", "the certificate must be valid for the host and come with its whole chain"),
     ("certificate", "the certificate must be valid for the host and come with its whole chain"),
     ("refused", "nothing listens there: is the server running, and the port open?"),
@@ -53,11 +69,27 @@ class TelegramHooks:
         """`setWebhook`, and `setMyCommands` for the menu of commands."""
         _check(wanted)
         if not _SECRET.fullmatch(self._secret):
-            raise UsageError("ESETTING", "TELEGRAM_SECRET has to be 1 to 256 of A-Z a-z 0-9 _ -", source=_SOURCE, suggestion=_ANOTHER)
-        params = {"url": wanted.url, "secret_token": self._secret, "allowed_updates": UPDATES, "drop_pending_updates": wanted.drop}
-        self._call("setWebhook", {**params, "max_connections": wanted.connections} if wanted.connections else params)
+            raise UsageError(
+                "ESETTING",
+                "TELEGRAM_SECRET has to be 1 to 256 of A-Z a-z 0-9 _ -",
+                source=_SOURCE,
+                suggestion=_ANOTHER,
+            )
+        params = {
+            "url": wanted.url,
+            "secret_token": self._secret,
+            "allowed_updates": UPDATES,
+            "drop_pending_updates": wanted.drop,
+        }
+        self._call(
+            "setWebhook",
+            {**params, "max_connections": wanted.connections} if wanted.connections else params,
+        )
         if wanted.commands:
-            menu = [{"command": name, "description": one_line(meaning, DESCRIPTION_CHARACTERS)} for name, meaning in wanted.commands]
+            menu = [
+                {"command": name, "description": one_line(meaning, DESCRIPTION_CHARACTERS)}
+                for name, meaning in wanted.commands
+            ]
             self._call("setMyCommands", {"commands": menu})
 
     def look(self) -> Hook:
@@ -83,7 +115,9 @@ class TelegramHooks:
         try:
             return self._api.call(method, params)
         except Rejected as problem:
-            raise Refused(problem.code, problem.message, source=_SOURCE, suggestion=advice(problem.message)) from None
+            raise Refused(
+                problem.code, problem.message, source=_SOURCE, suggestion=advice(problem.message)
+            ) from None
 
 
 def advice(said: str) -> str:
@@ -98,7 +132,9 @@ def _check(wanted: Wanted) -> None:
     if problem:
         raise UsageError("EINVAL", f"the url {problem}", source=_SOURCE, suggestion=_SUCH_AS)
     if not 0 <= wanted.connections <= MOST_CONNECTIONS:
-        raise UsageError("EINVAL", f"Telegram opens 1 to {MOST_CONNECTIONS} connections", source=_SOURCE)
+        raise UsageError(
+            "EINVAL", f"Telegram opens 1 to {MOST_CONNECTIONS} connections", source=_SOURCE
+        )
 
 
 def _problem(url: str) -> str:
@@ -113,4 +149,8 @@ def _problem(url: str) -> str:
         return "has to begin with https://"
     if parts.username is not None or parts.fragment:
         return "takes no user name and no #fragment"
-    return "" if port is None or port in PORTS else f"has port {port}; Telegram reaches {', '.join(map(str, PORTS))} only"
+    return (
+        ""
+        if port is None or port in PORTS
+        else f"has port {port}; Telegram reaches {', '.join(map(str, PORTS))} only"
+    )

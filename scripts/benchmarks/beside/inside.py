@@ -1,4 +1,6 @@
-"""Run by the peers' own interpreter: the median of a fresh call of each, in milliseconds, as one JSON object."""
+"""Run by the peers' own interpreter: the median of a fresh call of each, in milliseconds, as one
+JSON object.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def quickjs() -> float:
     import quickjs  # type: ignore[import-not-found,unused-ignore]
 
     def call() -> str:
-        run = quickjs.Context().eval("(text) => { const input = JSON.parse(text); return JSON.stringify(input) }")
+        run = quickjs.Context().eval(
+            "(text) => { const input = JSON.parse(text); return JSON.stringify(input) }"
+        )
         answer: str = run(TEXT)
         return answer
 

@@ -21,8 +21,9 @@ def version(context: typer.Context) -> None:
 def doctor(context: typer.Context) -> None:
     """Find what is wrong, and say how to mend it.
 
-    Looks at the engine, the runners, the compilers, and at the store, the token and the library here, or at the registry elsewhere and
-    its token. Exit code 1 when something does not work; a warning works today.
+    Looks at the engine, the runners, the compilers, and at the store, the token and the library
+    here, or at the registry elsewhere and its token. Exit code 1 when something does not work; a
+    warning works today.
     """
     from sigil.cli.doctor import local_registry, machine, remote_registry
     from sigil.cli.doctor.report import diagnose
@@ -30,8 +31,16 @@ def doctor(context: typer.Context) -> None:
 
     shell = shell_of(context)
     settings = shell.settings_alone()
-    registry = remote_registry.registry(settings) if settings.registry_url else local_registry.registry(settings)
-    checks = {**machine.sandbox(settings), **registry, "logins": lambda: local_registry.kept(settings)}
+    registry = (
+        remote_registry.registry(settings)
+        if settings.registry_url
+        else local_registry.registry(settings)
+    )
+    checks = {
+        **machine.sandbox(settings),
+        **registry,
+        "logins": lambda: local_registry.kept(settings),
+    }
     code = diagnose(shell.printer, checks, Settings.read())
     raise typer.Exit(code)
 
@@ -39,7 +48,8 @@ def doctor(context: typer.Context) -> None:
 def schema(context: typer.Context) -> None:
     """Print the JSON Schema of sigil.toml, for editors.
 
-    An editor that knows TOML takes it from the first line of a sigil.toml: #:schema ./sigil.schema.json
+    An editor that knows TOML takes it from the first line of a sigil.toml: #:schema
+    ./sigil.schema.json
     """
     from sigil.manifest.json_schema import blueprint
 

@@ -16,10 +16,28 @@ from sigil.errors import SigilError
 if TYPE_CHECKING:
     from sigil.protocol import Json
 
-_OWN = ("number", "at", "namespace", "action", "previous", "hash", "name", "digest", "author", "session", "token", "owner")
+_OWN = (
+    "number",
+    "at",
+    "namespace",
+    "action",
+    "previous",
+    "hash",
+    "name",
+    "digest",
+    "author",
+    "session",
+    "token",
+    "owner",
+)
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="At most so many.")]
-After = Annotated[int | None, typer.Option("--after", min=0, metavar="NUMBER", help="Those after this number (default: the last ones).")]
+After = Annotated[
+    int | None,
+    typer.Option(
+        "--after", min=0, metavar="NUMBER", help="Those after this number (default: the last ones)."
+    ),
+]
 
 
 def audit(
@@ -28,7 +46,12 @@ def audit(
     namespace: Namespace = "",
     after: After = None,
     limit: Limit = 50,
-    verify: Annotated[bool, typer.Option("--verify", help="Check the whole chain instead; exit code 1 when it does not hold.")] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Check the whole chain instead; exit code 1 when it does not hold."
+        ),
+    ] = False,
 ) -> None:
     """Show what was done: deploys, removals, grants, secrets, keys.
 
@@ -39,26 +62,32 @@ def audit(
         _verify(shell, namespace)
         return
     with shell.registry() as opened:
-        rows = opened.registry.log.rows(opened.caller, namespace=namespace, after=after, limit=limit)
+        rows = opened.registry.log.rows(
+            opened.caller, namespace=namespace, after=after, limit=limit
+        )
     _show(shell, rows)
 
 
 def logs(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)
+    ],
     *,
     namespace: Namespace = "",
     limit: Limit = 50,
 ) -> None:
     """Show what was done to one capability.
 
-    Of the last 500 entries of the audit. What a capability itself logs is not here: `sigil run` shows that with each run, and nothing
-    keeps it.
+    Of the last 500 entries of the audit. What a capability itself logs is not here: `sigil run`
+    shows that with each run, and nothing keeps it.
     """
     shell = shell_of(context)
     with shell.registry() as opened:
         plain, caller = meant(opened.caller, name, namespace)
-        rows = opened.registry.log.rows(caller, namespace=caller.namespace if caller != opened.caller else "", limit=500)
+        rows = opened.registry.log.rows(
+            caller, namespace=caller.namespace if caller != opened.caller else "", limit=500
+        )
         found = [row for row in rows if row.get("name") == plain][-limit:]
         if not found:
             opened.registry.inspect(plain, caller)  # a name that nobody ever used is told as such
@@ -76,9 +105,20 @@ def status(context: typer.Context) -> None:
     items = row.pop("items", [])
     shell.printer.table(("what", "value"), [*_flat(row)])
     if items:
-        fields = ("capability", "namespace", "version", "state", "calls", "errors", "mean_ms", "p95_ms")
+        fields = (
+            "capability",
+            "namespace",
+            "version",
+            "state",
+            "calls",
+            "errors",
+            "mean_ms",
+            "p95_ms",
+        )
         shell.printer.line("")
-        shell.printer.table(fields, [[_cell(item.get(field)) for field in fields] for item in items])
+        shell.printer.table(
+            fields, [[_cell(item.get(field)) for field in fields] for item in items]
+        )
 
 
 def _verify(shell: Shell, namespace: str) -> None:
@@ -87,11 +127,15 @@ def _verify(shell: Shell, namespace: str) -> None:
     if shell.printer.json:
         shell.printer.document(found)
     elif found["ok"]:
-        shell.printer.line(f"{found['namespace']}: {found['entries']} entries hold; the last one is {found['tip']}")
+        shell.printer.line(
+            f"{found['namespace']}: {found['entries']} entries hold; the last one is {found['tip']}"
+        )
     if found["ok"]:
         return
     if not shell.printer.json:
-        shell.printer.error(SigilError("EAUDIT", str(found["problem"]), source=str(found["namespace"])))
+        shell.printer.error(
+            SigilError("EAUDIT", str(found["problem"]), source=str(found["namespace"]))
+        )
     raise typer.Exit(FAILED)
 
 
@@ -99,7 +143,10 @@ def _show(shell: Shell, rows: list[dict[str, Json]]) -> None:
     if shell.printer.json:
         shell.printer.document({"items": rows})
     elif rows:
-        shell.printer.table(("number", "when", "who", "what", "name", "digest", "facts"), [_line(row) for row in rows])
+        shell.printer.table(
+            ("number", "when", "who", "what", "name", "digest", "facts"),
+            [_line(row) for row in rows],
+        )
     else:
         shell.printer.note("nothing was noted")
 
@@ -107,7 +154,9 @@ def _show(shell: Shell, rows: list[dict[str, Json]]) -> None:
 def _line(row: dict[str, Json]) -> tuple[object, ...]:
     when = moment(row["at"])
     who = " ".join(str(row[field]) for field in ("author", "token", "session") if row.get(field))
-    facts = " ".join(f"{name}={_fact(name, value)}" for name, value in row.items() if name not in _OWN)
+    facts = " ".join(
+        f"{name}={_fact(name, value)}" for name, value in row.items() if name not in _OWN
+    )
     digest = str(row.get("digest", "")).removeprefix("sha256:")[:12]
     return (row["number"], when, who, row["action"], row.get("name", ""), digest, facts)
 

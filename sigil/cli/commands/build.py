@@ -1,4 +1,6 @@
-"""`build`: what a folder's source becomes, and the module itself for whoever deploys it elsewhere."""
+"""`build`: what a folder's source becomes, and the module itself for whoever deploys it
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,24 @@ if TYPE_CHECKING:
     from sigil.manifest.package import Package
     from sigil.protocol import Json
 
-_KINDS = {"js": "linked to the JavaScript engine", "sigil": "a module of the ABI sigil/1", "wasi": "a WASI command"}
+_KINDS = {
+    "js": "linked to the JavaScript engine",
+    "sigil": "a module of the ABI sigil/1",
+    "wasi": "a WASI command",
+}
 
 
 def build(
     context: typer.Context,
     folder: Folder = HERE,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the module there.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the module there.")
+    ] = None,
 ) -> None:
     """Compile a folder's source, and say what came of it.
 
-    Where no compiler is, deploy what `-o` wrote: lang = "wasm" (or "wasi") and source = "FILE" in its sigil.toml.
+    Where no compiler is, deploy what `-o` wrote: lang = "wasm" (or "wasi") and source = "FILE" in
+    its sigil.toml.
     """
     from sigil.storage.files import write_whole
 
@@ -69,19 +78,30 @@ def _built(shell: Shell, package: Package, folder: Path) -> tuple[Built, float]:
     from sigil.compile.compiler import build as compiled
 
     warn(shell, package.manifest.lang, package.code)
-    with placed(folder), shell.sandbox() as sandbox, shell.printer.working(f"compiling {package.manifest.name}"):
+    with (
+        placed(folder),
+        shell.sandbox() as sandbox,
+        shell.printer.working(f"compiling {package.manifest.name}"),
+    ):
         begin = time.perf_counter()
         return compiled(package, sandbox), time.perf_counter() - begin
 
 
 def _demand_whole(built: Built) -> None:
     if built.kind == "js":
-        message = "what becomes of JavaScript and TypeScript is linked to the engine, and stands nowhere alone"
-        raise UsageError("EINVAL", message, suggestion="deploy the folder itself: no compiler is needed for it")
+        message = (
+            "what becomes of JavaScript and TypeScript is linked to the engine, and stands nowhere"
+            " alone"
+        )
+        raise UsageError(
+            "EINVAL", message, suggestion="deploy the folder itself: no compiler is needed for it"
+        )
 
 
 def _show(shell: Shell, row: dict[str, Json], built: Built) -> None:
     shell.printer.line(f"{row['capability']} {row['digest']}")
-    shell.printer.line(f"{row['lang']}: {_KINDS[built.kind]}, {row['bytes']:,} bytes of wasm, {row['ms']:,.0f} ms")
+    shell.printer.line(
+        f"{row['lang']}: {_KINDS[built.kind]}, {row['bytes']:,} bytes of wasm, {row['ms']:,.0f} ms"
+    )
     shell.printer.line(f"imports: {', '.join(row['imports']) or 'nothing'}")
     shell.printer.line(f"exports: {', '.join(row['exports'])}")

@@ -60,8 +60,14 @@ def script(program: str, shell: str) -> str:
     """What a shell has to read once."""
     from typer._completion_shared import get_completion_script
 
-    text = str(get_completion_script(prog_name=program, complete_var=variable_of(program), shell=shell))
-    return text.replace(_BASH_END, f"    {_NO_SPACE}\n{_BASH_END}", 1) if shell == Kind.bash.value else text
+    text = str(
+        get_completion_script(prog_name=program, complete_var=variable_of(program), shell=shell)
+    )
+    return (
+        text.replace(_BASH_END, f"    {_NO_SPACE}\n{_BASH_END}", 1)
+        if shell == Kind.bash.value
+        else text
+    )
 
 
 def variable_of(program: str) -> str:
@@ -70,7 +76,9 @@ def variable_of(program: str) -> str:
 
 
 def wanted(program: str) -> str:
-    """What a shell's script asks of this process, such as `complete_bash`; empty for everybody else."""
+    """What a shell's script asks of this process, such as `complete_bash`; empty for everybody
+    else.
+    """
     from sigil.settings import variable
 
     return variable(variable_of(program))
@@ -78,7 +86,11 @@ def wanted(program: str) -> str:
 
 def _plain(item: Any) -> bool:
     """Whether a shell may show it: one line without control characters."""
-    return all(one_line(text, 10_000) == text.strip() for text in (item.value, item.help or "") if isinstance(text, str))
+    return all(
+        one_line(text, 10_000) == text.strip()
+        for text in (item.value, item.help or "")
+        if isinstance(text, str)
+    )
 
 
 def complete(app: typer.Typer, program: str, instruction: str) -> int:
@@ -106,12 +118,18 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
 
         def get_completions(self, args: list[str], incomplete: str) -> list[Any]:
             try:
-                found: list[Any] = [item for item in super().get_completions(args, incomplete) if _plain(item)]
+                found: list[Any] = [
+                    item for item in super().get_completions(args, incomplete) if _plain(item)
+                ]
             except (SigilError, OSError, ValueError, LookupError, TypeError, AttributeError):
                 return []  # what a store holds that nobody of ours wrote
             if incomplete.startswith("-"):
                 have = {item.value for item in found}
-                found += [item for item in super().get_completions([], incomplete) if item.value not in have]
+                found += [
+                    item
+                    for item in super().get_completions([], incomplete)
+                    if item.value not in have
+                ]
             if self.name == Kind.bash:
                 for item in found:
                     item.value = shlex.quote(item.value) if " " in item.value else item.value

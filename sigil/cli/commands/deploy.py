@@ -30,15 +30,21 @@ FOLDERS_MOST = 500
 def deploy(
     context: typer.Context,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="A folder with a sigil.toml, or of such folders (default: the current one).")
+        Path | None,
+        typer.Argument(
+            metavar="FOLDER",
+            help="A folder with a sigil.toml, or of such folders (default: the current one).",
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and test it here, and say what would change.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check and test it here, and say what would change.")
+    ] = False,
     inline: Inline = NOTHING,
 ) -> None:
     """Check, test and activate a capability.
 
-    It comes from a folder with a sigil.toml, or in one line with --execute. Of a folder of such folders each is deployed, what others
-    call first.
+    It comes from a folder with a sigil.toml, or in one line with --execute. Of a folder of such
+    folders each is deployed, what others call first.
     """
     shell = shell_of(context)
     if inline == NOTHING and (places := _inner(folder or Path())):
@@ -58,7 +64,9 @@ def _deployed(shell: Shell, spec: dict[str, Json], place: Path | None) -> Deploy
     try:
         with shell.registry() as opened:
             with shell.printer.working(f"deploying {name}"):
-                done = deployed(shell, lambda: opened.registry.deploy(spec, opened.caller), spec, place)
+                done = deployed(
+                    shell, lambda: opened.registry.deploy(spec, opened.caller), spec, place
+                )
             if not shell.printer.json:
                 report(shell, opened, done)
     except KeyboardInterrupt:
@@ -94,7 +102,10 @@ def _each(shell: Shell, places: list[Path], *, dry_run: bool) -> None:
         if shell.printer.json:
             shell.printer.document({"items": rows})
         elif len(rows) < len(places):
-            shell.printer.note(f"{len(rows)} of {len(places)} {'were looked at' if dry_run else 'stand'}; the rest was not tried")
+            shell.printer.note(
+                f"{len(rows)} of {len(places)} {'were looked at' if dry_run else 'stand'}; the rest"
+                " was not tried"
+            )
 
 
 def _inner(folder: Path) -> list[Path]:
@@ -103,7 +114,11 @@ def _inner(folder: Path) -> list[Path]:
         return []
     found = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
     if len(found) > FOLDERS_MOST:
-        raise UsageError("ETOOBIG", f"{folder} holds {len(found):,} capabilities; at most {FOLDERS_MOST} are deployed at once")
+        raise UsageError(
+            "ETOOBIG",
+            f"{folder} holds {len(found):,} capabilities; at most {FOLDERS_MOST} are deployed at"
+            " once",
+        )
     return found
 
 
@@ -111,7 +126,9 @@ def _ordered(places: list[Path]) -> Iterator[tuple[Package, Path]]:
     """Every package is read before the first is deployed; those that others call come first."""
     from sigil.run.dependencies import callees_first
 
-    packages = {package.manifest.name: (package, place) for place in places for package in (read(place),)}
+    packages = {
+        package.manifest.name: (package, place) for place in places for package in (read(place),)
+    }
     order = callees_first({name: package.manifest for name, (package, _) in packages.items()})
     return (packages[name] for name in order)
 
@@ -124,10 +141,22 @@ def _spec(folder: Path | None, inline: Inline) -> dict[str, Json]:
     elif folder:
         raise UsageError("EUSAGE", "give a folder or options, not both")
     elif inline.execute is None:
-        raise UsageError("EUSAGE", "--execute is missing", suggestion="add --execute, or mend the folder's sigil.toml and deploy that")
+        raise UsageError(
+            "EUSAGE",
+            "--execute is missing",
+            suggestion="add --execute, or mend the folder's sigil.toml and deploy that",
+        )
     else:
         spec = inline.spec()
     if spec.get("ttl") is not None and spec.get("type") != "ephemeral":
-        given = ("--ttl", "--type ephemeral") if inline != NOTHING else ("ttl", 'lifetime = "ephemeral"')
-        raise UsageError("EUSAGE", f"{given[0]} does nothing without {given[1]}", suggestion=f"add {given[1]}, or leave out {given[0]}")
+        given = (
+            ("--ttl", "--type ephemeral")
+            if inline != NOTHING
+            else ("ttl", 'lifetime = "ephemeral"')
+        )
+        raise UsageError(
+            "EUSAGE",
+            f"{given[0]} does nothing without {given[1]}",
+            suggestion=f"add {given[1]}, or leave out {given[0]}",
+        )
     return spec

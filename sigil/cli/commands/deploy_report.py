@@ -1,4 +1,6 @@
-"""What a change says of itself: what a deploy made, whether one that was interrupted took place, and who needs what goes."""
+"""What a change says of itself: what a deploy made, whether one that was interrupted took place,
+and who needs what goes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
     from sigil.protocol import Caller, Deployed, Json
 
 LOOKED_AT = 100
-"""A namespace with more capabilities than this is not searched for those that call one: each is a question of its own."""
+"""A namespace with more capabilities than this is not searched for those that call one: each is a
+question of its own.
+"""
 
 
 def report(shell: Shell, opened: Opened, deployed: Deployed, *, tested: bool = True) -> None:
@@ -26,7 +30,11 @@ def report(shell: Shell, opened: Opened, deployed: Deployed, *, tested: bool = T
     if not deployed.created:
         shell.printer.note("this very digest stood already")
     elif tested:
-        shell.printer.note(f"{counted(deployed.passed, 'test')} passed" if deployed.passed else "there are no tests")
+        shell.printer.note(
+            f"{counted(deployed.passed, 'test')} passed"
+            if deployed.passed
+            else "there are no tests"
+        )
     if deployed.expires_at is not None:
         shell.printer.note(f"ephemeral: this version is gone at {moment(deployed.expires_at)}")
     _tell_pending(shell, opened, deployed)
@@ -41,12 +49,17 @@ def row_of(deployed: Deployed) -> dict[str, Json]:
 
 
 def came(opened: Opened, deployed: Deployed) -> str:
-    """Of what came without a run of its tests: how many those are, and whether it hides one of the library's."""
+    """Of what came without a run of its tests: how many those are, and whether it hides one of the
+    library's.
+    """
     from sigil.protocol import LIBRARY
 
     offer = deployed.offer
     try:
-        tests = len(opened.registry.inspect(f"{offer.name}@{offer.digest}", opened.caller).get("tests") or ())
+        tests = len(
+            opened.registry.inspect(f"{offer.name}@{offer.digest}", opened.caller).get("tests")
+            or ()
+        )
     except SigilError:
         return ""  # it is gone again
     ran = f"{counted(tests, 'test')}, not run" if tests else "there are no tests"
@@ -54,7 +67,10 @@ def came(opened: Opened, deployed: Deployed) -> str:
         opened.registry.inspect(f"{LIBRARY}/{offer.name}", opened.caller)
     except SigilError:
         return ran
-    return f"{ran}; it stands before the library's own {offer.name} now (`sigil remove {offer.name}` brings that back)"
+    return (
+        f"{ran}; it stands before the library's own {offer.name} now (`sigil remove {offer.name}`"
+        " brings that back)"
+    )
 
 
 def whether(shell: Shell, spec: dict[str, Json]) -> str:
@@ -69,18 +85,30 @@ def whether(shell: Shell, spec: dict[str, Json]) -> str:
             row = opened.registry.inspect(ref, opened.caller)
     except (SigilError, KeyboardInterrupt) as problem:
         if isinstance(problem, SigilError) and problem.code == "ENOENT":
-            later = f" yet; it may still be at work there, `sigil versions {package.manifest.name}` tells" if shell.address() else ""
+            later = (
+                f" yet; it may still be at work there, `sigil versions {package.manifest.name}`"
+                " tells"
+                if shell.address()
+                else ""
+            )
             return f"interrupted; nothing was deployed{later}"
         return "interrupted; whether it was deployed, `sigil list` tells"
-    return f"interrupted; {row['capability']}@{row['version']} {'runs' if row.get('active', True) else 'is there, and does not run'}"
+    return (
+        f"interrupted; {row['capability']}@{row['version']}"
+        f" {'runs' if row.get('active', True) else 'is there, and does not run'}"
+    )
 
 
 def needing(registry: Keeper, name: str, caller: Caller) -> list[str]:
     """The capabilities of the caller's namespace that say that they call this one."""
-    names = [row["capability"] for row in registry.list(caller) if row["namespace"] == caller.namespace]
+    names = [
+        row["capability"] for row in registry.list(caller) if row["namespace"] == caller.namespace
+    ]
     if name not in names or len(names) > LOOKED_AT:
         return []
-    return sorted(other for other in names if other != name and name in _calls(registry, other, caller))
+    return sorted(
+        other for other in names if other != name and name in _calls(registry, other, caller)
+    )
 
 
 def _calls(registry: Keeper, name: str, caller: Caller) -> list[str]:
@@ -92,7 +120,9 @@ def _calls(registry: Keeper, name: str, caller: Caller) -> list[str]:
 
 
 def _tell_pending(shell: Shell, opened: Opened, deployed: Deployed) -> None:
-    """What waits for an owner, and how an owner grants it: the holder of another token is none, and has a namespace of its own."""
+    """What waits for an owner, and how an owner grants it: the holder of another token is none, and
+    has a namespace of its own.
+    """
     if not deployed.pending:
         return
     for permission in deployed.pending:
@@ -103,4 +133,7 @@ def _tell_pending(shell: Shell, opened: Opened, deployed: Deployed) -> None:
         return
     owner = who.get("kind") == "admin"
     namespace = "" if owner else f" --namespace {who.get('namespace')}"
-    shell.printer.note(f"{'grant it' if owner else 'an owner grants it'}: sigil grant {deployed.offer.name}{namespace}")
+    shell.printer.note(
+        f"{'grant it' if owner else 'an owner grants it'}: sigil grant"
+        f" {deployed.offer.name}{namespace}"
+    )

@@ -32,7 +32,9 @@ _CLEARED = "\x1b[2J\x1b[3J\x1b[H"
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """What every round stands on. `registry`: where a green one is deployed; `given`: the input of the run after the tests."""
+    """What every round stands on. `registry`: where a green one is deployed; `given`: the input of
+    the run after the tests.
+    """
 
     shell: Shell
     folder: Path
@@ -44,20 +46,33 @@ class Stand:
 def dev(
     context: typer.Context,
     folder: Folder = HERE,
-    run: Annotated[str | None, typer.Option("--run", metavar="JSON|@FILE", help="Run this input too, each time, as a test would.")] = None,
-    deploy: Annotated[bool, typer.Option("--deploy", help="Deploy it whenever all its tests pass.")] = False,
-    clear: Annotated[bool, typer.Option("--clear", help="Clear the terminal before each round.")] = False,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run", metavar="JSON|@FILE", help="Run this input too, each time, as a test would."
+        ),
+    ] = None,
+    deploy: Annotated[
+        bool, typer.Option("--deploy", help="Deploy it whenever all its tests pass.")
+    ] = False,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Clear the terminal before each round.")
+    ] = False,
 ) -> None:
     """Build and test a folder again whenever it changes.
 
-    Ctrl-C ends it. What it calls is taken from where `sigil test` takes it; the folders of such capabilities beside it are watched too.
-    With --json, each round is one line.
+    Ctrl-C ends it. What it calls is taken from where `sigil test` takes it; the folders of such
+    capabilities beside it are watched too. With --json, each round is one line.
     """
     from sigil.cli.values import arguments_of
 
     shell = shell_of(context)
     if not folder.is_dir():
-        raise UsageError("ENOENT", f"there is no folder {folder}", suggestion="`sigil init NAME` makes one that works")
+        raise UsageError(
+            "ENOENT",
+            f"there is no folder {folder}",
+            suggestion="`sigil init NAME` makes one that works",
+        )
     given = arguments_of(run, ()) if run is not None else None
     with ExitStack() as stack:
         stack.callback(shell.printer.note, "stopped")
@@ -77,7 +92,10 @@ def _watch(stand: Stand, *, clear: bool) -> None:
         seen = file_watcher.settled(places)
         package, problem = _read(stand.folder)
         places = [stand.folder, *_beside(stand.folder, package)]
-        seen = {**file_watcher.look(places[1:]), **seen}  # before the round: what changes while it runs is still to be noticed
+        seen = {
+            **file_watcher.look(places[1:]),
+            **seen,
+        }  # before the round: what changes while it runs is still to be noticed
         now = (package.digest if package else str(problem), _elsewhere(seen, stand.folder))
         if now != done:
             if clear:
@@ -108,7 +126,12 @@ def _round(stand: Stand, package: Package | None, problem: SigilError | None) ->
     try:
         return _tried(stand, package, begin)
     except SigilError as failure:
-        return Round(package.manifest.name, digest=package.digest, problem=failure, seconds=time.perf_counter() - begin)
+        return Round(
+            package.manifest.name,
+            digest=package.digest,
+            problem=failure,
+            seconds=time.perf_counter() - begin,
+        )
 
 
 def _tried(stand: Stand, package: Package, begin: float) -> Round:
@@ -130,11 +153,17 @@ def _tried(stand: Stand, package: Package, begin: float) -> Round:
     return Round(manifest.name, package.digest, tests, differences, ran, done, seconds=seconds)
 
 
-def _ran(stand: Stand, bench: Bench, manifest: Manifest, program: Program) -> Outcome | SigilError | None:
+def _ran(
+    stand: Stand, bench: Bench, manifest: Manifest, program: Program
+) -> Outcome | SigilError | None:
     from sigil.deploy import golden_tests
 
     try:
-        return golden_tests.rehearsed(bench, manifest, program, stand.given) if stand.given is not None else None
+        return (
+            golden_tests.rehearsed(bench, manifest, program, stand.given)
+            if stand.given is not None
+            else None
+        )
     except SigilError as problem:
         return problem
 
@@ -143,7 +172,13 @@ def _deployed(stand: Stand, package: Package) -> Deployed | None:
     from sigil.http.wire import spec_of
 
     opened, spec = stand.registry, spec_of(package)
-    return deployed(stand.shell, lambda: opened.registry.deploy(spec, opened.caller), spec, stand.folder) if opened else None
+    return (
+        deployed(
+            stand.shell, lambda: opened.registry.deploy(spec, opened.caller), spec, stand.folder
+        )
+        if opened
+        else None
+    )
 
 
 def _beside(folder: Path, package: Package | None) -> list[Path]:
@@ -151,4 +186,8 @@ def _beside(folder: Path, package: Package | None) -> list[Path]:
     from sigil.manifest import permissions
 
     parent = folder.resolve().parent
-    return [parent / name for name in (permissions.calls(package.manifest) if package else ()) if (parent / name).is_dir()]
+    return [
+        parent / name
+        for name in (permissions.calls(package.manifest) if package else ())
+        if (parent / name).is_dir()
+    ]

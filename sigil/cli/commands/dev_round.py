@@ -21,7 +21,9 @@ LINES_MOST = 40
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """`problem`: why there was no test at all. `differences`: by the number of a failed test, what it gave against what it should."""
+    """`problem`: why there was no test at all. `differences`: by the number of a failed test, what
+    it gave against what it should.
+    """
 
     name: str
     digest: str = ""
@@ -38,7 +40,9 @@ class Round:
 
 
 def difference(bench: Bench, manifest: Manifest, program: Program, number: int) -> list[str]:
-    """Of a failed test that expects an output: what it should give (`-`) and what it gives (`+`), line by line."""
+    """Of a failed test that expects an output: what it should give (`-`) and what it gives (`+`),
+    line by line.
+    """
     import orjson
 
     from sigil.deploy import golden_tests
@@ -47,12 +51,18 @@ def difference(bench: Bench, manifest: Manifest, program: Program, number: int) 
     test = manifest.tests[number - 1]
     web = Fixtures(test.http, bool(bench.others and bench.others.web().loopback))
     try:
-        output = orjson.loads(golden_tests.rehearsed(bench, manifest, program, test.input, web).output)
+        output = orjson.loads(
+            golden_tests.rehearsed(bench, manifest, program, test.input, web).output
+        )
     except SigilError:
         return []
     if test.error is not None:
         return []
-    lines = [*difflib.unified_diff(_lines(test.output), _lines(output), "expected", "given", lineterm="", n=2)]
+    lines = [
+        *difflib.unified_diff(
+            _lines(test.output), _lines(output), "expected", "given", lineterm="", n=2
+        )
+    ]
     return [line for line in lines[2:] if not line.startswith("@@")][:LINES_MOST]
 
 
@@ -66,7 +76,10 @@ def show(shell: Shell, done: Round) -> None:
     for line in _told(done):
         shell.printer.line(line)
     if not done.problem:
-        shell.printer.note(f"{len(done.tests) - done.failed} passed, {done.failed} failed, {done.seconds * 1000:,.0f} ms")
+        shell.printer.note(
+            f"{len(done.tests) - done.failed} passed, {done.failed} failed,"
+            f" {done.seconds * 1000:,.0f} ms"
+        )
     if done.deployed:
         shell.printer.note(f"deployed {done.deployed.offer.name}@{done.deployed.offer.version}")
 
@@ -85,12 +98,23 @@ def _told(done: Round) -> Iterator[str]:
 def _row(done: Round) -> dict[str, Json]:
     import orjson
 
-    tests = [{"number": test.number, "ok": not test.problem, "problem": test.problem} for test in done.tests]
-    row: dict[str, Json] = {"capability": done.name, "digest": done.digest, "ms": round(done.seconds * 1000, 1), "tests": tests}
+    tests = [
+        {"number": test.number, "ok": not test.problem, "problem": test.problem}
+        for test in done.tests
+    ]
+    row: dict[str, Json] = {
+        "capability": done.name,
+        "digest": done.digest,
+        "ms": round(done.seconds * 1000, 1),
+        "tests": tests,
+    }
     if done.problem:
         row["error"] = done.problem.as_dict()
     if done.deployed:
-        row["deployed"] = {"version": done.deployed.offer.version, "digest": done.deployed.offer.digest}
+        row["deployed"] = {
+            "version": done.deployed.offer.version,
+            "digest": done.deployed.offer.digest,
+        }
     if isinstance(done.ran, SigilError):
         row["run"] = {"error": done.ran.as_dict()}
     elif done.ran:
@@ -103,4 +127,6 @@ def _lines(value: Json) -> list[str]:
 
     if isinstance(value, str):
         return value.split("\n")
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode().split("\n")
+    return (
+        orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode().split("\n")
+    )

@@ -1,4 +1,6 @@
-"""`deploy --dry-run`: what a deploy would do, found out here and against what stands there; nothing is changed."""
+"""`deploy --dry-run`: what a deploy would do, found out here and against what stands there; nothing
+is changed.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,25 @@ if TYPE_CHECKING:
     from sigil.manifest.package import Package
     from sigil.protocol import Json
 
-_FIELDS = ("description", "lifetime", "ttl", "tags", "aliases", "examples", "public", "idempotent", "requires", "limits", "permissions")
+_FIELDS = (
+    "description",
+    "lifetime",
+    "ttl",
+    "tags",
+    "aliases",
+    "examples",
+    "public",
+    "idempotent",
+    "requires",
+    "limits",
+    "permissions",
+)
 
 
 def rehearse(shell: Shell, package: Package, place: Path | None) -> dict[str, Json]:
-    """What would become of a package; `Refused` as the deploy itself would be, so far as that can be told here."""
+    """What would become of a package; `Refused` as the deploy itself would be, so far as that can
+    be told here.
+    """
     from sigil.cli.commands.init import verdicts_of
     from sigil.cli.source_folder import placed
     from sigil.manifest import permissions
@@ -34,7 +50,13 @@ def rehearse(shell: Shell, package: Package, place: Path | None) -> dict[str, Js
     return {
         "capability": manifest.name,
         "digest": digest,
-        "stands": {"version": stands["version"], "digest": stands["digest"], "namespace": stands["namespace"]} if stands else None,
+        "stands": {
+            "version": stands["version"],
+            "digest": stands["digest"],
+            "namespace": stands["namespace"],
+        }
+        if stands
+        else None,
         "same": stands is not None and stands["digest"] == digest,
         "changes": _changes(stands, manifest) if stands else [],
         "tests": {"passed": len(verdicts), "failed": 0},
@@ -87,7 +109,9 @@ def _demand(manifest: Manifest, verdicts: list[Verdict]) -> None:
     failed = next((verdict for verdict in verdicts if verdict.problem), None)
     if failed:
         message = f"test {failed.number} failed: {failed.problem}"
-        raise Refused("ETESTS", message, source=manifest.name, suggestion="`sigil test` runs them all")
+        raise Refused(
+            "ETESTS", message, source=manifest.name, suggestion="`sigil test` runs them all"
+        )
 
 
 def _standing(shell: Shell, name: str) -> dict[str, Json] | None:
@@ -103,7 +127,11 @@ def _standing(shell: Shell, name: str) -> dict[str, Json] | None:
 def _changes(stands: dict[str, Json], manifest: Manifest) -> list[dict[str, Json]]:
     """The fields that a registry shows and that would be others."""
     new = manifest.model_dump(mode="json")
-    rows = [{"field": name, "old": stands[name], "new": new[name]} for name in _FIELDS if name in stands and stands[name] != new.get(name)]
+    rows = [
+        {"field": name, "old": stands[name], "new": new[name]}
+        for name in _FIELDS
+        if name in stands and stands[name] != new.get(name)
+    ]
     if stands.get("schema") not in (None, new["input"]):
         rows.append({"field": "schema", "old": stands["schema"], "new": new["input"]})
     return rows

@@ -1,7 +1,7 @@
 """Notices when something in a few folders changes: looks at times and sizes, twenty times a second.
 
-A capability's folder holds a handful of files, so looking costs a fraction of a percent of a processor, and works alike on every
-file system, whatever an editor does to save a file.
+A capability's folder holds a handful of files, so looking costs a fraction of a percent of a
+processor, and works alike on every file system, whatever an editor does to save a file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def look(folders: Iterable[Path]) -> Look:
 
 
 def settled(folders: Iterable[Path]) -> Look:
-    """What lies there once nobody is writing: two looks that agree, or the last one after a second."""
+    """What lies there once nobody is writing: two looks that agree, or the last one after a
+    second.
+    """
     places = list(folders)
     before = look(places)
     for _ in range(int(1 / SETTLED_SECONDS)):

@@ -30,33 +30,59 @@ secret = typer.Typer(
 )
 
 SecretName = Annotated[
-    str, typer.Argument(metavar="NAME", help="The secret: capital letters, digits and _.", autocompletion=completions.secrets)
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The secret: capital letters, digits and _.",
+        autocompletion=completions.secrets,
+    ),
 ]
 
 
 def grant(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names
+        ),
+    ],
     namespace: Namespace = "",
 ) -> None:
     """Grant a capability what it asks for.
 
-    Shows first what is new in it, and asks; --yes answers. The grant is for this one version, by its digest.
+    Shows first what is new in it, and asks; --yes answers. The grant is for this one version, by
+    its digest.
     """
     shell = shell_of(context)
     with shell.registry(perhaps("sigil grants")) as opened:
         ref, caller = meant(opened.caller, name, namespace)
         row = opened.registry.granting.asked(ref, caller)
         if not row["new"]:
-            _say(shell, row, "there is nothing to grant: all that it asks for stands" if row["asked"] else "it asks for nothing")
+            _say(
+                shell,
+                row,
+                (
+                    "there is nothing to grant: all that it asks for stands"
+                    if row["asked"]
+                    else "it asks for nothing"
+                ),
+            )
             return
         _show(shell, row)
         demand_somebody(shell, name)
         confirm(shell, f"Grant this to {row['capability']}@{row['version']}?", "granted")
         granted = opened.registry.granting.grant(ref, caller, row["digest"])
-    _say(shell, granted, f"granted to {granted['capability']}@{granted['version']} {granted['digest']}")
+    _say(
+        shell,
+        granted,
+        f"granted to {granted['capability']}@{granted['version']} {granted['digest']}",
+    )
     for missing in granted["secrets_missing"]:
-        shell.printer.note(f"the secret {missing} is not set: sigil secret set {missing}{flag(caller, opened.caller.namespace)}")
+        shell.printer.note(
+            f"the secret {missing} is not set: sigil secret set"
+            f" {missing}{flag(caller, opened.caller.namespace)}"
+        )
 
 
 def grants(context: typer.Context, namespace: Namespace = "") -> None:
@@ -80,9 +106,16 @@ def grants(context: typer.Context, namespace: Namespace = "") -> None:
 
 def revoke(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)
+    ],
     permission: Annotated[
-        str, typer.Argument(metavar="PERMISSION", help="As `sigil grants` shows it (default: all).", autocompletion=completions.permissions)
+        str,
+        typer.Argument(
+            metavar="PERMISSION",
+            help="As `sigil grants` shows it (default: all).",
+            autocompletion=completions.permissions,
+        ),
     ] = "",
     namespace: Namespace = "",
 ) -> None:
@@ -101,7 +134,8 @@ def revoke(
 def set_secret(context: typer.Context, name: SecretName, namespace: Namespace = "") -> None:
     """Keep a secret.
 
-    The value comes from a prompt or from stdin, never from the command line. `ssm:NAME` and `secretsmanager:NAME` name one that AWS keeps.
+    The value comes from a prompt or from stdin, never from the command line. `ssm:NAME` and
+    `secretsmanager:NAME` name one that AWS keeps.
     """
     shell, value = shell_of(context), _value(name)
     with shell.registry(perhaps("sigil secret list")) as opened:
@@ -134,10 +168,20 @@ def remove_secret(context: typer.Context, name: SecretName, namespace: Namespace
 
 
 def _show(shell: Shell, row: dict[str, Json]) -> None:
-    """What is asked for, against what stands: = stands, + is to be granted, ! is so too and more than the version before had."""
-    shell.printer.note(f"{row['capability']}@{row['version']} {row['digest']} ({row['namespace']}) asks for:")
+    """What is asked for, against what stands: = stands, + is to be granted, ! is so too and more
+    than the version before had.
+    """
+    shell.printer.note(
+        f"{row['capability']}@{row['version']} {row['digest']} ({row['namespace']}) asks for:"
+    )
     for text in row["asked"]:
-        mark = "=" if text in row["granted"] else "!" if row["before"] and text in row["widened"] else "+"
+        mark = (
+            "="
+            if text in row["granted"]
+            else "!"
+            if row["before"] and text in row["widened"]
+            else "+"
+        )
         shell.printer.note(f"{mark} {text}")
     if row["before"]:
         shell.printer.note(f"granted before: {row['before']}; lines with ! are more than it had")

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from sigil.sandbox.program import Program
     from sigil.settings import Settings
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with a sigil.toml (default: the current one).")]
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", help="A folder with a sigil.toml (default: the current one)."),
+]
 
 HERE = Path()
 
@@ -44,9 +47,14 @@ class Lang(StrEnum):
 
 def init(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability's name, and the folder's.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The capability's name, and the folder's.")
+    ],
     lang: Annotated[Lang, typer.Option("--lang", help="The language of its source.")] = Lang.js,
-    folder: Annotated[Path | None, typer.Option("--folder", metavar="PATH", help="Where to write (default: ./NAME).")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="PATH", help="Where to write (default: ./NAME)."),
+    ] = None,
 ) -> None:
     """Make a folder with a capability that works."""
     from sigil.cli.templates import files_for
@@ -55,7 +63,11 @@ def init(
 
     if not is_name(name):
         Ref.parse(name)
-        raise UsageError("ENAME", f"not a capability's name: {name!r}", suggestion="lower-case words joined by hyphens")
+        raise UsageError(
+            "ENAME",
+            f"not a capability's name: {name!r}",
+            suggestion="lower-case words joined by hyphens",
+        )
     shell, place = shell_of(context), folder or Path(name)
     _demand_free(place)
     files = files_for(name, lang.value, partial(_assembled, shell))
@@ -70,21 +82,38 @@ def init(
 def prove(context: typer.Context, folder: Folder = HERE) -> None:
     """Run a folder's golden tests in a sandbox here.
 
-    Exit code 8 when one fails. What it calls is what stands in the registry of this process, else the folder of that name beside it.
+    Exit code 8 when one fails. What it calls is what stands in the registry of this process, else
+    the folder of that name beside it.
     """
     shell, package = shell_of(context), read(folder)
     with placed(folder):
         verdicts = verdicts_of(shell, package, folder)
     failed = sum(1 for verdict in verdicts if verdict.problem)
     if shell.printer.json:
-        rows = [{"number": verdict.number, "ok": not verdict.problem, "problem": verdict.problem} for verdict in verdicts]
-        shell.printer.document({"capability": package.manifest.name, "passed": len(rows) - failed, "failed": failed, "tests": rows})
+        rows = [
+            {"number": verdict.number, "ok": not verdict.problem, "problem": verdict.problem}
+            for verdict in verdicts
+        ]
+        shell.printer.document(
+            {
+                "capability": package.manifest.name,
+                "passed": len(rows) - failed,
+                "failed": failed,
+                "tests": rows,
+            }
+        )
     else:
         for verdict, given in zip(verdicts, package.manifest.tests, strict=True):
             shell.printer.line(
-                f"FAIL {verdict.number}: {verdict.problem}" if verdict.problem else f"ok   {verdict.number}: {_short(given.input)}"
+                f"FAIL {verdict.number}: {verdict.problem}"
+                if verdict.problem
+                else f"ok   {verdict.number}: {_short(given.input)}"
             )
-        shell.printer.note(f"{len(verdicts) - failed} passed, {failed} failed" if verdicts else "there are no tests")
+        shell.printer.note(
+            f"{len(verdicts) - failed} passed, {failed} failed"
+            if verdicts
+            else "there are no tests"
+        )
     if failed:
         raise typer.Exit(TESTS_FAILED)
 
@@ -92,11 +121,15 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
 def verdicts_of(shell: Shell, package: Package, folder: Path) -> list[Verdict]:
     """What a deploy would find. Of a registry elsewhere nobody here knows what stands there."""
     with program_of(shell, package) as (sandbox, program):
-        return verdicts_in(tested_in(shell.settings(), sandbox, package, folder), shell, package, program)
+        return verdicts_in(
+            tested_in(shell.settings(), sandbox, package, folder), shell, package, program
+        )
 
 
 def tested_in(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> Bench:
-    """Where the tests of a folder run: in `sandbox`, with what stands in this process's registry or beside the folder."""
+    """Where the tests of a folder run: in `sandbox`, with what stands in this process's registry or
+    beside the folder.
+    """
     from sigil.cli.folder_registry import beside
     from sigil.deploy.golden_tests import Bench
 
@@ -151,4 +184,8 @@ def _demand_free(folder: Path) -> None:
     except OSError as problem:
         raise unwritten(folder, problem) from None
     if taken:
-        raise Refused("EEXIST", f"{folder} is there already", suggestion="choose another name, or --folder PATH")
+        raise Refused(
+            "EEXIST",
+            f"{folder} is there already",
+            suggestion="choose another name, or --folder PATH",
+        )

@@ -1,4 +1,6 @@
-"""A capability in one line: the options of `sigil deploy --execute`, as the flat form that a registry takes."""
+"""A capability in one line: the options of `sigil deploy --execute`, as the flat form that a
+registry takes.
+"""
 
 from __future__ import annotations
 
@@ -35,33 +37,80 @@ Texts = list[str] | None
 class Inline:
     """A capability given in one line."""
 
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Its name (default: t- and six digits).")] = None
-    execute: Annotated[str | None, typer.Option("--execute", metavar="JS|@FILE|-", help="The body of `async (input, env) => {…}`.")] = None
-    schema: Annotated[str | None, typer.Option("--schema", metavar="JSON|@FILE", help="The input's JSON Schema.")] = None
-    description: Annotated[str | None, typer.Option("--description", metavar="TEXT", help="What it does, in one sentence.")] = None
-    tag: Annotated[Texts, typer.Option("--tag", metavar="WORD", help="A tag; may be repeated.")] = None
-    alias: Annotated[Texts, typer.Option("--alias", metavar="WORDS", help="Another name to be found by; may be repeated.")] = None
-    example: Annotated[Texts, typer.Option("--example", metavar="TEXT", help="What a user would say; may be repeated.")] = None
-    type: Annotated[Lifetime | None, typer.Option("--type", help="How long it stays (default: normal).")] = None
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Its name (default: t- and six digits)."),
+    ] = None
+    execute: Annotated[
+        str | None,
+        typer.Option(
+            "--execute", metavar="JS|@FILE|-", help="The body of `async (input, env) => {…}`."
+        ),
+    ] = None
+    schema: Annotated[
+        str | None, typer.Option("--schema", metavar="JSON|@FILE", help="The input's JSON Schema.")
+    ] = None
+    description: Annotated[
+        str | None,
+        typer.Option("--description", metavar="TEXT", help="What it does, in one sentence."),
+    ] = None
+    tag: Annotated[Texts, typer.Option("--tag", metavar="WORD", help="A tag; may be repeated.")] = (
+        None
+    )
+    alias: Annotated[
+        Texts,
+        typer.Option(
+            "--alias", metavar="WORDS", help="Another name to be found by; may be repeated."
+        ),
+    ] = None
+    example: Annotated[
+        Texts,
+        typer.Option("--example", metavar="TEXT", help="What a user would say; may be repeated."),
+    ] = None
+    type: Annotated[
+        Lifetime | None, typer.Option("--type", help="How long it stays (default: normal).")
+    ] = None
     output_schema: Annotated[
-        str | None, typer.Option("--output-schema", metavar="JSON|@FILE", help="What it answers, as a JSON Schema.")
+        str | None,
+        typer.Option(
+            "--output-schema", metavar="JSON|@FILE", help="What it answers, as a JSON Schema."
+        ),
     ] = None
     permission: Annotated[
         Texts,
         typer.Option(
-            "--permission", metavar="WHAT", help="kv, clock, random, log, http:GET HOST/, secret:NAME@HOST or call:NAME; may be repeated."
+            "--permission",
+            metavar="WHAT",
+            help=(
+                "kv, clock, random, log, http:GET HOST/, secret:NAME@HOST or call:NAME; may be"
+                " repeated."
+            ),
         ),
     ] = None
     requires: Annotated[
-        Texts, typer.Option("--requires", metavar="NAME", help="A capability that it cannot do without; may be repeated.")
+        Texts,
+        typer.Option(
+            "--requires",
+            metavar="NAME",
+            help="A capability that it cannot do without; may be repeated.",
+        ),
     ] = None
     test: Annotated[
         Texts,
-        typer.Option("--test", metavar="INPUT=OUTPUT", help="""A golden test, such as '{"n": 1}=2'; or one as JSON. May be repeated."""),
+        typer.Option(
+            "--test",
+            metavar="INPUT=OUTPUT",
+            help="""A golden test, such as '{"n": 1}=2'; or one as JSON. May be repeated.""",
+        ),
     ] = None
     public: Annotated[bool, typer.Option("--public", help="Let every namespace run it.")] = False
-    idempotent: Annotated[bool, typer.Option("--idempotent", help="A call whose answer was lost may run again.")] = False
-    ttl: Annotated[int | None, typer.Option("--ttl", metavar="SECONDS", help="For ephemeral ones (default: 3600).")] = None
+    idempotent: Annotated[
+        bool, typer.Option("--idempotent", help="A call whose answer was lost may run again.")
+    ] = False
+    ttl: Annotated[
+        int | None,
+        typer.Option("--ttl", metavar="SECONDS", help="For ephemeral ones (default: 3600)."),
+    ] = None
 
     def spec(self) -> dict[str, Json]:
         """The flat form that a registry takes."""
@@ -77,7 +126,11 @@ class Inline:
             "examples": self.example,
             "type": self.type.value if self.type else None,
             "ttl": self.ttl,
-            "output_schema": read_object(text_of(self.output_schema), source="--output-schema") if self.output_schema else None,
+            "output_schema": (
+                read_object(text_of(self.output_schema), source="--output-schema")
+                if self.output_schema
+                else None
+            ),
             "permissions": _permissions(self.permission or ()) or None,
             "requires": self.requires,
             "tests": [_test(text) for text in self.test] if self.test else None,
@@ -100,8 +153,13 @@ def _permissions(texts: Sequence[str]) -> dict[str, Json]:
         elif colon and target and kind in WITH_TARGET:
             asked.setdefault(WITH_TARGET[kind], []).append(target)
         else:
-            forms = "kv, clock, random, log, http:GET api.example.com/v1/, secret:API_KEY@api.example.com or call:hash"
-            raise UsageError("EUSAGE", f"--permission {text!r} is none", suggestion=f"one of {forms}")
+            forms = (
+                "kv, clock, random, log, http:GET api.example.com/v1/,"
+                " secret:API_KEY@api.example.com or call:hash"
+            )
+            raise UsageError(
+                "EUSAGE", f"--permission {text!r} is none", suggestion=f"one of {forms}"
+            )
     return asked
 
 

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 def inspect(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names
+        ),
+    ],
 ) -> None:
     """Show everything about a capability.
 
@@ -41,8 +46,13 @@ def inspect(
 
 def everything(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Only those in whose name or description it stands.")] = "",
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many.")] = None,
+    text: Annotated[
+        str,
+        typer.Argument(metavar="TEXT", help="Only those in whose name or description it stands."),
+    ] = "",
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="At most so many.")
+    ] = None,
 ) -> None:
     """List the capabilities that you see."""
     shell = shell_of(context)
@@ -57,7 +67,16 @@ def everything(
         shell.printer.document({"items": rows, **({"sandbox": sandbox} if sandbox else {})})
         return
     if rows:
-        fields = ("capability", "version", "kind", "namespace", "lifetime", "state", "calls", "description")
+        fields = (
+            "capability",
+            "version",
+            "kind",
+            "namespace",
+            "lifetime",
+            "state",
+            "calls",
+            "description",
+        )
         shell.printer.table(fields, [[row.get(field, "") for field in fields] for row in rows])
     else:
         shell.printer.note(f"nothing says {text!r}" if text else "the registry is empty")
@@ -65,21 +84,29 @@ def everything(
         shell.printer.note(f"{len(rows)} of {len(found)}")
     if sandbox:
         words = {"slots": "loaded", "cold": "cold starts", "evictions": "evictions"}
-        shell.printer.note(f"sandbox: {', '.join(f'{sandbox.get(name, 0):,} {word}' for name, word in words.items())}")
+        shell.printer.note(
+            "sandbox:"
+            f" {', '.join(f'{sandbox.get(name, 0):,} {word}' for name, word in words.items())}"
+        )
 
 
 def _says(row: dict[str, Json], text: str) -> bool:
-    return all(word in f"{row['capability']} {row['description']}".lower() for word in text.lower().split())
+    return all(
+        word in f"{row['capability']} {row['description']}".lower() for word in text.lower().split()
+    )
 
 
 def remove(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)
+    ],
     namespace: Namespace = "",
 ) -> None:
     """Take a capability of your own away.
 
-    All its versions go, with its grants and what it kept. Says first which others call it, and asks; --yes answers.
+    All its versions go, with its grants and what it kept. Says first which others call it, and
+    asks; --yes answers.
     """
     shell = shell_of(context)
     demand_somebody(shell, name)
@@ -87,7 +114,10 @@ def remove(
         plain, caller = meant(opened.caller, name, namespace)
         callers = needing(opened.registry, plain, caller)
         if callers:
-            shell.printer.note(f"{', '.join(callers)} {'call' if callers[1:] else 'calls'} {plain}, and will fail without it")
+            shell.printer.note(
+                f"{', '.join(callers)} {'call' if callers[1:] else 'calls'} {plain}, and will fail"
+                " without it"
+            )
         confirm(shell, f"Remove {name}?", "removed")
         opened.registry.remove(plain, caller)
     if shell.printer.json:
@@ -103,6 +133,8 @@ def demand_somebody(shell: Shell, name: str) -> None:
 
 
 def confirm(shell: Shell, question: str, what: str) -> None:
-    """Ask, unless `--yes` answered already; `SigilError` with EDECLINED for a no: nothing was `what`."""
+    """Ask, unless `--yes` answered already; `SigilError` with EDECLINED for a no: nothing was
+    `what`.
+    """
     if not shell.yes and not typer.confirm(question, err=True):
         raise SigilError("EDECLINED", f"nothing was {what}")

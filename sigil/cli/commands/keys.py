@@ -43,15 +43,35 @@ class Kind(StrEnum):
 class Wanted:
     """An access token that somebody asks for."""
 
-    kind: Annotated[Kind, typer.Option("--kind", help="invoke: run and query. deploy: deploy and inspect as well.")] = Kind.invoke
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="A word for people: whose it is, what for.")] = ""
+    kind: Annotated[
+        Kind,
+        typer.Option("--kind", help="invoke: run and query. deploy: deploy and inspect as well."),
+    ] = Kind.invoke
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="TEXT", help="A word for people: whose it is, what for."),
+    ] = ""
     scope: Annotated[
         list[str] | None,
-        typer.Option("--scope", metavar="SCOPE", help="run:*, run:NS/*, run:NS/NAME, deploy:NS/* or deploy:NS/NAME; may be repeated."),
+        typer.Option(
+            "--scope",
+            metavar="SCOPE",
+            help="run:*, run:NS/*, run:NS/NAME, deploy:NS/* or deploy:NS/NAME; may be repeated.",
+        ),
     ] = None
-    expires: Annotated[str, typer.Option("--expires", metavar="SPAN", help="When it ends: 12h, 30d, 1y … (default: never).")] = ""
+    expires: Annotated[
+        str,
+        typer.Option(
+            "--expires", metavar="SPAN", help="When it ends: 12h, 30d, 1y … (default: never)."
+        ),
+    ] = ""
     namespace: Annotated[
-        str, typer.Option("--namespace", metavar="NS", help="Its namespace (default: the one its scopes name, else the agent's).")
+        str,
+        typer.Option(
+            "--namespace",
+            metavar="NS",
+            help="Its namespace (default: the one its scopes name, else the agent's).",
+        ),
     ] = ""
 
 
@@ -72,7 +92,9 @@ def whoami(context: typer.Context) -> None:
 
 
 def _say_own(shell: Shell, settings: Settings) -> None:
-    """Of the registry in this process: whoever may open its store is its owner, so nothing is opened to say so."""
+    """Of the registry in this process: whoever may open its store is its owner, so nothing is
+    opened to say so.
+    """
     from sigil.access.tokens import Holder
     from sigil.client.credentials import Credentials
 
@@ -82,7 +104,10 @@ def _say_own(shell: Shell, settings: Settings) -> None:
         shell.printer.note(f"a token is kept for {kept}: add --url, or set SIGIL_URL, to go there")
 
 
-@keys.command("create", epilog=examples("sigil", "sigil keys create --kind invoke --scope 'run:alice/*' --expires 30d"))
+@keys.command(
+    "create",
+    epilog=examples("sigil", "sigil keys create --kind invoke --scope 'run:alice/*' --expires 30d"),
+)
 @spread
 def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
     """Make an access token.
@@ -92,7 +117,13 @@ def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
     from sigil.access.tokens import Wish
 
     shell = shell_of(context)
-    wish = Wish(wanted.kind.value, wanted.name, tuple(wanted.scope or ()), wanted.namespace, _seconds(wanted.expires))
+    wish = Wish(
+        wanted.kind.value,
+        wanted.name,
+        tuple(wanted.scope or ()),
+        wanted.namespace,
+        _seconds(wanted.expires),
+    )
     with shell.registry(perhaps("sigil keys list")) as opened:
         row = opened.registry.keys.create(wish, opened.caller)
     if shell.printer.json:
@@ -112,7 +143,10 @@ def listed(context: typer.Context) -> None:
     if shell.printer.json:
         shell.printer.document({"items": rows})
     elif rows:
-        shell.printer.table(("id", "kind", "namespace", "name", "scopes", "ends", "last use"), [_cells(row) for row in rows])
+        shell.printer.table(
+            ("id", "kind", "namespace", "name", "scopes", "ends", "last use"),
+            [_cells(row) for row in rows],
+        )
     else:
         shell.printer.note("there are no keys but the admin token")
 
@@ -144,7 +178,11 @@ def _seconds(span: str) -> float | None:
         return None
     found = _SPAN.fullmatch(span)
     if not found:
-        raise UsageError("EUSAGE", f"--expires {span!r} is no span of time", suggestion="such as 12h, 30d, 6w or 1y")
+        raise UsageError(
+            "EUSAGE",
+            f"--expires {span!r} is no span of time",
+            suggestion="such as 12h, 30d, 6w or 1y",
+        )
     return float(int(found[1]) * _SECONDS[found[2]])
 
 
@@ -160,13 +198,27 @@ def say_who(shell: Shell, row: dict[str, Json], place: str) -> None:
 def _who(row: dict[str, Json]) -> str:
     """`deploy token 1f2e3d4c5b6a (ci), namespace alice: deploy:alice/* run:*; ends 2026-…`."""
     if row["kind"] == "admin":
-        return f"{'admin token' if row['id'] else 'owner'}, namespace {row['namespace']}: everything; never ends"
+        return (
+            f"{'admin token' if row['id'] else 'owner'}, namespace {row['namespace']}: everything;"
+            " never ends"
+        )
     name = f" ({row['name']})" if row["name"] else ""
     ends = "never ends" if row["expires"] is None else f"ends {moment(row['expires'])}"
-    return f"{row['kind']} token {row['id']}{name}, namespace {row['namespace']}: {' '.join(row['scopes'])}; {ends}"
+    return (
+        f"{row['kind']} token {row['id']}{name}, namespace {row['namespace']}:"
+        f" {' '.join(row['scopes'])}; {ends}"
+    )
 
 
 def _cells(row: dict[str, Json]) -> tuple[object, ...]:
     ends = "ended" if row["expired"] else moment(row["expires"])
     used = moment(row["last_use"]) if row["last_use"] else "never"
-    return (row["id"], row["kind"], row["namespace"], row["name"], " ".join(row["scopes"]), ends, used)
+    return (
+        row["id"],
+        row["kind"],
+        row["namespace"],
+        row["name"],
+        " ".join(row["scopes"]),
+        ends,
+        used,
+    )

@@ -23,15 +23,20 @@ _HERE = re.compile(r"http://(localhost|127\.|\[::1\])", re.IGNORECASE)
 
 Where = Annotated[
     str,
-    typer.Option("--token-from", metavar="REF", help="Keep only where the profile's token is: env:NAME, ssm:NAME or secretsmanager:NAME."),
+    typer.Option(
+        "--token-from",
+        metavar="REF",
+        help="Keep only where the profile's token is: env:NAME, ssm:NAME or secretsmanager:NAME.",
+    ),
 ]
 
 
 def login(context: typer.Context, source: Where = "") -> None:
     """Keep a token for a registry elsewhere.
 
-    The token comes from a prompt or from stdin; it is tried first, and kept for the address of --url (or SIGIL_URL) alone. With
-    --profile the address gets a name too: `sigil profiles use NAME` lets commands go there.
+    The token comes from a prompt or from stdin; it is tried first, and kept for the address of
+    --url (or SIGIL_URL) alone. With --profile the address gets a name too: `sigil profiles use
+    NAME` lets commands go there.
     """
     shell = shell_of(context)
     if shell.asked.profile:
@@ -66,7 +71,11 @@ def _login_profile(shell: Shell, source: str) -> None:
     profile = _named(shell, settings, demand_token(source) if source else KEPT)
     token = revealed(profile) if source else _well_typed(shell.asked.token or _asked(profile.url))
     if not token:
-        raise UsageError("EUSAGE", f"{source} holds no token", suggestion="set it, or log in without --token-from")
+        raise UsageError(
+            "EUSAGE",
+            f"{source} holds no token",
+            suggestion="set it, or log in without --token-from",
+        )
     row = _tried(profile.url, token, settings)
     if not source:
         Credentials(settings.credentials).keep(profile.url, token, profile.name)
@@ -75,7 +84,10 @@ def _login_profile(shell: Shell, source: str) -> None:
     _warn(shell, profile.url)
     say_who(shell, row, f"logged in to {profile.url} as profile {profile.name}")
     if profiles.book().usual != profile.name:
-        shell.printer.note(f"commands go there with --profile {profile.name}, or always: sigil profiles use {profile.name}")
+        shell.printer.note(
+            f"commands go there with --profile {profile.name}, or always: sigil profiles use"
+            f" {profile.name}"
+        )
 
 
 def _named(shell: Shell, settings: Settings, token: str) -> Profile:
@@ -85,7 +97,11 @@ def _named(shell: Shell, settings: Settings, token: str) -> Profile:
 
     name = demand_name(shell.asked.profile)
     if name == HERE:
-        raise UsageError("EUSAGE", f"{HERE} is the registry in this process: nothing to log in to", suggestion="choose another name")
+        raise UsageError(
+            "EUSAGE",
+            f"{HERE} is the registry in this process: nothing to log in to",
+            suggestion="choose another name",
+        )
     known = Profiles(settings.profiles).book().profiles.get(name)
     url = shell.asked.url or (known.url if known else "")
     return Profile(name, base_of(_address(url)), token)
@@ -107,7 +123,9 @@ def logout(context: typer.Context) -> None:
         shell.printer.document({"url": url, "forgotten": gone})
         return
     if damaged:
-        shell.printer.note(f"{credentials.path} was damaged: it is gone, with whatever it kept for other addresses")
+        shell.printer.note(
+            f"{credentials.path} was damaged: it is gone, with whatever it kept for other addresses"
+        )
     whose = f"{url} (profile {place.profile})" if place.profile else url
     shell.printer.note(f"logged out of {whose}" if gone else f"no token was kept for {whose}")
 
@@ -124,7 +142,11 @@ def _tried(url: str, token: str, settings: Settings) -> dict[str, Json]:
     from sigil.protocol import Caller
 
     if not token:
-        raise UsageError("EUSAGE", "no token was given", suggestion=f"sigil login --url {url} < token.txt, or type it at the prompt")
+        raise UsageError(
+            "EUSAGE",
+            "no token was given",
+            suggestion=f"sigil login --url {url} < token.txt, or type it at the prompt",
+        )
     with closing(RemoteRegistry(url, token)) as registry:
         return registry.keys.whoami(Caller(settings.agent, owner=True))
 
@@ -136,7 +158,9 @@ def _warn(shell: Shell, url: str) -> None:
 
 def _address(url: str) -> str:
     if not url:
-        raise UsageError("EUSAGE", "which registry?", suggestion="add --url https://…, or set SIGIL_URL")
+        raise UsageError(
+            "EUSAGE", "which registry?", suggestion="add --url https://…, or set SIGIL_URL"
+        )
     return url
 
 

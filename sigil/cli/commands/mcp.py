@@ -30,12 +30,24 @@ mcp = typer.Typer(
 class Wanted:
     """What is served."""
 
-    namespace: Annotated[str, typer.Option("--namespace", metavar="NS", help="Whose capabilities (default: the agent's).")] = ""
-    session: Annotated[str, typer.Option("--session", metavar="NAME", help="The chat in whose name the client's model speaks.")] = "mcp"
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace", metavar="NS", help="Whose capabilities (default: the agent's)."
+        ),
+    ] = ""
+    session: Annotated[
+        str,
+        typer.Option(
+            "--session", metavar="NAME", help="The chat in whose name the client's model speaks."
+        ),
+    ] = "mcp"
     read_only: Annotated[bool, typer.Option("--read-only", help="Without sigil_deploy.")] = False
     preload: Annotated[
         list[str] | None,
-        typer.Option("--preload", metavar="NAME", help="Have its tool there from the start; may be repeated."),
+        typer.Option(
+            "--preload", metavar="NAME", help="Have its tool there from the start; may be repeated."
+        ),
     ] = None
 
 
@@ -60,7 +72,13 @@ def serve(context: typer.Context, wanted: Wanted = USUAL) -> None:
     with shell.registry() as opened, _alone() as outlet:
         pipe = Pipe(sys.stdin.buffer, outlet)
         demand = None if wanted.read_only else _anything
-        toolbox = Toolbox(opened.registry, _speaker(opened, wanted, shell.address()), Resident(), demand, pipe.changed)
+        toolbox = Toolbox(
+            opened.registry,
+            _speaker(opened, wanted, shell.address()),
+            Resident(),
+            demand,
+            pipe.changed,
+        )
         toolbox.preload(wanted.preload or ())
         if sys.stdin.isatty():
             shell.printer.note("this speaks MCP with a program that starts it; Ctrl-D ends it")
@@ -68,7 +86,9 @@ def serve(context: typer.Context, wanted: Wanted = USUAL) -> None:
 
 
 def _speaker(opened: Opened, wanted: Wanted, address: str) -> Caller:
-    """A model in a chat of the person at the shell. A token elsewhere that is not the admin's speaks for nobody but itself."""
+    """A model in a chat of the person at the shell. A token elsewhere that is not the admin's
+    speaks for nobody but itself.
+    """
     caller = replace(opened.caller, namespace=wanted.namespace or opened.caller.namespace)
     if address and not _is_admin(opened):
         return caller

@@ -25,7 +25,12 @@ group = mcp
 CALL_SECONDS = 30
 
 ServerName = Annotated[
-    str, typer.Argument(metavar="NAME", help="The server, as `sigil mcp list` shows it.", autocompletion=completions.servers)
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The server, as `sigil mcp list` shows it.",
+        autocompletion=completions.servers,
+    ),
 ]
 _UNSURE = perhaps("sigil mcp list")
 
@@ -34,20 +39,38 @@ _UNSURE = perhaps("sigil mcp list")
 class Wanted:
     """How a server is brought in."""
 
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="What it is called here (default: made of the address).")] = ""
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name", metavar="NAME", help="What it is called here (default: made of the address)."
+        ),
+    ] = ""
     header: Annotated[
         list[str] | None,
         typer.Option(
-            "--header", metavar="'NAME: VALUE'", help="Sent to it; secret:NAME in the value stands for a secret. May be repeated."
+            "--header",
+            metavar="'NAME: VALUE'",
+            help="Sent to it; secret:NAME in the value stands for a secret. May be repeated.",
         ),
     ] = None
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="A variable of the command; secret:NAME as value is a secret's. May be repeated."),
+        typer.Option(
+            "--env",
+            metavar="KEY=VALUE",
+            help="A variable of the command; secret:NAME as value is a secret's. May be repeated.",
+        ),
     ] = None
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="TOOL", help="This tool alone; may be repeated.")] = None
-    seconds: Annotated[int, typer.Option("--seconds", min=1, max=30, help="How long a call of its tools may take.")] = CALL_SECONDS
-    grant: Annotated[bool, typer.Option("--grant", help="Grant them what they ask for: to reach this server.")] = False
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="TOOL", help="This tool alone; may be repeated."),
+    ] = None
+    seconds: Annotated[
+        int, typer.Option("--seconds", min=1, max=30, help="How long a call of its tools may take.")
+    ] = CALL_SECONDS
+    grant: Annotated[
+        bool, typer.Option("--grant", help="Grant them what they ask for: to reach this server.")
+    ] = False
 
 
 USUAL = Wanted()
@@ -57,14 +80,20 @@ USUAL = Wanted()
     "add",
     epilog=examples(
         "sigil",
-        "sigil mcp add https://mcp.example.com/mcp --header 'Authorization: Bearer secret:TOKEN'\n"
-        "sigil mcp add --name files --grant -- npx -y @modelcontextprotocol/server-filesystem /srv/files",
+        "sigil mcp add https://mcp.example.com/mcp --header 'Authorization: Bearer"
+        " secret:TOKEN'\nsigil mcp add --name files --grant -- npx -y"
+        " @modelcontextprotocol/server-filesystem /srv/files",
     ),
 )
 @spread
 def add(
     context: typer.Context,
-    place: Annotated[list[str], typer.Argument(metavar="URL|-- COMMAND…", help="Where it is: an address, or a program of this machine.")],
+    place: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="URL|-- COMMAND…", help="Where it is: an address, or a program of this machine."
+        ),
+    ],
     wanted: Wanted = USUAL,
 ) -> None:
     """Bring in the tools of an MCP server as capabilities.
@@ -97,8 +126,14 @@ def listed(context: typer.Context) -> None:
     if shell.printer.json:
         shell.printer.document({"items": rows})
     elif rows:
-        places = [", ".join((row["where"], *(f"another: {name}" for name in row["others"]))) for row in rows]
-        cells = [(row["name"], len(row["tools"]), len(row["waiting"]), place) for row, place in zip(rows, places, strict=True)]
+        places = [
+            ", ".join((row["where"], *(f"another: {name}" for name in row["others"])))
+            for row in rows
+        ]
+        cells = [
+            (row["name"], len(row["tools"]), len(row["waiting"]), place)
+            for row, place in zip(rows, places, strict=True)
+        ]
         shell.printer.table(("server", "tools", "waiting", "where"), cells)
     else:
         shell.printer.note("there are no servers; `sigil mcp add URL` brings one in")
@@ -124,12 +159,19 @@ def grant(context: typer.Context, name: ServerName) -> None:
     _report(shell, brought.server, lines)
 
 
-@mcp.command("refresh", epilog=examples("sigil", "sigil mcp refresh tracker --dry-run\nsigil mcp refresh tracker"))
+@mcp.command(
+    "refresh",
+    epilog=examples("sigil", "sigil mcp refresh tracker --dry-run\nsigil mcp refresh tracker"),
+)
 def refresh(
     context: typer.Context,
     name: ServerName,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what differs, and change nothing.")] = False,
-    new: Annotated[bool, typer.Option("--new", help="Bring in tools that were not there before.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what differs, and change nothing.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Bring in tools that were not there before.")
+    ] = False,
 ) -> None:
     """Ask a server again for its tools, and show what differs.
 
@@ -170,11 +212,22 @@ def _of(opened: Opened, name: str, *, alone: bool = False) -> Brought:
 
     row = next((row for row in servers(opened) if row["name"] == name), None)
     if row is None:
-        raise UsageError("ENOENT", "there is no such server", source=name, suggestion="`sigil mcp list` shows which there are")
+        raise UsageError(
+            "ENOENT",
+            "there is no such server",
+            source=name,
+            suggestion="`sigil mcp list` shows which there are",
+        )
     if alone and row["others"]:
-        message = f"{', '.join(row['others'])} and {row['tools'][0]} are of different servers with this name"
+        message = (
+            f"{', '.join(row['others'])} and {row['tools'][0]} are of different servers with this"
+            " name"
+        )
         raise Refused(
-            "EPERM", message, source=name, suggestion="`sigil inspect` shows whose they are; `sigil remove` those you do not mean"
+            "EPERM",
+            message,
+            source=name,
+            suggestion="`sigil inspect` shows whose they are; `sigil remove` those you do not mean",
         )
     return Brought(opened, row["server"], row["seconds"])
 
@@ -183,19 +236,38 @@ def _demand_here(shell: Shell, row: dict[str, Json]) -> None:
     """A registry elsewhere is never told to run a command."""
     if "command" in row and shell.address():
         message = "a command runs where the registry is, and that is elsewhere"
-        raise UsageError("EUSAGE", message, source=row["name"], suggestion="run this there, or give the server's address")
+        raise UsageError(
+            "EUSAGE",
+            message,
+            source=row["name"],
+            suggestion="run this there, or give the server's address",
+        )
 
 
 def _report(shell: Shell, server: dict[str, Json], lines: list[Line]) -> None:
-    good, waiting = [line for line in lines if not line.problem], [line for line in lines if line.waits]
+    good, waiting = (
+        [line for line in lines if not line.problem],
+        [line for line in lines if line.waits],
+    )
     if shell.printer.json:
         shell.printer.document({"server": server["name"], "items": [line.row for line in lines]})
     else:
-        shell.printer.table(("tool", "capability", "state"), [(line.tool, line.capability, line.said) for line in lines])
+        shell.printer.table(
+            ("tool", "capability", "state"),
+            [(line.tool, line.capability, line.said) for line in lines],
+        )
         for line in lines:
             for text in line.changes:
                 shell.printer.note(f"{line.capability}: {text}")
         if waiting:
-            shell.printer.note(f"{counted(len(waiting), 'tool')} may not reach it yet: sigil mcp grant {server['name']}")
+            shell.printer.note(
+                f"{counted(len(waiting), 'tool')} may not reach it yet: sigil mcp grant"
+                f" {server['name']}"
+            )
     if lines and not good:
-        raise UsageError("EMANIFEST", "none of its tools can be a capability", source=server["name"], suggestion="the table says why")
+        raise UsageError(
+            "EMANIFEST",
+            "none of its tools can be a capability",
+            source=server["name"],
+            suggestion="the table says why",
+        )

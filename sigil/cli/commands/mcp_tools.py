@@ -1,4 +1,6 @@
-"""The tools of one MCP server as they stand in a registry: brought in, compared with what the server says now, granted."""
+"""The tools of one MCP server as they stand in a registry: brought in, compared with what the
+server says now, granted.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,27 @@ TAG = "mcp"
 _HEADER = re.compile(r"([A-Za-z0-9-]+):\s*(.+)", re.ASCII)
 _SECRET = re.compile(r"secret:([A-Z][A-Z0-9_]{0,62})", re.ASCII)
 _PLAIN = ("www", "mcp", "api")
-_RUNNERS = ("npx", "uvx", "uv", "bunx", "pipx", "python", "python3", "node", "deno", "docker", "env", "sh", "bash")
+_RUNNERS = (
+    "npx",
+    "uvx",
+    "uv",
+    "bunx",
+    "pipx",
+    "python",
+    "python3",
+    "node",
+    "deno",
+    "docker",
+    "env",
+    "sh",
+    "bash",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What became of one tool. `state`: added, changed, unchanged, removed, new, granted; `problem`: why it cannot be a capability.
+    """What became of one tool. `state`: added, changed, unchanged, removed, new, granted;
+    `problem`: why it cannot be a capability.
 
     `digest`: the version that `waits` tells about.
     """
@@ -46,8 +63,17 @@ class Line:
     @property
     def row(self) -> dict[str, Json]:
         """The same for programs."""
-        told = {"tool": self.tool, "capability": self.capability, "state": "left out" if self.problem else self.state}
-        return {**told, "problem": self.problem, "waits": list(self.waits), "changes": list(self.changes)}
+        told = {
+            "tool": self.tool,
+            "capability": self.capability,
+            "state": "left out" if self.problem else self.state,
+        }
+        return {
+            **told,
+            "problem": self.problem,
+            "waits": list(self.waits),
+            "changes": list(self.changes),
+        }
 
 
 class Brought:
@@ -66,17 +92,31 @@ class Brought:
         if any(document.read(row["source"]).server != self._read for row in standing.values()):
             message = "another server of this name stands already"
             raise UsageError(
-                "EUSAGE", message, source=self._read.name, suggestion=f"sigil mcp remove {self._read.name}, or choose a --name"
+                "EUSAGE",
+                message,
+                source=self._read.name,
+                suggestion=f"sigil mcp remove {self._read.name}, or choose a --name",
             )
         return [self._brought(row, standing.get(row["tool"])) for row in self._told(only)]
 
     def standing(self) -> list[Line]:
         """Those that stand, as they stand."""
         rows = self._standing().items()
-        return [Line(tool, row["capability"], "unchanged", waits=tuple(row["pending"]), digest=row["digest"]) for tool, row in rows]
+        return [
+            Line(
+                tool,
+                row["capability"],
+                "unchanged",
+                waits=tuple(row["pending"]),
+                digest=row["digest"],
+            )
+            for tool, row in rows
+        ]
 
     def refresh(self, *, new: bool, dry_run: bool) -> list[Line]:
-        """Compare with what the server says now, and unless it is a `dry_run` bring that in: a changed tool waits for a grant again."""
+        """Compare with what the server says now, and unless it is a `dry_run` bring that in: a
+        changed tool waits for a grant again.
+        """
         standing, told = self._standing(), {row["tool"]: row for row in self._told(())}
         lines = []
         for tool in sorted({*standing, *told}):
@@ -90,7 +130,9 @@ class Brought:
         return lines
 
     def grant(self, lines: Iterable[Line]) -> list[Line]:
-        """Grant what waits; the lines as they are then. `Conflict` when a tool is another by now than the line tells about."""
+        """Grant what waits; the lines as they are then. `Conflict` when a tool is another by now
+        than the line tells about.
+        """
         return [self._granted(line) if line.waits else line for line in lines]
 
     def _told(self, only: Sequence[str]) -> list[dict[str, Json]]:
@@ -110,27 +152,52 @@ class Brought:
             done = self._registry.deploy(self._spec(row), self._caller)
         except SigilError as problem:
             return replace(line, problem=problem.message)
-        return replace(line, state="added" if old is None else "changed", waits=done.pending, digest=done.offer.digest)
+        return replace(
+            line,
+            state="added" if old is None else "changed",
+            waits=done.pending,
+            digest=done.offer.digest,
+        )
 
     def _compared(self, row: dict[str, Json], old: dict[str, Json] | None) -> Line:
         line = Line(row["tool"], row["capability"], "new", row["problem"])
         if row["problem"] or old is None:
             return line
-        fields = [{"field": field, "old": old[field], "new": row[field]} for field in ("description", "schema") if old[field] != row[field]]
+        fields = [
+            {"field": field, "old": old[field], "new": row[field]}
+            for field in ("description", "schema")
+            if old[field] != row[field]
+        ]
         if old["limits"]["timeout_ms"] != self._seconds * 1000:
-            fields.append({"field": "seconds", "old": old["limits"]["timeout_ms"] // 1000, "new": self._seconds})
+            fields.append(
+                {
+                    "field": "seconds",
+                    "old": old["limits"]["timeout_ms"] // 1000,
+                    "new": self._seconds,
+                }
+            )
         state = "changed" if fields else "unchanged"
         waits = () if fields else tuple(old["pending"])
-        return replace(line, state=state, waits=waits, changes=tuple(changes(fields)), digest=old["digest"])
+        return replace(
+            line, state=state, waits=waits, changes=tuple(changes(fields)), digest=old["digest"]
+        )
 
     def _gone(self, tool: str, old: dict[str, Json], *, dry_run: bool) -> Line:
         if not dry_run:
             self._registry.remove(old["capability"], self._caller)
-        return Line(tool, old["capability"], "gone" if dry_run else "removed", changes=("the server no longer has it",))
+        return Line(
+            tool,
+            old["capability"],
+            "gone" if dry_run else "removed",
+            changes=("the server no longer has it",),
+        )
 
     def _granted(self, line: Line) -> Line:
         granted = self._registry.granting.grant(line.capability, self._caller, line.digest)
-        missing = tuple(f"the secret {name} is not set: sigil secret set {name}" for name in granted["secrets_missing"])
+        missing = tuple(
+            f"the secret {name} is not set: sigil secret set {name}"
+            for name in granted["secrets_missing"]
+        )
         return replace(line, state="granted", waits=(), changes=(*line.changes, *missing))
 
     def _demand_free(self, name: str, old: dict[str, Json] | None) -> None:
@@ -141,7 +208,9 @@ class Brought:
             row = self._registry.inspect(name, self._caller)
         except UsageError:
             return
-        raise Refused("EEXIST", f"there is a capability {row['capability']} already: choose another --name")
+        raise Refused(
+            "EEXIST", f"there is a capability {row['capability']} already: choose another --name"
+        )
 
     def _spec(self, row: dict[str, Json]) -> dict[str, Json]:
         server = self._read
@@ -162,10 +231,16 @@ class Brought:
 
 
 def servers(opened: Opened) -> list[dict[str, Any]]:
-    """The servers whose tools stand in the registry: name, where, tools, those of them that wait, and the server itself."""
+    """The servers whose tools stand in the registry: name, where, tools, those of them that wait,
+    and the server itself.
+    """
     found: dict[str, dict[str, Any]] = {}
     for row, read in _inspected(opened.registry, opened.caller):
-        where = read.server.url if isinstance(read.server, document.Web) else read.server.mcp[0].partition(" ")[2]
+        where = (
+            read.server.url
+            if isinstance(read.server, document.Web)
+            else read.server.mcp[0].partition(" ")[2]
+        )
         fresh = {"name": read.server.name, "where": where, "server": read.server.row, "seconds": 0}
         fresh |= {"tools": [], "waiting": [], "others": []}
         told = found.setdefault(read.server.name, fresh)
@@ -176,7 +251,9 @@ def servers(opened: Opened) -> list[dict[str, Any]]:
     return [found[name] for name in sorted(found)]
 
 
-def server_row(place: Sequence[str], name: str, headers: Iterable[str], env: Iterable[str]) -> dict[str, Json]:
+def server_row(
+    place: Sequence[str], name: str, headers: Iterable[str], env: Iterable[str]
+) -> dict[str, Json]:
     """The server that a command line describes; `UsageError` when it describes none."""
     if len(place) == 1 and re.match(r"https?://", place[0]):
         pairs = [_pair(text) for text in headers]
@@ -203,33 +280,55 @@ def _inspected(registry: Any, caller: Any) -> list[tuple[dict[str, Json], docume
 def _pair(text: str) -> tuple[str, str]:
     found = _HEADER.fullmatch(text)
     if found is None:
-        raise UsageError("EUSAGE", f"--header {text!r} is no header", suggestion="--header 'Authorization: Bearer secret:NAME'")
+        raise UsageError(
+            "EUSAGE",
+            f"--header {text!r} is no header",
+            suggestion="--header 'Authorization: Bearer secret:NAME'",
+        )
     return found[1].lower(), _SECRET.sub(r"{{\1}}", found[2])
 
 
 def _demand_none(given: Iterable[str], option: str, what: str) -> None:
     if any(given):
-        raise UsageError("EUSAGE", f"{option} is nothing for {what}", suggestion="--header goes with an address, --env with a command")
+        raise UsageError(
+            "EUSAGE",
+            f"{option} is nothing for {what}",
+            suggestion="--header goes with an address, --env with a command",
+        )
 
 
 def _host_name(url: str) -> str:
     """`https://mcp.linear.app/mcp` is `linear`; of an address in numbers nothing can be made."""
-    labels = [label for label in (urlsplit(url).hostname or "").split(".")[:-1] if label not in _PLAIN]
+    labels = [
+        label for label in (urlsplit(url).hostname or "").split(".")[:-1] if label not in _PLAIN
+    ]
     return labels[-1] if labels and not labels[-1].isdigit() else ""
 
 
 def _command_name(words: Sequence[str]) -> str:
-    """`npx -y @scope/server-files /srv` is `files`: the first word that is not what starts it, without its path and what all are called."""
+    """`npx -y @scope/server-files /srv` is `files`: the first word that is not what starts it,
+    without its path and what all are called.
+    """
     for word in words:
         plain = re.sub(r"@[0-9][^/]*$", "", word).rstrip("/").rpartition("/")[2].lower()
         plain = re.sub(r"\.(py|js|ts|mjs)$", "", plain)
-        if not word.startswith("-") and plain not in _RUNNERS and plain not in ("run", "exec", "x", "-m"):
-            parts = [part for part in re.split(r"[^a-z0-9]+", plain) if part not in ("mcp", "server", "")]
+        if (
+            not word.startswith("-")
+            and plain not in _RUNNERS
+            and plain not in ("run", "exec", "x", "-m")
+        ):
+            parts = [
+                part for part in re.split(r"[^a-z0-9]+", plain) if part not in ("mcp", "server", "")
+            ]
             return "-".join(parts)
     return ""
 
 
 def _called(name: str) -> str:
     if not is_name(name):
-        raise UsageError("EUSAGE", "what shall the server be called?", suggestion="add --name NAME: lower-case words joined by hyphens")
+        raise UsageError(
+            "EUSAGE",
+            "what shall the server be called?",
+            suggestion="add --name NAME: lower-case words joined by hyphens",
+        )
     return name

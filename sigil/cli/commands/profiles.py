@@ -13,19 +13,27 @@ from sigil.cli.shell import Shell, shell_of
 profiles = typer.Typer(
     name="profiles",
     help="List, choose and remove profiles: registries by name.",
-    epilog=examples("sigil", "sigil login --profile work --url https://sigil.example.com\nsigil profiles use work"),
+    epilog=examples(
+        "sigil",
+        "sigil login --profile work --url https://sigil.example.com\nsigil profiles use work",
+    ),
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.", autocompletion=profile_names)]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="The profile.", autocompletion=profile_names)
+]
 
 
-@profiles.command("list", epilog=examples("sigil", "sigil profiles list\nsigil profiles list --json"))
+@profiles.command(
+    "list", epilog=examples("sigil", "sigil profiles list\nsigil profiles list --json")
+)
 def listed(context: typer.Context) -> None:
     """List the profiles, and which one commands use.
 
-    A command goes where --url says, else --profile, else SIGIL_URL, else SIGIL_PROFILE, else the profile in use, else to this process.
+    A command goes where --url says, else --profile, else SIGIL_URL, else SIGIL_PROFILE, else the
+    profile in use, else to this process.
     """
     from sigil.client.profiles import HERE, Profiles
     from sigil.settings import Settings
@@ -33,19 +41,35 @@ def listed(context: typer.Context) -> None:
     shell, settings = shell_of(context), Settings.read()
     book = Profiles(settings.profiles).book()
     place = shell.place()
-    rows = [{"profile": HERE, "url": "", "token": "", "usual": not book.usual, "now": not place.url}]
+    rows = [
+        {"profile": HERE, "url": "", "token": "", "usual": not book.usual, "now": not place.url}
+    ]
     for name, profile in book.profiles.items():
-        row = {"profile": name, "url": profile.url, "token": profile.token, "usual": name == book.usual, "now": name == place.profile}
+        row = {
+            "profile": name,
+            "url": profile.url,
+            "token": profile.token,
+            "usual": name == book.usual,
+            "now": name == place.profile,
+        }
         rows.append(row)
     if shell.printer.json:
         shell.printer.document({"items": rows, "now": {"url": place.url, "how": place.how}})
         return
-    cells = [("*" if row["now"] else "", row["profile"], row["url"] or "in this process", row["token"]) for row in rows]
+    cells = [
+        ("*" if row["now"] else "", row["profile"], row["url"] or "in this process", row["token"])
+        for row in rows
+    ]
     shell.printer.table(("", "profile", "registry", "token"), cells)
-    shell.printer.note(f"commands go to {place.url or 'the registry in this process'}{f' ({place.how})' if place.how else ''}")
+    shell.printer.note(
+        "commands go to"
+        f" {place.url or 'the registry in this process'}{f' ({place.how})' if place.how else ''}"
+    )
 
 
-@profiles.command("use", epilog=examples("sigil", "sigil profiles use work\nsigil profiles use here"))
+@profiles.command(
+    "use", epilog=examples("sigil", "sigil profiles use work\nsigil profiles use here")
+)
 def use(context: typer.Context, name: Name) -> None:
     """Let commands use a profile from now on.
 
@@ -56,7 +80,11 @@ def use(context: typer.Context, name: Name) -> None:
 
     profile = Profiles(Settings.read().profiles).use(name)
     shell = shell_of(context)
-    _say(shell, {"profile": name, "url": profile.url}, f"commands use {name} now: {profile.url or 'the registry in this process'}")
+    _say(
+        shell,
+        {"profile": name, "url": profile.url},
+        f"commands use {name} now: {profile.url or 'the registry in this process'}",
+    )
 
 
 @profiles.command("remove", epilog=examples("sigil", "sigil profiles remove work"))

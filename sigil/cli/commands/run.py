@@ -15,9 +15,18 @@ from sigil.errors import SigilError, UsageError
 
 def query(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What you need, in your own words.")] = "",
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, max=50, help="At most so many.")] = None,
-    explore: Annotated[bool, typer.Option("--explore", help="Look around: no two that are much alike. The default without TEXT.")] = False,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What you need, in your own words.")
+    ] = "",
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, max=50, help="At most so many.")
+    ] = None,
+    explore: Annotated[
+        bool,
+        typer.Option(
+            "--explore", help="Look around: no two that are much alike. The default without TEXT."
+        ),
+    ] = False,
 ) -> None:
     """Find capabilities, or look around.
 
@@ -36,7 +45,10 @@ def _explore(shell: Shell, text: str, limit: int) -> None:
     if shell.printer.json:
         shell.printer.document({"items": [glimpse_row(each) for each in seen]})
     elif seen:
-        shell.printer.table(("capability", "score", "description"), [(each.name, f"{each.score:.3f}", each.description) for each in seen])
+        shell.printer.table(
+            ("capability", "score", "description"),
+            [(each.name, f"{each.score:.3f}", each.description) for each in seen],
+        )
     else:
         shell.printer.note("nothing found")
 
@@ -46,11 +58,24 @@ def _find(shell: Shell, text: str, limit: int) -> None:
 
     with shell.registry() as opened:
         found = opened.registry.query(text, opened.caller, limit=limit)
-        items = [found_row(hit, opened.registry, opened.caller) for hit in found.hits] if shell.printer.json else []
+        items = (
+            [found_row(hit, opened.registry, opened.caller) for hit in found.hits]
+            if shell.printer.json
+            else []
+        )
     if shell.printer.json:
         shell.printer.document({"items": items, "total": found.total})
     elif found.hits:
-        rows = [(hit.offer.name, hit.offer.version, hit.offer.kind, f"{hit.score:.3f}", hit.offer.description) for hit in found.hits]
+        rows = [
+            (
+                hit.offer.name,
+                hit.offer.version,
+                hit.offer.kind,
+                f"{hit.score:.3f}",
+                hit.offer.description,
+            )
+            for hit in found.hits
+        ]
         shell.printer.table(("capability", "version", "kind", "score", "description"), rows)
     else:
         shell.printer.note("nothing found")
@@ -58,12 +83,26 @@ def _find(shell: Shell, text: str, limit: int) -> None:
 
 def run(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names)],
-    input: Annotated[str | None, typer.Argument(metavar="JSON|@FILE|-", help="A JSON object: itself, in a file, or on stdin.")] = None,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names
+        ),
+    ],
+    input: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="JSON|@FILE|-", help="A JSON object: itself, in a file, or on stdin."
+        ),
+    ] = None,
     arg: Annotated[
         list[str] | None,
         typer.Option(
-            "--arg", "-a", metavar="KEY=VALUE", help="One argument; repeat a key for a list.", autocompletion=completions.arguments
+            "--arg",
+            "-a",
+            metavar="KEY=VALUE",
+            help="One argument; repeat a key for a list.",
+            autocompletion=completions.arguments,
         ),
     ] = None,
 ) -> None:
@@ -76,14 +115,18 @@ def run(
 
     shell = shell_of(context)
     arguments = arguments_of(input, arg or ())
-    with shell.registry("interrupted; what the run had done by then, in env.KV or on the web, stands") as opened:
+    with shell.registry(
+        "interrupted; what the run had done by then, in env.KV or on the web, stands"
+    ) as opened:
         try:
             with spelled(opened, name), shell.printer.working(f"running {name}"):
                 ran = opened.registry.run(name, arguments, opened.caller)
         except SigilError as problem:
             _tell(shell, problem.logs)
             if isinstance(problem, UsageError) and problem.code == "EINVAL":
-                problem.suggestion = f"{problem.suggestion}: `sigil run {name} --help` shows it".removeprefix(": ")
+                problem.suggestion = (
+                    f"{problem.suggestion}: `sigil run {name} --help` shows it".removeprefix(": ")
+                )
             raise
     _tell(shell, ran.logs)
     if ran.output.lstrip()[:1] == b'"' and not shell.printer.json:

@@ -32,13 +32,19 @@ GUESSABLE = 20
 
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="The port to listen on; 0 for a free one.")] = 8000,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65_535, help="The port to listen on; 0 for a free one."),
+    ] = 8000,
 ) -> None:
     """Serve the registry of this machine over HTTP.
 
-    Every request needs the admin token or an access token. Ctrl-C or SIGTERM ends it, once the requests at work are answered. On stderr:
-    a line for each request that runs or changes something, or is turned away; with --json a line of JSON.
+    Every request needs the admin token or an access token. Ctrl-C or SIGTERM ends it, once the
+    requests at work are answered. On stderr: a line for each request that runs or changes
+    something, or is turned away; with --json a line of JSON.
     """
     from sigil.http.client_limits import Bounds
     from sigil.http.server import listen
@@ -46,7 +52,11 @@ def serve(
 
     shell = shell_of(context)
     if shell.asked.url or shell.asked.profile or shell.seconds:
-        raise UsageError("EUSAGE", "serve takes no --url, --profile or --timeout", suggestion="it serves the registry here, until Ctrl-C")
+        raise UsageError(
+            "EUSAGE",
+            "serve takes no --url, --profile or --timeout",
+            suggestion="it serves the registry here, until Ctrl-C",
+        )
     settings = replace(Settings.read(), registry_url="", registry_token="")
     bounds = Bounds.of(settings)
     door = listen(host, port)
@@ -71,9 +81,13 @@ def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bound
         registry = local_registry(settings, stores, shell.printer.note)
         registry.warm(shell.printer.note)
     over = threading.Event()
-    threading.Thread(target=_sweep, args=(shell, stores.kv, over), name="sweeper", daemon=True).start()
+    threading.Thread(
+        target=_sweep, args=(shell, stores.kv, over), name="sweeper", daemon=True
+    ).start()
     try:
-        app = app_of(lambda: registry, Gate(token, lambda: registry.keys, settings.agent, settings.rate))
+        app = app_of(
+            lambda: registry, Gate(token, lambda: registry.keys, settings.agent, settings.rate)
+        )
         greet = partial(_greet, shell, settings, door, token)
         return serve_app(Told(app, shell.printer.event), door, GRACE_SECONDS, greet, bounds=bounds)
     finally:
@@ -98,20 +112,39 @@ def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
 
 
 def _greet(shell: Shell, settings: Settings, door: socket.socket, token: str) -> None:
-    """The address on stdout, for whoever waits for it; how to get in on stderr. The token itself is for a terminal alone."""
+    """The address on stdout, for whoever waits for it; how to get in on stderr. The token itself is
+    for a terminal alone.
+    """
     from sigil.http.server import public, url_of
 
     url, printer = url_of(door), shell.printer
     if printer.json:
-        printer.document({"url": url, "token_file": "" if settings.token else str(settings.data_folder / "token")})
+        printer.document(
+            {
+                "url": url,
+                "token_file": "" if settings.token else str(settings.data_folder / "token"),
+            }
+        )
     else:
         printer.line(url)
     if sys.stderr.isatty():
         printer.note(f"token: {token}")
     else:
-        printer.note("token: in UNCAGED_TOKEN" if settings.token else f"token: in {settings.data_folder / 'token'}")
-    printer.note(f"from elsewhere: sigil login --url {url}; make more tokens with `sigil keys create`")
+        printer.note(
+            "token: in UNCAGED_TOKEN"
+            if settings.token
+            else f"token: in {settings.data_folder / 'token'}"
+        )
+    printer.note(
+        f"from elsewhere: sigil login --url {url}; make more tokens with `sigil keys create`"
+    )
     if public(door):
-        printer.note("others can reach this address, and it speaks plain HTTP: put something in front of it that speaks TLS")
+        printer.note(
+            "others can reach this address, and it speaks plain HTTP: put something in front of it"
+            " that speaks TLS"
+        )
         if len(token) < GUESSABLE:
-            printer.note(f"UNCAGED_TOKEN has {counted(len(token), 'character')} and could be guessed: take one of 32 or more")
+            printer.note(
+                f"UNCAGED_TOKEN has {counted(len(token), 'character')} and could be guessed: take"
+                " one of 32 or more"
+            )

@@ -1,4 +1,6 @@
-"""`versions`, `diff`, `rollback`, `yank`, `publish`, `export` and `import`: what becomes of a capability over time."""
+"""`versions`, `diff`, `rollback`, `yank`, `publish`, `export` and `import`: what becomes of a
+capability over time.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ Number = Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="A 
 def versions(context: typer.Context, name: Name, namespace: Namespace = "") -> None:
     """List the versions of a capability, newest first.
 
-    The active one is what its plain name runs. On stderr: which version began to run when, and by what.
+    The active one is what its plain name runs. On stderr: which version began to run when, and by
+    what.
     """
     shell = shell_of(context)
     with shell.registry() as opened:
@@ -36,7 +39,10 @@ def versions(context: typer.Context, name: Name, namespace: Namespace = "") -> N
     if shell.printer.json:
         shell.printer.document({"items": rows, "history": steps})
         return
-    table = [(row["version"], _state(row), row["author"], moment(row["at"]), row["digest"]) for row in rows]
+    table = [
+        (row["version"], _state(row), row["author"], moment(row["at"]), row["digest"])
+        for row in rows
+    ]
     shell.printer.table(("version", "state", "author", "at", "digest"), table)
     for line in _steps(steps):
         shell.printer.note(line)
@@ -45,8 +51,14 @@ def versions(context: typer.Context, name: Name, namespace: Namespace = "") -> N
 def diff(
     context: typer.Context,
     name: Name,
-    older: Annotated[int | None, typer.Argument(metavar="A", min=1, help="The older version (default: the one before).")] = None,
-    newer: Annotated[int | None, typer.Argument(metavar="B", min=1, help="The newer version (default: the active one).")] = None,
+    older: Annotated[
+        int | None,
+        typer.Argument(metavar="A", min=1, help="The older version (default: the one before)."),
+    ] = None,
+    newer: Annotated[
+        int | None,
+        typer.Argument(metavar="B", min=1, help="The newer version (default: the active one)."),
+    ] = None,
     namespace: Namespace = "",
 ) -> None:
     """Show what differs between two versions.
@@ -71,7 +83,9 @@ def diff(
         shell.printer.note("they are the same")
 
 
-def rollback(context: typer.Context, name: Name, version: Number = None, namespace: Namespace = "") -> None:
+def rollback(
+    context: typer.Context, name: Name, version: Number = None, namespace: Namespace = ""
+) -> None:
     """Let an older version run again.
 
     The one given, or the one before the last deploy.
@@ -85,14 +99,20 @@ def rollback(context: typer.Context, name: Name, version: Number = None, namespa
 
 def yank(
     context: typer.Context,
-    version: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="A version, or NAME@sha256:DIGEST.", autocompletion=names)],
+    version: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME@VERSION", help="A version, or NAME@sha256:DIGEST.", autocompletion=names
+        ),
+    ],
     undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
     namespace: Namespace = "",
 ) -> None:
     """Withdraw a version.
 
-    Queries and the plain name do not lead to it any more; its digest still runs. With --undo it stands again, and runs again by its plain
-    name if nothing but the yank had put another one in its place.
+    Queries and the plain name do not lead to it any more; its digest still runs. With --undo it
+    stands again, and runs again by its plain name if nothing but the yank had put another one in
+    its place.
     """
     shell = shell_of(context)
     with shell.registry(perhaps(f"sigil versions {version.partition('@')[0]}")) as opened:
@@ -100,13 +120,20 @@ def yank(
         row = opened.registry.yank(ref, caller, undo=undo)
         now = "" if shell.printer.json else _running(opened, row, caller)
     words = ("stands again", "stood already") if undo else ("is withdrawn", "was withdrawn already")
-    _told(shell, row, f"{row['capability']}@{row['version']} {words[0] if row['changed'] else words[1]}; {now}")
+    _told(
+        shell,
+        row,
+        f"{row['capability']}@{row['version']} {words[0] if row['changed'] else words[1]}; {now}",
+    )
 
 
 def _running(opened: Opened, row: dict[str, Json], caller: Caller) -> str:
     """What the plain name runs after a yank, or after one was taken back."""
     name = row["capability"]
-    active = next((other["version"] for other in opened.registry.versions(name, caller) if other["active"]), None)
+    active = next(
+        (other["version"] for other in opened.registry.versions(name, caller) if other["active"]),
+        None,
+    )
     if active is None:
         return f"no version runs by the plain name {name} now"
     if active != row["version"]:
@@ -120,8 +147,15 @@ def _running(opened: Opened, row: dict[str, Json], caller: Caller) -> str:
 def publish(
     context: typer.Context,
     name: Name,
-    session: Annotated[str, typer.Option("--session", metavar="CHAT", help="Whose it is (default: the only chat that has it).")] = "",
-    replace: Annotated[bool, typer.Option("--replace", help="Over what somebody else made.")] = False,
+    session: Annotated[
+        str,
+        typer.Option(
+            "--session", metavar="CHAT", help="Whose it is (default: the only chat that has it)."
+        ),
+    ] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Over what somebody else made.")
+    ] = False,
 ) -> None:
     """Make a chat's capability the agent's own.
 
@@ -135,28 +169,47 @@ def publish(
 
 def export(
     context: typer.Context,
-    refs: Annotated[list[str], typer.Argument(metavar="NAME…", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names)],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")],
+    refs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME…", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
+    ],
 ) -> None:
     """Write capabilities into one file.
 
     The same capabilities give the same bytes.
     """
     shell = shell_of(context)
-    with shell.registry() as opened, shell.printer.working(f"exporting {counted(len(refs), 'capability')}"):
+    with (
+        shell.registry() as opened,
+        shell.printer.working(f"exporting {counted(len(refs), 'capability')}"),
+    ):
         body = opened.registry.export(refs, opened.caller)
     write_whole(output, body)
     if shell.printer.json:
         shell.printer.document({"file": str(output), "bytes": len(body)})
     else:
-        shell.printer.note(f"{output}: {counted(len(refs), 'capability')}, {counted(len(body), 'byte')}")
+        shell.printer.note(
+            f"{output}: {counted(len(refs), 'capability')}, {counted(len(body), 'byte')}"
+        )
 
 
 def bring(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sigil export` wrote.")],
-    public: Annotated[bool, typer.Option("--public", help="What was public stays so; else it is your own alone.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Also where a name of yours has kept data, which it takes over.")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="What was public stays so; else it is your own alone.")
+    ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Also where a name of yours has kept data, which it takes over."
+        ),
+    ] = False,
 ) -> None:
     """Deploy what such a file holds.
 
@@ -166,7 +219,9 @@ def bring(
     body = _bounded(file)
     with shell.registry(perhaps("sigil list")) as opened:
         with shell.printer.working(f"importing {file.name}"):
-            done = opened.registry.import_bundle(body, opened.caller, public=public, replace=replace)
+            done = opened.registry.import_bundle(
+                body, opened.caller, public=public, replace=replace
+            )
         if shell.printer.json:
             shell.printer.document({"items": [_brought(one) for one in done]})
             return
@@ -177,7 +232,12 @@ def bring(
 
 
 def _brought(one: Deployed) -> dict[str, Json]:
-    return {"capability": one.offer.name, "version": one.offer.version, "digest": one.offer.digest, "created": one.created}
+    return {
+        "capability": one.offer.name,
+        "version": one.offer.version,
+        "digest": one.offer.digest,
+        "created": one.created,
+    }
 
 
 def _bounded(file: Path) -> bytes:
@@ -187,8 +247,12 @@ def _bounded(file: Path) -> bytes:
         with file.open("rb") as stream:
             body = stream.read(BUNDLE_BYTES + 1)
     except OSError as problem:
-        suggestion = "check the name: it is looked for from here; `sigil export NAME -o FILE` writes one"
-        raise UsageError("ENOENT", f"cannot read {file}: {problem.strerror}", suggestion=suggestion) from None
+        suggestion = (
+            "check the name: it is looked for from here; `sigil export NAME -o FILE` writes one"
+        )
+        raise UsageError(
+            "ENOENT", f"cannot read {file}: {problem.strerror}", suggestion=suggestion
+        ) from None
     if len(body) > BUNDLE_BYTES:
         raise UsageError("ETOOBIG", f"{file} is over {BUNDLE_BYTES >> 20} MiB")
     return body
@@ -203,12 +267,25 @@ def _told(shell: Shell, row: dict[str, Json], said: str) -> None:
 
 
 def _state(row: dict[str, Json]) -> str:
-    words = ("active" if row["active"] else "", "yanked" if row["yanked"] else "", row["health"] if row["health"] != "closed" else "")
+    words = (
+        "active" if row["active"] else "",
+        "yanked" if row["yanked"] else "",
+        row["health"] if row["health"] != "closed" else "",
+    )
     return ", ".join(word for word in words if word)
 
 
 def _steps(steps: Sequence[dict[str, Json]]) -> Iterator[str]:
-    """What made which version run; a yank and an expiry are told with the version that was in its place."""
+    """What made which version run; a yank and an expiry are told with the version that was in its
+    place.
+    """
     for number, step in enumerate(steps):
-        before = f" of version {steps[number - 1]['version']}" if number and step["action"] in ("yank", "expire") else ""
-        yield f"{moment(step['at'])}  version {step['version']} began to run: {step['action']}{before} by {step['by']}"
+        before = (
+            f" of version {steps[number - 1]['version']}"
+            if number and step["action"] in ("yank", "expire")
+            else ""
+        )
+        yield (
+            f"{moment(step['at'])}  version {step['version']} began to run:"
+            f" {step['action']}{before} by {step['by']}"
+        )

@@ -38,7 +38,9 @@ class Unwise(SigilError):
 
 
 Check = Callable[[], str]
-"""Says what it found when all is well; raises `Unwise`, or any other `SigilError`, with what helps as its suggestion."""
+"""Says what it found when all is well; raises `Unwise`, or any other `SigilError`, with what helps
+as its suggestion.
+"""
 
 Watch = Callable[[str], AbstractContextManager[None]]
 
@@ -48,7 +50,9 @@ def _nobody(name: str) -> AbstractContextManager[None]:
 
 
 def examine(checks: Mapping[str, Check], watch: Watch = _nobody) -> Iterator[Finding]:
-    """What each check finds, as soon as it does. `watch` is entered with a check's name while it is at work."""
+    """What each check finds, as soon as it does. `watch` is entered with a check's name while it is
+    at work.
+    """
     for name, check in checks.items():
         with watch(name):
             found = _look(name, check)
@@ -60,6 +64,16 @@ def _look(name: str, check: Check) -> Finding:
         return Finding(name, State.ok, one_line(check(), FOUND_CHARACTERS))
     except SigilError as problem:
         state = State.warn if isinstance(problem, Unwise) else State.fail
-        return Finding(name, state, one_line(problem.message, FOUND_CHARACTERS), one_line(problem.suggestion, MEND_CHARACTERS))
+        return Finding(
+            name,
+            state,
+            one_line(problem.message, FOUND_CHARACTERS),
+            one_line(problem.suggestion, MEND_CHARACTERS),
+        )
     except Exception as problem:  # noqa: BLE001  a door: a doctor says what is wrong, whatever it is, and looks at the rest
-        return Finding(name, State.fail, one_line(f"{type(problem).__name__}: {problem}", FOUND_CHARACTERS), "see what stands there")
+        return Finding(
+            name,
+            State.fail,
+            one_line(f"{type(problem).__name__}: {problem}", FOUND_CHARACTERS),
+            "see what stands there",
+        )

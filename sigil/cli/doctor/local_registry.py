@@ -14,7 +14,14 @@ from sigil.cli.doctor.findings import Check, Unwise
 from sigil.errors import BackendError, SigilError, UsageError
 from sigil.settings import Settings, without_userinfo
 from sigil.storage.kv import ABSENT, keys
-from sigil.wiring import admin_token, data_folder, library_folder, open_encoder, open_stores, sqlite_path
+from sigil.wiring import (
+    admin_token,
+    data_folder,
+    library_folder,
+    open_encoder,
+    open_stores,
+    sqlite_path,
+)
 
 LITTLE_BYTES, TOO_LITTLE_BYTES = 500 << 20, 20 << 20
 GUESSABLE = 20
@@ -31,7 +38,13 @@ class Warns(Protocol):
 
 def registry(settings: Settings) -> Mapping[str, Check]:
     """The checks of a registry in this process."""
-    checks = {"data folder": folder, "disk": disk, "store": store, "artifacts": artifacts, "token": token}
+    checks = {
+        "data folder": folder,
+        "disk": disk,
+        "store": store,
+        "artifacts": artifacts,
+        "token": token,
+    }
     checks |= {"records": records, "library": library, "search": search}
     return {name: partial(check, settings) for name, check in checks.items()}
 
@@ -40,7 +53,11 @@ def folder(settings: Settings) -> str:
     """The data folder can be written, and others do not read in it."""
     place = data_folder(settings)
     if not os.access(place, os.W_OK | os.X_OK):
-        raise UsageError("ESETTING", f"{place} cannot be written", suggestion=f"chmod u+rwx {place}, or set UNCAGED_DATA to another folder")
+        raise UsageError(
+            "ESETTING",
+            f"{place} cannot be written",
+            suggestion=f"chmod u+rwx {place}, or set UNCAGED_DATA to another folder",
+        )
     mode = stat.S_IMODE(place.stat().st_mode)
     if mode & 0o022:
         raise Unwise(f"{place} can be written by others", suggestion=f"chmod 700 {place}")
@@ -54,7 +71,11 @@ def disk(settings: Settings) -> str:
     free = shutil.disk_usage(place).free
     said = f"{free >> 20:,} MiB free at {place}"
     if free < TOO_LITTLE_BYTES:
-        raise BackendError("EUNAVAILABLE", f"only {said}", suggestion="make room there, or set UNCAGED_DATA to another disk")
+        raise BackendError(
+            "EUNAVAILABLE",
+            f"only {said}",
+            suggestion="make room there, or set UNCAGED_DATA to another disk",
+        )
     if free < LITTLE_BYTES:
         raise Unwise(f"only {said}", suggestion="make room there")
     return said
@@ -69,7 +90,10 @@ def store(settings: Settings) -> str:
     kv.delete(probe, expect=written)
     unwise = kv.warnings() if isinstance(kv, Warns) else []
     if unwise:
-        raise Unwise(f"it answers, but {'; '.join(unwise)}", suggestion="docs/deploy.md tells the settings that matter")
+        raise Unwise(
+            f"it answers, but {'; '.join(unwise)}",
+            suggestion="docs/deploy.md tells the settings that matter",
+        )
     path = sqlite_path(settings)
     if path and path.stat().st_mode & 0o022:
         raise Unwise(f"{path} can be written by others", suggestion=f"chmod 600 {path}")
@@ -87,7 +111,11 @@ def artifacts(settings: Settings) -> str:
     """Large bodies can be written, and come back."""
     kept = open_stores(settings).artifacts
     if kept.get(kept.put(b"doctor")) != b"doctor":
-        raise BackendError("EDAMAGED", "what was written came back changed", suggestion="look at the disk, or at UNCAGED_ARTIFACTS")
+        raise BackendError(
+            "EDAMAGED",
+            "what was written came back changed",
+            suggestion="look at the disk, or at UNCAGED_ARTIFACTS",
+        )
     return f"{settings.artifacts or 'beside or in the store'}: writes and reads"
 
 
@@ -99,7 +127,8 @@ def token(settings: Settings) -> str:
         return _token_file(path, value)
     if len(value) < GUESSABLE:
         raise Unwise(
-            f"UNCAGED_TOKEN has {len(value)} characters and could be guessed", suggestion="take one of 32 random characters or more"
+            f"UNCAGED_TOKEN has {len(value)} characters and could be guessed",
+            suggestion="take one of 32 random characters or more",
         )
     return "set by UNCAGED_TOKEN"
 
@@ -108,12 +137,22 @@ def _token_file(path: Path, value: str) -> str:
     facts = path.stat()
     if stat.S_IMODE(facts.st_mode) & 0o077:
         raise BackendError(
-            "EUNSAFE", f"{path} can be read by others", suggestion=f"chmod 600 {path}; if somebody may have read it, remove it"
+            "EUNSAFE",
+            f"{path} can be read by others",
+            suggestion=f"chmod 600 {path}; if somebody may have read it, remove it",
         )
     if facts.st_uid != os.geteuid():
-        raise BackendError("EUNSAFE", f"{path} is somebody else's", suggestion="remove it; the next start makes another one")
+        raise BackendError(
+            "EUNSAFE",
+            f"{path} is somebody else's",
+            suggestion="remove it; the next start makes another one",
+        )
     if len(value) < GUESSABLE:
-        raise BackendError("EUNSAFE", f"{path} holds no token", suggestion="remove it; the next start makes another one")
+        raise BackendError(
+            "EUNSAFE",
+            f"{path} holds no token",
+            suggestion="remove it; the next start makes another one",
+        )
     return f"in {path}, for its owner alone"
 
 
@@ -131,7 +170,9 @@ def library(settings: Settings) -> str:
     catalog = Catalog(open_stores(settings).kv)
     stand = sum(catalog.active(LIBRARY, package.manifest.name) is not None for package in shelf)
     missing = len(shelf) - stand
-    return f"{len(shelf)} capabilities in {place}" + (f"; {missing} of them are deployed at the next start" if missing else "")
+    return f"{len(shelf)} capabilities in {place}" + (
+        f"; {missing} of them are deployed at the next start" if missing else ""
+    )
 
 
 def search(settings: Settings) -> str:

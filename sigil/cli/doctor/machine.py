@@ -1,4 +1,6 @@
-"""What runs capabilities on this machine: the engine, its compiled form, the runners, the compilers."""
+"""What runs capabilities on this machine: the engine, its compiled form, the runners, the
+compilers.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def engine(settings: Settings) -> str:
     try:
         body = untrusted_files.read(path, MODULE_BYTES)
     except OSError as problem:
-        raise BackendError("EUNAVAILABLE", f"{path}: {problem.strerror}", suggestion="run scripts/build-engine") from None
+        raise BackendError(
+            "EUNAVAILABLE", f"{path}: {problem.strerror}", suggestion="run scripts/build-engine"
+        ) from None
     said = f"{path}, {len(body):,} bytes, sha256:{hashlib.sha256(body).hexdigest()[:12]}"
     if settings.engine:
         return f"{said}, as SIGIL_ENGINE says"
@@ -50,7 +54,10 @@ def engine(settings: Settings) -> str:
 def cache(settings: Settings) -> str:
     """Compiled code can be kept, and what is kept of the engine is whole."""
     folder = cache_folder(settings)
-    mend = "make it writable, or set UNCAGED_CACHE to a folder of yours: without it every start compiles for a second"
+    mend = (
+        "make it writable, or set UNCAGED_CACHE to a folder of yours: without it every start"
+        " compiles for a second"
+    )
     if folder is None:
         raise Unwise("there is no folder for it", suggestion=mend)
     try:
@@ -61,7 +68,10 @@ def cache(settings: Settings) -> str:
         raise Unwise(f"{folder}: {problem.strerror}", suggestion=mend) from None
     files = [*folder.glob("*.code")]
     if not _whole(folder, engine_path(settings)):
-        raise Unwise(f"the engine's in {folder} is damaged, or of another version", suggestion="nothing to do: the next run makes it again")
+        raise Unwise(
+            f"the engine's in {folder} is damaged, or of another version",
+            suggestion="nothing to do: the next run makes it again",
+        )
     size = sum(path.stat().st_size for path in files) >> 20
     return f"{len(files)} modules, {size:,} MiB in {folder}"
 
@@ -73,7 +83,10 @@ def _whole(folder: Path, engine: Path) -> bool:
     if not engine.is_file() or engine.stat().st_size > MODULE_BYTES:
         return True  # told by its own check
     digest = hashlib.sha256(untrusted_files.read(engine, MODULE_BYTES)).hexdigest()
-    return not (folder / f"{digest}.code").exists() or Vault(folder, fingerprint()).read(digest) is not None
+    return (
+        not (folder / f"{digest}.code").exists()
+        or Vault(folder, fingerprint()).read(digest) is not None
+    )
 
 
 def runners(settings: Settings) -> str:
@@ -87,30 +100,58 @@ def runners(settings: Settings) -> str:
         second = opened.run(Program("doctor", "js", lambda: wasm), b'{"number":41}')
         way, means = opened.told(), opened.means()
     if second.output != b"42":
-        raise ToolError("EOUTPUT", "JavaScript says that 41 + 1 is not 42", suggestion="run scripts/build-engine")
-    said = f"41 + 1 = 42 in {first.duration_ms:.1f} ms, then {second.duration_ms:.1f} ms; {way}{_landlock()}"
+        raise ToolError(
+            "EOUTPUT",
+            "JavaScript says that 41 + 1 is not 42",
+            suggestion="run scripts/build-engine",
+        )
+    said = (
+        f"41 + 1 = 42 in {first.duration_ms:.1f} ms, then {second.duration_ms:.1f} ms;"
+        f" {way}{_landlock()}"
+    )
     if settings.sandbox == "plain" or not all(means):
-        raise Unwise(said, suggestion="it runs, slower or with fewer walls: a newer kernel, or SIGIL_SANDBOX=auto, has them all")
+        raise Unwise(
+            said,
+            suggestion=(
+                "it runs, slower or with fewer walls: a newer kernel, or SIGIL_SANDBOX=auto, has"
+                " them all"
+            ),
+        )
     return said
 
 
 def _landlock() -> str:
     from sigil.sandbox import landlock
 
-    return "; landlock for compilers" if landlock.version() else "; no landlock: compilers are shut in without it"
+    return (
+        "; landlock for compilers"
+        if landlock.version()
+        else "; no landlock: compilers are shut in without it"
+    )
 
 
 def compilers(settings: Settings) -> str:
-    """Which other languages are compiled here; one that a folder here is written in and that is not is a failure."""
+    """Which other languages are compiled here; one that a folder here is written in and that is not
+    is a failure.
+    """
     for lang, source in _written():
         problem = _trouble(lang, source)
         if problem:
-            raise BackendError("EUNAVAILABLE", f"{lang} is written here: {problem.message}", suggestion=problem.suggestion)
-    return "; ".join(f"{lang} ready" if not (found := _trouble(lang)) else f"{lang} not: {found.message}" for lang in _COMPILED)
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"{lang} is written here: {problem.message}",
+                suggestion=problem.suggestion,
+            )
+    return "; ".join(
+        f"{lang} ready" if not (found := _trouble(lang)) else f"{lang} not: {found.message}"
+        for lang in _COMPILED
+    )
 
 
 def _trouble(lang: str, source: str = "") -> Refused | None:
-    """What keeps a language, or one source of it, from being compiled here, as its compiler says it."""
+    """What keeps a language, or one source of it, from being compiled here, as its compiler says
+    it.
+    """
     from sigil.compile.toolchain import assemblyscript, c, rust
 
     try:

@@ -1,4 +1,6 @@
-"""Which records of a store cannot be read: capabilities, their versions and grants, secrets, tokens."""
+"""Which records of a store cannot be read: capabilities, their versions and grants, secrets,
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,11 @@ def _can_be_read(kept: _Kept) -> bool:
 
 def _all(kv: KV) -> Iterator[_Kept]:
     for digest, item in _scan(kv, keys.token("")):
-        yield _Kept(f"token {digest[:12]}", f"sigil keys revoke {digest[:12]}", partial(read_holder, digest, item))
+        yield _Kept(
+            f"token {digest[:12]}",
+            f"sigil keys revoke {digest[:12]}",
+            partial(read_holder, digest, item),
+        )
     for place, _ in _scan(kv, keys.generation("")):
         yield from _in(kv, keys.unescape(place))
 
@@ -71,7 +77,11 @@ def _in(kv: KV, namespace: str) -> Iterator[_Kept]:
         mend = f"sigil revoke {name} --namespace {namespace}, then grant anew"
         yield _Kept(f"grants of {namespace}/{name}", mend, partial(read_grants, item, name))
     for name, item in _scan(kv, keys.secret(namespace, "")):
-        yield _Kept(f"secret {name}", f"sigil secret set {name} --namespace {namespace}", partial(read_secret, name, item))
+        yield _Kept(
+            f"secret {name}",
+            f"sigil secret set {name} --namespace {namespace}",
+            partial(read_secret, name, item),
+        )
 
 
 def _scan(kv: KV, key: Key) -> Iterator[tuple[str, Item]]:

@@ -1,4 +1,6 @@
-"""A registry elsewhere: whether it answers, how far its clock and version are from ours, and what the token is worth."""
+"""A registry elsewhere: whether it answers, how far its clock and version are from ours, and what
+the token is worth.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ _LOCAL = re.compile(r"http://(localhost|127\.|\[::1\])", re.IGNORECASE)
 
 def registry(settings: Settings) -> Mapping[str, Check]:
     """The checks of the registry at `SIGIL_URL`."""
-    return {"registry": lambda: _reached(settings), "clock": lambda: _clock(settings), "token": lambda: _token(settings)}
+    return {
+        "registry": lambda: _reached(settings),
+        "clock": lambda: _clock(settings),
+        "token": lambda: _token(settings),
+    }
 
 
 def _reached(settings: Settings) -> str:
@@ -29,9 +35,15 @@ def _reached(settings: Settings) -> str:
     said, _ = _asked(settings)
     theirs, url = one_line(str(said.get("version", "unknown")), 40), settings.registry_url
     if theirs != version():
-        raise Unwise(f"{url} answers, version {theirs}; here it is {version()}", suggestion="bring both to the same version")
+        raise Unwise(
+            f"{url} answers, version {theirs}; here it is {version()}",
+            suggestion="bring both to the same version",
+        )
     if url.lower().startswith("http:") and not _LOCAL.match(url):
-        raise Unwise(f"{url} answers, without TLS: the token travels where others can read it", suggestion="use its https address")
+        raise Unwise(
+            f"{url} answers, without TLS: the token travels where others can read it",
+            suggestion="use its https address",
+        )
     return f"{url} answers, version {theirs}"
 
 
@@ -45,7 +57,8 @@ def _clock(settings: Settings) -> str:
     if abs(skew) > SKEW_SECONDS:
         which = "ahead of" if skew > 0 else "behind"
         raise Unwise(
-            f"this machine is {abs(skew):,.0f} s {which} it", suggestion="set the clock of the one that is wrong, such as with NTP"
+            f"this machine is {abs(skew):,.0f} s {which} it",
+            suggestion="set the clock of the one that is wrong, such as with NTP",
         )
     return f"within {max(abs(skew), 1):.0f} s of it"
 
@@ -56,10 +69,16 @@ def _token(settings: Settings) -> str:
 
     with closing(RemoteRegistry(settings.registry_url, settings.registry_token)) as opened:
         row = opened.keys.whoami(Caller(settings.agent, owner=True))
-    said = f"accepted: {one_line(str(row.get('kind', '')), 20)}, namespace {one_line(str(row.get('namespace', '')), 80)}"
+    said = (
+        f"accepted: {one_line(str(row.get('kind', '')), 20)}, namespace"
+        f" {one_line(str(row.get('namespace', '')), 80)}"
+    )
     ends = row.get("expires")
     if isinstance(ends, int | float) and ends - time.time() < SOON_SECONDS:
-        raise Unwise(f"{said}; it ends in {max(ends - time.time(), 0) / 3_600:,.0f} hours", suggestion="ask for another one")
+        raise Unwise(
+            f"{said}; it ends in {max(ends - time.time(), 0) / 3_600:,.0f} hours",
+            suggestion="ask for another one",
+        )
     return said
 
 
@@ -70,7 +89,11 @@ def _asked(settings: Settings) -> tuple[Mapping[str, object], str]:
     from sigil.client.registry import RemoteRegistry
 
     dates: list[str] = []
-    client = httpx.Client(event_hooks={"response": [lambda response: dates.append(response.headers.get("date", ""))]})
-    with closing(RemoteRegistry(settings.registry_url, settings.registry_token or "none", client=client)) as opened:
+    client = httpx.Client(
+        event_hooks={"response": [lambda response: dates.append(response.headers.get("date", ""))]}
+    )
+    with closing(
+        RemoteRegistry(settings.registry_url, settings.registry_token or "none", client=client)
+    ) as opened:
         said = opened.health()
     return said, dates[-1]

@@ -1,4 +1,6 @@
-"""How both commands' doctors tell what they found: a line each, what to do about it, and the settings."""
+"""How both commands' doctors tell what they found: a line each, what to do about it, and the
+settings.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ def diagnose(printer: Printer, checks: Mapping[str, Check], settings: Settings) 
     findings = [*examine(checks, lambda name: printer.working(f"looking at {name}"))]
     well = all(found.state is not State.fail for found in findings)
     if printer.json:
-        printer.document({"ok": well, "checks": [asdict(found) for found in findings], "settings": _settings(settings)})
+        printer.document(
+            {
+                "ok": well,
+                "checks": [asdict(found) for found in findings],
+                "settings": _settings(settings),
+            }
+        )
     else:
         _show(printer, findings, settings)
     return 0 if well else FAILED
@@ -35,21 +43,35 @@ def _show(printer: Printer, findings: list[Finding], settings: Settings) -> None
         fields = ("name", "value", "meaning") if printer.verbose else ("name", "value")
         printer.table(("setting", *fields[1:]), [[row[field] for field in fields] for row in shown])
         printer.line("")
-    printer.table(("check", "", "found"), [(found.name, _SHOWN[found.state], found.found) for found in findings])
+    printer.table(
+        ("check", "", "found"),
+        [(found.name, _SHOWN[found.state], found.found) for found in findings],
+    )
     mending = [(found.name, found.mend) for found in findings if found.mend]
     if mending:
         printer.line("")
         printer.table(("to mend", "do this"), mending)
-    failed, warned = (sum(found.state is state for found in findings) for state in (State.fail, State.warn))
-    printer.note(f"{counted(failed, 'failure')}, {counted(warned, 'warning')}" if failed or warned else "all is well")
+    failed, warned = (
+        sum(found.state is state for found in findings) for state in (State.fail, State.warn)
+    )
+    printer.note(
+        f"{counted(failed, 'failure')}, {counted(warned, 'warning')}"
+        if failed or warned
+        else "all is well"
+    )
     if not printer.verbose:
         printer.note("--verbose shows every setting with what it means")
 
 
 def _settings(settings: Settings) -> list[dict[str, object]]:
-    """Every setting: its value, with secrets hidden, and whether it is another one than the default."""
+    """Every setting: its value, with secrets hidden, and whether it is another one than the
+    default.
+    """
     from sigil.settings import described
 
     usual = {name: value for name, value, _ in described(type(settings)())}
     rows = described(settings)
-    return [{"name": name, "value": value, "meaning": meaning, "set": value != usual[name]} for name, value, meaning in rows]
+    return [
+        {"name": name, "value": value, "meaning": meaning, "set": value != usual[name]}
+        for name, value, meaning in rows
+    ]

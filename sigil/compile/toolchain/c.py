@@ -1,7 +1,9 @@
-"""C becomes WebAssembly, with the clang in the ziglang wheel: a `sigil/1` module when the source includes `sigil.h`, else a command.
+"""C becomes WebAssembly, with the clang in the ziglang wheel: a `sigil/1` module when the source
+includes `sigil.h`, else a command.
 
-The compiler runs in a child with bounds on time and memory, shut into its own folder and a cache by the kernel where that can
-(Linux's Landlock). Where it cannot, the rules in `headers` still keep a source from naming any other file.
+The compiler runs in a child with bounds on time and memory, shut into its own folder and a cache by
+the kernel where that can (Linux's Landlock). Where it cannot, the rules in `headers` still keep a
+source from naming any other file.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from sigil.errors import one_line
 
 HEADER = Path(__file__).with_name("sigil.h")
 BUILT = Path(__file__).with_name("built")
-"""Modules that came with the package, each named by its source's sha256: what is found here needs no compiler."""
+"""Modules that came with the package, each named by its source's sha256: what is found here needs
+no compiler.
+"""
 NOTE = "made-of.json"
 """Beside them: `{"made_of"}`, what else they were made of."""
 
@@ -37,10 +41,14 @@ _FLAGS = (
 _REACTOR = "-mexec-model=reactor"
 _COMPILER = "pip install ziglang==0.17.1"
 
-# A compiler knows `\n\r` as well, and joins lines at it: it is given the line ends that `headers` saw, and no others.
+# A compiler knows `\n\r` as well, and joins lines at it: it is given the line ends that `headers`
+# saw, and no others.
 _LINE_END = re.compile(rb"\r\n?")
 _SPLICE = re.compile(rb"\\[ \t\v\f]*\n")
-_INCLUDE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*(?:<([a-z0-9_]+(?:/[a-z0-9_]+)?\.h)>|\"(sigil\.h)\")[ \t]*(?://.*|/\*[^*]*\*/[ \t]*)?")
+_INCLUDE = re.compile(
+    rb"[ \t]*#[ \t]*include[ \t]*(?:<([a-z0-9_]+(?:/[a-z0-9_]+)?\.h)>|\"(sigil\.h)\")["
+    rb" \t]*(?://.*|/\*[^*]*\*/[ \t]*)?"
+)
 _ALWAYS = re.compile(rb"##|%:%:|\b_Pragma\b|\b__has_(?:include|embed)\w*|\b__include_macros\b")
 _MARK = re.compile(rb"#|%:|\*/")
 _DIRECTIVE = re.compile(rb"\b(?:include|include_next|import|embed|pragma)\b")
@@ -57,12 +65,15 @@ class Compiled(NamedTuple):
 
 
 def compiled(source: bytes, name: str, cache: Path | None = None) -> Compiled:
-    """The module of a C source. `cache`: where the C library lies compiled (default: `c/` in the cache folder).
+    """The module of a C source. `cache`: where the C library lies compiled (default: `c/` in the
+    cache folder).
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
     """
     kind: Literal["sigil", "wasi"] = "sigil" if HEADER.name in headers(source, name) else "wasi"
-    return Compiled(kind, _ready(source).read_bytes() if _came(source) else _made(source, kind, name, cache))
+    return Compiled(
+        kind, _ready(source).read_bytes() if _came(source) else _made(source, kind, name, cache)
+    )
 
 
 def demand_here() -> None:
@@ -71,7 +82,9 @@ def demand_here() -> None:
 
 
 def waits(source: bytes, cache: Path | None = None) -> bool:
-    """Whether this source waits until the C library is compiled: it is text, it did not come compiled, and the cache is cold."""
+    """Whether this source waits until the C library is compiled: it is text, it did not come
+    compiled, and the cache is cold.
+    """
     return _is_text(source) and not _came(source) and cold(cache)
 
 
@@ -94,11 +107,15 @@ def _came(source: bytes) -> bool:
 def note() -> str:
     """What modules are made of beside their source: the same note and source, the same bytes."""
     parts = (HEADER.read_bytes(), " ".join((*_FLAGS, _COMPILER)).encode())
-    return json.dumps({"made_of": sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()})
+    return json.dumps(
+        {"made_of": sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()}
+    )
 
 
 def _fits() -> bool:
-    """Whether what came is what would be made now; where the header stayed at home there is nothing to make."""
+    """Whether what came is what would be made now; where the header stayed at home there is nothing
+    to make.
+    """
     try:
         return not HEADER.is_file() or (BUILT / NOTE).read_text("utf-8") == note()
     except OSError:
@@ -106,11 +123,13 @@ def _fits() -> bool:
 
 
 def headers(source: bytes, name: str) -> set[str]:
-    """The headers that a source includes; `Refused` when it could name any file but `sigil.h` and the C library's headers.
+    """The headers that a source includes; `Refused` when it could name any file but `sigil.h` and
+    the C library's headers.
 
-    Lines are read as a compiler does, after its splices. A directive that reads a file stands alone on its line, a plain `#include`;
-    what could make one of other words (`##`, `_Pragma`) is not there at all. A line that a directive may begin on, or go on after a
-    comment, has a `#` or the end of a comment in it; the other lines are free.
+    Lines are read as a compiler does, after its splices. A directive that reads a file stands alone
+    on its line, a plain `#include`; what could make one of other words (`##`, `_Pragma`) is not
+    there at all. A line that a directive may begin on, or go on after a comment, has a `#` or the
+    end of a comment in it; the other lines are free.
     """
     if b"\0" in source:
         raise refused("the source holds a zero byte", name)
@@ -122,7 +141,11 @@ def headers(source: bytes, name: str) -> set[str]:
             included.add((include[1] or include[2]).decode("ascii"))
         elif found:
             word = found.group()[:20].decode("ascii", "replace")
-            raise refused(f'line {number}: no {word} here: all there is is #include <HEADER> or "sigil.h" on a line of its own', name)
+            raise refused(
+                f'line {number}: no {word} here: all there is is #include <HEADER> or "sigil.h" on'
+                " a line of its own",
+                name,
+            )
     return included
 
 
@@ -135,38 +158,60 @@ def _made(source: bytes, kind: str, name: str, cache: Path | None) -> bytes:
         (work / "main.c").write_bytes(_LINE_END.sub(b"\n", source))
         shutil.copy(HEADER, work / "sigil.h")
         mode = (_REACTOR,) if kind == "sigil" else ()
-        with turn(cache, "C", name, lambda: PATIENCE_SECONDS if _mark(zig, cache).is_file() else _FIRST_SECONDS):
+        with turn(
+            cache,
+            "C",
+            name,
+            lambda: PATIENCE_SECONDS if _mark(zig, cache).is_file() else _FIRST_SECONDS,
+        ):
             if not _mark(zig, cache).is_file():
                 _warm(zig, cache)
-            words, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), SECONDS)
+            words, ending = _compile(
+                zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), SECONDS
+            )
         return module(work / "main.wasm", ending, _reason(words, ending), name)
 
 
 def cold(cache: Path | None = None) -> bool:
-    """Whether the next source waits until the C library is compiled, once for each cache: half a minute."""
+    """Whether the next source waits until the C library is compiled, once for each cache: half a
+    minute.
+    """
     zig, place = find_spec("ziglang"), cache or users("c")
-    return zig is not None and zig.origin is not None and not _mark(Path(zig.origin).with_name("zig"), place).is_file()
+    return (
+        zig is not None
+        and zig.origin is not None
+        and not _mark(Path(zig.origin).with_name("zig"), place).is_file()
+    )
 
 
 def _mark(zig: Path, cache: Path) -> Path:
-    """The file that says that the C library lies in `cache` as this compiler looks for it: by its own place and by the flags."""
+    """The file that says that the C library lies in `cache` as this compiler looks for it: by its
+    own place and by the flags.
+    """
     known = zig.stat()
-    return cache / f"warm-{sha256(repr((str(zig), known.st_size, known.st_mtime_ns, _FLAGS)).encode()).hexdigest()[:16]}"
+    inputs = repr((str(zig), known.st_size, known.st_mtime_ns, _FLAGS))
+    return cache / f"warm-{sha256(inputs.encode()).hexdigest()[:16]}"
 
 
 def _warm(zig: Path, cache: Path) -> None:
     """Let the compiler make the C library, in its two forms, of a source of our own."""
     with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
         work = Path(temporary)
-        (work / "main.c").write_text("#include <stdlib.h>\nint main(void) { return malloc(1) == 0; }\n")
+        (work / "main.c").write_text(
+            "#include <stdlib.h>\nint main(void) { return malloc(1) == 0; }\n"
+        )
         for mode in ((), (_REACTOR,)):
-            _, ending = _compile(zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), _FIRST_SECONDS)
+            _, ending = _compile(
+                zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), _FIRST_SECONDS
+            )
             if ending:
                 return
     _mark(zig, cache).touch()
 
 
-def _compile(zig: Path, work: Path, cache: Path, arguments: tuple[str, ...], seconds: int) -> tuple[str, int]:
+def _compile(
+    zig: Path, work: Path, cache: Path, arguments: tuple[str, ...], seconds: int
+) -> tuple[str, int]:
     caches = {"ZIG_LOCAL_CACHE_DIR": str(work / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(cache)}
     return Compiler(zig, work, write=[cache], variables=caches).run(("cc", *arguments), seconds)
 

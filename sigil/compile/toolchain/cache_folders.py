@@ -1,4 +1,6 @@
-"""Where compilers keep what they need, and whose turn it is: one compiler at a time in a folder, whoever else uses it."""
+"""Where compilers keep what they need, and whose turn it is: one compiler at a time in a folder,
+whoever else uses it.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,22 @@ def kept(folder: Path) -> Path | None:
 
 
 @contextmanager
-def turn(folder: Path, compiler: str, name: str, patience: Callable[[], float] = lambda: PATIENCE_SECONDS) -> Iterator[None]:
-    """Hold the lock of `folder`. `BackendError` EBUSY when others have it for longer than `patience`, in seconds, which may change."""
+def turn(
+    folder: Path, compiler: str, name: str, patience: Callable[[], float] = lambda: PATIENCE_SECONDS
+) -> Iterator[None]:
+    """Hold the lock of `folder`. `BackendError` EBUSY when others have it for longer than
+    `patience`, in seconds, which may change.
+    """
     begin = monotonic()
     with open(folder / "lock", "wb") as lock:
         while not _locked(lock):
             if monotonic() - begin > patience():
-                raise BackendError("EBUSY", f"the {compiler} compiler is busy with others", source=name, suggestion="try again in a minute")
+                raise BackendError(
+                    "EBUSY",
+                    f"the {compiler} compiler is busy with others",
+                    source=name,
+                    suggestion="try again in a minute",
+                )
             sleep(0.02)
         yield
 

@@ -1,8 +1,10 @@
-"""Compiles the library's C capabilities into the package, so that what is installed needs no compiler.
+"""Compiles the library's C capabilities into the package, so that what is installed needs no
+compiler.
 
     python -m sigil.compile.toolchain.library_build
 
-A module is named by its source, so one whose source changed is not found; a note beside them says what else they were made of.
+A module is named by its source, so one whose source changed is not found; a note beside them says
+what else they were made of.
 """
 
 from __future__ import annotations
@@ -20,10 +22,19 @@ from sigil.errors import SigilError
 _ROOT = Path(__file__).parents[3]
 
 
-def prebuild(capabilities: Path = _ROOT / "capabilities", built: Path = c.BUILT, cache: Path = _ROOT / "build" / "c") -> list[Path]:
-    """The modules of all C sources in a folder of capabilities, made where they are not there yet; those of other sources go."""
+def prebuild(
+    capabilities: Path = _ROOT / "capabilities",
+    built: Path = c.BUILT,
+    cache: Path = _ROOT / "build" / "c",
+) -> list[Path]:
+    """The modules of all C sources in a folder of capabilities, made where they are not there yet;
+    those of other sources go.
+    """
     built.mkdir(exist_ok=True)
-    wanted = {built / f"{sha256(source).hexdigest()}.wasm": (name, source) for name, source in _sources(capabilities)}
+    wanted = {
+        built / f"{sha256(source).hexdigest()}.wasm": (name, source)
+        for name, source in _sources(capabilities)
+    }
     stand = (built / c.NOTE).is_file() and (built / c.NOTE).read_text("utf-8") == c.note()
     for path in built.glob("*.wasm"):
         if path not in wanted or not stand:
@@ -50,7 +61,9 @@ def main() -> int:
     try:
         prebuild()
     except SigilError as error:
-        sys.stderr.write(f"toolchain: {error.source}: {error.message}\ntoolchain: {error.suggestion}\n")
+        sys.stderr.write(
+            f"toolchain: {error.source}: {error.message}\ntoolchain: {error.suggestion}\n"
+        )
         return 1
     return 0
 

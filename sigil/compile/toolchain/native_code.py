@@ -1,4 +1,5 @@
-"""Compiles the engine and the library's modules of C to native code beside the package, so that no first start has to.
+"""Compiles the engine and the library's modules of C to native code beside the package, so that no
+first start has to.
 
 `python -m sigil.compile.toolchain.native_code`, for whoever installs or packages.
 """
@@ -14,8 +15,13 @@ from sigil.sandbox.shipped_code import FOLDER, ship
 
 
 def compile_package(folder: Path = FOLDER) -> None:
-    """Compile what this package brings along into `folder`, and remove what an earlier version of it left there."""
-    modules = {sha256(path.read_bytes()).hexdigest(): path for path in (ENGINE, *sorted(BUILT.glob("*.wasm")))}
+    """Compile what this package brings along into `folder`, and remove what an earlier version of
+    it left there.
+    """
+    modules = {
+        sha256(path.read_bytes()).hexdigest(): path
+        for path in (ENGINE, *sorted(BUILT.glob("*.wasm")))
+    }
     for path in folder.glob("*.code"):
         if path.stem not in modules:
             path.unlink()

@@ -1,7 +1,9 @@
-"""Rust becomes WebAssembly with this machine's `rustc`, where it has the target: a `sigil/1` module or a command, as the source is.
+"""Rust becomes WebAssembly with this machine's `rustc`, where it has the target: a `sigil/1` module
+or a command, as the source is.
 
-The compiler runs in a child, bounded and shut in as C's is. Where the kernel cannot shut it in, the rules in `demand_alone` still keep
-a source from naming any other file. Cargo is not asked: there are no other crates, no build scripts and no macros that are programs.
+The compiler runs in a child, bounded and shut in as C's is. Where the kernel cannot shut it in, the
+rules in `demand_alone` still keep a source from naming any other file. Cargo is not asked: there
+are no other crates, no build scripts and no macros that are programs.
 """
 
 from __future__ import annotations
@@ -24,13 +26,28 @@ TARGETS = {"sigil": ("wasm32-unknown-unknown",), "wasi": ("wasm32-wasip1", "wasm
 
 _ENTRY = "mod main;\nmod sigil;\n"
 _FLAGS = (
-    *("--edition", "2021", "--color", "never", "--cap-lints", "allow", "-C", "opt-level=s", "-C", "panic=abort", "-C", "lto=fat"),
+    *(
+        "--edition",
+        "2021",
+        "--color",
+        "never",
+        "--cap-lints",
+        "allow",
+        "-C",
+        "opt-level=s",
+        "-C",
+        "panic=abort",
+        "-C",
+        "lto=fat",
+    ),
     *("-C", "codegen-units=1", "-C", "strip=symbols", "-C", "overflow-checks=on"),
 )
 _STACK = ("-C", "link-arg=-zstack-size=131072")
 _LINKERS = ("rust-lld", "wasm-ld")
 _HELPED = re.compile(r"\bcrate\s*::\s*sigil\b")
-_READS = re.compile(r"\b(?:include|include_str|include_bytes|proc_macro|asm|global_asm|naked_asm|debugger_visualizer)\b")
+_READS = re.compile(
+    r"\b(?:include|include_str|include_bytes|proc_macro|asm|global_asm|naked_asm|debugger_visualizer)\b"
+)
 _MODULE = re.compile(r"\bmod\b")
 _MACRO = re.compile(r"\bmacro(?:_rules)?\b")
 _INLINE = re.compile(r"mod\s+\w+\s*\{")
@@ -38,7 +55,13 @@ _FREE = re.compile(r'\s*//[^"]*')
 _ERROR = re.compile(r"^error(?:\[E\d+\])?: (.*)\n\s*--> (\S+?):(\d+):(\d+)$", re.MULTILINE)
 _PLACELESS = re.compile(r"^error(?:\[E\d+\])?: (?!aborting|could not compile)(.*)$", re.MULTILINE)
 _LINK = re.compile(r"(?:rust-lld|wasm-ld|lld)[^:\n]*: error: (.*)")
-_CRASH = ("internal compiler error", "memory allocation", "stack overflow", "out of memory", "Resource temporarily unavailable")
+_CRASH = (
+    "internal compiler error",
+    "memory allocation",
+    "stack overflow",
+    "out of memory",
+    "Resource temporarily unavailable",
+)
 
 
 class Compiled(NamedTuple):
@@ -49,7 +72,9 @@ class Compiled(NamedTuple):
 
 
 class Toolchain(NamedTuple):
-    """A compiler of this machine: the program, the folder of its libraries, the target that it has, and what links."""
+    """A compiler of this machine: the program, the folder of its libraries, the target that it has,
+    and what links.
+    """
 
     rustc: Path
     sysroot: Path
@@ -58,7 +83,8 @@ class Toolchain(NamedTuple):
 
 
 def compiled(source: str, name: str) -> Compiled:
-    """The module of a source: of the ABI `sigil/1` when it uses `crate::sigil`, else a command with a `main`.
+    """The module of a source: of the ABI `sigil/1` when it uses `crate::sigil`, else a command with
+    a `main`.
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler or its target is missing.
     """
@@ -86,10 +112,11 @@ def _kind(source: str) -> Literal["sigil", "wasi"]:
 
 
 def demand_alone(source: str, name: str) -> None:
-    """`Refused` when a source could name another file: by an `include`, an assembler's, or by a `mod` that is not written out.
+    """`Refused` when a source could name another file: by an `include`, an assembler's, or by a
+    `mod` that is not written out.
 
-    A macro may take the words of a `mod` apart and put others in their place, so a source has the one or the other. A line that is a
-    comment and nothing else is free; so is every other word.
+    A macro may take the words of a `mod` apart and put others in their place, so a source has the
+    one or the other. A line that is a comment and nothing else is free; so is every other word.
     """
     if "\0" in source:
         raise refused("the source holds a zero byte", name)
@@ -99,7 +126,9 @@ def demand_alone(source: str, name: str) -> None:
         if (word := _READS.search(line)) and not _free(line):
             raise refused(f"line {number}: no {word[0]} here: a source is one file", name)
         if macros and _MODULE.search(line) and not _free(line):
-            raise refused(f"line {number}: no mod beside a macro_rules here: a source is one file", name)
+            raise refused(
+                f"line {number}: no mod beside a macro_rules here: a source is one file", name
+            )
     for found in _MODULE.finditer(source):
         number = source.count("\n", 0, found.start()) + 1
         if not _INLINE.match(source, found.start()) and not _free(lines[number - 1]):
@@ -112,15 +141,26 @@ def _free(line: str) -> bool:
 
 def _compile(found: Toolchain, work: Path, kind: str) -> tuple[str, int]:
     linker = ("-C", f"linker={found.linker}") if found.linker else ()
-    form = ("--crate-type", "cdylib", "entry.rs") if kind == "sigil" else ("--crate-type", "bin", "main.rs")
+    form = (
+        ("--crate-type", "cdylib", "entry.rs")
+        if kind == "sigil"
+        else ("--crate-type", "bin", "main.rs")
+    )
     read = [found.sysroot, *([found.linker.parent] if found.linker else []), *system()]
-    compiler = Compiler(found.rustc, work, read=read, variables={"TMPDIR": str(work), "LD_LIBRARY_PATH": _libraries(found.sysroot)})
+    compiler = Compiler(
+        found.rustc,
+        work,
+        read=read,
+        variables={"TMPDIR": str(work), "LD_LIBRARY_PATH": _libraries(found.sysroot)},
+    )
     where = ("--sysroot", str(found.sysroot), "--target", found.target)
     return compiler.run((*_FLAGS, *_STACK, *linker, *where, *form, "-o", "main.wasm"))
 
 
 def _libraries(sysroot: Path) -> str:
-    return ":".join(str(path) for path in (sysroot / "lib", *sorted((sysroot / "lib").glob("*-linux-gnu"))))
+    return ":".join(
+        str(path) for path in (sysroot / "lib", *sorted((sysroot / "lib").glob("*-linux-gnu")))
+    )
 
 
 def _reason(words: str, ending: int) -> str:
@@ -136,26 +176,48 @@ def _reason(words: str, ending: int) -> str:
 
 
 def _toolchain(kind: Literal["sigil", "wasi"], name: str) -> Toolchain:
-    """The compiler on the search path; `Refused` says what is missing, and the command that brings it."""
+    """The compiler on the search path; `Refused` says what is missing, and the command that brings
+    it.
+    """
     way_out = 'or deploy the finished module (lang = "wasm")'
     rustc = shutil.which("rustc")
     if rustc is None:
-        raise refused("Rust is compiled with rustc, which is missing here", name, f"install Rust with rustup; {way_out}")
+        raise refused(
+            "Rust is compiled with rustc, which is missing here",
+            name,
+            f"install Rust with rustup; {way_out}",
+        )
     sysroot = _sysroot(rustc)
     if sysroot is None:
-        raise refused("rustc does not start here", name, f"`rustc --print sysroot` says why; {way_out}")
+        raise refused(
+            "rustc does not start here", name, f"`rustc --print sysroot` says why; {way_out}"
+        )
     wanted = TARGETS[kind]
-    target = next((target for target in wanted if (sysroot / "lib" / "rustlib" / target).is_dir()), None)
+    target = next(
+        (target for target in wanted if (sysroot / "lib" / "rustlib" / target).is_dir()), None
+    )
     if target is None:
-        raise refused(f"rustc has no target {wanted[0]} here", name, f"rustup target add {wanted[0]}; {way_out}")
+        raise refused(
+            f"rustc has no target {wanted[0]} here",
+            name,
+            f"rustup target add {wanted[0]}; {way_out}",
+        )
     own = sysroot / "bin" / "rustc"
-    return Toolchain(own if own.is_file() else Path(rustc).resolve(), sysroot, target, _linker(sysroot))
+    return Toolchain(
+        own if own.is_file() else Path(rustc).resolve(), sysroot, target, _linker(sysroot)
+    )
 
 
 @lru_cache(maxsize=8)
 def _sysroot(rustc: str) -> Path | None:
     try:
-        done = subprocess.run([rustc, "--print", "sysroot"], capture_output=True, timeout=20, check=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            [rustc, "--print", "sysroot"],
+            capture_output=True,
+            timeout=20,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     path = Path(done.stdout.decode("utf-8", "replace").strip())

@@ -1,4 +1,6 @@
-"""A compiler at work: in a child of its own, bounded in time and memory, and shut into its folders where the kernel can."""
+"""A compiler at work: in a child of its own, bounded in time and memory, and shut into its folders
+where the kernel can.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A program and what it may touch: it reads (and executes) below `read`, and writes below `work` and `write`.
+    """A program and what it may touch: it reads (and executes) below `read`, and writes below
+    `work` and `write`.
 
     `memory`: bytes of private memory. `variables`: its whole environment.
     """
@@ -32,8 +35,12 @@ class Compiler:
     memory: int = MEMORY_BYTES
 
     def run(self, arguments: Sequence[str], seconds: int = SECONDS) -> tuple[str, int]:
-        """What it says, on either stream, and how it ends: an exit code, or a signal below zero. `seconds`: of processor time."""
-        child = spawn.start("source_compiler", json.dumps(self._order(arguments, seconds)), pipes=True)
+        """What it says, on either stream, and how it ends: an exit code, or a signal below zero.
+        `seconds`: of processor time.
+        """
+        child = spawn.start(
+            "source_compiler", json.dumps(self._order(arguments, seconds)), pipes=True
+        )
         try:
             words, _ = child.communicate(b"", timeout=max(WALL_SECONDS, seconds * 2))
             return words.decode("utf-8", "replace"), child.returncode

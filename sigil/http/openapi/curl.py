@@ -28,7 +28,9 @@ def calls(path: str, method: str, operation: Json) -> Iterator[Call]:
     for example in examples():
         verb, _, place = example.route.partition(" ")
         if (verb.lower(), place.replace(":path}", "}")) == (method, path):
-            yield Call(f"{example.title} ({example.status})", command(example, path), _answer(example))
+            yield Call(
+                f"{example.title} ({example.status})", command(example, path), _answer(example)
+            )
 
 
 def command(example: Example, path: str) -> str:
@@ -41,7 +43,11 @@ def command(example: Example, path: str) -> str:
     parts += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in example.headers.items()]
     parts += [f"-d {shlex.quote(pretty(example.body))}"] if example.body is not None else []
     parts += ["-o bundle.zip"] if example.kind == "application/zip" else []
-    parts += ["-H 'Content-Type: application/zip' --data-binary @bundle.zip"] if method == "POST" and example.body is None else []
+    parts += (
+        ["-H 'Content-Type: application/zip' --data-binary @bundle.zip"]
+        if method == "POST" and example.body is None
+        else []
+    )
     return " \\\n  ".join(parts)
 
 
@@ -58,7 +64,11 @@ def pretty(value: Json, depth: int = 0) -> str:
     if len(flat) + 2 * depth <= LINE_CHARACTERS or not isinstance(value, dict | list) or not value:
         return flat
     named = value.items() if isinstance(value, dict) else ((None, each) for each in value)
-    parts = [("" if name is None else f"{json.dumps(name, ensure_ascii=False)}: ") + pretty(each, depth + 1) for name, each in named]
+    parts = [
+        ("" if name is None else f"{json.dumps(name, ensure_ascii=False)}: ")
+        + pretty(each, depth + 1)
+        for name, each in named
+    ]
     first, last = "{}" if isinstance(value, dict) else "[]"
     inside = ",\n".join(f"{'  ' * (depth + 1)}{part}" for part in parts)
     return f"{first}\n{inside}\n{'  ' * depth}{last}"

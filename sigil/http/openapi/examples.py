@@ -1,4 +1,6 @@
-"""The examples of the description: requests that are sent, in this order, to a registry that begins empty, and what it answered."""
+"""The examples of the description: requests that are sent, in this order, to a registry that begins
+empty, and what it answered.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ FILE = Path(__file__).with_name("examples.json")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A request and its answer. `route`: the method and the path of its row in the table. `token`: the kind of token, empty for none.
+    """A request and its answer. `route`: the method and the path of its row in the table. `token`:
+    the kind of token, empty for none.
 
-    `body` is the JSON that is sent, `answer` what came back: JSON, or a string for a text. None of them for a file.
+    `body` is the JSON that is sent, `answer` what came back: JSON, or a string for a text. None of
+    them for a file.
     """
 
     route: str

@@ -1,4 +1,6 @@
-"""The description as a page for people: made on the server, whole in one answer, without a script."""
+"""The description as a page for people: made on the server, whole in one answer, without a
+script.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,38 @@ METHODS = ("get", "post", "put", "delete")
 
 
 def page(document: Mapping[str, Json]) -> tuple[bytes, str]:
-    """The page, and the `Content-Security-Policy` under which it is shown: its own style, and nothing else from anywhere."""
+    """The page, and the `Content-Security-Policy` under which it is shown: its own style, and
+    nothing else from anywhere.
+    """
     style = STYLE.read_text(encoding="utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none';"
+        " form-action 'none'; frame-ancestors 'none'"
+    )
     return "\n".join(_lines(document, style)).encode(), policy
 
 
 def _lines(document: Mapping[str, Json], style: str) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f'<title>{texts.TITLE}: the HTTP API</title>\n<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n<body>'
-    yield f"<header><h1>{texts.TITLE}: the HTTP API <small>{escape(document['info']['version'])}</small></h1><p>{_said(texts.LEAD)}</p>"
-    yield '<p><a href="openapi.json">openapi.json</a> says the same to programs.</p></header>\n<main>'
+    yield (
+        f'<title>{texts.TITLE}: the HTTP API</title>\n<link rel="icon"'
+        f' href="data:,">\n<style>{style}</style>\n</head>\n<body>'
+    )
+    yield (
+        f"<header><h1>{texts.TITLE}: the HTTP API"
+        f" <small>{escape(document['info']['version'])}</small></h1><p>{_said(texts.LEAD)}</p>"
+    )
+    yield (
+        '<p><a href="openapi.json">openapi.json</a> says the same to programs.</p></header>\n<main>'
+    )
     groups = [(name, what, list(_of(document, name))) for name, what in texts.GROUPS.values()]
-    yield '<nav aria-label="Routes">' + "".join(_contents(name, found) for name, _, found in groups) + "</nav>"
+    yield (
+        '<nav aria-label="Routes">'
+        + "".join(_contents(name, found) for name, _, found in groups)
+        + "</nav>"
+    )
     yield '<h2 id="rules">What holds everywhere</h2>\n<dl>' + "".join(
         f"<dt>{name}</dt><dd>{_said(text)}</dd>" for name, text in texts.RULES
     )
@@ -43,8 +62,9 @@ def _lines(document: Mapping[str, Json], style: str) -> Iterator[str]:
             yield from _operation(document, path, method, operation)
     yield '<h2 id="shapes">Shapes</h2>\n<p>What bodies and answers are made of.</p>'
     for name, schema in sorted(document["components"]["schemas"].items()):
-        yield f'<h4 id="{name}">{name}</h4>\n<p>{_said(schema.get("description", ""))}</p>' + _table(
-            "", _fields(document, {"": {"schema": schema}})
+        yield (
+            f'<h4 id="{name}">{name}</h4>\n<p>{_said(schema.get("description", ""))}</p>'
+            + _table("", _fields(document, {"": {"schema": schema}}))
         )
     yield "</main>\n</body>\n</html>\n"
 
@@ -58,27 +78,36 @@ def _of(document: Mapping[str, Json], group: str) -> Iterator[tuple[str, str, Js
 
 def _contents(name: str, found: Iterable[tuple[str, str, Json]]) -> str:
     rows = (
-        f'<li><a href="#{operation["operationId"]}">{_method(method)} <code>{escape(path)}</code></a></li>'
+        f'<li><a href="#{operation["operationId"]}">{_method(method)}'
+        f" <code>{escape(path)}</code></a></li>"
         for path, method, operation in found
     )
     return f"<h4>{escape(name)}</h4><ul>{''.join(rows)}</ul>"
 
 
-def _operation(document: Mapping[str, Json], path: str, method: str, operation: Json) -> Iterator[str]:
+def _operation(
+    document: Mapping[str, Json], path: str, method: str, operation: Json
+) -> Iterator[str]:
     yield f'<article id="{operation["operationId"]}">\n<h3>{_method(method)} {escape(path)}</h3>'
     yield f"<p>{_said(operation['summary'])} {_said(operation['description'])}</p>"
     own = [each for each in operation["parameters"] if "$ref" not in each]
-    yield _table("Parameters", ((each["name"], _kind(each["schema"]), each.get("description", "")) for each in own))
+    yield _table(
+        "Parameters",
+        ((each["name"], _kind(each["schema"]), each.get("description", "")) for each in own),
+    )
     body = operation.get("requestBody", {}).get("content", {})
     yield _table("Body", _fields(document, body))
     yield _table("Answers", _answers(document, operation))
     for call in curl.calls(path, method, operation):
         shown = f"<pre>{escape(call.answer)}</pre>" if call.answer else ""
-        yield f"<details><summary>{_said(call.title)}</summary><pre>{escape(call.command)}</pre>{shown}</details>"
+        command = f"<pre>{escape(call.command)}</pre>"
+        yield f"<details><summary>{_said(call.title)}</summary>{command}{shown}</details>"
     yield "</article>"
 
 
-def _fields(document: Mapping[str, Json], content: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
+def _fields(
+    document: Mapping[str, Json], content: Mapping[str, Json]
+) -> Iterator[tuple[str, str, str]]:
     for kind, media in content.items():
         schema = _resolved(document, media["schema"])
         if not schema.get("properties"):
@@ -118,18 +147,30 @@ def _kind(schema: Json) -> str:
     if "$ref" in schema:
         return _named(schema["$ref"])
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_kind(each) for each in schema["anyOf"] if each != {"type": "null"}))
+        return " or ".join(
+            dict.fromkeys(_kind(each) for each in schema["anyOf"] if each != {"type": "null"})
+        )
     if "enum" in schema or "const" in schema:
         return " | ".join(map(str, schema.get("enum", [schema.get("const")])))
     inner = f" of {_kind(schema['items'])}" if schema.get("items") else ""
     least, most = schema.get("minimum"), schema.get("maximum")
     span = "" if least is None or most is None else f" {least:,}–{most:,}"
-    default = f" = {schema['default']}" if schema.get("default") and not isinstance(schema["default"], dict | list) else ""
+    default = (
+        f" = {schema['default']}"
+        if schema.get("default") and not isinstance(schema["default"], dict | list)
+        else ""
+    )
     return f"{schema.get('type', 'anything')}{inner}{span}{default}"
 
 
 def _statuses() -> str:
-    return _table("Statuses", ((str(status), ", ".join(codes_of(status)), what) for status, what in texts.STATUSES.items()))
+    return _table(
+        "Statuses",
+        (
+            (str(status), ", ".join(codes_of(status)), what)
+            for status, what in texts.STATUSES.items()
+        ),
+    )
 
 
 def _table(title: str, rows: Iterable[tuple[str, str, str]]) -> str:

@@ -1,4 +1,6 @@
-"""The schemas of the description: made of the types that are answered, the models that bodies are read with, and the manifest's own."""
+"""The schemas of the description: made of the types that are answered, the models that bodies are
+read with, and the manifest's own.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +53,20 @@ def collected(types: Iterable[Any]) -> tuple[dict[Any, Json], dict[str, Json]]:
 
 
 def _spec(manifest: Json) -> Json:
-    """The manifest as a deploy takes it: flat, every field but the code optional, null as good as left out."""
+    """The manifest as a deploy takes it: flat, every field but the code optional, null as good as
+    left out.
+    """
     fields = {_FLAT.get(name, name): schema for name, schema in manifest["properties"].items()}
     texts = {name: {"type": "string"} for name in _CODE}
-    either = {name: {"anyOf": _or_null(schema), "description": SAID.get(name, "")} for name, schema in {**fields, **texts}.items()}
+    either = {
+        name: {"anyOf": _or_null(schema), "description": SAID.get(name, "")}
+        for name, schema in {**fields, **texts}.items()
+    }
     return {
         "type": "object",
-        "description": "A manifest's fields and the code, once. Without a `name` it is named after its code.",
+        "description": (
+            "A manifest's fields and the code, once. Without a `name` it is named after its code."
+        ),
         "properties": either,
         "oneOf": [{"required": [name], "properties": {name: {"type": "string"}}} for name in _CODE],
         "additionalProperties": False,
@@ -75,7 +84,11 @@ def _plain(node: Json) -> Json:
         return [_plain(each) for each in node]
     if not isinstance(node, dict):
         return node
-    return {name: _plain(value) for name, value in node.items() if not (name == "title" and isinstance(value, str))}
+    return {
+        name: _plain(value)
+        for name, value in node.items()
+        if not (name == "title" and isinstance(value, str))
+    }
 
 
 def media(given: Any, refs: dict[Any, Json]) -> dict[str, Json]:

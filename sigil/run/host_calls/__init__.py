@@ -1,1 +1,3 @@
-"""What a capability may ask of the server: the web, a store of its own, other capabilities; each behind its grants."""
+"""What a capability may ask of the server: the web, a store of its own, other capabilities; each
+behind its grants.
+"""

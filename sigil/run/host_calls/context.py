@@ -15,10 +15,12 @@ from sigil.sandbox.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A version of a capability that is about to run. `expires_at`: seconds since the epoch, None for never.
+    """A version of a capability that is about to run. `expires_at`: seconds since the epoch, None
+    for never.
 
-    `version`: its number, 0 before it is deployed. `store`: the namespace in which its own store began, empty for its own. `pins`: the
-    digests of what it calls, see `sigil.catalog.deployments`; None while they are in the store alone, or not decided yet.
+    `version`: its number, 0 before it is deployed. `store`: the namespace in which its own store
+    began, empty for its own. `pins`: the digests of what it calls, see `sigil.catalog.deployments`;
+    None while they are in the store alone, or not decided yet.
     """
 
     namespace: str
@@ -42,7 +44,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A call that was let in. `ticket`: the breaker's, see `Breaker.admit`; `at`: of the monotonic clock, in seconds.
+    """A call that was let in. `ticket`: the breaker's, see `Breaker.admit`; `at`: of the monotonic
+    clock, in seconds.
 
     `caller`: for whom, empty for its owner.
     """
@@ -72,7 +75,11 @@ class Facilities(Protocol):
         """What `rule` means in the namespace `view`, where `over` is thought to stand already."""
 
     def pins(self, part: Part) -> Mapping[str, str]:
-        """Which versions the calls of `part` mean: what was recorded when it was deployed, and before that what stands now."""
+        """Which versions the calls of `part` mean: what was recorded when it was deployed, and
+        before that what stands now.
+        """
 
     def callee(self, part: Part, call: str) -> Part:
-        """The version that a declared call of `part` means; `UsageError` ENOENT says why there is none, and what to do."""
+        """The version that a declared call of `part` means; `UsageError` ENOENT says why there is
+        none, and what to do.
+        """

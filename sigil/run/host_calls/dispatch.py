@@ -1,4 +1,6 @@
-"""Where one run's requests are answered: each operation goes to its service, which looks at what is granted."""
+"""Where one run's requests are answered: each operation goes to its service, which looks at what is
+granted.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ Consult = Callable[[Json, float], Json]
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The services of one run. `web` opens the way to the network when it is needed; `compose(name, input, seconds)` runs another.
+    """The services of one run. `web` opens the way to the network when it is needed; `compose(name,
+    input, seconds)` runs another.
 
-    `consult(argument, seconds)` asks the MCP server that the capability stands for; None for one that stands for none.
+    `consult(argument, seconds)` asks the MCP server that the capability stands for; None for one
+    that stands for none.
     """
 
     rights: Rights
@@ -42,7 +46,11 @@ class Desk:
 
 
 def _call(argument: Json) -> tuple[str, Json]:
-    if not isinstance(argument, dict) or not argument.keys() <= {"name", "input"} or not isinstance(argument.get("name"), str):
+    if (
+        not isinstance(argument, dict)
+        or not argument.keys() <= {"name", "input"}
+        or not isinstance(argument.get("name"), str)
+    ):
         raise ToolError("EINVAL", "a call has a name and an input", source="call")
     given = argument.get("input")
     if given is not None and not isinstance(given, dict):

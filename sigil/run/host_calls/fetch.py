@@ -1,4 +1,6 @@
-"""`http.fetch`: a request within its grants, redirects followed under the same rules, secrets put in and taken out again."""
+"""`http.fetch`: a request within its grants, redirects followed under the same rules, secrets put
+in and taken out again.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ _MOVED = (301, 302, 303, 307, 308)
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What one capability may fetch, and which of it waits for an owner. `values`: its granted secrets, read when they are needed.
+    """What one capability may fetch, and which of it waits for an owner. `values`: its granted
+    secrets, read when they are needed.
 
     `namespace`: whose owners grant it, and for whom it asks; empty for the agent's own.
     """
@@ -58,23 +61,33 @@ class Rights:
         raise Refused("EPERM", f"{what} is not declared: add permissions.http to the manifest")
 
     def secret(self, name: str, target: Target) -> bool:
-        """Whether `name` is a secret of this capability; `Refused` EPERM when it is, but must not go to `target`."""
+        """Whether `name` is a secret of this capability; `Refused` EPERM when it is, but must not
+        go to `target`.
+        """
         if any(rule.name == name and rule.fits(target) for rule in self.secrets):
             if name not in self.values():
-                raise Refused("EPERM", f"the secret {name} is not set: `sigil secret set {name}{self._where}`")
+                raise Refused(
+                    "EPERM", f"the secret {name} is not set: `sigil secret set {name}{self._where}`"
+                )
             return True
         if any(rule.name == name and rule.fits(target) for rule in self.secrets_waiting):
             raise Refused("EPERM", f"the secret {name} waits for an owner's grant: {self._way}")
         if any(rule.name == name for rule in (*self.secrets, *self.secrets_waiting)):
             why = "" if target.scheme == "https" else ": secrets go by https alone"
-            raise Refused("EPERM", f"the secret {name} is not for {target.scheme}://{target.authority}{why}")
+            raise Refused(
+                "EPERM", f"the secret {name} is not for {target.scheme}://{target.authority}{why}"
+            )
         return False
 
     @property
     def _way(self) -> str:
         """How an owner grants it: of a chat's own nothing is granted."""
         chat = self.namespace.partition("~")[2]
-        return f"publish it first: `sigil publish {self.name} --session {chat}`" if chat else f"`sigil grant {self.name}{self._where}`"
+        return (
+            f"publish it first: `sigil publish {self.name} --session {chat}`"
+            if chat
+            else f"`sigil grant {self.name}{self._where}`"
+        )
 
     @property
     def _where(self) -> str:
@@ -83,11 +96,14 @@ class Rights:
         return f" --namespace {agent}" if agent not in ("", AGENT) else ""
 
 
-def fetch(web: Web, rights: Rights, argument: Json, seconds: float, own: frozenset[str] | None = None) -> Json:
-    """The answer to a guest's request; `Refused` EPERM, `ToolError` EINVAL or ENET. Shapes: `asked` and `reply`.
+def fetch(
+    web: Web, rights: Rights, argument: Json, seconds: float, own: frozenset[str] | None = None
+) -> Json:
+    """The answer to a guest's request; `Refused` EPERM, `ToolError` EINVAL or ENET. Shapes: `asked`
+    and `reply`.
 
-    `own`: the headers that secrets are put into, beside the query, where everything else is somebody else's words; None for all, and
-    the body.
+    `own`: the headers that secrets are put into, beside the query, where everything else is
+    somebody else's words; None for all, and the body.
     """
     end = time.monotonic() + seconds
     wanted, written = asked(argument), True
@@ -98,7 +114,11 @@ def fetch(web: Web, rights: Rights, argument: Json, seconds: float, own: frozens
         location = _location(answer)
         if location is None or wanted.redirect == "manual":
             said = answer if own is not None else _parted(answer, rights)
-            return reply(_scrubbed(said, rights), _shown(wanted.target, rights, written=written), redirected=count > 0)
+            return reply(
+                _scrubbed(said, rights),
+                _shown(wanted.target, rights, written=written),
+                redirected=count > 0,
+            )
         if wanted.redirect == "error":
             raise ToolError("ENET", f"{wanted.target.host} redirects", source="http")
         wanted, written = _moved(wanted, answer.status, location, rights), False
@@ -111,22 +131,47 @@ def _demand_scheme(web: Web, target: Target) -> None:
 
 
 def _filled(wanted: Asked, rights: Rights, own: frozenset[str] | None, *, written: bool) -> Hop:
-    """The request with its secrets in place. `own`: see `fetch`. `written`: the address is the capability's own, not one a server sent."""
+    """The request with its secrets in place. `own`: see `fetch`. `written`: the address is the
+    capability's own, not one a server sent.
+    """
     target = wanted.target
     if written and any(rights.secret(name, target) for name in placeholders.named(target.path)):
-        raise Refused("EPERM", "a secret goes into headers, the query or the body, not into the path", source="http")
+        raise Refused(
+            "EPERM",
+            "a secret goes into headers, the query or the body, not into the path",
+            source="http",
+        )
     query, body = target.query if written else "", wanted.body if own is None else b""
     fields = [field for field in wanted.headers if own is None or field[0] in own]
-    used = {name for name in placeholders.named(query, *(value for _, value in fields), body) if rights.secret(name, target)}
+    used = {
+        name
+        for name in placeholders.named(query, *(value for _, value in fields), body)
+        if rights.secret(name, target)
+    }
     _demand_credentials(wanted, rights, used)
     if not used:
         return Hop(wanted.method, target, wanted.headers, wanted.body, rights.asker)
     known = {name: rights.values()[name] for name in used}
-    headers = tuple((field[0], placeholders.in_header(field[1], known)) if field in fields else field for field in wanted.headers)
+    headers = tuple(
+        (field[0], placeholders.in_header(field[1], known)) if field in fields else field
+        for field in wanted.headers
+    )
     if not all(value.isascii() for _, value in headers):
-        raise Refused("EPERM", "a secret that is not plain ASCII does not go into a header", source="http")
-    body = placeholders.in_body(wanted.body, dict(wanted.headers).get("content-type", ""), known) if own is None else wanted.body
-    return Hop(wanted.method, target.asking(placeholders.in_query(query, known)) if written else target, headers, body, rights.asker)
+        raise Refused(
+            "EPERM", "a secret that is not plain ASCII does not go into a header", source="http"
+        )
+    body = (
+        placeholders.in_body(wanted.body, dict(wanted.headers).get("content-type", ""), known)
+        if own is None
+        else wanted.body
+    )
+    return Hop(
+        wanted.method,
+        target.asking(placeholders.in_query(query, known)) if written else target,
+        headers,
+        body,
+        rights.asker,
+    )
 
 
 def _demand_credentials(wanted: Asked, rights: Rights, used: set[str]) -> None:
@@ -138,23 +183,38 @@ def _demand_credentials(wanted: Asked, rights: Rights, used: set[str]) -> None:
 
 
 def _location(answer: Answer) -> str | None:
-    return next((value for name, value in answer.headers if name == "location"), None) if answer.status in _MOVED else None
+    return (
+        next((value for name, value in answer.headers if name == "location"), None)
+        if answer.status in _MOVED
+        else None
+    )
 
 
 def _moved(wanted: Asked, status: int, location: str, rights: Rights) -> Asked:
-    """The next request, as the fetch standard makes it; what is secret stays behind when it goes to another place."""
+    """The next request, as the fetch standard makes it; what is secret stays behind when it goes to
+    another place.
+    """
     target = wanted.target.join(location)
     if target.scheme not in (wanted.target.scheme, "https"):
         _refuse("a redirect leads from https to http")
     moved = replace(wanted, target=target)
-    if (status == 303 and wanted.method != "HEAD") or (status in (301, 302) and wanted.method == "POST"):
+    if (status == 303 and wanted.method != "HEAD") or (
+        status in (301, 302) and wanted.method == "POST"
+    ):
         moved = replace(moved, method="GET", headers=bodiless(moved.headers), body=b"")
     if target.origin == wanted.target.origin:
         return moved
     own = {rule.name for rule in rights.secrets}
-    if placeholders.named(moved.body) & own or scrubbing.scrubbed_text(target.url, rights.values()) != target.url:
+    if (
+        placeholders.named(moved.body) & own
+        or scrubbing.scrubbed_text(target.url, rights.values()) != target.url
+    ):
         _refuse("a redirect would carry a secret to another host")
-    kept = tuple((name, value) for name, value in moved.headers if name not in CREDENTIALS and not placeholders.named(value) & own)
+    kept = tuple(
+        (name, value)
+        for name, value in moved.headers
+        if name not in CREDENTIALS and not placeholders.named(value) & own
+    )
     return replace(moved, headers=kept)
 
 
@@ -162,21 +222,41 @@ def _scrubbed(answer: Answer, rights: Rights) -> Answer:
     if not rights.secrets:
         return answer
     values = rights.values()
-    headers = tuple((scrubbing.scrubbed_name(name, values), scrubbing.scrubbed_field(value, values)) for name, value in answer.headers)
-    return Answer(answer.status, scrubbing.scrubbed_field(answer.reason, values), headers, scrubbing.scrubbed(answer.body, values))
+    headers = tuple(
+        (scrubbing.scrubbed_name(name, values), scrubbing.scrubbed_field(value, values))
+        for name, value in answer.headers
+    )
+    return Answer(
+        answer.status,
+        scrubbing.scrubbed_field(answer.reason, values),
+        headers,
+        scrubbing.scrubbed(answer.body, values),
+    )
 
 
 def _parted(answer: Answer, rights: Rights) -> Answer:
-    """Before it is scrubbed: what stands for a secret afterwards was one, and may be sent back as it is."""
+    """Before it is scrubbed: what stands for a secret afterwards was one, and may be sent back as
+    it is.
+    """
     names = rights.named
-    headers = tuple((name, placeholders.parted_field(value, names)) for name, value in answer.headers)
-    return Answer(answer.status, placeholders.parted_field(answer.reason, names), headers, placeholders.parted(answer.body, names))
+    headers = tuple(
+        (name, placeholders.parted_field(value, names)) for name, value in answer.headers
+    )
+    return Answer(
+        answer.status,
+        placeholders.parted_field(answer.reason, names),
+        headers,
+        placeholders.parted(answer.body, names),
+    )
 
 
 def _shown(target: Target, rights: Rights, *, written: bool) -> str:
     if not rights.secrets:
         return target.url
-    return scrubbing.scrubbed_text(target.url if written else placeholders.parted_text(target.url, rights.named), rights.values())
+    return scrubbing.scrubbed_text(
+        target.url if written else placeholders.parted_text(target.url, rights.named),
+        rights.values(),
+    )
 
 
 def _refuse(why: str) -> NoReturn:

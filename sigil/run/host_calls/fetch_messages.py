@@ -33,8 +33,14 @@ class Asked:
 
 
 def asked(argument: Json) -> Asked:
-    """The request that a guest's argument describes; `ToolError` EINVAL, or `Refused` EPERM for a header that is not the guest's to set."""
-    if not isinstance(argument, dict) or not argument.keys() <= _FIELDS or not isinstance(argument.get("url"), str):
+    """The request that a guest's argument describes; `ToolError` EINVAL, or `Refused` EPERM for a
+    header that is not the guest's to set.
+    """
+    if (
+        not isinstance(argument, dict)
+        or not argument.keys() <= _FIELDS
+        or not isinstance(argument.get("url"), str)
+    ):
         _wrong("a request has a url, and may have method, headers, body and redirect")
     method, mode = argument.get("method") or "GET", argument.get("redirect") or "follow"
     if not isinstance(method, str) or method.upper() not in METHODS:
@@ -42,7 +48,13 @@ def asked(argument: Json) -> Asked:
     body = _body(argument.get("body"))
     if body and method.upper() in ("GET", "HEAD"):
         _wrong(f"a {method.upper()} request has no body")
-    return Asked(method.upper(), Target.parse(argument["url"]), outgoing(argument.get("headers") or []), body, _mode(mode))
+    return Asked(
+        method.upper(),
+        Target.parse(argument["url"]),
+        outgoing(argument.get("headers") or []),
+        body,
+        _mode(mode),
+    )
 
 
 def reply(answer: Answer, url: str, *, redirected: bool) -> Json:
@@ -66,11 +78,17 @@ def _body(text: Json) -> bytes:
     if text is None:
         return b""
     try:
-        body = base64.b64decode(text, validate=True) if isinstance(text, str) else _wrong("a body is base64")
+        body = (
+            base64.b64decode(text, validate=True)
+            if isinstance(text, str)
+            else _wrong("a body is base64")
+        )
     except (binascii.Error, ValueError):
         _wrong("a body is base64")
     if len(body) > BODY_BYTES:
-        raise ToolError("ETOOBIG", f"a request's body has at most {BODY_BYTES:,} bytes", source="http")
+        raise ToolError(
+            "ETOOBIG", f"a request's body has at most {BODY_BYTES:,} bytes", source="http"
+        )
     return body
 
 

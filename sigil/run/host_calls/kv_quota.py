@@ -1,11 +1,14 @@
-"""How much a capability's store holds: one item that every writer changes over what it read, and that mends itself.
+"""How much a capability's store holds: one item that every writer changes over what it read, and
+that mends itself.
 
     [keys, bytes, epoch, [[mark, keys, bytes, at], …]]
 
-Whoever makes the store larger takes the room before and leaves a mark until the write is done, so that somebody who counts what is
-stored knows what may be on its way. Whoever makes it smaller says so afterwards, unless somebody counted meanwhile, which gives the
-store another `epoch`. So the item never says too little, and when it says too much (after a crash, or when items have expired), whoever
-finds the store full counts anew. Only a writer that stalls for longer than `HOLD_SECONDS` is not expected; it counts anew itself.
+Whoever makes the store larger takes the room before and leaves a mark until the write is done, so
+that somebody who counts what is stored knows what may be on its way. Whoever makes it smaller says
+so afterwards, unless somebody counted meanwhile, which gives the store another `epoch`. So the item
+never says too little, and when it says too much (after a crash, or when items have expired),
+whoever finds the store full counts anew. Only a writer that stalls for longer than `HOLD_SECONDS`
+is not expected; it counts anew itself.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """Room that was taken for a write. `at`: seconds since the epoch. `rest`: what a newer version wrote behind them."""
+    """Room that was taken for a write. `at`: seconds since the epoch. `rest`: what a newer version
+    wrote behind them.
+    """
 
     name: str
     keys: int
@@ -59,7 +64,9 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the item says; `token` is its version, empty when there is none. `rest`: what a newer version wrote behind it."""
+    """What the item says; `token` is its version, empty when there is none. `rest`: what a newer
+    version wrote behind it.
+    """
 
     keys: int = 0
     size: int = 0
@@ -69,7 +76,9 @@ class _State:
     rest: tuple[Json, ...] = ()
 
     def after(self, change: Change) -> _State:
-        return replace(self, keys=max(self.keys + change.keys, 0), size=max(self.size + change.size, 0))
+        return replace(
+            self, keys=max(self.keys + change.keys, 0), size=max(self.size + change.size, 0)
+        )
 
     def without(self, name: str) -> _State:
         return replace(self, marks=tuple(mark for mark in self.marks if mark.name != name))
@@ -81,23 +90,31 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What somebody found before its write. `mark`: the name of the room that it took, empty when it took none."""
+    """What somebody found before its write. `mark`: the name of the room that it took, empty when
+    it took none.
+    """
 
     state: _State
     mark: str = ""
 
 
 class Usage:
-    """The usage at `places`: the key of its item, and the partition that it is about. `life`: seconds for which the item is kept."""
+    """The usage at `places`: the key of its item, and the partition that it is about. `life`:
+    seconds for which the item is kept.
+    """
 
-    def __init__(self, kv: KV, places: tuple[Key, str], life: float | None, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, kv: KV, places: tuple[Key, str], life: float | None, clock: Callable[[], float]
+    ) -> None:
         self._kv = kv
         self._key, self._partition = places
         self._life = life
         self._clock = clock
 
     def take(self, change: Change, most: Change) -> Held:
-        """Take room for a write; `Refused` EQUOTA when more than `most` would be stored, also after counting anew."""
+        """Take room for a write; `Refused` EQUOTA when more than `most` would be stored, also after
+        counting anew.
+        """
         counts = 0
         for attempt in range(RACES):
             read = self._read()
@@ -109,7 +126,11 @@ class Usage:
                 if held:
                     return Held(held, wanted.marks[-1].name)
             elif counts and (not state.marks or counts >= COUNTS):
-                raise Refused("EQUOTA", f"a capability keeps at most {most.keys:,} keys and {most.size:,} bytes", source="kv")
+                raise Refused(
+                    "EQUOTA",
+                    f"a capability keeps at most {most.keys:,} keys and {most.size:,} bytes",
+                    source="kv",
+                )
             elif not counts:
                 counts = 1
                 continue
@@ -121,14 +142,20 @@ class Usage:
         return Held(self._read())
 
     def settle(self, held: Held, change: Change = Change()) -> None:  # noqa: B008 (a constant)
-        """The write is done, and the store is that much larger beside what was taken. A store that is away fails nothing here."""
+        """The write is done, and the store is that much larger beside what was taken. A store that
+        is away fails nothing here.
+        """
         with suppress(BackendError):
             state = held.state
             for attempt in range(RACES):
                 if self._is_settled(state, held, change):
                     return
-                late = bool(held.mark) and all(mark.name != held.mark for mark in state.marks)  # somebody may have counted without it
-                if self._written(self._fresh(state) if late else state.without(held.mark).after(change), state):
+                late = bool(held.mark) and all(
+                    mark.name != held.mark for mark in state.marks
+                )  # somebody may have counted without it
+                if self._written(
+                    self._fresh(state) if late else state.without(held.mark).after(change), state
+                ):
                     return
                 pause(attempt)
                 state = self._read()
@@ -149,12 +176,16 @@ class Usage:
 
     def _is_settled(self, state: _State, held: Held, change: Change) -> bool:
         """Whether there is nothing to tell: no count to change, or one that somebody made since."""
-        return not state.token or (not held.mark and (change == (0, 0) or state.epoch != held.state.epoch))
+        return not state.token or (
+            not held.mark and (change == (0, 0) or state.epoch != held.state.epoch)
+        )
 
     def _fresh(self, read: _State) -> _State:
         """What is stored, and what may come by those who took room."""
         keys, size = self.count()
-        coming = Change(sum(mark.keys for mark in read.marks), sum(mark.size for mark in read.marks))
+        coming = Change(
+            sum(mark.keys for mark in read.marks), sum(mark.size for mark in read.marks)
+        )
         return replace(read, keys=keys, size=size, epoch=secrets.token_hex(4)).after(coming)
 
     def _marked(self, state: _State, change: Change) -> _State:
@@ -166,12 +197,19 @@ class Usage:
         item = self._kv.get(self._key)
         now = self._clock()
         state = _state(item) if item else _State()
-        return replace(state, marks=tuple(mark for mark in state.marks if abs(now - mark.at) < HOLD_SECONDS))
+        return replace(
+            state, marks=tuple(mark for mark in state.marks if abs(now - mark.at) < HOLD_SECONDS)
+        )
 
     def _written(self, state: _State, over: _State) -> _State | None:
         """The state with its token, None when somebody else wrote."""
         try:
-            return replace(state, token=self._kv.put(self._key, state.body(), expect=over.token or ABSENT, ttl=self._life))
+            return replace(
+                state,
+                token=self._kv.put(
+                    self._key, state.body(), expect=over.token or ABSENT, ttl=self._life
+                ),
+            )
         except Conflict:
             return None
 
@@ -187,7 +225,14 @@ def _state(item: Item) -> _State:
     try:
         keys, size, *more = orjson.loads(item.value)
         epoch, marks, *rest = more or ("", [])
-        state = _State(int(keys), int(size), str(epoch), tuple(_mark(*mark) for mark in marks), item.version, tuple(rest))
+        state = _State(
+            int(keys),
+            int(size),
+            str(epoch),
+            tuple(_mark(*mark) for mark in marks),
+            item.version,
+            tuple(rest),
+        )
     except (ValueError, TypeError):
         return _State(epoch=DAMAGED, token=item.version)
     return state

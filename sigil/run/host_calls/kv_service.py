@@ -1,4 +1,6 @@
-"""`kv.*`: a small store for each capability, with a quota that is counted before anything is written."""
+"""`kv.*`: a small store for each capability, with a quota that is counted before anything is
+written.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,17 @@ PAGE = 200
 
 
 class Store:
-    """The store named `owner`. `life`: seconds after which all that is written goes, None for never."""
+    """The store named `owner`. `life`: seconds after which all that is written goes, None for
+    never.
+    """
 
-    def __init__(self, kv: KV, owner: tuple[str, str, str], life: float | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        owner: tuple[str, str, str],
+        life: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._kv = kv
         self._owner = owner
         self._life = life
@@ -41,7 +51,11 @@ class Store:
             return self._put(self._key(argument), _value(argument), self._ttl(argument))
         if operation == "kv.delete":
             return self._delete(self._key(argument))
-        return self._list(argument) if operation == "kv.list" else _wrong("kv does get, put, list and delete")
+        return (
+            self._list(argument)
+            if operation == "kv.list"
+            else _wrong("kv does get, put, list and delete")
+        )
 
     def clear(self) -> None:
         """Forget everything."""
@@ -62,13 +76,17 @@ class Store:
 
     def _ttl(self, argument: dict[str, Json]) -> float | None:
         ttl = argument.get("ttl")
-        if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 1 <= ttl <= TTL_MOST):
+        if ttl is not None and (
+            isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 1 <= ttl <= TTL_MOST
+        ):
             _wrong(f"a ttl is a number of seconds from 1 to {TTL_MOST}")
         given = [float(seconds) for seconds in (ttl, self._life) if seconds is not None]
         return min(given, default=None)
 
     def _put(self, key: Key, value: bytes, ttl: float | None) -> None:
-        """The last write wins. Room is taken before it, so a crash in between counts too much, never too little."""
+        """The last write wins. Room is taken before it, so a crash in between counts too much,
+        never too little.
+        """
         for attempt in range(RACES):
             old = self._kv.get(key)
             more = len(value) - len(old.value) if old else len(key.sort.encode()) + len(value)
@@ -77,13 +95,19 @@ class Store:
             pause(attempt)
         raise Conflict(f"{key.sort} is being written by too many at this moment")
 
-    def _replaced(self, key: Key, old: Item | None, new: tuple[bytes, float | None], change: Change) -> bool:
+    def _replaced(
+        self, key: Key, old: Item | None, new: tuple[bytes, float | None], change: Change
+    ) -> bool:
         """Write over `old`; False when somebody else did."""
         expect: Expect = old.version if old else ABSENT
         if change == (0, 0):
             return self._written(key, new, expect)
         grows = change.keys > 0 or change.size > 0
-        held = self._usage.take(change, Change(KEYS_MOST, BYTES_MOST)) if grows else self._usage.watch()
+        held = (
+            self._usage.take(change, Change(KEYS_MOST, BYTES_MOST))
+            if grows
+            else self._usage.watch()
+        )
         done = self._written(key, new, expect)
         if grows:
             self._usage.settle(held, Change() if done else change.undone)
@@ -122,7 +146,11 @@ class Store:
             _wrong(f"a limit is a whole number from 1 to {LIST_MOST}")
         found = self._kv.scan(self._partition, prefix, _after(argument.get("cursor")), limit + 1)
         names = [sort for sort, _ in found[:limit]]
-        cursor = base64.urlsafe_b64encode(names[-1].encode()).decode("ascii") if len(found) > limit else None
+        cursor = (
+            base64.urlsafe_b64encode(names[-1].encode()).decode("ascii")
+            if len(found) > limit
+            else None
+        )
         return {"keys": [{"name": name} for name in names], "cursor": cursor}
 
 
@@ -137,7 +165,11 @@ def _after(cursor: Json) -> str:
     if cursor is None:
         return ""
     try:
-        return base64.urlsafe_b64decode(cursor.encode("ascii")).decode() if isinstance(cursor, str) else _wrong("a cursor is a string")
+        return (
+            base64.urlsafe_b64decode(cursor.encode("ascii")).decode()
+            if isinstance(cursor, str)
+            else _wrong("a cursor is a string")
+        )
     except (binascii.Error, ValueError):
         _wrong("not a cursor of this list")
 

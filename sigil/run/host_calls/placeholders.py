@@ -1,4 +1,6 @@
-"""Secrets on their way out: `{{NAME}}` becomes the value in a request to its host. The way back is `scrubbing`."""
+"""Secrets on their way out: `{{NAME}}` becomes the value in a request to its host. The way back is
+`scrubbing`.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,14 @@ __all__ = [
 ]
 
 _MARK = re.compile(r"\{\{([A-Z][A-Z0-9_]{0,62})\}\}", re.ASCII)
-_MARK_ENCODED = re.compile(r"(?:\{|%7B){2}([A-Z][A-Z0-9_]{0,62})(?:\}|%7D){2}", re.ASCII | re.IGNORECASE)
+_MARK_ENCODED = re.compile(
+    r"(?:\{|%7B){2}([A-Z][A-Z0-9_]{0,62})(?:\}|%7D){2}", re.ASCII | re.IGNORECASE
+)
 _MARK_BYTES = re.compile(rb"\{\{([A-Z][A-Z0-9_]{0,62})\}\}")
 _MARK_BYTES_ENCODED = re.compile(rb"(?:\{|%7[Bb]){2}([A-Z][A-Z0-9_]{0,62})(?:\}|%7[Dd]){2}")
-"""Characters of a secret: what is shorter would be found, and scrubbed, where it is only a part of a word."""
+"""Characters of a secret: what is shorter would be found, and scrubbed, where it is only a part of
+a word.
+"""
 
 Write = Callable[[str], str]
 
@@ -43,7 +49,9 @@ def named(*texts: str | bytes) -> frozenset[str]:
 
 
 def parted(body: bytes, names: Iterable[str]) -> bytes:
-    """What somebody else wrote, with `{{ NAME }}` wherever a reading of it, as of `scrubbed`, would be a placeholder: it fills nothing."""
+    """What somebody else wrote, with `{{ NAME }}` wherever a reading of it, as of `scrubbed`, would
+    be a placeholder: it fills nothing.
+    """
     return scrubbed(body, _marks(names))
 
 
@@ -68,11 +76,15 @@ def in_header(text: str, values: Values) -> str:
 
 def in_query(text: str, values: Values) -> str:
     """`text` with the values in place, percent-encoded."""
-    return _MARK_ENCODED.sub(lambda mark: quote(values[mark[1]], safe="") if mark[1] in values else mark[0], text)
+    return _MARK_ENCODED.sub(
+        lambda mark: quote(values[mark[1]], safe="") if mark[1] in values else mark[0], text
+    )
 
 
 def in_body(body: bytes, kind: str, values: Values) -> bytes:
-    """`body` with the values in place, written as its content type wants them: JSON-escaped, percent-encoded, or as they are."""
+    """`body` with the values in place, written as its content type wants them: JSON-escaped,
+    percent-encoded, or as they are.
+    """
     encoded = kind.partition(";")[0].strip().lower()
     if encoded == "application/x-www-form-urlencoded":
         return _in_bytes(_MARK_BYTES_ENCODED, body, values, quote_plus)

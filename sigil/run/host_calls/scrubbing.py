@@ -1,7 +1,9 @@
-"""Secrets out of what a server says: the text is read as every reader of it would read it, and what reads as a value is taken out.
+"""Secrets out of what a server says: the text is read as every reader of it would read it, and what
+reads as a value is taken out.
 
-Nothing here looks for the forms that a value may have: escapes are undone in the text, layer by layer, and the value is looked for in
-what they mean. So it takes time in proportion to the text, whatever a hostile server or value is made of.
+Nothing here looks for the forms that a value may have: escapes are undone in the text, layer by
+layer, and the value is looked for in what they mean. So it takes time in proportion to the text,
+whatever a hostile server or value is made of.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _CORE = 6
 
 
 class _Needles(NamedTuple):
-    """What is looked for: `plain` in lower case, `wrapped` where blanks are left out, `folded` there in lower case."""
+    """What is looked for: `plain` in lower case, `wrapped` where blanks are left out, `folded`
+    there in lower case.
+    """
 
     plain: tuple[bytes, ...]
     wrapped: tuple[bytes, ...]
@@ -61,9 +65,10 @@ class _Span(NamedTuple):
 def scrubbed(body: bytes, values: Values) -> bytes:
     """`body` with `{{NAME}}` for each of `values`.
 
-    Found are the value itself, in UTF-8, UTF-16 and Latin-1, in hexadecimal and in base64 at any offset, in lines or not, each of them
-    with any of its characters escaped as in JSON, JavaScript, a URL, a form or HTML, up to `LAYERS` times over; and in other letters than
-    its own, all capitals or all small. Base64 of such a one is not found.
+    Found are the value itself, in UTF-8, UTF-16 and Latin-1, in hexadecimal and in base64 at any
+    offset, in lines or not, each of them with any of its characters escaped as in JSON, JavaScript,
+    a URL, a form or HTML, up to `LAYERS` times over; and in other letters than its own, all
+    capitals or all small. Base64 of such a one is not found.
     """
     if not values or len(body) < _CORE:
         return body
@@ -76,11 +81,17 @@ def scrubbed(body: bytes, values: Values) -> bytes:
 
 def scrubbed_text(text: str, values: Values) -> str:
     """`text`, scrubbed like `scrubbed`."""
-    return scrubbed(text.encode("utf-8", "surrogatepass"), values).decode("utf-8", "surrogatepass") if values else text
+    return (
+        scrubbed(text.encode("utf-8", "surrogatepass"), values).decode("utf-8", "surrogatepass")
+        if values
+        else text
+    )
 
 
 def scrubbed_field(text: str, values: Values) -> str:
-    """A header's value, or the words beside a status, scrubbed as the bytes that they came as: each character is one."""
+    """A header's value, or the words beside a status, scrubbed as the bytes that they came as: each
+    character is one.
+    """
     try:
         body = text.encode("latin-1")
     except UnicodeEncodeError:
@@ -142,7 +153,11 @@ class _Nothing(dict[bytes, bytes]):
 def _meaning(token: bytes) -> bytes:
     kind, rest = token[:1], token[1:].decode("ascii")
     if kind == b"&":
-        return html.unescape(f"&{rest}").encode("utf-8", "replace") if rest[0] == "#" or rest in html5 else token
+        return (
+            html.unescape(f"&{rest}").encode("utf-8", "replace")
+            if rest[0] == "#" or rest in html5
+            else token
+        )
     if kind == b"%" and rest[0] != "u":
         return bytes.fromhex(rest)
     if rest[0] == "x":
@@ -195,25 +210,49 @@ def _below(layer: _Layer, spans: list[_Span]) -> list[_Span]:
 def _needles(value: str) -> _Needles:
     plain = value.encode()
     means = {layer.text for part in _cores(plain) for layer in _layers(part)}
-    found = {plain, value.upper().encode(), value.lower().encode(), *(text for text in means if len(text) >= _CORE)}
-    found |= {text.replace(b" ", b"+") for text in found} | {value.encode("utf-16-le"), value.encode("utf-16-be")}
-    found |= {value.encode("latin-1", "ignore")} if all(character <= "\xff" for character in value) else set()
-    return _Needles(tuple(sorted({text.lower() for text in found})), tuple(sorted(_in_base64(plain))), (plain.hex().encode(),))
+    found = {
+        plain,
+        value.upper().encode(),
+        value.lower().encode(),
+        *(text for text in means if len(text) >= _CORE),
+    }
+    found |= {text.replace(b" ", b"+") for text in found} | {
+        value.encode("utf-16-le"),
+        value.encode("utf-16-be"),
+    }
+    found |= (
+        {value.encode("latin-1", "ignore")}
+        if all(character <= "\xff" for character in value)
+        else set()
+    )
+    return _Needles(
+        tuple(sorted({text.lower() for text in found})),
+        tuple(sorted(_in_base64(plain))),
+        (plain.hex().encode(),),
+    )
 
 
 def _cores(plain: bytes) -> set[bytes]:
-    """What is left of a value where its ends are read as parts of escapes, because of what somebody put beside it."""
+    """What is left of a value where its ends are read as parts of escapes, because of what somebody
+    put beside it.
+    """
     starts, ends = {0}, {len(plain)}
     for before in _BEGUN:
         token = _TOKEN.match(before + plain)
         starts.add(max(token.end() - len(before), 0) if token else 0)
     for after in _ENDED:
-        ends.update(token.start() for token in _TOKEN.finditer(plain + after) if token.start() < len(plain) < token.end())
+        ends.update(
+            token.start()
+            for token in _TOKEN.finditer(plain + after)
+            if token.start() < len(plain) < token.end()
+        )
     return {plain[start:end] for start in starts for end in ends}
 
 
 def _in_base64(plain: bytes) -> set[bytes]:
-    """What base64 makes of the value wherever it stands in a longer text: the characters that depend on it alone."""
+    """What base64 makes of the value wherever it stands in a longer text: the characters that
+    depend on it alone.
+    """
     found = set()
     for offset in range(3):
         text = base64.b64encode(b"\0" * offset + plain)

@@ -1,4 +1,6 @@
-"""What a server answers, as a capability's output: texts and JSON as they are, of everything else that it was there."""
+"""What a server answers, as a capability's output: texts and JSON as they are, of everything else
+that it was there.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ REMOTE = "EREMOTE"
 
 
 def reply_in(body: bytes, id: Id, *, streamed: bool) -> Reply:
-    """The answer to the request `id`; `ToolError` EREMOTE when there is none. `streamed`: it is a stream of events."""
+    """The answer to the request `id`; `ToolError` EREMOTE when there is none. `streamed`: it is a
+    stream of events.
+    """
     for text in _events(body) if streamed else (body,):
         try:
             message = jsonrpc.message(jsonrpc.read(text))
@@ -28,7 +32,9 @@ def reply_in(body: bytes, id: Id, *, streamed: bool) -> Reply:
 
 
 def output_of(result: Json) -> Json:
-    """What a capability returns for a tool's result; `ToolError` EREMOTE when the tool failed or asks something back."""
+    """What a capability returns for a tool's result; `ToolError` EREMOTE when the tool failed or
+    asks something back.
+    """
     if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
         raise strange("it asks something back" if isinstance(result, dict) else "it is no result")
     parts = result.get("content", [])
@@ -37,10 +43,18 @@ def output_of(result: Json) -> Json:
     shown = [_shown(part) for part in parts]
     if result.get("isError"):
         raise ToolError(REMOTE, one_line(" ".join(shown)) or "the tool failed and does not say why")
-    output = result["structuredContent"] if result.get("structuredContent") is not None else "\n".join(shown)
+    output = (
+        result["structuredContent"]
+        if result.get("structuredContent") is not None
+        else "\n".join(shown)
+    )
     size = len(dumps(output))
     if size > OUTPUT_BYTES:
-        raise ToolError("ETOOBIG", f"the tool answers with {size:,} bytes, at most {OUTPUT_BYTES:,} are taken", suggestion="ask for less")
+        raise ToolError(
+            "ETOOBIG",
+            f"the tool answers with {size:,} bytes, at most {OUTPUT_BYTES:,} are taken",
+            suggestion="ask for less",
+        )
     return output
 
 
@@ -55,10 +69,18 @@ def strange(why: str) -> ToolError:
 
 
 def _events(body: bytes) -> Iterator[bytes]:
-    """The data of each event of a stream (HTML standard, "interpreting an event stream"); other kinds of events than messages are none."""
+    """The data of each event of a stream (HTML standard, "interpreting an event stream"); other
+    kinds of events than messages are none.
+    """
     data: list[bytes] = []
     kind = b""
-    for line in (*body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), b""):
+    for line in (
+        *body.removeprefix(b"\xef\xbb\xbf")
+        .replace(b"\r\n", b"\n")
+        .replace(b"\r", b"\n")
+        .split(b"\n"),
+        b"",
+    ):
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
@@ -89,4 +111,7 @@ def _shown(part: Json) -> str:
 def _about(part: Mapping[str, Json], body: str) -> str:
     data, kind = part.get(body), part.get("mimeType")
     size = len(data) * 3 // 4 if isinstance(data, str) else 0
-    return f"{one_line(kind, 60) if isinstance(kind, str) else 'of an unknown type'}, {size:,} bytes, left out"
+    return (
+        f"{one_line(kind, 60) if isinstance(kind, str) else 'of an unknown type'}, {size:,} bytes,"
+        " left out"
+    )

@@ -1,4 +1,6 @@
-"""A program of this machine that speaks MCP on its standard input and output: ended when it is idle, or misbehaves."""
+"""A program of this machine that speaks MCP on its standard input and output: ended when it is
+idle, or misbehaves.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,13 @@ END_SECONDS = 2.0
 
 
 class Child:
-    """One running program. `environment`: all that it has of one. `idle`: seconds after which nobody needs it. Thread-safe."""
+    """One running program. `environment`: all that it has of one. `idle`: seconds after which
+    nobody needs it. Thread-safe.
+    """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], idle: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], idle: float = IDLE_SECONDS
+    ) -> None:
         self.idle = idle
         self._numbers = count(1)
         self._lock = threading.Condition()
@@ -50,7 +56,9 @@ class Child:
         return not self._over
 
     def ask(self, method: str, params: Mapping[str, Json], seconds: float) -> Reply:
-        """The answer to a request; `ToolError` ETIMEDOUT when there is none in time, EREMOTE when the program ended."""
+        """The answer to a request; `ToolError` ETIMEDOUT when there is none in time, EREMOTE when
+        the program ended.
+        """
         end = time.monotonic() + seconds
         with self._lock:
             id = next(self._numbers)
@@ -76,7 +84,10 @@ class Child:
             self._over = True
             self._lock.notify_all()
         os.close(self._life)  # the supervisor ends it
-        with self._writing, suppress(OSError):  # nobody may be about to write to a number that another file has by then
+        with (
+            self._writing,
+            suppress(OSError),
+        ):  # nobody may be about to write to a number that another file has by then
             self._inlet.close()
         try:
             self._process.wait(END_SECONDS)
@@ -108,9 +119,13 @@ class Child:
         return ""
 
     def _write(self, message: dict[str, Json], end: float) -> None:
-        """Send a message; a program that does not read is ended, since half of it may have been sent."""
+        """Send a message; a program that does not read is ended, since half of it may have been
+        sent.
+        """
         if not self._writing.acquire(timeout=max(end - time.monotonic(), 0)):
-            raise ToolError("ETIMEDOUT", "the program did not read in time")  # what another call says is not all sent yet
+            raise ToolError(
+                "ETIMEDOUT", "the program did not read in time"
+            )  # what another call says is not all sent yet
         try:
             read = self._sent(memoryview(dumps(message) + b"\n"), end)
         finally:
@@ -136,14 +151,21 @@ class Child:
         """Read what it says until it ends, it says too much, or nobody has needed it for long."""
         out, complaints = self._outlet, self._complaints
         kept, open_pipes = b"", [out, complaints]
-        while out in open_pipes and len(kept) <= LINE_BYTES and not self._over and not self._forgotten():
+        while (
+            out in open_pipes
+            and len(kept) <= LINE_BYTES
+            and not self._over
+            and not self._forgotten()
+        ):
             ready, _, _ = select.select(open_pipes, [], [], LOOK_SECONDS)
             for pipe in ready:
                 piece = os.read(pipe.fileno(), PIECE)
                 if not piece:
                     open_pipes.remove(pipe)
                 elif pipe is out:
-                    *lines, kept = (kept + piece).split(b"\n") if b"\n" in piece else (kept + piece,)
+                    *lines, kept = (
+                        (kept + piece).split(b"\n") if b"\n" in piece else (kept + piece,)
+                    )
                     for line in lines:
                         self._take(line)
                 else:
@@ -151,7 +173,9 @@ class Child:
         if len(kept) > LINE_BYTES:
             self._complaint = b"it wrote a line without an end"
         elif complaints in open_pipes and select.select([complaints], [], [], 0.1)[0]:
-            self._complaint = (self._complaint + os.read(complaints.fileno(), PIECE))[-COMPLAINT_BYTES:]
+            self._complaint = (self._complaint + os.read(complaints.fileno(), PIECE))[
+                -COMPLAINT_BYTES:
+            ]
         self.close()
         out.close()
         complaints.close()
@@ -178,11 +202,17 @@ class Child:
         pong = jsonrpc.result(request.id, {})
         refusal = jsonrpc.failure(request.id, RpcError(METHOD, "this client has none of that"))
         with suppress(ToolError):
-            self._write(pong if request.method == "ping" else refusal, time.monotonic() + LOOK_SECONDS / 10)
+            self._write(
+                pong if request.method == "ping" else refusal, time.monotonic() + LOOK_SECONDS / 10
+            )
 
 
-def _started(command: Sequence[str], environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    """The program under its supervisor, and the pipe whose end tells the supervisor that nobody wants it any more."""
+def _started(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], int]:
+    """The program under its supervisor, and the pipe whose end tells the supervisor that nobody
+    wants it any more.
+    """
     theirs, ours = os.pipe()
     try:
         process = subprocess.Popen(
@@ -197,7 +227,9 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> tuple[su
         )
     except OSError as problem:
         os.close(ours)
-        raise BackendError("EUNAVAILABLE", f"the program cannot be started: {problem.strerror}", source="mcp") from None
+        raise BackendError(
+            "EUNAVAILABLE", f"the program cannot be started: {problem.strerror}", source="mcp"
+        ) from None
     finally:
         os.close(theirs)
     return process, ours

@@ -1,4 +1,6 @@
-"""What a keeper asks of MCP servers: which tools one has, before any of them becomes a capability."""
+"""What a keeper asks of MCP servers: which tools one has, before any of them becomes a
+capability.
+"""
 
 from __future__ import annotations
 
@@ -28,26 +30,38 @@ class Importing:
         self._secrets = secretbook
         self._web = web
 
-    def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> list[dict[str, Json]]:
-        """The tools of a server, each with the capability that it can become, or why it cannot: see `Tool.row`.
+    def tools(
+        self, server: Json, caller: Caller, only: Sequence[str] = ()
+    ) -> list[dict[str, Json]]:
+        """The tools of a server, each with the capability that it can become, or why it cannot: see
+        `Tool.row`.
 
-        The owner who asks lets this one question go there, with the secrets that the server is to have. A program is started for
-        somebody in this process alone.
+        The owner who asks lets this one question go there, with the secrets that the server is to
+        have. A program is started for somebody in this process alone.
         """
         demand_owner(caller)
         wanted = document.server_of(server)
         if wanted.mcp and caller.token:
             message = "what starts a program of this machine is added on this machine alone"
-            raise Refused("EPERM", message, source=wanted.name, suggestion="run `sigil mcp add -- COMMAND` there")
+            raise Refused(
+                "EPERM",
+                message,
+                source=wanted.name,
+                suggestion="run `sigil mcp add -- COMMAND` there",
+            )
         rights = self._rights(wanted, caller)
         means = Means(rights, self._web, time.monotonic() + LIST_SECONDS)
-        rows = dumps([tool.row for tool in cleaned(self._servers.tools(wanted, means), wanted.name, only)])
+        rows = dumps(
+            [tool.row for tool in cleaned(self._servers.tools(wanted, means), wanted.name, only)]
+        )
         told: list[dict[str, Json]] = loads(scrubbed(rows, rights.values()))
         return told
 
     def _rights(self, wanted: document.Server, caller: Caller) -> Rights:
         http, secrets = tuple(map(http_rule, wanted.http)), tuple(map(secret_rule, wanted.secrets))
-        names = {rule.name for rule in secrets} | {name for text in wanted.mcp for name in document.secrets_in(text)}
+        names = {rule.name for rule in secrets} | {
+            name for text in wanted.mcp for name in document.secrets_in(text)
+        }
 
         def values() -> Values:
             found = {name: self._secrets.value(caller.namespace, name) for name in names}

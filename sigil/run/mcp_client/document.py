@@ -1,7 +1,9 @@
-"""The code of a capability of kind `mcp`: which server, which of its tools. What it asks for follows from it.
+"""The code of a capability of kind `mcp`: which server, which of its tools. What it asks for
+follows from it.
 
-{"server": {"name": "tracker", "url": "https://mcp.example.com/mcp", "headers": {"authorization": "Bearer {{TOKEN}}"}}, "tool": "find"}
-{"server": {"name": "files", "command": ["npx", "-y", "files-server", "/srv"], "env": {"KEY": "secret:NAME"}}, "tool": "read"}
+{"server": {"name": "tracker", "url": "https://mcp.example.com/mcp", "headers": {"authorization":
+"Bearer {{TOKEN}}"}}, "tool": "find"} {"server": {"name": "files", "command": ["npx", "-y",
+"files-server", "/srv"], "env": {"KEY": "secret:NAME"}}, "tool": "read"}
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ _OURS = ("accept", "content-type", "last-event-id")
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """A server behind an address. `headers`: names in lower case; secrets stand in the values as `{{NAME}}`."""
+    """A server behind an address. `headers`: names in lower case; secrets stand in the values as
+    `{{NAME}}`.
+    """
 
     name: str
     url: str
@@ -57,12 +61,18 @@ class Web:
     @property
     def row(self) -> dict[str, Json]:
         """As it stands in a document."""
-        return {"name": self.name, "url": self.url, **({"headers": dict(self.headers)} if self.headers else {})}
+        return {
+            "name": self.name,
+            "url": self.url,
+            **({"headers": dict(self.headers)} if self.headers else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A server that is a program of this machine. `env`: its variables; a value `secret:NAME` is that secret's."""
+    """A server that is a program of this machine. `env`: its variables; a value `secret:NAME` is
+    that secret's.
+    """
 
     name: str
     words: tuple[str, ...]
@@ -78,19 +88,27 @@ class Command:
 
     @property
     def mcp(self) -> tuple[str, ...]:
-        """What it asks for under `permissions.mcp`: its name and the whole command line, so that whoever grants it sees what runs."""
+        """What it asks for under `permissions.mcp`: its name and the whole command line, so that
+        whoever grants it sees what runs.
+        """
         variables = (f"{name}={shlex.quote(value)}" for name, value in self.env)
         return (" ".join((self.name, *variables, shlex.join(self.words))),)
 
     @property
     def used(self) -> frozenset[str]:
         """The secrets that its program is given."""
-        return frozenset(value.removeprefix(SECRET) for _, value in self.env if value.startswith(SECRET))
+        return frozenset(
+            value.removeprefix(SECRET) for _, value in self.env if value.startswith(SECRET)
+        )
 
     @property
     def row(self) -> dict[str, Json]:
         """As it stands in a document."""
-        return {"name": self.name, "command": list(self.words), **({"env": dict(self.env)} if self.env else {})}
+        return {
+            "name": self.name,
+            "command": list(self.words),
+            **({"env": dict(self.env)} if self.env else {}),
+        }
 
 
 Server = Web | Command
@@ -118,7 +136,9 @@ def read(code: bytes | str) -> Document:
 
 
 def secrets_in(permission: str) -> frozenset[str]:
-    """The secrets that a permission to start a program passes on: it begins with a name, then the variables, then the command."""
+    """The secrets that a permission to start a program passes on: it begins with a name, then the
+    variables, then the command.
+    """
     names = set()
     for word in shlex.split(permission)[1:]:
         key, equals, value = word.partition("=")
@@ -137,11 +157,19 @@ def tool_of(value: Json) -> str:
 
 def server_of(row: Json) -> Server:
     """The server that a row describes; `UsageError` EMANIFEST that says what is wrong with it."""
-    if not isinstance(row, dict) or not isinstance(row.get("name"), str) or not is_name(row["name"]):
+    if (
+        not isinstance(row, dict)
+        or not isinstance(row.get("name"), str)
+        or not is_name(row["name"])
+    ):
         _wrong("a server has a name: lower-case words joined by hyphens")
     if "url" in row:
         return _web(row["name"], row)
-    return _command(row["name"], row) if "command" in row else _wrong("a server has a url or a command")
+    return (
+        _command(row["name"], row)
+        if "command" in row
+        else _wrong("a server has a url or a command")
+    )
 
 
 def _web(name: str, row: Mapping[str, Json]) -> Web:
@@ -154,7 +182,9 @@ def _web(name: str, row: Mapping[str, Json]) -> Web:
         target = Target.parse(row["url"])
         fields = outgoing([[field, value] for field, value in headers.items()])
     except SigilError as problem:
-        raise UsageError("EMANIFEST", problem.message, suggestion="such as https://mcp.example.com/mcp") from None
+        raise UsageError(
+            "EMANIFEST", problem.message, suggestion="such as https://mcp.example.com/mcp"
+        ) from None
     own = next((field for field, _ in fields if field in _OURS or field.startswith("mcp-")), None)
     if own:
         _wrong(f"the header {own} is the protocol's own")
@@ -165,14 +195,36 @@ def _web(name: str, row: Mapping[str, Json]) -> Web:
 
 def _command(name: str, row: Mapping[str, Json]) -> Command:
     words, env = row["command"], row.get("env", {})
-    if not set(row) <= {"name", "command", "env"} or not isinstance(words, list) or not 0 < len(words) <= WORDS_MOST:
-        _wrong(f"a server of this machine is {{name, command, env}}, its command a list of at most {WORDS_MOST} words")
-    if not isinstance(env, dict) or len(env) > PAIRS_MOST or not all(_VARIABLE.fullmatch(key) for key in env):
+    if (
+        not set(row) <= {"name", "command", "env"}
+        or not isinstance(words, list)
+        or not 0 < len(words) <= WORDS_MOST
+    ):
+        _wrong(
+            "a server of this machine is {name, command, env}, its command a list of at most"
+            f" {WORDS_MOST} words"
+        )
+    if (
+        not isinstance(env, dict)
+        or len(env) > PAIRS_MOST
+        or not all(_VARIABLE.fullmatch(key) for key in env)
+    ):
         _wrong(f"env is an object of at most {PAIRS_MOST} variables")
     for word in (*words, *env.values()):
-        if not isinstance(word, str) or len(word) > WORD_CHARACTERS or one_line(word, WORD_CHARACTERS) != word.strip():
+        if (
+            not isinstance(word, str)
+            or len(word) > WORD_CHARACTERS
+            or one_line(word, WORD_CHARACTERS) != word.strip()
+        ):
             _wrong(f"a word of a command is one line of at most {WORD_CHARACTERS} characters")
-    lost = next((value for value in env.values() if value.startswith(SECRET) and not _SECRET_NAME.fullmatch(value[len(SECRET) :])), None)
+    lost = next(
+        (
+            value
+            for value in env.values()
+            if value.startswith(SECRET) and not _SECRET_NAME.fullmatch(value[len(SECRET) :])
+        ),
+        None,
+    )
     if lost or not words[0].strip():
         _wrong(f"no secret: {lost!r}" if lost else "a command begins with a program")
     made = Command(name, tuple(words), tuple(sorted(env.items())))
@@ -182,4 +234,8 @@ def _command(name: str, row: Mapping[str, Json]) -> Command:
 
 
 def _wrong(why: str) -> NoReturn:
-    raise UsageError("EMANIFEST", f"not a capability of a server: {why}", suggestion="`sigil mcp add` writes them")
+    raise UsageError(
+        "EMANIFEST",
+        f"not a capability of a server: {why}",
+        suggestion="`sigil mcp add` writes them",
+    )

@@ -1,4 +1,6 @@
-"""A server that is a program of this machine: started when it is first asked, and again when it has ended."""
+"""A server that is a program of this machine: started when it is first asked, and again when it has
+ended.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from sigil.run.mcp_client.document import SECRET, Command
 
 
 class Program:
-    """One program as one agent speaks to it. `environment`: what it has of ours; `idle`: seconds after which it is ended. Thread-safe."""
+    """One program as one agent speaks to it. `environment`: what it has of ours; `idle`: seconds
+    after which it is ended. Thread-safe.
+    """
 
     def __init__(self, server: Command, environment: Mapping[str, str], idle: float) -> None:
         self.server = server
@@ -28,7 +32,8 @@ class Program:
         self._lock = threading.Lock()
 
     def ask(self, method: str, params: Mapping[str, Json], values: Values, seconds: float) -> Json:
-        """The result of a method. `values`: the secrets that it is given; with others than before it is started anew.
+        """The result of a method. `values`: the secrets that it is given; with others than before
+        it is started anew.
 
         `ToolError` EREMOTE with what it says, ETIMEDOUT; `Refused` EPERM when a secret is not set.
         """
@@ -83,11 +88,16 @@ class Program:
         self._stateless = reply.error is not None
         if reply.error:  # it may know no handshake any more
             found = child.ask("server/discover", {"_meta": envelope({})}, _left(end))
-            known = found.result.get("supportedVersions") if isinstance(found.result, dict) else None
+            known = (
+                found.result.get("supportedVersions") if isinstance(found.result, dict) else None
+            )
             if not isinstance(known, list) or STATELESS not in known:
                 raise refused(reply.error)
             return
-        if not isinstance(reply.result, dict) or reply.result.get("protocolVersion") not in HANDSHAKE:
+        if (
+            not isinstance(reply.result, dict)
+            or reply.result.get("protocolVersion") not in HANDSHAKE
+        ):
             raise ToolError(REMOTE, "the program speaks a revision that is not known here")
         child.tell("notifications/initialized", _left(end))
 

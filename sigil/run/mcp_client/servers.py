@@ -1,4 +1,6 @@
-"""The servers that are spoken to from this process: one conversation each and agent, kept while it lasts."""
+"""The servers that are spoken to from this process: one conversation each and agent, kept while it
+lasts.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ PAGES_MOST, TOOLS_MOST = 1_000, 20_000
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a call goes by: what it may fetch and for whom, over which network, until when (of the monotonic clock)."""
+    """What a call goes by: what it may fetch and for whom, over which network, until when (of the
+    monotonic clock).
+    """
 
     rights: Rights
     network: Callable[[], Network]
@@ -42,19 +46,29 @@ class Means:
         return max(self.end - time.monotonic(), 0.01)
 
     def fetch(self, server: Web, argument: Json) -> Json:
-        """See `services.fetch`; secrets go where the server's document has them. Late is late whatever it waits for."""
+        """See `services.fetch`; secrets go where the server's document has them. Late is late
+        whatever it waits for.
+        """
         try:
-            return fetch(self.network(), self.rights, argument, self.left, frozenset(dict(server.headers)))
+            return fetch(
+                self.network(), self.rights, argument, self.left, frozenset(dict(server.headers))
+            )
         except ToolError as problem:
             if problem.code == "ENET" and self.left <= 0.01:
-                raise ToolError("ETIMEDOUT", "the server did not answer in time", source="mcp") from None
+                raise ToolError(
+                    "ETIMEDOUT", "the server did not answer in time", source="mcp"
+                ) from None
             raise
 
 
 class Servers:
-    """The conversations of this process. `environment`: what programs have of one; None where none is started."""
+    """The conversations of this process. `environment`: what programs have of one; None where none
+    is started.
+    """
 
-    def __init__(self, environment: Mapping[str, str] | None = None, idle: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self, environment: Mapping[str, str] | None = None, idle: float = IDLE_SECONDS
+    ) -> None:
         self._environment = environment
         self._idle = idle
         self._kept: OrderedDict[bytes, WebServer | Program] = OrderedDict()
@@ -62,12 +76,21 @@ class Servers:
         self._lock = threading.Lock()
 
     def call(self, document: Document, arguments: Mapping[str, Json], means: Means) -> Json:
-        """What the tool returns; `ToolError` EREMOTE when it fails, ETIMEDOUT, or what the network fails with."""
-        result = self._ask(document.server, "tools/call", {"name": document.tool, "arguments": dict(arguments)}, means)
+        """What the tool returns; `ToolError` EREMOTE when it fails, ETIMEDOUT, or what the network
+        fails with.
+        """
+        result = self._ask(
+            document.server,
+            "tools/call",
+            {"name": document.tool, "arguments": dict(arguments)},
+            means,
+        )
         return output_of(result)
 
     def tools(self, server: Server, means: Means) -> Iterator[Json]:
-        """The tools of a server, as it tells them, page by page; `ToolError` when it tells no end of them."""
+        """The tools of a server, as it tells them, page by page; `ToolError` when it tells no end
+        of them.
+        """
         cursor: dict[str, Json] = {}
         count = 0
         for _ in range(PAGES_MOST):
@@ -88,11 +111,21 @@ class Servers:
         raise ToolError(REMOTE, f"the server tells no end of tools: more than {count:,}")
 
     def revoked(self, namespace: str, permissions: Collection[str]) -> None:
-        """End the programs of an agent that were started by one of these permissions. A tool that still may starts it anew."""
+        """End the programs of an agent that were started by one of these permissions. A tool that
+        still may starts it anew.
+        """
         texts = {text.removeprefix(MCP) for text in permissions if text.startswith(MCP)}
         with self._lock:
-            programs = [(key, each) for key, each in self._kept.items() if isinstance(each, Program)] if texts else []
-            meant = [each for key, each in programs if key == _key(namespace, each.server) and not texts.isdisjoint(each.server.mcp)]
+            programs = (
+                [(key, each) for key, each in self._kept.items() if isinstance(each, Program)]
+                if texts
+                else []
+            )
+            meant = [
+                each
+                for key, each in programs
+                if key == _key(namespace, each.server) and not texts.isdisjoint(each.server.mcp)
+            ]
             for each in meant:
                 del self._kept[_key(namespace, each.server)]
         for each in meant:
@@ -114,7 +147,9 @@ class Servers:
 
     @contextmanager
     def _conversation(self, server: Server, namespace: str) -> Iterator[WebServer | Program]:
-        """The conversation with a server, which makes no room for another while it is asked something."""
+        """The conversation with a server, which makes no room for another while it is asked
+        something.
+        """
         key = _key(namespace, server)
         with self._lock:
             found = self._kept.get(key) or self._opened(server)
@@ -134,19 +169,32 @@ class Servers:
         if isinstance(server, Web):
             return WebServer(server)
         if self._environment is None:
-            message = "this registry starts no programs; SIGIL_PROGRAMS=yes in its environment would let it, where you trust its store"
-            raise Refused("EPERM", message, source="mcp", suggestion="or add the server by its address")
+            message = (
+                "this registry starts no programs; SIGIL_PROGRAMS=yes in its environment would let"
+                " it, where you trust its store"
+            )
+            raise Refused(
+                "EPERM", message, source="mcp", suggestion="or add the server by its address"
+            )
         return Program(server, self._environment, self._idle)
 
     def _fallen(self, new: WebServer | Program) -> list[Program]:
-        """What was used longest ago, and is asked nothing now, makes room; `BackendError` EBUSY when every program is at work."""
+        """What was used longest ago, and is asked nothing now, makes room; `BackendError` EBUSY
+        when every program is at work.
+        """
         idle = [key for key in self._kept if not self._asked[key]]
         programs = [key for key, each in self._kept.items() if isinstance(each, Program)]
         surplus = max(len(programs) + 1 - PROGRAMS_MOST, 0) if isinstance(new, Program) else 0
         going = [key for key in programs if key in idle][:surplus]
         if len(going) < surplus:
             message = f"{PROGRAMS_MOST} programs are at work, which is as many as may be"
-            raise BackendError("EBUSY", message, source="mcp", suggestion="try again in a moment", retry_after=BUSY_SECONDS)
+            raise BackendError(
+                "EBUSY",
+                message,
+                source="mcp",
+                suggestion="try again in a moment",
+                retry_after=BUSY_SECONDS,
+            )
         keys = {*going, *idle[: max(len(self._kept) + 1 - KEPT, 0)]}
         return [each for key in keys if isinstance(each := self._kept.pop(key), Program)]
 

@@ -1,4 +1,5 @@
-"""Runs one program and leaves nothing of it behind: when whoever started this is gone, or the program ends, all that it started is killed.
+"""Runs one program and leaves nothing of it behind: when whoever started this is gone, or the
+program ends, all that it started is killed.
 
 `python -I -S supervisor.py PIPE COMMAND …`: PIPE is a file descriptor that is at its end
 once the one who started this is gone. Standard input, output and error are the program's. It runs
@@ -22,7 +23,9 @@ _NOT_FOUND = 127
 def main(pipe: int, command: list[str]) -> int:
     """Run `command`; its exit code."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1)  # whoever loses its parent becomes a child of this process
+        ctypes.CDLL(None).prctl(
+            _SUBREAPER, 1
+        )  # whoever loses its parent becomes a child of this process
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(pipe, False)
@@ -37,7 +40,9 @@ def main(pipe: int, command: list[str]) -> int:
 
 
 def _become(command: list[str], supervisor: int) -> None:
-    """The program, in the child; it never comes back. It ends with its supervisor, should something else end that."""
+    """The program, in the child; it never comes back. It ends with its supervisor, should something
+    else end that.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != supervisor:
@@ -65,7 +70,9 @@ def _watch(started: int, pipe: int) -> int:
         with suppress(OSError):
             watched.append(os.pidfd_open(started))
     while True:
-        readable, _, _ = select.select(watched, [], [], _LOOK_SECONDS if len(watched) == 1 else None)
+        readable, _, _ = select.select(
+            watched, [], [], _LOOK_SECONDS if len(watched) == 1 else None
+        )
         ended, status = os.waitpid(started, os.WNOHANG)
         if ended:
             return os.waitstatus_to_exitcode(status) & 0xFF
@@ -74,7 +81,9 @@ def _watch(started: int, pipe: int) -> int:
 
 
 def _clear() -> None:
-    """Kill everything that is left, also what leads a session of its own; whoever is killed leaves its own children to this process."""
+    """Kill everything that is left, also what leads a session of its own; whoever is killed leaves
+    its own children to this process.
+    """
     while children := _children():
         for child in children:
             with suppress(ProcessLookupError):
@@ -86,7 +95,10 @@ def _clear() -> None:
 
 
 def _children() -> list[int]:
-    with suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+    with (
+        suppress(OSError),
+        open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file,
+    ):
         return [int(child) for child in file.read().split()]
     return []
 

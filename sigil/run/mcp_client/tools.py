@@ -1,4 +1,6 @@
-"""The tools that a server tells of, made fit to be capabilities: names mapped, words cleaned, and what cannot be one told apart."""
+"""The tools that a server tells of, made fit to be capabilities: names mapped, words cleaned, and
+what cannot be one told apart.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +21,46 @@ MOST = 200
 DESCRIPTION_CHARACTERS, NOTE_CHARACTERS = 380, 300
 VALUE_CHARACTERS, KEY_CHARACTERS = 1_000, 200
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", re.ASCII)
-_SUBSCHEMAS = ("items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else")
-_LISTS, _MAPS = ("anyOf", "oneOf", "allOf", "prefixItems"), ("properties", "patternProperties", "$defs", "dependentSchemas")
+_SUBSCHEMAS = (
+    "items",
+    "additionalProperties",
+    "contains",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+)
+_LISTS, _MAPS = (
+    ("anyOf", "oneOf", "allOf", "prefixItems"),
+    ("properties", "patternProperties", "$defs", "dependentSchemas"),
+)
 _NAMES = ("required", "dependentRequired")
-_VALUES = frozenset("type enum const default format pattern deprecated readOnly writeOnly contentEncoding contentMediaType $ref".split())
-_BOUNDS = frozenset(f"{end}{what}" for end in ("min", "max") for what in ("imum", "Length", "Items", "Properties", "Contains"))
+_VALUES = frozenset(
+    "type enum const default format pattern deprecated readOnly writeOnly contentEncoding"
+    " contentMediaType $ref".split()
+)
+_BOUNDS = frozenset(
+    f"{end}{what}"
+    for end in ("min", "max")
+    for what in ("imum", "Length", "Items", "Properties", "Contains")
+)
 _OTHERS = frozenset("description exclusiveMinimum exclusiveMaximum multipleOf uniqueItems".split())
 _KNOWN = _VALUES | _BOUNDS | _OTHERS | schema.UNSUPPORTED | {*_SUBSCHEMAS, *_LISTS, *_MAPS, *_NAMES}
-"""Keywords that say something; what is unsupported stays, so that it is refused. By all others nothing is checked: they are dropped."""
-_SIGNATURE = re.compile(r"[(\[{<]?\s*\ba[\W_]+tool[\W_]+of[\W_]+the[\W_]+MCP[\W_]+server(?![a-z])([\W_]*[\w-]+)?\s*[)\]}>]?", re.IGNORECASE)
+"""Keywords that say something; what is unsupported stays, so that it is refused. By all others
+nothing is checked: they are dropped.
+"""
+_SIGNATURE = re.compile(
+    r"[(\[{<]?\s*\ba[\W_]+tool[\W_]+of[\W_]+the[\W_]+MCP[\W_]+server(?![a-z])([\W_]*[\w-]+)?\s*[)\]}>]?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `capability`: what it is called here; `problem`: why it cannot be one, empty when it can."""
+    """One tool. `capability`: what it is called here; `problem`: why it cannot be one, empty when
+    it can.
+    """
 
     name: str
     capability: str
@@ -43,12 +71,18 @@ class Tool:
     @property
     def row(self) -> dict[str, Json]:
         """As a registry tells it."""
-        told = {"tool": self.name, "capability": self.capability, "description": self.description, "schema": dict(self.schema)}
+        told = {
+            "tool": self.name,
+            "capability": self.capability,
+            "description": self.description,
+            "schema": dict(self.schema),
+        }
         return {**told, "problem": self.problem}
 
 
 def cleaned(told: Iterable[Json], server: str, only: Sequence[str] = ()) -> list[Tool]:
-    """The tools of `server`, by name; of those that would share one name none can be a capability. `only`: these alone.
+    """The tools of `server`, by name; of those that would share one name none can be a capability.
+    `only`: these alone.
 
     `UsageError` when there are too many, or one of `only` is not there.
     """
@@ -60,16 +94,25 @@ def cleaned(told: Iterable[Json], server: str, only: Sequence[str] = ()) -> list
             found.setdefault(tool.name, tool)
             if len(found) > MOST:
                 message = f"the server has more than {MOST} tools"
-                raise UsageError("ETOOBIG", message, source=server, suggestion="say which ones you want with --only")
+                raise UsageError(
+                    "ETOOBIG",
+                    message,
+                    source=server,
+                    suggestion="say which ones you want with --only",
+                )
     missing = next((name for name in only if name not in found), None)
     if missing:
-        raise UsageError("ENOENT", f"the server has no tool {one_line(missing, 60)!r}", source=server)
+        raise UsageError(
+            "ENOENT", f"the server has no tool {one_line(missing, 60)!r}", source=server
+        )
     shared = Counter(tool.capability for tool in found.values() if not tool.problem)
     return [_alone(found[name], shared) for name in sorted(found)]
 
 
 def capability_of(tool: str, server: str) -> str:
-    """The capability that a tool becomes: `readFile` and `read_file` of `files` are `files-read-file`; a long one ends in a hash."""
+    """The capability that a tool becomes: `readFile` and `read_file` of `files` are
+    `files-read-file`; a long one ends in a hash.
+    """
     name = "-".join((server, *(word.lower() for word in _WORD.findall(tool))))
     if len(name) <= NAME_LIMIT:
         return name
@@ -79,7 +122,13 @@ def capability_of(tool: str, server: str) -> str:
 def _alone(tool: Tool, shared: Counter[str]) -> Tool:
     if tool.problem or shared[tool.capability] == 1:
         return tool
-    return Tool(tool.name, tool.capability, tool.description, tool.schema, "another tool of the server would have the same name here")
+    return Tool(
+        tool.name,
+        tool.capability,
+        tool.description,
+        tool.schema,
+        "another tool of the server would have the same name here",
+    )
 
 
 def _tool(value: Json, server: str) -> Tool | None:
@@ -92,14 +141,23 @@ def _tool(value: Json, server: str) -> Tool | None:
         capability = capability_of(name, server)
         if not is_name(capability):
             raise UsageError("ENAME", "its name has no letters")
-        return Tool(name, capability, _described(value, name, server), _schema(value.get("inputSchema")))
+        return Tool(
+            name, capability, _described(value, name, server), _schema(value.get("inputSchema"))
+        )
     except UsageError as problem:
         return Tool(name, "", "", {}, problem.message)
 
 
 def _described(value: Mapping[str, Json], name: str, server: str) -> str:
     """Its own words, and whose they are: they are read by a model, and nobody here wrote them."""
-    said = next((text for text in (value.get("description"), value.get("title")) if isinstance(text, str) and text.strip()), name)
+    said = next(
+        (
+            text
+            for text in (value.get("description"), value.get("title"))
+            if isinstance(text, str) and text.strip()
+        ),
+        name,
+    )
     own = _unsigned(one_line(said, 2 * DESCRIPTION_CHARACTERS))
     return f"{one_line(own, DESCRIPTION_CHARACTERS)} (a tool of the MCP server {server})"
 
@@ -113,7 +171,9 @@ def _unsigned(said: str) -> str:
 
 
 def _schema(given: Json) -> dict[str, Json]:
-    """The input schema with clean words and without ornaments; `UsageError` when it is not one that calls can be checked against."""
+    """The input schema with clean words and without ornaments; `UsageError` when it is not one that
+    calls can be checked against.
+    """
     if given is None:
         given = {"type": "object"}
     if not isinstance(given, dict):
@@ -146,14 +206,20 @@ def _part(key: str, value: Json, depth: int) -> Json:
 
 
 def _demand_plain(value: Json, depth: int, *, names: bool = False) -> None:
-    """Values have to stay as they are, so one that could deceive whoever reads it is not taken at all. `names`: its texts are keys."""
+    """Values have to stay as they are, so one that could deceive whoever reads it is not taken at
+    all. `names`: its texts are keys.
+    """
     if depth > schema.SCHEMA_DEPTH:
         raise UsageError("ESCHEMA", "its schema is nested too deep")
     if isinstance(value, str):
-        _demand_clean(_key(value) if names else re.sub(r"[\n\t]", " ", value).strip(), VALUE_CHARACTERS)
+        _demand_clean(
+            _key(value) if names else re.sub(r"[\n\t]", " ", value).strip(), VALUE_CHARACTERS
+        )
     for key in value if isinstance(value, dict) else ():
         _key(key)
-    for part in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+    for part in (
+        value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    ):
         _demand_plain(part, depth + 1, names=names)
 
 

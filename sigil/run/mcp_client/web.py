@@ -1,4 +1,6 @@
-"""A server behind an address: JSON-RPC over the guarded line, with a handshake where its revision has one, and its session remembered."""
+"""A server behind an address: JSON-RPC over the guarded line, with a handshake where its revision
+has one, and its session remembered.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,11 @@ from sigil.run.mcp_client.document import Web
 from sigil.strict_json import dumps
 
 Fetch = Callable[[Json], Json]
-"""Sends one request of the web within what is granted and the time that is left, and gives the answer; see `services.fetch`.
+"""Sends one request of the web within what is granted and the time that is left, and gives the
+answer; see `services.fetch`.
 
-Secrets go into the server's own headers alone: arguments, names and cursors are what somebody else wrote.
+Secrets go into the server's own headers alone: arguments, names and cursors are what somebody else
+wrote.
 """
 _SESSION = re.compile(r"[\x21-\x7e]{1,512}", re.ASCII)
 _GONE = 404
@@ -56,7 +60,9 @@ class _Got:
 
 
 class WebServer:
-    """One server as one agent speaks to it. Thread-safe: a handshake is made once, calls go side by side."""
+    """One server as one agent speaks to it. Thread-safe: a handshake is made once, calls go side by
+    side.
+    """
 
     def __init__(self, server: Web) -> None:
         self.server = server
@@ -66,7 +72,8 @@ class WebServer:
         self._greeting = threading.Lock()
 
     def ask(self, fetch: Fetch, method: str, params: Mapping[str, Json], seconds: float) -> Json:
-        """The result of a method; `ToolError` EREMOTE with what the server says, ETIMEDOUT, or what `fetch` fails with.
+        """The result of a method; `ToolError` EREMOTE with what the server says, ETIMEDOUT, or what
+        `fetch` fails with.
 
         `seconds`: how long it waits at most for another call's handshake.
         """
@@ -106,7 +113,11 @@ class WebServer:
             if problem.code != REMOTE:
                 raise
             return None
-        known = got.reply.result.get("supportedVersions") if got.reply and isinstance(got.reply.result, dict) else None
+        known = (
+            got.reply.result.get("supportedVersions")
+            if got.reply and isinstance(got.reply.result, dict)
+            else None
+        )
         return _Spoken(STATELESS) if isinstance(known, list) and STATELESS in known else None
 
     def _shaken(self, fetch: Fetch) -> _Spoken:
@@ -115,25 +126,53 @@ class WebServer:
         result = _result(got)
         revision = result.get("protocolVersion") if isinstance(result, dict) else None
         if revision not in HANDSHAKE:
-            raise ToolError(REMOTE, f"the server speaks a revision that is not known here: {one_line(str(revision), 40)}")
+            raise ToolError(
+                REMOTE,
+                "the server speaks a revision that is not known here:"
+                f" {one_line(str(revision), 40)}",
+            )
         spoken = _Spoken(revision, got.session)
         self._send(fetch, jsonrpc.note("notifications/initialized"), _headers(spoken))
         return spoken
 
-    def _post(self, fetch: Fetch, method: str, params: Mapping[str, Json], spoken: _Spoken | None) -> _Got:
+    def _post(
+        self, fetch: Fetch, method: str, params: Mapping[str, Json], spoken: _Spoken | None
+    ) -> _Got:
         stateless = spoken is not None and spoken.revision == STATELESS
         given = {**params, "_meta": envelope({})} if stateless else params
         message = jsonrpc.request(next(self._numbers), method, given)
-        routing = [[METHOD_HEADER, method], *([[NAME_HEADER, params["name"]]] if "name" in params else [])] if stateless else []
+        routing = (
+            [
+                [METHOD_HEADER, method],
+                *([[NAME_HEADER, params["name"]]] if "name" in params else []),
+            ]
+            if stateless
+            else []
+        )
         return self._send(fetch, message, [*_headers(spoken), *routing])
 
     def _send(self, fetch: Fetch, message: dict[str, Json], headers: list[list[str]]) -> _Got:
-        own = [["content-type", "application/json"], ["accept", "application/json, text/event-stream"], *headers]
+        own = [
+            ["content-type", "application/json"],
+            ["accept", "application/json, text/event-stream"],
+            *headers,
+        ]
         body = base64.b64encode(dumps(message)).decode("ascii")
         fields = [*own, *map(list, self.server.headers)]
-        answer = fetch({"url": self.server.url, "method": "POST", "headers": fields, "body": body, "redirect": "error"})
+        answer = fetch(
+            {
+                "url": self.server.url,
+                "method": "POST",
+                "headers": fields,
+                "body": body,
+                "redirect": "error",
+            }
+        )
         kinds = dict(answer["headers"])
-        kind, said = kinds.get("content-type", "").partition(";")[0].strip().lower(), base64.b64decode(answer["body"])
+        kind, said = (
+            kinds.get("content-type", "").partition(";")[0].strip().lower(),
+            base64.b64decode(answer["body"]),
+        )
         session = kinds.get(SESSION_HEADER, "")
         status, id = int(answer["status"]), message.get("id")
         reply = None
@@ -156,7 +195,10 @@ def _read(said: bytes, id: int, kind: str, status: int) -> Reply | None:
 def _headers(spoken: _Spoken | None) -> list[list[str]]:
     if spoken is None:
         return []
-    return [[VERSION_HEADER, spoken.revision], *([[SESSION_HEADER, spoken.session]] if spoken.session else [])]
+    return [
+        [VERSION_HEADER, spoken.revision],
+        *([[SESSION_HEADER, spoken.session]] if spoken.session else []),
+    ]
 
 
 def _speaks_otherwise(got: _Got) -> bool:
@@ -172,4 +214,8 @@ def _result(got: _Got) -> Json:
 
 
 def _why(status: int) -> str:
-    return {401: ": it wants other credentials", 403: ": it refuses these credentials", 429: ": it is asked too often"}.get(status, "")
+    return {
+        401: ": it wants other credentials",
+        403: ": it refuses these credentials",
+        429: ": it is asked too often",
+    }.get(status, "")

@@ -1,7 +1,7 @@
 """The JavaScript engine: QuickJS-ng as one WebAssembly module that has already started.
 
-`engine.wasm` speaks the capability ABI `sigil/1` and is what the modules of `sigil.sandbox.javascript_module` are linked to.
-`scripts/build-engine` makes it; wheels carry it.
+`engine.wasm` speaks the capability ABI `sigil/1` and is what the modules of
+`sigil.sandbox.javascript_module` are linked to. `scripts/build-engine` makes it; wheels carry it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Builds `engine.wasm`: QuickJS-ng and our shim compiled to WebAssembly, then started once with the prelude and kept so.
+"""Builds `engine.wasm`: QuickJS-ng and our shim compiled to WebAssembly, then started once with the
+prelude and kept so.
 
     python -m sigil.sandbox.engine.build [--force]
 
-Needs the wheels of ziglang (the compiler) and wasmtime, and imports nothing else that is not Python's own: a wheel build
-runs it before the project's dependencies are there. The same inputs give the same bytes, on any machine.
+Needs the wheels of ziglang (the compiler) and wasmtime, and imports nothing else that is not
+Python's own: a wheel build runs it before the project's dependencies are there. The same inputs
+give the same bytes, on any machine.
 """
 
 from __future__ import annotations
@@ -36,13 +38,25 @@ _OURS = ("shim.c", "heap.h", "chunks.h", "digest.h", "intrinsics.h", "forms.h")
 _THEIRS = ("libregexp.c", "libunicode.c", "dtoa.c")  # quickjs.c is part of shim.c
 _FLAGS = (
     *("-target", "wasm32-wasi", "-mexec-model=reactor", "-Os", "-Wno-everything"),
-    *("-DNDEBUG", "-D_GNU_SOURCE", "-DQUICKJS_NG_BUILD", "-D_WASI_EMULATED_SIGNAL", f"-DHOST_STACK={HOST_STACK}"),
-    *("-Wl,--strip-all", f"-Wl,-z,stack-size={HOST_STACK // 8 * 3}", "-Wl,--export=__stack_pointer"),
+    *(
+        "-DNDEBUG",
+        "-D_GNU_SOURCE",
+        "-DQUICKJS_NG_BUILD",
+        "-D_WASI_EMULATED_SIGNAL",
+        f"-DHOST_STACK={HOST_STACK}",
+    ),
+    *(
+        "-Wl,--strip-all",
+        f"-Wl,-z,stack-size={HOST_STACK // 8 * 3}",
+        "-Wl,--export=__stack_pointer",
+    ),
 )
 
 
 def build(force: bool = False) -> Path:
-    """The engine's path, after building it when it is not what its inputs make. BuildError says what is missing."""
+    """The engine's path, after building it when it is not what its inputs make. BuildError says
+    what is missing.
+    """
     inputs = _fingerprint(*_inputs())
     if not force and _is_current(inputs):
         return ENGINE
@@ -50,24 +64,42 @@ def build(force: bool = False) -> Path:
         compiled = _compiled(cache, force)
     _say("starting the engine once, with its prelude")
     module = _pre_initialised(compiled)
-    description = {"engine": "sigil_js_v1", "quickjs-ng": sources.VERSION, "ziglang": ZIG, "inputs": inputs}
+    description = {
+        "engine": "sigil_js_v1",
+        "quickjs-ng": sources.VERSION,
+        "ziglang": ZIG,
+        "inputs": inputs,
+    }
     _write(ENGINE, module)
-    _write(DESCRIPTION, json.dumps({**description, "sha256": sha256(module).hexdigest()}, indent=1).encode() + b"\n")
+    _write(
+        DESCRIPTION,
+        json.dumps({**description, "sha256": sha256(module).hexdigest()}, indent=1).encode()
+        + b"\n",
+    )
     _say(f"{ENGINE.name}: {len(module) / 1024:,.0f} KiB")
     return ENGINE
 
 
 def trouble() -> str:
-    """What is wrong with the engine that stands here; empty when it is the one that its inputs make, as far as they are here too."""
+    """What is wrong with the engine that stands here; empty when it is the one that its inputs
+    make, as far as they are here too.
+    """
     try:
         described = json.loads(DESCRIPTION.read_bytes())
-        whole, made_of = described["sha256"] == sha256(ENGINE.read_bytes()).hexdigest(), described["inputs"]
+        whole, made_of = (
+            described["sha256"] == sha256(ENGINE.read_bytes()).hexdigest(),
+            described["inputs"],
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return "nothing says what it was made of"
     if not whole:
         return "it is not the one that was built"
     try:
-        return "" if made_of == _fingerprint(*_inputs()) else "it was built of another version of its sources"
+        return (
+            ""
+            if made_of == _fingerprint(*_inputs())
+            else "it was built of another version of its sources"
+        )
     except OSError:
         return ""
 
@@ -98,7 +130,10 @@ def _fingerprint(*parts: bytes) -> str:
 def _is_current(inputs: str) -> bool:
     try:
         description = json.loads(DESCRIPTION.read_bytes())
-        return bool(description["inputs"] == inputs and description["sha256"] == sha256(ENGINE.read_bytes()).hexdigest())
+        return bool(
+            description["inputs"] == inputs
+            and description["sha256"] == sha256(ENGINE.read_bytes()).hexdigest()
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -131,14 +166,21 @@ def _compiled(cache: Path, force: bool) -> bytes:
 
 
 def _compile(archive: Path, folder: Path) -> bytes:
-    """Compiles in `folder`, by relative names and with an environment of its own, so that no path gets into the module."""
+    """Compiles in `folder`, by relative names and with an environment of its own, so that no path
+    gets into the module.
+    """
     sources.extract(archive, folder)
     for name in _OURS:
         shutil.copy(_HERE / name, folder)
     _say(f"compiling it to WebAssembly with ziglang {ZIG} (about half a minute)")
-    caches = {"ZIG_LOCAL_CACHE_DIR": str(folder / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig")}
+    caches = {
+        "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
+        "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"),
+    }
     command = [str(_zig()), "cc", *_FLAGS, "-I.", "shim.c", *_THEIRS, "-lm", "-o", "engine.wasm"]
-    run = subprocess.run(command, cwd=folder, env=caches, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command, cwd=folder, env=caches, capture_output=True, text=True, check=False
+    )
     if run.returncode:
         raise BuildError(f"the compiler failed:\n{run.stderr.strip()}")
     return (folder / "engine.wasm").read_bytes()
@@ -151,7 +193,10 @@ def _zig() -> Path:
         found = "missing"
     spec = importlib.util.find_spec("ziglang")
     if found != ZIG or spec is None or spec.origin is None:
-        raise BuildError(f"the engine is compiled with ziglang {ZIG}, which is {found} here: pip install ziglang=={ZIG}")
+        raise BuildError(
+            f"the engine is compiled with ziglang {ZIG}, which is {found} here: pip install"
+            f" ziglang=={ZIG}"
+        )
     return Path(spec.origin).with_name("zig.exe" if sys.platform == "win32" else "zig")
 
 
@@ -159,7 +204,9 @@ def _pre_initialised(compiled: bytes) -> bytes:
     try:
         from sigil.sandbox.engine.snapshot import pre_initialise
     except ImportError as error:
-        raise BuildError("the engine is started once with wasmtime, which is missing here: pip install wasmtime") from error
+        raise BuildError(
+            "the engine is started once with wasmtime, which is missing here: pip install wasmtime"
+        ) from error
     try:
         return pre_initialise(compiled, prelude())
     except ValueError as error:

@@ -1,10 +1,12 @@
-"""Finds out which of the engine's first allocations calls write to, so that those can lie side by side.
+"""Finds out which of the engine's first allocations calls write to, so that those can lie side by
+side.
 
-A fresh instance shares the image's pages until it writes to one, and every first write costs a page fault, a few
-microseconds. What calls write to (counts of references, mostly) would lie on some twenty pages. So the engine is
-started once to be watched: a few ordinary calls run again and again, each time a little further, what they changed
-until then is looked up among the allocations, and the real start gets those allocations' numbers. A plan that fits
-badly costs time and changes nothing else.
+A fresh instance shares the image's pages until it writes to one, and every first write costs a page
+fault, a few microseconds. What calls write to (counts of references, mostly) would lie on some
+twenty pages. So the engine is started once to be watched: a few ordinary calls run again and again,
+each time a little further, what they changed until then is looked up among the allocations, and the
+real start gets those allocations' numbers. A plan that fits badly costs time and changes nothing
+else.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def written_by_calls(compiled: bytes, code: bytes) -> Plan:
 
 
 class _Watch:
-    """One engine that has told its allocations, and is set back to where its start ended before each try."""
+    """One engine that has told its allocations, and is set back to where its start ended before
+    each try.
+    """
 
     def __init__(self, compiled: bytes, code: bytes) -> None:
         self._numbers: dict[int, int] = {}  # by address: that of the last allocation there
@@ -97,7 +101,9 @@ class _Watch:
             content = now[page : page + _PAGE]
             if content != self._seen.get(page, self._image[page : page + _PAGE]):
                 self._seen[page] = content
-                self._changed.update(page + i for i in _differences(self._image[page : page + _PAGE], content))
+                self._changed.update(
+                    page + i for i in _differences(self._image[page : page + _PAGE], content)
+                )
 
 
 def _differences(before: bytes, after: bytes) -> Iterator[int]:

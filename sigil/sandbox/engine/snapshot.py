@@ -1,8 +1,9 @@
-"""Turns the compiled engine into one that has already started: its memory after the prelude becomes the module's own data.
+"""Turns the compiled engine into one that has already started: its memory after the prelude becomes
+the module's own data.
 
-After Wizer's idea (Bytecode Alliance), as little of it as one module without start function, tables of its own making or
-threads needs. The image is taken at rest: no call is on the stack, so the stack pointer is back where it began and what
-lies below it is dead and left out.
+After Wizer's idea (Bytecode Alliance), as little of it as one module without start function, tables
+of its own making or threads needs. The image is taken at rest: no call is on the stack, so the
+stack pointer is back where it began and what lies below it is dead and left out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from sigil.sandbox.engine.memory_layout import written_by_calls
 from sigil.sandbox.engine.unstarted import Unstarted
 
 EXPORTS = (
-    *("memory", "sigil_alloc", "sigil_load", "sigil_pack", "sigil_hold", "sigil_unpack", "sigil_tidy"),
+    *(
+        "memory",
+        "sigil_alloc",
+        "sigil_load",
+        "sigil_pack",
+        "sigil_hold",
+        "sigil_unpack",
+        "sigil_tidy",
+    ),
     *("sigil_run", "sigil_out_ptr", "sigil_out_len"),
 )
 _PAGE = 65536
@@ -23,7 +32,9 @@ _GAP = re.compile(rb"\0{32,}")
 
 
 def pre_initialise(compiled: bytes, prelude: bytes) -> bytes:
-    """The module whose instances begin where the start with `prelude` ended. ValueError when the prelude fails."""
+    """The module whose instances begin where the start with `prelude` ended. ValueError when the
+    prelude fails.
+    """
     code = Unstarted(compiled).compile(prelude)
     engine = Unstarted(compiled)
     engine.prepare(code, written_by_calls(compiled, code))
@@ -49,7 +60,9 @@ def _rewritten(compiled: bytes, memory: bytes, stack: int) -> Iterator[bytes]:
 
 
 def _parts(memory: bytes, stack: int) -> Iterator[tuple[int, bytes]]:
-    """(address, bytes) of what is not zero, short gaps included. The dead stack, which ends at `stack`, is left out."""
+    """(address, bytes) of what is not zero, short gaps included. The dead stack, which ends at
+    `stack`, is left out.
+    """
     at = stack
     for gap in _GAP.finditer(memory, stack):
         if gap.start() > at:

@@ -1,7 +1,9 @@
-"""Brings in the C sources of QuickJS-ng: the pinned sdist from the package index that pip is set up for, checked by its hash.
+"""Brings in the C sources of QuickJS-ng: the pinned sdist from the package index that pip is set up
+for, checked by its hash.
 
-pip wants a package's metadata even of what it only downloads, and would run the sdist's own build for it, after fetching
-the tools that this needs. A stand-in backend answers instead, so nothing of the sdist is executed.
+pip wants a package's metadata even of what it only downloads, and would run the sdist's own build
+for it, after fetching the tools that this needs. A stand-in backend answers instead, so nothing of
+the sdist is executed.
 """
 
 from __future__ import annotations
@@ -31,8 +33,12 @@ def prepare_metadata_for_build_wheel(folder, settings=None):
         file.write("Metadata-Version: 2.1\\nName: quickjs-ng\\nVersion: {VERSION}\\n")
     return name
 """
-# pip passes its environment on to the backend, and so the stand-in is found; pip itself is started with -E and is not disturbed.
-_PIP = "import os, runpy, sys; os.environ['PYTHONPATH'] = sys.argv.pop(1); runpy.run_module('pip', run_name='__main__', alter_sys=True)"
+# pip passes its environment on to the backend, and so the stand-in is found; pip itself is started
+# with -E and is not disturbed.
+_PIP = (
+    "import os, runpy, sys; os.environ['PYTHONPATH'] = sys.argv.pop(1); runpy.run_module('pip',"
+    " run_name='__main__', alter_sys=True)"
+)
 
 
 class BuildError(Exception):
@@ -53,7 +59,9 @@ def sdist(folder: Path) -> Path:
 
 
 def extract(archive: Path, folder: Path) -> None:
-    """The C sources and headers of QuickJS from `archive` into `folder`, flat; nothing else of it."""
+    """The C sources and headers of QuickJS from `archive` into `folder`, flat; nothing else of
+    it.
+    """
     with tarfile.open(archive) as tar:
         for member in tar:
             name = member.name.removeprefix(_FOLDER)
@@ -75,24 +83,53 @@ def _download(folder: Path) -> Path:
     (backend / "setuptools" / "build_meta.py").write_text(_STAND_IN)
     wanted = folder / "wanted.txt"
     wanted.write_text(f"quickjs-ng=={VERSION} --hash=sha256:{SHA256}\n")
-    options = ["--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--require-hashes", "--no-input", "--quiet"]
-    command = ["download", *options, "--disable-pip-version-check", "--dest", str(folder), "--requirement", str(wanted)]
-    run = subprocess.run([_pip(folder), "-E", "-c", _PIP, str(backend), *command], capture_output=True, text=True, check=False)
+    options = [
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+        "--no-build-isolation",
+        "--require-hashes",
+        "--no-input",
+        "--quiet",
+    ]
+    command = [
+        "download",
+        *options,
+        "--disable-pip-version-check",
+        "--dest",
+        str(folder),
+        "--requirement",
+        str(wanted),
+    ]
+    run = subprocess.run(
+        [_pip(folder), "-E", "-c", _PIP, str(backend), *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     path = folder / _FILE
     if run.returncode or not path.is_file() or _hash(path) != SHA256:
-        raise BuildError(f"quickjs-ng {VERSION} could not be downloaded with pip: is a package index reachable?\n{run.stderr.strip()}")
+        raise BuildError(
+            f"quickjs-ng {VERSION} could not be downloaded with pip: is a package index"
+            f" reachable?\n{run.stderr.strip()}"
+        )
     return path
 
 
 def _pip(folder: Path) -> str:
-    """An interpreter that has pip: this one, the one that its virtual environment is of, or a new environment of that."""
+    """An interpreter that has pip: this one, the one that its virtual environment is of, or a new
+    environment of that.
+    """
     for python in _interpreters():
         if _succeeds(python, "-E", "-c", "import pip"):
             return python
     made = folder / "environment"
     python = str(made / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
     if not any(_succeeds(each, "-m", "venv", str(made)) for each in _interpreters()):
-        raise BuildError("no pip was found to download quickjs-ng with: install pip (Debian: python3-pip or python3-venv)")
+        raise BuildError(
+            "no pip was found to download quickjs-ng with: install pip (Debian: python3-pip or"
+            " python3-venv)"
+        )
     return python
 
 

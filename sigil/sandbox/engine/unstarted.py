@@ -6,14 +6,30 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wasmtime import Config, Engine, Func, FuncType, Global, Instance, Memory, Module, Store, Trap, TrapCode, Val, ValType
+from wasmtime import (
+    Config,
+    Engine,
+    Func,
+    FuncType,
+    Global,
+    Instance,
+    Memory,
+    Module,
+    Store,
+    Trap,
+    TrapCode,
+    Val,
+    ValType,
+)
 
 _ENOUGH = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The numbers of allocations, counted from 1 and in order, and the bytes that they need together."""
+    """The numbers of allocations, counted from 1 and in order, and the bytes that they need
+    together.
+    """
 
     numbers: tuple[int, ...]
     room: int
@@ -28,7 +44,9 @@ def _nothing(address: int) -> None:
 
 
 class Unstarted:
-    """One instance. `host` stands for `sigil.call`: it sees (address, length) and gives the length of an answer, or -1."""
+    """One instance. `host` stands for `sigil.call`: it sees (address, length) and gives the length
+    of an answer, or -1.
+    """
 
     def __init__(self, compiled: bytes, host: Callable[[int, int], int] = _nobody) -> None:
         config = Config()
@@ -40,7 +58,9 @@ class Unstarted:
         call = Func(self._store, FuncType([i32, i32], [i32]), host)
         take = Func(self._store, FuncType([i32], []), _nothing)
         imports = {"call": call, "take": take}
-        self._exports = Instance(self._store, module, [imports[str(each.name)] for each in module.imports]).exports(self._store)
+        self._exports = Instance(
+            self._store, module, [imports[str(each.name)] for each in module.imports]
+        ).exports(self._store)
         self._start = self.stack()
         self.call("_initialize")
 
@@ -50,10 +70,14 @@ class Unstarted:
         return self.output()
 
     def prepare(self, code: bytes, plan: Plan | None) -> None:
-        """Starts the runtime and runs the prelude. Without a plan the host hears of each allocation. ValueError when the prelude throws."""
+        """Starts the runtime and runs the prelude. Without a plan the host hears of each
+        allocation. ValueError when the prelude throws.
+        """
         numbers = struct.pack(f"<{len(plan.numbers)}I", *plan.numbers) if plan else b""
         hot = self.put(numbers)[0] if plan else 0
-        self._step("sigil_prepare", *self.put(code), hot, len(numbers) // 4, plan.room if plan else 0)
+        self._step(
+            "sigil_prepare", *self.put(code), hot, len(numbers) // 4, plan.room if plan else 0
+        )
 
     def put(self, data: bytes) -> tuple[int, int]:
         """(address, length) of a copy of `data` in the engine."""
@@ -81,7 +105,9 @@ class Unstarted:
         return function(self._store, *arguments) or 0
 
     def call_within(self, fuel: int, name: str, *arguments: int) -> bool:
-        """Whether an export returned before `fuel` instructions were done; if not, it is left where it was then."""
+        """Whether an export returned before `fuel` instructions were done; if not, it is left where
+        it was then.
+        """
         self._store.set_fuel(fuel)
         try:
             self.call(name, *arguments)
@@ -100,7 +126,9 @@ class Unstarted:
 
     def _step(self, name: str, *arguments: int) -> None:
         if step := self.call(name, *arguments):
-            raise ValueError(f"{name} failed at step {step}: {self.output().decode('utf-8', 'replace')}")
+            raise ValueError(
+                f"{name} failed at step {step}: {self.output().decode('utf-8', 'replace')}"
+            )
         if self.stack() != self._start:
             raise ValueError("the stack pointer did not return to its start")
 

@@ -1,4 +1,6 @@
-"""The WebAssembly binary format, both ways, as far as the engine and the capabilities that we write need it."""
+"""The WebAssembly binary format, both ways, as far as the engine and the capabilities that we write
+need it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 MAGIC = b"\0asm\1\0\0\0"
-CUSTOM, TYPE, IMPORT, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, START, ELEMENT, CODE, DATA, DATA_COUNT = range(13)
+(
+    CUSTOM,
+    TYPE,
+    IMPORT,
+    FUNCTION,
+    TABLE,
+    MEMORY,
+    GLOBAL,
+    EXPORT,
+    START,
+    ELEMENT,
+    CODE,
+    DATA,
+    DATA_COUNT,
+) = range(13)
 I32 = 0x7F
 
 

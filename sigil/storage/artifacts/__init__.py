@@ -1,4 +1,6 @@
-"""Bodies too large for the store, named by their own SHA-256 and checked when read; one file a place to keep them."""
+"""Bodies too large for the store, named by their own SHA-256 and checked when read; one file a
+place to keep them.
+"""
 
 from sigil.storage.artifacts.base import Artifacts, name_of
 from sigil.storage.artifacts.folder import FolderArtifacts

@@ -43,4 +43,8 @@ def checked(name: str, body: bytes | None) -> bytes:
 
 
 def _lost(name: str, how: str) -> BackendError:
-    return BackendError("EDAMAGED", f"artifact {name[:12]} is {how}", suggestion="restore the artifacts, or deploy again")
+    return BackendError(
+        "EDAMAGED",
+        f"artifact {name[:12]} is {how}",
+        suggestion="restore the artifacts, or deploy again",
+    )

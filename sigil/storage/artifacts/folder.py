@@ -30,7 +30,9 @@ class FolderArtifacts:
                 _write(path, body)
         except OSError as problem:
             raise BackendError(
-                "EUNAVAILABLE", f"cannot write {path.parent}: {problem.strerror}", suggestion="free or mend the disk"
+                "EUNAVAILABLE",
+                f"cannot write {path.parent}: {problem.strerror}",
+                suggestion="free or mend the disk",
             ) from None
         return name
 
@@ -47,7 +49,9 @@ class FolderArtifacts:
 
 
 def _holds(path: Path, body: bytes) -> bool:
-    """Whether the file is what it should be: one that a power loss or a bad disk left otherwise is written again."""
+    """Whether the file is what it should be: one that a power loss or a bad disk left otherwise is
+    written again.
+    """
     try:
         return path.stat().st_size == len(body) and untrusted_files.read(path, len(body)) == body
     except FileNotFoundError:

@@ -13,7 +13,8 @@ _MISSING = ("NoSuchKey", "404")
 
 
 class S3Artifacts:
-    """One object a body, `PREFIX/ab/NAME`. It takes no more rights than s3:PutObject and s3:GetObject below the prefix.
+    """One object a body, `PREFIX/ab/NAME`. It takes no more rights than s3:PutObject and
+    s3:GetObject below the prefix.
 
     S3 checks the bytes on their way in, the name on their way out.
     """
@@ -25,7 +26,9 @@ class S3Artifacts:
         """Store the body and return its name."""
         name = name_of(body)
         _, refused = self._ask("put_object", Key=self._key(name), Body=body, IfNoneMatch="*")
-        if refused in _UNDECIDED:  # another writer is at it and may yet fail; the bytes are the same
+        if (
+            refused in _UNDECIDED
+        ):  # another writer is at it and may yet fail; the bytes are the same
             self._ask("put_object", Key=self._key(name), Body=body)
         return name
 
@@ -34,7 +37,9 @@ class S3Artifacts:
         return checked(name, self._body(self._key(asked(name))))
 
     def _body(self, key: str) -> bytes | None:
-        """What lies under `key`. A body that breaks off is asked for again: the client repeats what comes before it, not the body."""
+        """What lies under `key`. A body that breaks off is asked for again: the client repeats what
+        comes before it, not the body.
+        """
         from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 
         for left in reversed(range(aws.ATTEMPTS)):

@@ -12,8 +12,8 @@ CHUNK = 256 * 1024
 class StoredArtifacts:
     """A body is an index item with its first bytes and as many chunks as the rest needs.
 
-    The index is written last, so a body that a crash cut short does not exist. Its value: the number of chunks in decimal, a newline,
-    the body's first `CHUNK` bytes.
+    The index is written last, so a body that a crash cut short does not exist. Its value: the
+    number of chunks in decimal, a newline, the body's first `CHUNK` bytes.
     """
 
     def __init__(self, kv: KV) -> None:
@@ -41,4 +41,7 @@ class StoredArtifacts:
         if not (count.isdigit() and count != b"0" and len(count) < 8):
             return b""
         first = keys.artifact_chunk(name, 0)
-        return b"".join(item.value for _, item in self._kv.scan(first.partition, prefix=first.sort[:-8], limit=int(count)))
+        return b"".join(
+            item.value
+            for _, item in self._kv.scan(first.partition, prefix=first.sort[:-8], limit=int(count))
+        )

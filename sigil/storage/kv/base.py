@@ -16,7 +16,9 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What stands there. `version` is a token unique to the write that made it, also after delete and re-create."""
+    """What stands there. `version` is a token unique to the write that made it, also after delete
+    and re-create.
+    """
 
     value: bytes
     version: str
@@ -33,19 +35,29 @@ Expect = str | Literal[_Absent.ABSENT] | None
 
 
 class KV(Protocol):
-    """A consistent key-value store. `expect`: None no condition, `ABSENT` must not exist, a version must match; else `Conflict`.
+    """A consistent key-value store. `expect`: None no condition, `ABSENT` must not exist, a version
+    must match; else `Conflict`.
 
-    Reads are consistent. An expired item is invisible at once. A store that cannot answer raises `BackendError`.
+    Reads are consistent. An expired item is invisible at once. A store that cannot answer raises
+    `BackendError`.
     """
 
     def get(self, key: Key) -> Item | None:
         """The item, or None."""
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
-        """Write the whole item and return its new version. `ttl` in seconds from now; None keeps it for good."""
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
+        """Write the whole item and return its new version. `ttl` in seconds from now; None keeps it
+        for good.
+        """
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
         """Remove the item; a missing one is fine unless `expect` is a version."""
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
-        """At most `limit` items of a partition in the order of their sort keys: those that start with `prefix` and come after `after`."""
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
+        """At most `limit` items of a partition in the order of their sort keys: those that start
+        with `prefix` and come after `after`.
+        """

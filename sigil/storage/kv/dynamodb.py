@@ -11,13 +11,24 @@ from typing import Any
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage import aws
 from sigil.storage.kv.base import ABSENT, Expect, Item, Key
-from sigil.storage.kv.encoding import PARTITION_LIMIT, SORT_LIMIT, encoded, expiry, new_version, text_bytes
+from sigil.storage.kv.encoding import (
+    PARTITION_LIMIT,
+    SORT_LIMIT,
+    encoded,
+    expiry,
+    new_version,
+    text_bytes,
+)
 
 ITEM_BYTES = 400 * 1024
-"""An item's limit, its attributes' names counted: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html"""
+"""An item's limit, its attributes' names counted:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+"""
 UNIT_BYTES = 1024
 PAGE = 100
-"""Items that a scan looks at with a request once the first request, which asks for what is wanted, met expired ones."""
+"""Items that a scan looks at with a request once the first request, which asks for what is wanted,
+met expired ones.
+"""
 
 _OVERHEAD = len("pkskversion") + 32
 _LIFETIME = len("untilexpires") + 2 * 21  # a number takes at most 21 bytes
@@ -30,17 +41,21 @@ _OURS = " OR #version = :mine"  # a repeated request meets what its first attemp
 
 
 class DynamoKV:
-    """A `KV` in one table with the string keys `pk` and `sk`, made by `template.yaml` or `sigil.storage.kv.dynamodb_table`.
+    """A `KV` in one table with the string keys `pk` and `sk`, made by `template.yaml` or
+    `sigil.storage.kv.dynamodb_table`.
 
-    Nothing is asked of AWS before the first verb. Every read is consistent. A write that the client repeats because its reply was
-    lost succeeds when it is the one that stands there; when another write has replaced it meanwhile, it is a `Conflict`. A repeated
-    delete of a version that finds nothing is done: should somebody else have deleted it between, both are told so.
-    An item expires by `until` (exact, by `clock`, seconds since the epoch); the table's TTL drops it later by `expires` (whole
-    seconds). A value that passes 400 KB with its key, compressed if that
-    helps, is `UsageError` ETOOBIG; AWS that cannot be used is `BackendError`.
+    Nothing is asked of AWS before the first verb. Every read is consistent. A write that the client
+    repeats because its reply was lost succeeds when it is the one that stands there; when another
+    write has replaced it meanwhile, it is a `Conflict`. A repeated delete of a version that finds
+    nothing is done: should somebody else have deleted it between, both are told so. An item expires
+    by `until` (exact, by `clock`, seconds since the epoch); the table's TTL drops it later by
+    `expires` (whole seconds). A value that passes 400 KB with its key, compressed if that helps, is
+    `UsageError` ETOOBIG; AWS that cannot be used is `BackendError`.
     """
 
-    def __init__(self, table: str, *, endpoint: str = "", clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, table: str, *, endpoint: str = "", clock: Callable[[], float] = time.time
+    ) -> None:
         self._table, self._endpoint, self._clock = table, endpoint, clock
 
     def get(self, key: Key) -> Item | None:
@@ -49,8 +64,12 @@ class DynamoKV:
         found = self._ask("get_item", Key=_key(key), ConsistentRead=True)
         return self._live(found.get("Item", {}))
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
-        """Write the whole item and return its new version; `Conflict` when `expect` does not hold."""
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
+        """Write the whole item and return its new version; `Conflict` when `expect` does not
+        hold.
+        """
         now, version = self._clock(), new_version()
         until = expiry(ttl, now)
         body = _packed(value)
@@ -68,7 +87,9 @@ class DynamoKV:
             return
         self._ask("delete_item", Key=_key(key), **_condition(expect, self._clock()))
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         """At most `limit` live items in the order of their sort keys."""
         lowest, start = text_bytes(prefix), text_bytes(after)
         nowhere = not 0 < len(text_bytes(partition)) <= PARTITION_LIMIT or len(lowest) > SORT_LIMIT
@@ -88,17 +109,28 @@ class DynamoKV:
         page: Mapping[str, Any] = self._ask("query", **query, Limit=limit)
         yield from page["Items"]
         while page.get("LastEvaluatedKey"):
-            page = self._ask("query", **{**query, "ExclusiveStartKey": page["LastEvaluatedKey"]}, Limit=max(limit, PAGE))
+            page = self._ask(
+                "query",
+                **{**query, "ExclusiveStartKey": page["LastEvaluatedKey"]},
+                Limit=max(limit, PAGE),
+            )
             yield from page["Items"]
 
     def _live(self, row: Mapping[str, Any]) -> Item | None:
         if not row:
             return None
         try:
-            item = Item(zlib.decompress(row["packed"]["B"]) if "packed" in row else row["value"]["B"], row["version"]["S"])
+            item = Item(
+                zlib.decompress(row["packed"]["B"]) if "packed" in row else row["value"]["B"],
+                row["version"]["S"],
+            )
             until = float(row["until"]["N"]) if "until" in row else math.inf
         except (KeyError, ValueError, zlib.error):
-            raise BackendError("EUNAVAILABLE", f"table {self._table}: it holds an item of somebody else", source="aws") from None
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"table {self._table}: it holds an item of somebody else",
+                source="aws",
+            ) from None
         return item if until > self._clock() else None
 
     def _ask(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
@@ -106,7 +138,9 @@ class DynamoKV:
         from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
 
         try:
-            answer: Mapping[str, Any] = getattr(client, operation)(TableName=self._table, **parameters)
+            answer: Mapping[str, Any] = getattr(client, operation)(
+                TableName=self._table, **parameters
+            )
         except ClientError as problem:
             if _is_done(operation, problem.response):
                 return {}
@@ -121,9 +155,14 @@ class DynamoKV:
             return Conflict()
         failure = aws.failure(problem, f"table {self._table}")
         if code == "ResourceNotFoundException":
-            failure.suggestion = "deploy template.yaml or run python -m sigil.storage.kv.dynamodb_table NAME; check region and account"
+            failure.suggestion = (
+                "deploy template.yaml or run python -m sigil.storage.kv.dynamodb_table NAME; check"
+                " region and account"
+            )
         if code == "ValidationException":
-            failure.suggestion = "check the table's name, and that its keys are pk and sk, both strings"
+            failure.suggestion = (
+                "check the table's name, and that its keys are pk and sk, both strings"
+            )
         return failure
 
 
@@ -139,16 +178,25 @@ def _lifetime(until: float | None) -> dict[str, Any]:
 
 
 def _packed(value: bytes) -> dict[str, Any]:
-    """The attribute that holds a value: compressed where that saves write units, of which AWS counts one a KiB begun."""
+    """The attribute that holds a value: compressed where that saves write units, of which AWS
+    counts one a KiB begun.
+    """
     small = zlib.compress(value, 1) if len(value) > UNIT_BYTES else value
-    return {"packed": {"B": small}} if len(small) + UNIT_BYTES // 2 < len(value) else {"value": {"B": bytes(value)}}
+    return (
+        {"packed": {"B": small}}
+        if len(small) + UNIT_BYTES // 2 < len(value)
+        else {"value": {"B": bytes(value)}}
+    )
 
 
 def _check_size(key: Key, body: Mapping[str, Any], until: float | None) -> None:
     stored = sum(len(name) + len(attribute["B"]) for name, attribute in body.items())
     size = sum(map(len, encoded(key))) + stored + _OVERHEAD + (0 if until is None else _LIFETIME)
     if size > ITEM_BYTES:
-        raise UsageError("ETOOBIG", f"the item has {size:,} bytes with its key, a DynamoDB item takes {ITEM_BYTES:,}")
+        raise UsageError(
+            "ETOOBIG",
+            f"the item has {size:,} bytes with its key, a DynamoDB item takes {ITEM_BYTES:,}",
+        )
 
 
 def _condition(expect: Expect, now: float, mine: str = "") -> dict[str, Any]:
@@ -160,7 +208,9 @@ def _condition(expect: Expect, now: float, mine: str = "") -> dict[str, Any]:
         text, values = text + _OURS, {**values, ":mine": {"S": mine}}
     return {
         "ConditionExpression": text,
-        "ExpressionAttributeNames": {short: name for short, name in _NAMES.items() if short in text},
+        "ExpressionAttributeNames": {
+            short: name for short, name in _NAMES.items() if short in text
+        },
         "ExpressionAttributeValues": {**values, ":now": {"N": repr(now)}},
         "ReturnValuesOnConditionCheckFailure": "NONE" if mine else "ALL_OLD",
     }
@@ -174,7 +224,9 @@ def _is_done(operation: str, response: Mapping[str, Any]) -> bool:
 
 
 def _query(partition: str, prefix: str, after: str) -> dict[str, Any]:
-    """A query for what starts with `prefix`, from `after` on, which starts with it too or is empty."""
+    """A query for what starts with `prefix`, from `after` on, which starts with it too or is
+    empty.
+    """
     query: dict[str, Any] = {
         "KeyConditionExpression": "pk = :pk",
         "ExpressionAttributeValues": {":pk": {"S": partition}},

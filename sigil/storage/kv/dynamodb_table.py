@@ -18,17 +18,22 @@ _KEYS = (("pk", "HASH"), ("sk", "RANGE"))
 
 
 def create_table(table: str, endpoint: str = "") -> None:
-    """Make `table` (on demand, items dropped by `expires`) and wait until it can be used. One that is there stays as it is.
+    """Make `table` (on demand, items dropped by `expires`) and wait until it can be used. One that
+    is there stays as it is.
 
     `BackendError` when AWS refuses or needs more than a minute.
     """
     client = aws.client("dynamodb", endpoint=endpoint)
     with aws.plainly(f"table {table}"):
-        with suppress(client.exceptions.ResourceInUseException):  # it is there, or somebody makes it right now
+        with suppress(
+            client.exceptions.ResourceInUseException
+        ):  # it is there, or somebody makes it right now
             client.create_table(
                 TableName=table,
                 BillingMode="PAY_PER_REQUEST",
-                AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name, _ in _KEYS],
+                AttributeDefinitions=[
+                    {"AttributeName": name, "AttributeType": "S"} for name, _ in _KEYS
+                ],
                 KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in _KEYS],
             )
         _wait(client, table)
@@ -37,16 +42,27 @@ def create_table(table: str, endpoint: str = "") -> None:
 
 def _wait(client: Any, table: str) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
-    while client.describe_table(TableName=table)["Table"]["TableStatus"] not in ("ACTIVE", "UPDATING"):
+    while client.describe_table(TableName=table)["Table"]["TableStatus"] not in (
+        "ACTIVE",
+        "UPDATING",
+    ):
         if time.monotonic() > deadline:
-            raise BackendError("EUNAVAILABLE", f"table {table}: it is not active after {WAIT_SECONDS:g} s", suggestion="try again")
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"table {table}: it is not active after {WAIT_SECONDS:g} s",
+                suggestion="try again",
+            )
         time.sleep(0.5)
 
 
 def _enable_expiry(client: Any, table: str) -> None:
-    state = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"]["TimeToLiveStatus"]
+    state = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"][
+        "TimeToLiveStatus"
+    ]
     if state == "DISABLED":  # asking for what is enabled already is refused
-        client.update_time_to_live(TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"})
+        client.update_time_to_live(
+            TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"}
+        )
 
 
 def main() -> None:

@@ -10,7 +10,9 @@ from sigil.storage.kv.base import Key
 
 PARTITION_LIMIT = 2048
 SORT_LIMIT = 1024
-"""Bytes of a key's parts, neither empty: DynamoDB's own limits, so that a key fits every back-end or none."""
+"""Bytes of a key's parts, neither empty: DynamoDB's own limits, so that a key fits every back-end
+or none.
+"""
 
 
 def encoded(key: Key) -> tuple[bytes, bytes]:
@@ -29,17 +31,23 @@ def text_bytes(text: str) -> bytes:
 def _part(text: str, limit: int) -> bytes:
     data = text_bytes(text)
     if not 0 < len(data) <= limit:
-        raise UsageError("EKEY", f"a key's part has {len(data)} bytes, between 1 and {limit} are allowed")
+        raise UsageError(
+            "EKEY", f"a key's part has {len(data)} bytes, between 1 and {limit} are allowed"
+        )
     return data
 
 
 def new_version() -> str:
-    """A token that no other write has; from the kernel, so that a forked process does not repeat its parent's."""
+    """A token that no other write has; from the kernel, so that a forked process does not repeat
+    its parent's.
+    """
     return secrets.token_hex(16)
 
 
 def expiry(ttl: float | None, now: float) -> float | None:
-    """When an item written `now` ends (seconds since the epoch); None for one without a `ttl`. A `ttl` of 0 or less has ended already."""
+    """When an item written `now` ends (seconds since the epoch); None for one without a `ttl`. A
+    `ttl` of 0 or less has ended already.
+    """
     if ttl is None:
         return None
     if not math.isfinite(ttl):

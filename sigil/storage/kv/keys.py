@@ -1,4 +1,6 @@
-"""Every key of the store, in one place. Parts that come from outside are escaped, so no part can reach into another's."""
+"""Every key of the store, in one place. Parts that come from outside are escaped, so no part can
+reach into another's.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,15 @@ from urllib.parse import quote, unquote
 from sigil.storage.kv.base import Key
 
 SEEN_TTL = 8 * 86400.0
-"""Seconds for which a handled event is remembered: beyond the longest redelivery of any platform (WhatsApp: 7 days)."""
+"""Seconds for which a handled event is remembered: beyond the longest redelivery of any platform
+(WhatsApp: 7 days).
+"""
 
 
 def escape(part: str) -> str:
-    """`part` with everything but letters, digits and `-_.~:@+=` percent-encoded; lone surrogates become `?`."""
+    """`part` with everything but letters, digits and `-_.~:@+=` percent-encoded; lone surrogates
+    become `?`.
+    """
     return quote(part, safe=":@+=", errors="replace")
 
 
@@ -27,17 +33,23 @@ def session_of(agent: str, session: str) -> str:
 
 
 def control_of(session: str) -> str:
-    """The group of a session's control events: no escaped part holds a `!`, so no session can be named like one."""
+    """The group of a session's control events: no escaped part holds a `!`, so no session can be
+    named like one.
+    """
     return f"{session}!"
 
 
 def inquiries_of(session: str) -> str:
-    """The group of a session's inquiries, handed out as control events are; an answer that cannot be sent holds up no `/stop`."""
+    """The group of a session's inquiries, handed out as control events are; an answer that cannot
+    be sent holds up no `/stop`.
+    """
     return control_of(f"{session}?")
 
 
 def lock(session: str) -> Key:
-    """What an owner said about a session, or about a whole agent (an `escape`d name): halt, unlock."""
+    """What an owner said about a session, or about a whole agent (an `escape`d name): halt,
+    unlock.
+    """
     return Key("lock", session)
 
 
@@ -87,7 +99,9 @@ def entry(session: str, sequence: int) -> Key:
 
 
 def left(session: str, sequence: int) -> Key:
-    """What left a chat's memory when it followed the entry of HISTORY that begins with this message."""
+    """What left a chat's memory when it followed the entry of HISTORY that begins with this
+    message.
+    """
     return Key(f"left#{session}", f"{sequence:012d}")
 
 
@@ -117,7 +131,9 @@ def model_alerted(agent: str, kind: str) -> Key:
 
 
 def window(endpoint: str, model: str, tokens: int) -> Key:
-    """How many tokens a model takes in truth, for which somebody set so many; an address may hold a password, so its hash names it."""
+    """How many tokens a model takes in truth, for which somebody set so many; an address may hold a
+    password, so its hash names it.
+    """
     named = "\n".join((endpoint, model, str(tokens)))
     return Key("window", sha256(named.encode(errors="replace")).hexdigest()[:32])
 
@@ -138,7 +154,9 @@ def head(session: str) -> Key:
 
 
 def native_calls(session: str) -> Key:
-    """That the model has made native tool calls in a session which its history does not show any more."""
+    """That the model has made native tool calls in a session which its history does not show any
+    more.
+    """
     return Key("native-calls", session)
 
 
@@ -158,16 +176,22 @@ def inbox(session: str, order: str) -> Key:
 
 
 READY, READY_CONTROL = "ready", "ready!"
-"""The partitions of the index of sessions that have waiting events, and of those that have control events."""
+"""The partitions of the index of sessions that have waiting events, and of those that have control
+events.
+"""
 
 
 def ready(session: str) -> Key:
-    """A session's mark in the index of those that have waiting events; control groups have an index of their own."""
+    """A session's mark in the index of those that have waiting events; control groups have an index
+    of their own.
+    """
     return Key(READY_CONTROL if session.endswith("!") else READY, session)
 
 
 def claim(session: str) -> Key:
-    """The lease of the worker that handles the session's events; it saves work, the session's version is the fence."""
+    """The lease of the worker that handles the session's events; it saves work, the session's
+    version is the fence.
+    """
     return Key("claim", session)
 
 
@@ -235,12 +259,16 @@ def callers_pinned(namespace: str) -> Key:
 
 
 def generation(namespace: str) -> Key:
-    """The log of a namespace's last changes: its version is another one with every change to the namespace's capabilities."""
+    """The log of a namespace's last changes: its version is another one with every change to the
+    namespace's capabilities.
+    """
     return Key("generation", escape(namespace))
 
 
 def changes(namespace: str, epoch: str, number: int) -> Key:
-    """A page of that log's older changes, named by the number of the first; never overwritten with anything else."""
+    """A page of that log's older changes, named by the number of the first; never overwritten with
+    anything else.
+    """
     return Key(f"changes#{escape(namespace)}", f"{escape(epoch)}#{number:012d}")
 
 
@@ -265,7 +293,9 @@ def token(digest: str) -> Key:
 
 
 def token_use(digest: str) -> Key:
-    """When an access token was last used; apart, so that a use never brings a revoked token back."""
+    """When an access token was last used; apart, so that a use never brings a revoked token
+    back.
+    """
     return Key("token-use", digest)
 
 
@@ -289,12 +319,16 @@ def health(namespace: str, name: str, digest: str) -> Key:
 
 
 def use(namespace: str, name: str, writer: str) -> Key:
-    """How often a capability was called: absolute values, one writer a key; the writer `all` holds what was summed up."""
+    """How often a capability was called: absolute values, one writer a key; the writer `all` holds
+    what was summed up.
+    """
     return Key(f"use#{escape(namespace)}", f"{name}#{writer}")
 
 
 def stocked() -> Key:
-    """What the library was made of when a start found nothing to do, and the state of its namespace then."""
+    """What the library was made of when a start found nothing to do, and the state of its namespace
+    then.
+    """
     return Key("stocked", "library")
 
 
@@ -324,7 +358,9 @@ def artifact_chunk(name: str, number: int) -> Key:
 
 
 def grants(namespace: str, home: str, name: str) -> Key:
-    """What was granted to the capability NAMESPACE/NAME, version by version, by the owners of `home`."""
+    """What was granted to the capability NAMESPACE/NAME, version by version, by the owners of
+    `home`.
+    """
     return Key(f"grant#{escape(home)}", f"{_other(namespace, home)}#{name}")
 
 
@@ -344,7 +380,9 @@ def stored_usage(home: str, namespace: str, name: str) -> Key:
 
 
 def _other(namespace: str, home: str) -> str:
-    """The namespace when it is not `home` itself: a chat's name, which may be long, stands in a key once."""
+    """The namespace when it is not `home` itself: a chat's name, which may be long, stands in a key
+    once.
+    """
     return "" if namespace == home else escape(namespace)
 
 

@@ -27,7 +27,9 @@ class _Entry(NamedTuple):
 
 @dataclass(slots=True)
 class _Partition:
-    """`order` holds the keys of `entries`, sorted: the order of code points is the order of UTF-8 bytes."""
+    """`order` holds the keys of `entries`, sorted: the order of code points is the order of UTF-8
+    bytes.
+    """
 
     entries: dict[str, _Entry] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
@@ -65,8 +67,12 @@ class MemoryKV:
         with self._lock:
             return self._live(key)
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
-        """Write the whole item and return its new version; `Conflict` when `expect` does not hold."""
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
+        """Write the whole item and return its new version; `Conflict` when `expect` does not
+        hold.
+        """
         encoded(key)
         with self._lock:
             self._check(key, expect)
@@ -83,7 +89,9 @@ class MemoryKV:
             self._check(key, expect)
             self._remove(key)
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         """At most `limit` live items in the order of their sort keys."""
         for text in (partition, prefix, after):
             text_bytes(text)

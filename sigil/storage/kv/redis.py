@@ -25,12 +25,15 @@ _ENDS: Final = b":ends"
 
 
 class RedisKV:
-    """A `KV` at `redis://`, `rediss://` (TLS) or `unix://`; `?cluster=1` for a cluster. `redis_url` knows the options.
+    """A `KV` at `redis://`, `rediss://` (TLS) or `unix://`; `?cluster=1` for a cluster. `redis_url`
+    knows the options.
 
-    Every verb is one round trip. A write carries a token of its own and the server remembers it for a minute, so that a write
-    whose answer got lost is repeated without being done twice: it ends as what it was, stored or `Conflict`. Only when the server stays
-    away (`BackendError` within 13 s) it is open whether the last write was stored. What was answered is as durable as the server is
-    configured; `warnings` tells what is unwise. `clock` gives seconds since the epoch. Nothing is asked before the first verb.
+    Every verb is one round trip. A write carries a token of its own and the server remembers it for
+    a minute, so that a write whose answer got lost is repeated without being done twice: it ends as
+    what it was, stored or `Conflict`. Only when the server stays away (`BackendError` within 13 s)
+    it is open whether the last write was stored. What was answered is as durable as the server is
+    configured; `warnings` tells what is unwise. `clock` gives seconds since the epoch. Nothing is
+    asked before the first verb.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] = time.time) -> None:
@@ -43,24 +46,41 @@ class RedisKV:
         body = self._link.ask(b"HGET", _name(partition) + b":items", sort)
         return _item(body, self._clock()) if body else None
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
-        """Write the whole item and return its new version; `Conflict` when `expect` does not hold."""
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
+        """Write the whole item and return its new version; `Conflict` when `expect` does not
+        hold.
+        """
         partition, sort = encoded(key)
         if len(value) > VALUE_LIMIT:
-            raise UsageError("ETOOBIG", f"a value has {len(value)} bytes, at most {VALUE_LIMIT} are allowed")
+            raise UsageError(
+                "ETOOBIG", f"a value has {len(value)} bytes, at most {VALUE_LIMIT} are allowed"
+            )
         now, version = self._clock(), new_version().encode()
         over = expiry(ttl, now)
         body = _HEAD.pack(version, math.inf if over is None else over) + value
         written = b"" if over is None else repr(over).encode()
-        self._write(PUT, partition, version, sort, _expected(expect), repr(now).encode(), written, body)
+        self._write(
+            PUT, partition, version, sort, _expected(expect), repr(now).encode(), written, body
+        )
         return version.decode()
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
         """Remove the item; `Conflict` when `expect` does not hold."""
         partition, sort = encoded(key)
-        self._write(DELETE, partition, new_version().encode(), sort, _expected(expect), repr(self._clock()).encode())
+        self._write(
+            DELETE,
+            partition,
+            new_version().encode(),
+            sort,
+            _expected(expect),
+            repr(self._clock()).encode(),
+        )
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         """At most `limit` live items in the order of their sort keys."""
         name, lowest, last = _name(text_bytes(partition)), text_bytes(prefix), text_bytes(after)
         if not partition:  # no item stands there, and a cluster takes empty braces for none
@@ -71,12 +91,16 @@ class RedisKV:
         found: list[tuple[str, Item]] = []
         while start and len(found) < limit:
             left, at = b"%d" % (limit - len(found)), repr(now).encode()
-            start, sizes, data = self._link.run(SCAN, (name + b":items", name + b":order"), start, above, left, at)
+            start, sizes, data = self._link.run(
+                SCAN, (name + b":items", name + b":order"), start, above, left, at
+            )
             found += _listed(sizes, data)
         return found
 
     def sweep(self) -> int:
-        """Drop what has expired, a batch at a time; how many items that were. What is written in a partition sweeps it too."""
+        """Drop what has expired, a batch at a time; how many items that were. What is written in a
+        partition sweeps it too.
+        """
         swept = 0
         for ends in self._link.keys(PREFIX + b"{*}" + _ENDS):
             keys = _keys(ends.removesuffix(_ENDS))
@@ -90,9 +114,15 @@ class RedisKV:
         policy = facts.get("maxmemory_policy", "noeviction")
         found = []
         if policy != "noeviction" and facts.get("maxmemory", "0") != "0":
-            found.append(f"the server throws data away when its memory is full (maxmemory-policy {policy}): set it to noeviction")
+            found.append(
+                f"the server throws data away when its memory is full (maxmemory-policy {policy}):"
+                " set it to noeviction"
+            )
         if facts.get("aof_enabled") == "0":
-            found.append("the server keeps no append-only file: a crash may lose the last minutes or all: set appendonly to yes")
+            found.append(
+                "the server keeps no append-only file: a crash may lose the last minutes or all:"
+                " set appendonly to yes"
+            )
         return found
 
     def close(self) -> None:
@@ -106,7 +136,9 @@ class RedisKV:
 
 
 def _name(partition: bytes) -> bytes:
-    """What the keys of a partition begin with; the braces make a cluster keep them together, so none may stand inside."""
+    """What the keys of a partition begin with; the braces make a cluster keep them together, so
+    none may stand inside.
+    """
     return PREFIX + b"{" + partition.replace(b"%", b"%25").replace(b"}", b"%7D") + b"}"
 
 

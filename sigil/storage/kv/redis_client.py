@@ -1,6 +1,8 @@
-"""Somebody to ask: a Redis server or a cluster of them, by connections that threads borrow, with repeats that end.
+"""Somebody to ask: a Redis server or a cluster of them, by connections that threads borrow, with
+repeats that end.
 
-redis-py's own silent repeats are off: whatever is asked here may be repeated, because it reads, or is a script that knows itself again.
+redis-py's own silent repeats are off: whatever is asked here may be repeated, because it reads, or
+is a script that knows itself again.
 """
 
 from __future__ import annotations
@@ -28,9 +30,13 @@ from sigil.storage.kv.redis_url import Address
 PAUSES: Final = (0.02, 0.1, 0.4)
 """Seconds before each repeat, give or take a half."""
 PATIENCE: Final = 6.0
-"""Seconds after which no repeat begins: with the timeouts below an ask of one server ends within 13 s."""
+"""Seconds after which no repeat begins: with the timeouts below an ask of one server ends within 13
+s.
+"""
 IDLE_SECONDS: Final = 60.0
-"""A connection that nobody used for longer is not trusted any more: what lies between drops such ones without a word."""
+"""A connection that nobody used for longer is not trusted any more: what lies between drops such
+ones without a word.
+"""
 T = TypeVar("T")
 _PROBLEMS = (redis.RedisError, redis.exceptions.RedisClusterException)
 
@@ -58,7 +64,9 @@ class _Server(Protocol):
 
 
 class Link:
-    """The server at an address. Safe for threads, and for processes that fork. Failures are `BackendError`."""
+    """The server at an address. Safe for threads, and for processes that fork. Failures are
+    `BackendError`.
+    """
 
     def __init__(self, address: Address) -> None:
         self._name = address.name
@@ -166,7 +174,9 @@ class _Single:
                 self._idle.pop()[0].disconnect()
 
     def _borrow(self) -> _Connection:
-        if os.getpid() != self._process:  # two processes on one connection would read each other's answers
+        if (
+            os.getpid() != self._process
+        ):  # two processes on one connection would read each other's answers
             self._idle, self._process = deque(), os.getpid()
         try:
             connection, since = self._idle.pop()
@@ -180,11 +190,17 @@ class _Single:
 
 
 class _Cluster:
-    """Many servers; redis-py knows which of them has which key, and asks again where one has moved."""
+    """Many servers; redis-py knows which of them has which key, and asks again where one has
+    moved.
+    """
 
     def __init__(self, address: Address) -> None:
         # one repeat of redis-py's own: after it has asked again who has which slot
-        self._options = {**_timeouts(address, repeats=1), **address.options, "ssl": address.kind == "rediss"}
+        self._options = {
+            **_timeouts(address, repeats=1),
+            **address.options,
+            "ssl": address.kind == "rediss",
+        }
         self._lock = threading.Lock()
         self._client: RedisCluster | None = None
         self._process = os.getpid()
@@ -200,7 +216,9 @@ class _Cluster:
         yield from self._ready().scan_iter(match=pattern, count=1000)
 
     def renew(self) -> None:
-        self._client = None  # not closed: other threads may be using it; it goes with the last of them
+        self._client = (
+            None  # not closed: other threads may be using it; it goes with the last of them
+        )
 
     def _ready(self) -> RedisCluster:
         if os.getpid() != self._process:  # the lock too may have been held in the parent
@@ -219,11 +237,19 @@ def _timeouts(address: Address, repeats: int = 0) -> dict[str, Any]:
         "socket_timeout": 5.0,
     }
     if address.kind != "unix":
-        wanted = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # not every system has them all
-        kept = {getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)}
+        wanted = {
+            "TCP_KEEPIDLE": 60,
+            "TCP_KEEPINTVL": 15,
+            "TCP_KEEPCNT": 3,
+        }  # not every system has them all
+        kept = {
+            getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)
+        }
         options |= {"socket_keepalive": True, "socket_keepalive_options": kept}
     return options
 
 
 def _packed(words: Sequence[bytes]) -> bytes:
-    return b"".join((b"*%d\r\n" % len(words), *(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)))
+    return b"".join(
+        (b"*%d\r\n" % len(words), *(b"$%d\r\n%b\r\n" % (len(word), word) for word in words))
+    )

@@ -1,4 +1,6 @@
-"""A Redis server's failures put in words: what happened, what helps. The client's and the server's own texts stay out."""
+"""A Redis server's failures put in words: what happened, what helps. The client's and the server's
+own texts stay out.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,36 @@ from sigil.errors import BackendError
 _AGAIN = "try again in a moment"
 _OR_TLS = "; a server that wants TLS is named rediss://, one that does not redis://"
 _REACH = "check that it runs and that UNCAGED_STORE names the right host and port"
-_TRUST = "name the authority's certificate with ?ssl_ca_certs=FILE, or use the host name that the certificate was made for"
+_TRUST = (
+    "name the authority's certificate with ?ssl_ca_certs=FILE, or use the host name that the"
+    " certificate was made for"
+)
 
 _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (
     (ssl.SSLCertVerificationError, "its certificate is not trusted", _TRUST),
-    (ssl.SSLError, "no TLS connection came about", "check whether it speaks TLS (rediss://) or not (redis://)"),
+    (
+        ssl.SSLError,
+        "no TLS connection came about",
+        "check whether it speaks TLS (rediss://) or not (redis://)",
+    ),
     (FileNotFoundError, "its socket or a certificate file does not exist", _REACH),
-    (PermissionError, "its socket or a certificate file may not be used by this user", "check who may read and write it"),
+    (
+        PermissionError,
+        "its socket or a certificate file may not be used by this user",
+        "check who may read and write it",
+    ),
     (ConnectionRefusedError, "nobody answers there", _REACH),
     (socket.gaierror, "its host is unknown", _REACH),
-    (redis.AuthenticationError, "it refused the user or the password", "check both in UNCAGED_STORE"),
-    (redis.exceptions.NoPermissionError, "this user may not do what a store needs", "allow it ~uncaged:* and +@all -@dangerous +info"),
+    (
+        redis.AuthenticationError,
+        "it refused the user or the password",
+        "check both in UNCAGED_STORE",
+    ),
+    (
+        redis.exceptions.NoPermissionError,
+        "this user may not do what a store needs",
+        "allow it ~uncaged:* and +@all -@dangerous +info",
+    ),
     (redis.BusyLoadingError, "it is still loading its data", _AGAIN),
     (redis.ReadOnlyError, "it is a replica that only reads", "point UNCAGED_STORE at the primary"),
     (redis.OutOfMemoryError, "its memory is full", "raise its maxmemory, or free some"),
@@ -32,9 +53,21 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (
     (redis.exceptions.MasterDownError, "its primary is down", _AGAIN),
     (redis.exceptions.ClusterDownError, "its cluster is down", _AGAIN),
     (redis.exceptions.SlotNotCoveredError, "a part of its cluster is missing", _AGAIN),
-    (redis.exceptions.RedisClusterException, "its cluster cannot be used", "check that it runs in cluster mode, or leave ?cluster=1 away"),
-    (redis.TimeoutError, "it does not answer in time; what was asked may still have been done", _AGAIN + _OR_TLS),
-    (redis.ConnectionError, "the connection broke; what was asked may still have been done", _AGAIN + _OR_TLS),
+    (
+        redis.exceptions.RedisClusterException,
+        "its cluster cannot be used",
+        "check that it runs in cluster mode, or leave ?cluster=1 away",
+    ),
+    (
+        redis.TimeoutError,
+        "it does not answer in time; what was asked may still have been done",
+        _AGAIN + _OR_TLS,
+    ),
+    (
+        redis.ConnectionError,
+        "the connection broke; what was asked may still have been done",
+        _AGAIN + _OR_TLS,
+    ),
 )
 _WORDS = {
     "MISCONF": ("it cannot write to its disk", "check its disk and its log"),
@@ -45,7 +78,9 @@ _WORDS = {
     "WRONGTYPE": ("another program uses the same keys", "give the store a database of its own"),
 }
 """By the first word of the server's answer."""
-_LACKING = re.compile(r"unknown (?:redis |server |valkey )?command|wrong number of arg", re.IGNORECASE)
+_LACKING = re.compile(
+    r"unknown (?:redis |server |valkey )?command|wrong number of arg", re.IGNORECASE
+)
 _UPPER = re.compile(r"[A-Z]{2,20}")
 _PASSING = (
     redis.ConnectionError,
@@ -61,8 +96,14 @@ Problem = redis.RedisError | redis.exceptions.RedisClusterException
 
 
 def is_passing(problem: Problem) -> bool:
-    """Whether the same may work right after: a broken connection, a server that is starting or moving."""
-    return isinstance(problem, _PASSING) and not isinstance(problem, _LASTING) and not any(_is_tls(cause) for cause in _causes(problem))
+    """Whether the same may work right after: a broken connection, a server that is starting or
+    moving.
+    """
+    return (
+        isinstance(problem, _PASSING)
+        and not isinstance(problem, _LASTING)
+        and not any(_is_tls(cause) for cause in _causes(problem))
+    )
 
 
 def failure(name: str, problem: Problem) -> BackendError:
@@ -79,12 +120,25 @@ def _told(problem: Problem) -> tuple[str, str]:
     if isinstance(problem, redis.AuthenticationError) and "required" in text.lower():
         return _WORDS["NOAUTH"]
     if _LACKING.search(text):
-        return "it lacks a command that a store needs", "use Redis 5 or newer, or Valkey, with scripts and sorted sets allowed"
+        return (
+            "it lacks a command that a store needs",
+            "use Redis 5 or newer, or Valkey, with scripts and sorted sets allowed",
+        )
     if "invalid db index" in text.lower() or "db index is out of range" in text.lower():
         return "it has no database of that number", "check the number at the end of UNCAGED_STORE"
     causes = tuple(_causes(problem))
-    told = next(((what, help_) for kind, what, help_ in _KINDS if any(isinstance(cause, kind) for cause in causes)), None)
-    return told or (f"it answered with an error ({word or type(problem).__name__})", "look into its log")
+    told = next(
+        (
+            (what, help_)
+            for kind, what, help_ in _KINDS
+            if any(isinstance(cause, kind) for cause in causes)
+        ),
+        None,
+    )
+    return told or (
+        f"it answered with an error ({word or type(problem).__name__})",
+        "look into its log",
+    )
 
 
 def _is_tls(cause: BaseException) -> bool:

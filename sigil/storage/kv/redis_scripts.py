@@ -1,15 +1,17 @@
-"""What a store in Redis does at the server: scripts, each atomic, each safe to repeat when its answer got lost.
+"""What a store in Redis does at the server: scripts, each atomic, each safe to repeat when its
+answer got lost.
 
-A partition is three keys and, for a minute after each write, a fourth. They share one hash tag, the partition, so that a
-cluster keeps them together:
+A partition is three keys and, for a minute after each write, a fourth. They share one hash tag, the
+partition, so that a cluster keeps them together:
 
     items   hash   sort key → 32 characters of version, 8 bytes of expiry (a big-endian double), the value
     order   zset   every sort key with score 0: the order of their bytes
     ends    zset   the sort keys of items with a lifetime; the score is when it ends
     mark    string one for each write that was done: a repeated write finds it and does nothing more
 
-Times are the clients', in seconds since the epoch. The server's own clock only removes what is over anyway: marks, and partitions
-in which every item has a lifetime, which go `GRACE_MS` after the last of them.
+Times are the clients', in seconds since the epoch. The server's own clock only removes what is over
+anyway: marks, and partitions in which every item has a lifetime, which go `GRACE_MS` after the last
+of them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ BATCH = 128
 """Items that one call prunes; the server serves nobody else meanwhile."""
 LOOKS = 2_000
 SCAN_BYTES = 4 << 20
-"""Sort keys that one call of a scan looks at, and how much it may return before it stops and is called again."""
+"""Sort keys that one call of a scan looks at, and how much it may return before it stops and is
+called again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,9 @@ class Script:
     sha: bytes = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sha", hashlib.sha1(self.source, usedforsecurity=False).hexdigest().encode())
+        object.__setattr__(
+            self, "sha", hashlib.sha1(self.source, usedforsecurity=False).hexdigest().encode()
+        )
 
 
 _COMMON = f"""
@@ -99,7 +105,9 @@ prune(now)
 settle(now)
 return 1
 """)
-"""→ 1 stored (also when it was before), 0 `expect` does not hold. Where nothing has a lifetime, nothing is to prune or settle."""
+"""→ 1 stored (also when it was before), 0 `expect` does not hold. Where nothing has a lifetime,
+nothing is to prune or settle.
+"""
 
 DELETE = _script(
     f"""
@@ -115,8 +123,10 @@ return 1
 """,
     flags="allow-oom",
 )
-"""→ 1 gone, 0 `expect` does not hold. A mark is left only where something was removed: else a repeat is as good as the first.
-A full server takes it too: the mark is small, and what goes makes room."""
+"""→ 1 gone, 0 `expect` does not hold. A mark is left only where something was removed: else a
+repeat is as good as the first. A full server takes it too: the mark is small, and what goes makes
+room.
+"""
 
 SCAN = _script(f"""
 local from, to, limit, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -140,9 +150,11 @@ while true do
   end
 end
 """)
-"""→ where to go on (empty: nowhere, it is done), pairs of sizes, and sort keys and bodies in turns, one after the other.
+"""→ where to go on (empty: nowhere, it is done), pairs of sizes, and sort keys and bodies in turns,
+one after the other.
 
-Three strings, because a client that reads a list of many spends most of the time on its parts."""
+Three strings, because a client that reads a list of many spends most of the time on its parts.
+"""
 
 PRUNE = _script("""
 local now = tonumber(ARGV[1])

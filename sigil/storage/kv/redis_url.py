@@ -22,7 +22,9 @@ def _seconds(text: str) -> float:
 
 
 def _flag(text: str) -> bool:
-    return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
+    return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[
+        text.lower()
+    ]
 
 
 def _checks(text: str) -> str:
@@ -54,7 +56,9 @@ _OPTIONS: Mapping[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the server is. `kind`: `redis`, `rediss` or `unix`; `name` is for messages; `options` are redis-py's, with the password."""
+    """Where the server is. `kind`: `redis`, `rediss` or `unix`; `name` is for messages; `options`
+    are redis-py's, with the password.
+    """
 
     kind: str
     name: str
@@ -63,7 +67,9 @@ class Address:
 
 
 def address(url: str) -> Address:
-    """`url` taken apart; `UsageError` when it is none of `FORMS`, or asks for what a store does not know."""
+    """`url` taken apart; `UsageError` when it is none of `FORMS`, or asks for what a store does not
+    know.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "localhost", parts.port or 6379
@@ -78,7 +84,11 @@ def address(url: str) -> Address:
     else:
         options |= {"host": host, "port": port, **_database(parts)}
     _fits(parts, options, cluster)
-    name = f"unix://{options['path']}" if parts.scheme == "unix" else f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    name = (
+        f"unix://{options['path']}"
+        if parts.scheme == "unix"
+        else f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    )
     return Address(parts.scheme, name, cluster, options)
 
 
@@ -91,7 +101,9 @@ def _asked(parts: SplitResult) -> dict[str, Any]:
     options = {}
     for name, text in parse_qsl(parts.query, keep_blank_values=True):
         if name not in _OPTIONS:
-            raise _wrong("it has an unknown option", f"the options are {', '.join(_OPTIONS)}; {_ESCAPED}")
+            raise _wrong(
+                "it has an unknown option", f"the options are {', '.join(_OPTIONS)}; {_ESCAPED}"
+            )
         try:
             options[name] = _OPTIONS[name](text)
         except (ValueError, KeyError):
@@ -117,4 +129,6 @@ def _fits(parts: SplitResult, options: Mapping[str, Any], cluster: bool) -> None
 
 
 def _wrong(what: str, suggestion: str = "") -> UsageError:
-    return UsageError("ESETTING", f"the address of the Redis store cannot be used: {what}", suggestion=suggestion)
+    return UsageError(
+        "ESETTING", f"the address of the Redis store cannot be used: {what}", suggestion=suggestion
+    )

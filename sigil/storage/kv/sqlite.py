@@ -14,9 +14,14 @@ from sigil.storage.kv.sqlite_file import SqliteFile
 
 SWEEP_EVERY = 512
 SWEEP_BATCH = 1024
-"""Writes with a lifetime between two sweeps, and how many items a single statement drops (so that other writers wait for ms only)."""
+"""Writes with a lifetime between two sweeps, and how many items a single statement drops (so that
+other writers wait for ms only).
+"""
 
-_GET = "SELECT value, version FROM item WHERE partition = ?1 AND sort = ?2 AND (expires IS NULL OR expires > ?3)"
+_GET = (
+    "SELECT value, version FROM item WHERE partition = ?1 AND sort = ?2 AND (expires IS NULL OR"
+    " expires > ?3)"
+)
 _SCAN = """
     SELECT sort, value, version FROM item
     WHERE partition = ?1 AND sort >= ?2 AND sort < ?3 AND (expires IS NULL OR expires > ?4) ORDER BY sort LIMIT ?5
@@ -32,19 +37,24 @@ _PUT_OVER = """
 """
 _DELETE = "DELETE FROM item WHERE partition = ?1 AND sort = ?2"
 _DELETE_AT = _DELETE + " AND version = ?4 AND (expires IS NULL OR expires > ?3)"
-_SWEEP = "DELETE FROM item WHERE (partition, sort) IN (SELECT partition, sort FROM item WHERE expires <= ?1 LIMIT ?2)"
+_SWEEP = (
+    "DELETE FROM item WHERE (partition, sort) IN (SELECT partition, sort FROM item WHERE expires <="
+    " ?1 LIMIT ?2)"
+)
 
 
 class SqliteKV:
     """A `KV` in the file `path`, which is made if need be (0600, its folders 0700).
 
-    Every verb is one statement, so that a race has one winner whatever thread or process it runs in. A write survives
-    `kill -9`; power loss may take the last ones but never harms the file (WAL, synchronous=NORMAL). `clock` gives
-    seconds since the epoch; `timeout` is how long a verb waits for other writers, in seconds. A file that cannot be
-    used raises `BackendError`.
+    Every verb is one statement, so that a race has one winner whatever thread or process it runs
+    in. A write survives `kill -9`; power loss may take the last ones but never harms the file (WAL,
+    synchronous=NORMAL). `clock` gives seconds since the epoch; `timeout` is how long a verb waits
+    for other writers, in seconds. A file that cannot be used raises `BackendError`.
     """
 
-    def __init__(self, path: Path | str, clock: Callable[[], float] = time.time, *, timeout: float = 5.0) -> None:
+    def __init__(
+        self, path: Path | str, clock: Callable[[], float] = time.time, *, timeout: float = 5.0
+    ) -> None:
         self._file = SqliteFile(path, timeout)
         self._clock = clock
         self._lifetimes = 0
@@ -54,8 +64,12 @@ class SqliteKV:
         rows = self._file.rows(_GET, (*encoded(key), self._clock()))
         return Item(*rows[0]) if rows else None
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
-        """Write the whole item and return its new version; `Conflict` when `expect` does not hold."""
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
+        """Write the whole item and return its new version; `Conflict` when `expect` does not
+        hold.
+        """
         now, version = self._clock(), new_version()
         row: tuple[Any, ...] = (*encoded(key), version, expiry(ttl, now), value)
         if expect is None:
@@ -80,12 +94,16 @@ class SqliteKV:
         elif not self._file.change(_DELETE_AT, (*encoded(key), self._clock(), expect)):
             raise Conflict
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         """At most `limit` live items in the order of their sort keys."""
         lowest = text_bytes(prefix)
         above = lowest + b"\xff"  # no UTF-8 text holds this byte
         start = max(lowest, text_bytes(after) + b"\0") if after else lowest
-        rows = self._file.rows(_SCAN, (text_bytes(partition), start, above, self._clock(), max(limit, 0)))
+        rows = self._file.rows(
+            _SCAN, (text_bytes(partition), start, above, self._clock(), max(limit, 0))
+        )
         try:
             return [(sort.decode(), Item(value, version)) for sort, value, version in rows]
         except (UnicodeDecodeError, AttributeError):

@@ -1,4 +1,6 @@
-"""A SQLite file of ours: made safely, opened by as many connections as work at once, its failures put in words."""
+"""A SQLite file of ours: made safely, opened by as many connections as work at once, its failures
+put in words.
+"""
 
 from __future__ import annotations
 
@@ -25,23 +27,39 @@ _MIGRATIONS = (
         "CREATE INDEX item_expires ON item (expires) WHERE expires IS NOT NULL",
     ),
 )
-"""The statements that lead from one schema version to the next; `user_version` counts those that have run."""
+"""The statements that lead from one schema version to the next; `user_version` counts those that
+have run.
+"""
 
 _WRITABLE = "check that its folder exists and that you may write to both"
 _FAILURES = {
     sqlite3.SQLITE_FULL: ("the disk is full", "free some space and try again"),
-    sqlite3.SQLITE_BUSY: ("another process keeps it locked", "end the process that holds it, or try again"),
+    sqlite3.SQLITE_BUSY: (
+        "another process keeps it locked",
+        "end the process that holds it, or try again",
+    ),
     sqlite3.SQLITE_READONLY: ("it cannot be written", _WRITABLE),
     sqlite3.SQLITE_PERM: ("it cannot be opened", _WRITABLE),
     sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", _WRITABLE),
-    sqlite3.SQLITE_IOERR: ("it cannot be read or written", "check the disk (its space, its quota, its health)"),
-    sqlite3.SQLITE_NOTADB: ("it is not a SQLite database", "point UNCAGED_STORE elsewhere, or move the file away"),
-    sqlite3.SQLITE_CORRUPT: ("it is damaged", "restore a backup, or move it away with its -wal and -shm files to start empty"),
+    sqlite3.SQLITE_IOERR: (
+        "it cannot be read or written",
+        "check the disk (its space, its quota, its health)",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "it is not a SQLite database",
+        "point UNCAGED_STORE elsewhere, or move the file away",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "it is damaged",
+        "restore a backup, or move it away with its -wal and -shm files to start empty",
+    ),
 }
 
 
 class SqliteFile:
-    """Connections to one file, each used by one thread at a time and kept for the next. Failures are `BackendError`."""
+    """Connections to one file, each used by one thread at a time and kept for the next. Failures
+    are `BackendError`.
+    """
 
     def __init__(self, path: Path | str, timeout: float) -> None:
         self._path = os.path.abspath(path)
@@ -89,7 +107,11 @@ class SqliteFile:
         if self._closed:
             raise BackendError("EUNAVAILABLE", f"the store {self._path} is closed")
         if os.getpid() != self._process:  # SQLite's locks do not survive a fork
-            raise BackendError("EUNAVAILABLE", f"the store {self._path} was opened before a fork", suggestion="open it in the new process")
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"the store {self._path} was opened before a fork",
+                suggestion="open it in the new process",
+            )
         try:
             return self._idle.pop()
         except IndexError:
@@ -101,12 +123,16 @@ class SqliteFile:
             self.close()
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
+        )
         connection.execute("PRAGMA synchronous = NORMAL")
         return connection
 
     def _make(self) -> None:
-        """Make what is missing. An existing file is never opened here: closing it would drop SQLite's locks of this process."""
+        """Make what is missing. An existing file is never opened here: closing it would drop
+        SQLite's locks of this process.
+        """
         try:
             _make_folders(os.path.dirname(self._path))
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -129,11 +155,17 @@ class SqliteFile:
 
     def _version(self, connection: sqlite3.Connection) -> int:
         version, application, tables, odd = connection.execute(
-            "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),"
-            " (SELECT count(*) FROM sqlite_master), (SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger'))"
+            "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM"
+            " pragma_application_id), (SELECT count(*) FROM sqlite_master), (SELECT count(*) FROM"
+            " sqlite_master WHERE type IN ('view', 'trigger'))"
         ).fetchone()
-        if odd or (application, bool(tables)) not in {(_APPLICATION, True), (0, False)}:  # a view and a trigger are programs
-            raise self._unusable("it is another program's database", "point UNCAGED_STORE elsewhere")
+        if odd or (application, bool(tables)) not in {
+            (_APPLICATION, True),
+            (0, False),
+        }:  # a view and a trigger are programs
+            raise self._unusable(
+                "it is another program's database", "point UNCAGED_STORE elsewhere"
+            )
         if version > len(_MIGRATIONS):
             raise self._unusable("a newer version of this program made it", "update the program")
         return int(version)
@@ -143,12 +175,19 @@ class SqliteFile:
         return self._unusable(*_FAILURES[sqlite3.SQLITE_CORRUPT])
 
     def _failure(self, problem: sqlite3.Error) -> BackendError:
-        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # absent when Python itself refused; the low byte is the primary code
-        what, help_ = _FAILURES.get(code, (f"SQLite failed ({getattr(problem, 'sqlite_errorname', type(problem).__name__)})", ""))
+        code = (
+            getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        )  # absent when Python itself refused; the low byte is the primary code
+        what, help_ = _FAILURES.get(
+            code,
+            (f"SQLite failed ({getattr(problem, 'sqlite_errorname', type(problem).__name__)})", ""),
+        )
         return self._unusable(what, help_)
 
     def _unusable(self, what: str, suggestion: str) -> BackendError:
-        return BackendError("EUNAVAILABLE", f"the store {self._path}: {what}", suggestion=suggestion)
+        return BackendError(
+            "EUNAVAILABLE", f"the store {self._path}: {what}", suggestion=suggestion
+        )
 
 
 def _make_folders(folder: str) -> None:
@@ -166,6 +205,9 @@ def _use_wal(connection: sqlite3.Connection, timeout: float) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as problem:
-            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if (
+                problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY
+                or time.monotonic() > deadline
+            ):
                 raise
             time.sleep(0.005)  # SQLite does not wait by itself here

@@ -12,8 +12,14 @@ TRIES = 32
 _T = TypeVar("_T")
 
 
-def swapped(kv: KV, key: Key, decide: Callable[[bytes | None], tuple[bytes | None, _T]], ttl: float | None = None) -> _T:
-    """The answer of `decide`, which is given the item's value and says what to write instead (None: nothing) and what to answer.
+def swapped(
+    kv: KV,
+    key: Key,
+    decide: Callable[[bytes | None], tuple[bytes | None, _T]],
+    ttl: float | None = None,
+) -> _T:
+    """The answer of `decide`, which is given the item's value and says what to write instead (None:
+    nothing) and what to answer.
 
     `Conflict` when others write all the time.
     """

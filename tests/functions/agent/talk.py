@@ -14,11 +14,21 @@ from functions.wiring import House
 _UPDATES = itertools.count(1)
 
 
-def event(text: str, session: str = "telegram:7", sender: str = "terminal:local", private: bool = True) -> Event:
+def event(
+    text: str, session: str = "telegram:7", sender: str = "terminal:local", private: bool = True
+) -> Event:
     """A message, private unless said otherwise."""
     update, now = next(_UPDATES), time.time()
     return Event(
-        f"telegram:1:{update}", "message", "main", session, Sender(sender, "Ada"), text, now, order_of(now, update), private=private
+        f"telegram:1:{update}",
+        "message",
+        "main",
+        session,
+        Sender(sender, "Ada"),
+        text,
+        now,
+        order_of(now, update),
+        private=private,
     )
 
 

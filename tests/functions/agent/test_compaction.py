@@ -21,7 +21,9 @@ OWNER = Caller("main", owner=True)
 
 
 def offer(name: str, description: str = "x", version: int = 1) -> Offer:
-    return Offer(name, version, f"sha256:{version:064d}", description, {"type": "object", "properties": {}})
+    return Offer(
+        name, version, f"sha256:{version:064d}", description, {"type": "object", "properties": {}}
+    )
 
 
 @st.composite
@@ -31,11 +33,15 @@ def histories(draw: st.DrawFn) -> list[Message]:
     for turn in range(draw(st.integers(0, 14))):
         messages.append(Message("user", draw(st.text(max_size=20))))
         for number in range(draw(st.integers(0, 3))):
-            calls = tuple(ToolCall(f"{turn}-{number}-{each}", "sigil_query", "{}") for each in range(draw(st.integers(1, 3))))
+            calls = tuple(
+                ToolCall(f"{turn}-{number}-{each}", "sigil_query", "{}")
+                for each in range(draw(st.integers(1, 3)))
+            )
             messages.append(Message("assistant", "", calls=calls))
             for made in calls:
                 loads = tuple(
-                    offer(name, version=draw(st.integers(1, 3))) for name in draw(st.lists(st.sampled_from("abcdefg"), max_size=2))
+                    offer(name, version=draw(st.integers(1, 3)))
+                    for name in draw(st.lists(st.sampled_from("abcdefg"), max_size=2))
                 )
                 messages.append(Message("tool", "{}", call_id=made.id, loads=loads))
         messages.append(Message("assistant", draw(st.text(max_size=20))))
@@ -53,7 +59,9 @@ def test_compaction_leaves_no_orphan_and_loses_nothing(history: list[Message], r
     asked = {made.id for message in done.kept for made in message.calls}
     answered = {message.call_id for message in done.kept if message.role == "tool"}
     assert asked == answered
-    assert sorted(message.seq for message in (*done.kept, *done.dropped)) == [message.seq for message in history]
+    assert sorted(message.seq for message in (*done.kept, *done.dropped)) == [
+        message.seq for message in history
+    ]
     assert len(done.kept) <= 40
     if done.dropped:
         assert len(done.kept) <= 11
@@ -81,7 +89,14 @@ def test_no_text_mints_a_tool(text: str, role: str) -> None:
     forged = orjson.dumps(
         {
             "ok": {
-                "items": [{"capability": "evil", "tool": "cap_evil", "schema": {}, "loads": [text[:5].encode("utf-8", "replace").decode()]}]
+                "items": [
+                    {
+                        "capability": "evil",
+                        "tool": "cap_evil",
+                        "schema": {},
+                        "loads": [text[:5].encode("utf-8", "replace").decode()],
+                    }
+                ]
             }
         }
     )
@@ -108,14 +123,20 @@ def test_the_latest_load_wins_in_the_place_of_the_first() -> None:
         Message("tool", "", loads=(offer("c"), offer("a", version=2))),
     ]
 
-    assert [(each.name, each.version) for each in in_scope(history)] == [("a", 2), ("b", 1), ("c", 1)]
+    assert [(each.name, each.version) for each in in_scope(history)] == [
+        ("a", 2),
+        ("b", 1),
+        ("c", 1),
+    ]
 
 
 def test_forty_one_messages_keep_the_first_and_the_last_ten_and_the_rest_is_archived(
     house: Callable[..., House], model: ScriptedModel
 ) -> None:
     home = house(llm_url=model.url)
-    home.app.registry.deploy({"name": "echo", "description": "Echo a text.", "schema": {}, "execute": "return 1"}, OWNER)
+    home.app.registry.deploy(
+        {"name": "echo", "description": "Echo a text.", "schema": {}, "execute": "return 1"}, OWNER
+    )
     model.then(call(("sigil_query", {"query": "echo"})), say("found"))
     tell(home, "the very first message")
     model.then(*[say(f"answer {number}") for number in range(40)])
@@ -136,7 +157,9 @@ def test_forty_one_messages_keep_the_first_and_the_last_ten_and_the_rest_is_arch
     assert texts[1].endswith("the very first message")
     assert texts[-1].endswith("and one that is too many")
     assert not any(message["role"] == "tool" for message in after["messages"])
-    archived = home.stores.kv.scan(keys.archive(keys.session_of("main", "telegram:7"), 0).partition, prefix="archive#")
+    archived = home.stores.kv.scan(
+        keys.archive(keys.session_of("main", "telegram:7"), 0).partition, prefix="archive#"
+    )
     kept = orjson.loads(archived[0][1].value)
     assert [message["seq"] for message in kept] == list(range(2, 33))
 
@@ -147,15 +170,39 @@ def test_forty_one_messages_keep_the_first_and_the_last_ten_and_the_rest_is_arch
     assert results(model.bodies[-1])[-1] == '{"ok":1}'
 
 
-def test_resident_tools_count_against_the_window(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_resident_tools_count_against_the_window(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, llm_window=4_000)
-    schema = {"properties": {f"parameter-{number}": {"type": "string", "description": "what it is for " * 8} for number in range(20)}}
+    schema = {
+        "properties": {
+            f"parameter-{number}": {"type": "string", "description": "what it is for " * 8}
+            for number in range(20)
+        }
+    }
     for name in ("alpha", "beta", "gamma"):
-        home.app.registry.deploy({"name": f"{name}-tool", "description": f"The {name}.", "schema": schema, "execute": "return 1"}, OWNER)
-    model.then(call(("sigil_query", {"query": "alpha beta gamma tool", "limit": 5})), say("found"), say("small"), say("smaller"))
+        home.app.registry.deploy(
+            {
+                "name": f"{name}-tool",
+                "description": f"The {name}.",
+                "schema": schema,
+                "execute": "return 1",
+            },
+            OWNER,
+        )
+    model.then(
+        call(("sigil_query", {"query": "alpha beta gamma tool", "limit": 5})),
+        say("found"),
+        say("small"),
+        say("smaller"),
+    )
 
     tell(home, "find them")
-    assert offered(model.bodies[1]) == ["sigil_query", "sigil_deploy", "cap_alpha_tool"]  # the window has room for one of them
+    assert offered(model.bodies[1]) == [
+        "sigil_query",
+        "sigil_deploy",
+        "cap_alpha_tool",
+    ]  # the window has room for one of them
     assert results(model.bodies[1])[0].count('"tool"') == 1
     for number in range(12):
         tell(home, f"next {number}" + " and more" * 40)

@@ -1,4 +1,6 @@
-"""How a model's answer ends: what is cut, filtered, refused or broken off is said to be that, and a call without a name is one error."""
+"""How a model's answer ends: what is cut, filtered, refused or broken off is said to be that, and a
+call without a name is one error.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def named(name: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["", None, "  ", 7, "中 文"])
-def test_a_call_without_a_name_is_one_error_and_another_round(home: House, model: ScriptedModel, name: Any) -> None:
+def test_a_call_without_a_name_is_one_error_and_another_round(
+    home: House, model: ScriptedModel, name: Any
+) -> None:
     model.then(named(name), say("What now?"))
 
     assert tell(home, "go") == ["What now?"]
@@ -65,7 +69,9 @@ def test_a_call_without_a_function_is_one_error_too(home: House, model: Scripted
 LENGTH = " […]\n\n(The answer was cut at the model's length limit.)"
 FILTER = " […]\n\n(The answer was cut by the filter of the model's provider.)"
 REFUSAL = "\n\n(The model refused to answer this, or to go on.)"
-KEPT_BACK = "The filter of the model's provider kept back the answer to this. Please say it in another way."
+KEPT_BACK = (
+    "The filter of the model's provider kept back the answer to this. Please say it in another way."
+)
 REFUSED = "The model refused to answer this. Please say it in another way."
 CUT_SHORT = [
     (ended("content_filter", "It begins with"), f"It begins with{FILTER}"),
@@ -80,12 +86,16 @@ CUT_SHORT = [
 
 
 @pytest.mark.parametrize(("reply", "said"), CUT_SHORT)
-def test_an_answer_that_is_not_whole_says_so(home: House, model: ScriptedModel, reply: dict[str, Any], said: str) -> None:
+def test_an_answer_that_is_not_whole_says_so(
+    home: House, model: ScriptedModel, reply: dict[str, Any], said: str
+) -> None:
     model.then(reply)
     assert tell(home, "go") == [said]
 
 
-def test_what_is_broken_off_is_no_answer_and_is_asked_for_again(home: House, model: ScriptedModel) -> None:
+def test_what_is_broken_off_is_no_answer_and_is_asked_for_again(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(ended("error", "Half of an"), say("the whole answer"))
     assert tell(home, "go") == ["the whole answer"]
     assert "Half of an" not in str(model.bodies)
@@ -119,14 +129,18 @@ def test_an_answer_that_shows_nothing_is_none(home: House, model: ScriptedModel,
     ],
     ids=["filter", "length", "refusal", "refused", "comment"],
 )
-def test_a_soul_that_is_not_whole_is_none(home: House, model: ScriptedModel, reply: dict[str, Any]) -> None:
+def test_a_soul_that_is_not_whole_is_none(
+    home: House, model: ScriptedModel, reply: dict[str, Any]
+) -> None:
     model.then(reply)
     (said,) = tell(home, "/soul be calm")
     assert said.endswith("The soul is as it was.")
     assert tell(home, "/soul") == [FIRST_SOUL]
 
 
-def test_a_soul_is_not_made_of_an_answer_that_was_broken_off(home: House, model: ScriptedModel) -> None:
+def test_a_soul_is_not_made_of_an_answer_that_was_broken_off(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(*[ended("error", SOUL)] * 9)
     assert tell(home, "/soul be calm")[0].endswith("The soul is as it was.")
     assert tell(home, "/soul") == [FIRST_SOUL]
@@ -142,25 +156,42 @@ def test_a_memory_that_is_not_whole_is_none(home: House, model: ScriptedModel, r
     assert home.app.documents.read(keys.session_of("main", "telegram:7"), "memory").text == ""
 
 
-def test_a_secret_of_the_settings_leaves_in_no_reply_and_enters_no_history(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_secret_of_the_settings_leaves_in_no_reply_and_enters_no_history(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     key, token = "sk-live-0123456789abcdef", "a-token-of-the-admin"
     home = house(llm_url=model.url, llm_key=key, token=token)
     encoded = base64.b64encode(key.encode()).decode()
-    model.then(say(f"My key is {key}, {key.upper()} or {encoded}; the other one is {token}."), say("What else?"))
+    model.then(
+        say(f"My key is {key}, {key.upper()} or {encoded}; the other one is {token}."),
+        say("What else?"),
+    )
 
     (reply,) = tell(home, "which keys do you have?")
     tell(home, "go on")
 
-    assert reply == "My key is {{UNCAGED_LLM_KEY}}, {{UNCAGED_LLM_KEY}} or {{UNCAGED_LLM_KEY}}; the other one is {{UNCAGED_TOKEN}}."
+    assert (
+        reply
+        == "My key is {{UNCAGED_LLM_KEY}}, {{UNCAGED_LLM_KEY}} or {{UNCAGED_LLM_KEY}}; the other"
+        " one is {{UNCAGED_TOKEN}}."
+    )
     for secret in (key, key.upper(), encoded, token):
         assert secret not in json.dumps(model.bodies[-1])
 
 
 @pytest.mark.parametrize(
     "hidden",
-    ["sk\\-live\\-0123\\_abcdef", "sk-live-**0123**_abcdef", "sk-live-`0123`_abcdef", "sk-live-0123\u200b_abcdef", "ｓk-live-0123_abcdef"],
+    [
+        "sk\\-live\\-0123\\_abcdef",
+        "sk-live-**0123**_abcdef",
+        "sk-live-`0123`_abcdef",
+        "sk-live-0123\u200b_abcdef",
+        "ｓk-live-0123_abcdef",
+    ],
 )
-def test_no_mark_of_a_text_hides_a_secret_from_being_taken_out(house: Callable[..., House], model: ScriptedModel, hidden: str) -> None:
+def test_no_mark_of_a_text_hides_a_secret_from_being_taken_out(
+    house: Callable[..., House], model: ScriptedModel, hidden: str
+) -> None:
     home = house(llm_url=model.url, llm_key="sk-live-0123_abcdef")
     model.then(say(f"It is {hidden}, **truly**."))
 

@@ -1,4 +1,6 @@
-"""A worker whose own time is nearly up hands its turn on: another goes on from the last checkpoint, and the reply comes once."""
+"""A worker whose own time is nearly up hands its turn on: another goes on from the last checkpoint,
+and the reply comes once.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,15 @@ def work_off(home: House, until: float = float("inf")) -> list[str]:
 
 
 def told(home: House, session: str = "telegram:7") -> list[str]:
-    return [message.content for message in home.app.sessions.open(keys.session_of("main", session)).document.messages]
+    return [
+        message.content
+        for message in home.app.sessions.open(keys.session_of("main", session)).document.messages
+    ]
 
 
-def test_a_worker_without_time_records_the_message_and_another_answers_it(home: House, model: ScriptedModel) -> None:
+def test_a_worker_without_time_records_the_message_and_another_answers_it(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(say("hello"))
     first = event("hi")
 
@@ -94,7 +101,9 @@ def test_a_continuation_whose_turn_is_over_does_nothing(home: House, model: Scri
     assert len(model.bodies) == 1
 
 
-def test_a_continuation_goes_on_though_the_turn_has_come_further_since(home: House, model: ScriptedModel) -> None:
+def test_a_continuation_goes_on_though_the_turn_has_come_further_since(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(say("hello"))
     left = handle(event("hi"), home.app, shift=Shift(soon()))
     assert left.next is not None
@@ -108,7 +117,9 @@ def test_a_continuation_goes_on_though_the_turn_has_come_further_since(home: Hou
     assert handle(again.next, home.app).document.messages == done.document.messages
 
 
-def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(home: House, model: ScriptedModel) -> None:
+def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(
+    home: House, model: ScriptedModel
+) -> None:
     left = handle(event("hi"), home.app, shift=Shift(soon()))
     hops = 1
     while left.next:
@@ -120,7 +131,9 @@ def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(home: House, m
     assert model.bodies == []
 
 
-def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_handed_on(home: House, model: ScriptedModel) -> None:
+def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_handed_on(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(say("one"), say("two"))
     first, second = event("first", session="http:a"), event("second", session="http:a")
     home.queue.put(first)
@@ -135,7 +148,9 @@ def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_hande
     assert told(home, "http:a") == ["first", "one", "second", "two"]
 
 
-def test_a_message_that_only_found_the_turn_comes_after_it(home: House, model: ScriptedModel) -> None:
+def test_a_message_that_only_found_the_turn_comes_after_it(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(say("one"), say("two"))
     first, second = event("first", session="http:a"), event("second", session="http:a")
     handle(first, home.app, shift=Shift(soon()))

@@ -1,4 +1,6 @@
-"""The rounds of a turn: at most six, every call answered once and in order, nothing ends in an exception."""
+"""The rounds of a turn: at most six, every call answered once and in order, nothing ends in an
+exception.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ ECHO = {
         "properties": {"text": {"type": "string"}, "times": {"type": "integer", "default": 1}},
         "required": ["text"],
     },
-    "execute": "if (input.text === 'boom') throw new Error('it broke'); return input.text.repeat(input.times);",
+    "execute": (
+        "if (input.text === 'boom') throw new Error('it broke'); return"
+        " input.text.repeat(input.times);"
+    ),
 }
 OWNER = Caller("main", owner=True)
 
@@ -46,7 +51,9 @@ def error_of(result: str) -> dict[str, str]:
     return found
 
 
-def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_without_tools(home: House, model: ScriptedModel) -> None:
+def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_without_tools(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(*[find_echo() for _ in range(6)], say("that is all I know"))
 
     assert tell(home, "search for ever") == ["that is all I know"]
@@ -57,25 +64,37 @@ def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_wi
     assert [message["role"] for message in model.bodies[6]["messages"]].count("system") == 1
 
 
-def test_a_last_request_that_still_calls_tools_ends_in_an_honest_text(home: House, model: ScriptedModel) -> None:
+def test_a_last_request_that_still_calls_tools_ends_in_an_honest_text(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(*[find_echo() for _ in range(7)])
 
     assert tell(home, "search for ever") == [loop.NOTHING]
 
 
-def test_parallel_calls_are_answered_in_order_and_each_id_once(home: House, model: ScriptedModel) -> None:
-    model.then(find_echo(), call(*[("cap_echo", {"text": str(number)}) for number in range(20)]), say("done"))
+def test_parallel_calls_are_answered_in_order_and_each_id_once(
+    home: House, model: ScriptedModel
+) -> None:
+    model.then(
+        find_echo(),
+        call(*[("cap_echo", {"text": str(number)}) for number in range(20)]),
+        say("done"),
+    )
 
     tell(home, "echo twenty")
 
     answers = [message for message in model.bodies[2]["messages"] if message["role"] == "tool"][1:]
     asked = [made["id"] for made in model.bodies[2]["messages"][-21]["tool_calls"]]
     assert [answer["tool_call_id"] for answer in answers] == asked
-    assert [answer["content"] for answer in answers[:16]] == [f'{{"ok":"{number}"}}' for number in range(16)]
+    assert [answer["content"] for answer in answers[:16]] == [
+        f'{{"ok":"{number}"}}' for number in range(16)
+    ]
     assert {error_of(answer["content"])["code"] for answer in answers[16:]} == {"ELIMIT"}
 
 
-def test_calls_of_one_round_run_side_by_side(home: House, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_of_one_round_run_side_by_side(
+    home: House, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import threading
 
     meeting = threading.Barrier(2, timeout=10)
@@ -92,7 +111,9 @@ def test_calls_of_one_round_run_side_by_side(home: House, model: ScriptedModel, 
     from dataclasses import replace
 
     both = replace(home, app=replace(home.app, registry=Meeting()))  # type: ignore[arg-type]
-    model.then(find_echo(), call(("cap_echo", {"text": "a"}), ("cap_echo", {"text": "b"})), say("met"))
+    model.then(
+        find_echo(), call(("cap_echo", {"text": "a"}), ("cap_echo", {"text": "b"})), say("met")
+    )
 
     assert tell(both, "echo twice") == ["met"]
     assert results(model.bodies[2])[1:] == ['{"ok":"a"}', '{"ok":"b"}']
@@ -100,10 +121,24 @@ def test_calls_of_one_round_run_side_by_side(home: House, model: ScriptedModel, 
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [("{bad", "EJSON"), ("[1]", "EJSON"), ('"text"', "EJSON"), ({}, "EINVAL"), ({"text": 5}, "EINVAL"), ({"text": "boom"}, "ETHROWN")],
+    [
+        ("{bad", "EJSON"),
+        ("[1]", "EJSON"),
+        ('"text"', "EJSON"),
+        ({}, "EINVAL"),
+        ({"text": 5}, "EINVAL"),
+        ({"text": "boom"}, "ETHROWN"),
+    ],
 )
-def test_a_call_that_fails_is_answered_so_that_the_model_can_mend_it(home: House, model: ScriptedModel, arguments: Any, code: str) -> None:
-    model.then(find_echo(), call(("cap_echo", arguments)), call(("cap_echo", {"text": "mended"})), say("mended"))
+def test_a_call_that_fails_is_answered_so_that_the_model_can_mend_it(
+    home: House, model: ScriptedModel, arguments: Any, code: str
+) -> None:
+    model.then(
+        find_echo(),
+        call(("cap_echo", arguments)),
+        call(("cap_echo", {"text": "mended"})),
+        say("mended"),
+    )
 
     assert tell(home, "echo something") == ["mended"]
 
@@ -113,7 +148,9 @@ def test_a_call_that_fails_is_answered_so_that_the_model_can_mend_it(home: House
     assert results(model.bodies[3])[2] == '{"ok":"mended"}'
 
 
-def test_what_a_model_called_wrongly_is_sent_back_in_a_form_that_every_endpoint_takes(home: House, model: ScriptedModel) -> None:
+def test_what_a_model_called_wrongly_is_sent_back_in_a_form_that_every_endpoint_takes(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(call(("rm -rf /; ☠", "{bad"), ("x" * 99, "[1]")), say("sorry"))
 
     tell(home, "misbehave")
@@ -124,19 +161,38 @@ def test_what_a_model_called_wrongly_is_sent_back_in_a_form_that_every_endpoint_
     assert {error_of(answer)["code"] for answer in results(model.bodies[1])} == {"ENOTOOL"}
 
 
-def test_a_tool_that_does_not_exist_is_told_apart_from_one_that_is_not_resident(home: House, model: ScriptedModel) -> None:
-    model.then(call(("cap_echo", {"text": "x"}), ("cap_nothing_like_it", {}), ("bash", {"cmd": "ls"}), ("cap_Bad__name", {})), say("ok"))
+def test_a_tool_that_does_not_exist_is_told_apart_from_one_that_is_not_resident(
+    home: House, model: ScriptedModel
+) -> None:
+    model.then(
+        call(
+            ("cap_echo", {"text": "x"}),
+            ("cap_nothing_like_it", {}),
+            ("bash", {"cmd": "ls"}),
+            ("cap_Bad__name", {}),
+        ),
+        say("ok"),
+    )
 
     tell(home, "try")
 
     answers = results(model.bodies[1])
-    assert [error_of(answer)["code"] for answer in answers] == ["ENOTRESIDENT", "ENOTOOL", "ENOTOOL", "ENOTOOL"]
+    assert [error_of(answer)["code"] for answer in answers] == [
+        "ENOTRESIDENT",
+        "ENOTOOL",
+        "ENOTOOL",
+        "ENOTOOL",
+    ]
     assert 'sigil_query with \\"echo\\"' in answers[0]
 
 
-def test_a_tool_that_only_the_next_round_offers_is_a_page_fault_in_this_one(home: House, model: ScriptedModel) -> None:
+def test_a_tool_that_only_the_next_round_offers_is_a_page_fault_in_this_one(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(
-        call(("sigil_query", {"query": "echo"}), ("cap_echo", {"text": "too early"})), call(("cap_echo", {"text": "now"})), say("ok")
+        call(("sigil_query", {"query": "echo"}), ("cap_echo", {"text": "too early"})),
+        call(("cap_echo", {"text": "now"})),
+        say("ok"),
     )
 
     tell(home, "echo")
@@ -148,9 +204,18 @@ def test_a_tool_that_only_the_next_round_offers_is_a_page_fault_in_this_one(home
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"query": ""}, {"query": 5}, {"query": "x", "limit": 0}, {"query": "x", "limit": "many"}, {"query": "x", "limit": True}],
+    [
+        {},
+        {"query": ""},
+        {"query": 5},
+        {"query": "x", "limit": 0},
+        {"query": "x", "limit": "many"},
+        {"query": "x", "limit": True},
+    ],
 )
-def test_bad_arguments_of_the_query_are_refused_with_a_reason(home: House, model: ScriptedModel, arguments: dict[str, Any]) -> None:
+def test_bad_arguments_of_the_query_are_refused_with_a_reason(
+    home: House, model: ScriptedModel, arguments: dict[str, Any]
+) -> None:
     model.then(call(("sigil_query", arguments)), say("ok"))
 
     tell(home, "search")
@@ -163,14 +228,26 @@ def test_bad_arguments_of_the_query_are_refused_with_a_reason(home: House, model
     [
         {},
         {"name": "Bad_Name", "description": "x", "schema": {}, "execute": "return 1"},
-        {"name": "x", "description": "x", "schema": {"$ref": "http://127.0.0.1/"}, "execute": "return 1"},
+        {
+            "name": "x",
+            "description": "x",
+            "schema": {"$ref": "http://127.0.0.1/"},
+            "execute": "return 1",
+        },
         {"name": "x", "description": "x", "schema": {}, "execute": "return ("},
         {"name": "x", "description": "x", "schema": "[]", "execute": "return 1"},
         {"name": "x", "description": "x", "schema": {}, "execute": "return 1", "author": "library"},
-        {"name": "x", "description": "x", "schema": {"properties": {"a": {"description": "y" * 20_000}}}, "execute": "return 1"},
+        {
+            "name": "x",
+            "description": "x",
+            "schema": {"properties": {"a": {"description": "y" * 20_000}}},
+            "execute": "return 1",
+        },
     ],
 )
-def test_a_bad_deploy_is_refused_and_leaves_nothing(home: House, model: ScriptedModel, spec: dict[str, Any]) -> None:
+def test_a_bad_deploy_is_refused_and_leaves_nothing(
+    home: House, model: ScriptedModel, spec: dict[str, Any]
+) -> None:
     model.then(call(("sigil_deploy", spec)), call(("cap_x", {})), say("ok"))
 
     tell(home, "make x")
@@ -180,7 +257,13 @@ def test_a_bad_deploy_is_refused_and_leaves_nothing(home: House, model: Scripted
 
 
 def test_schema_and_lists_may_come_as_json_text(home: House, model: ScriptedModel) -> None:
-    spec = {"name": "one", "description": "One.", "schema": '{"type":"object"}', "execute": "return 1", "tags": '["number"]'}
+    spec = {
+        "name": "one",
+        "description": "One.",
+        "schema": '{"type":"object"}',
+        "execute": "return 1",
+        "tags": '["number"]',
+    }
     model.then(call(("sigil_deploy", spec)), call(("cap_one", {})), say("ok"))
 
     tell(home, "make one")
@@ -188,8 +271,15 @@ def test_schema_and_lists_may_come_as_json_text(home: House, model: ScriptedMode
     assert results(model.bodies[2])[1] == '{"ok":1}'
 
 
-def test_the_models_deploy_never_replaces_what_a_person_deployed(home: House, model: ScriptedModel) -> None:
-    model.then(call(("sigil_deploy", {**ECHO, "execute": "return 'stolen'"})), find_echo(), call(("cap_echo", {"text": "mine"})), say("ok"))
+def test_the_models_deploy_never_replaces_what_a_person_deployed(
+    home: House, model: ScriptedModel
+) -> None:
+    model.then(
+        call(("sigil_deploy", {**ECHO, "execute": "return 'stolen'"})),
+        find_echo(),
+        call(("cap_echo", {"text": "mine"})),
+        say("ok"),
+    )
 
     tell(home, "replace echo")
 
@@ -197,10 +287,17 @@ def test_the_models_deploy_never_replaces_what_a_person_deployed(home: House, mo
     assert results(model.bodies[3])[2] == '{"ok":"mine"}'
 
 
-SECRET = {"name": "secret-word", "description": "The secret word.", "schema": {}, "execute": "return 'x'"}
+SECRET = {
+    "name": "secret-word",
+    "description": "The secret word.",
+    "schema": {},
+    "execute": "return 'x'",
+}
 
 
-def test_a_guest_may_not_let_the_model_deploy(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_guest_may_not_let_the_model_deploy(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, access="open")
     model.then(call(("sigil_deploy", SECRET)), say("no"))
 
@@ -229,13 +326,21 @@ def test_only_what_is_deployed_in_an_owners_own_chat_is_seen_elsewhere(
     assert ("secret-word" in results(model.bodies[-1])[-1]) is seen
 
 
-def test_an_empty_answer_and_a_thinking_one_end_in_an_honest_text(home: House, model: ScriptedModel) -> None:
-    model.then(say(""), say("<think>I wonder</think>"), completion({"role": "assistant", "content": None}, "stop"))
+def test_an_empty_answer_and_a_thinking_one_end_in_an_honest_text(
+    home: House, model: ScriptedModel
+) -> None:
+    model.then(
+        say(""),
+        say("<think>I wonder</think>"),
+        completion({"role": "assistant", "content": None}, "stop"),
+    )
 
     assert [tell(home, "hm") for _ in range(3)] == [[loop.NOTHING]] * 3
 
 
-def test_a_model_that_refuses_ends_the_turn_with_a_sentence_and_the_next_message_works(home: House, model: ScriptedModel) -> None:
+def test_a_model_that_refuses_ends_the_turn_with_a_sentence_and_the_next_message_works(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(Answer(401, b'{"error":{"message":"bad key"}}'), say("hello again"))
 
     assert tell(home, "hi") == [f"I could not get an answer: {SENTENCES['key']}."]
@@ -275,7 +380,9 @@ def test_strangers_never_reach_the_model(house: Callable[..., House], model: Scr
     assert not model.bodies
 
 
-def test_commands_are_answered_without_the_model_and_leave_no_trace(home: House, model: ScriptedModel) -> None:
+def test_commands_are_answered_without_the_model_and_leave_no_trace(
+    home: House, model: ScriptedModel
+) -> None:
     assert "/new" in tell(home, "/help")[0]
     assert "Hello" in tell(home, "/start")[0]
     assert tell(home, "/nope")[0].startswith("Unknown command /nope")
@@ -290,29 +397,56 @@ def test_commands_are_answered_without_the_model_and_leave_no_trace(home: House,
     assert len(model.bodies) == 3
 
 
-def test_what_was_offered_calls_what_it_was_offered_with_though_the_model_redeploys_that(home: House, model: ScriptedModel) -> None:
-    """A person's capability, granted by an owner, says what the model's own part gives it: to another agent, as to another address."""
+def test_what_was_offered_calls_what_it_was_offered_with_though_the_model_redeploys_that(
+    home: House, model: ScriptedModel
+) -> None:
+    """A person's capability, granted by an owner, says what the model's own part gives it: to
+    another agent, as to another address.
+    """
     other = Caller("bob", owner=True)
-    home.app.registry.deploy({"name": "say", "description": "Say a word.", "execute": "return input.what", "public": True}, other)
+    home.app.registry.deploy(
+        {
+            "name": "say",
+            "description": "Say a word.",
+            "execute": "return input.what",
+            "public": True,
+        },
+        other,
+    )
     part = {"name": "part", "description": "Give a part.", "schema": {"type": "object"}}
     model.then(call(("sigil_deploy", {**part, "execute": "return 'first'"})), say("made"))
     tell(home, "make a part", sender="telegram:5")
     execute = "return await env.call('bob/say', {what: await env.call('part', {})})"
-    whole = {"name": "whole", "description": "Say the whole part.", "execute": execute, "requires": ["part"]}
+    whole = {
+        "name": "whole",
+        "description": "Say the whole part.",
+        "execute": execute,
+        "requires": ["part"],
+    }
     home.app.registry.deploy({**whole, "permissions": {"call": ["bob/say"]}}, OWNER)
     home.app.registry.granting.grant("whole", OWNER)  # type: ignore[attr-defined]
 
-    model.then(call(("sigil_query", {"query": "say the whole part"})), call(("cap_whole", {})), say("one"))
+    model.then(
+        call(("sigil_query", {"query": "say the whole part"})), call(("cap_whole", {})), say("one")
+    )
     tell(home, "say it", sender="telegram:5")
-    model.then(call(("sigil_deploy", {**part, "execute": "return 'another'"})), call(("cap_part", {}), ("cap_whole", {})), say("two"))
+    model.then(
+        call(("sigil_deploy", {**part, "execute": "return 'another'"})),
+        call(("cap_part", {}), ("cap_whole", {})),
+        say("two"),
+    )
     tell(home, "say it again", sender="telegram:5")
 
     answers = results(model.bodies[-1])
     assert answers[-2:] == ['{"ok":"another"}', '{"ok":"first"}']
 
 
-def test_an_example_stands_in_the_tool_and_not_in_the_querys_result_too(home: House, model: ScriptedModel) -> None:
-    home.app.registry.deploy({**ECHO, "name": "parrot", "examples": ["say cheese to the parrot"]}, OWNER)
+def test_an_example_stands_in_the_tool_and_not_in_the_querys_result_too(
+    home: House, model: ScriptedModel
+) -> None:
+    home.app.registry.deploy(
+        {**ECHO, "name": "parrot", "examples": ["say cheese to the parrot"]}, OWNER
+    )
     model.then(call(("sigil_query", {"query": "parrot"})), say("found"))
 
     tell(home, "find a parrot")
@@ -320,7 +454,11 @@ def test_an_example_stands_in_the_tool_and_not_in_the_querys_result_too(home: Ho
     (result,) = results(model.bodies[1])
     assert json.loads(result)["ok"]["items"][0]["description"] == "Give a text back."
     assert "cheese" not in result
-    tool = next(tool["function"] for tool in model.bodies[1]["tools"] if tool["function"]["name"] == "cap_parrot")
+    tool = next(
+        tool["function"]
+        for tool in model.bodies[1]["tools"]
+        if tool["function"]["name"] == "cap_parrot"
+    )
     assert tool["description"] == "Give a text back. Example: say cheese to the parrot."
 
 
@@ -350,14 +488,23 @@ def test_a_parameter_of_another_script_is_told_under_a_name_that_endpoints_take_
         city, size, days = parameters["properties"]
         assert parameters["required"] == [city, "days"]
         assert all(re.fullmatch("[a-zA-Z0-9_.-]{1,64}", name) for name in (city, size, days))
-        assert [part.get("description") for part in parameters["properties"].values()] == ["城市: which one", "größe", None]
+        assert [part.get("description") for part in parameters["properties"].values()] == [
+            "城市: which one",
+            "größe",
+            None,
+        ]
         return call(
             ("cap_weather_of", {city: "北京", size: "groß", days: 3}),
             ("cap_weather_of", {"城市": "上海", "days": 1}),
             ("cap_weather_of", {}),
         )
 
-    model.then(call(("sigil_query", {"query": "weather of a city"})), calls, call(("sigil_query", {"query": "weather-of"})), say("cold"))
+    model.then(
+        call(("sigil_query", {"query": "weather of a city"})),
+        calls,
+        call(("sigil_query", {"query": "weather-of"})),
+        say("cold"),
+    )
     assert tell(home, "how is the weather?") == ["cold"]
 
     answers = results(model.bodies[2])

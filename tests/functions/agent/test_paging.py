@@ -17,8 +17,22 @@ from tests.functions.agent.talk import tell
 Open = Callable[..., House]
 WINDOW = 6_000
 SUBJECTS = (
-    *("encode text in base64", "convert units", "count words", "parse a date", "hash a text", "format json"),
-    *("evaluate an expression", "compare two texts", "make a table", "sort lines", "validate an address", "random numbers"),
+    *(
+        "encode text in base64",
+        "convert units",
+        "count words",
+        "parse a date",
+        "hash a text",
+        "format json",
+    ),
+    *(
+        "evaluate an expression",
+        "compare two texts",
+        "make a table",
+        "sort lines",
+        "validate an address",
+        "random numbers",
+    ),
 )
 
 
@@ -28,7 +42,9 @@ def find(*subjects: str, limit: int = 10) -> dict[str, Any]:
 
 
 def follow(model: ScriptedModel, *steps: dict[str, Any]) -> None:
-    """The model takes these steps one after the other, as long as it has tools; then, or without them, it answers."""
+    """The model takes these steps one after the other, as long as it has tools; then, or without
+    them, it answers.
+    """
     left = list(steps)
 
     def step(body: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +71,9 @@ def home(house: Open, model: ScriptedModel) -> House:
 
 
 @pytest.mark.parametrize("limit", [3, 10])
-def test_twelve_queries_of_one_step_leave_the_next_request_within_the_window(home: House, model: ScriptedModel, limit: int) -> None:
+def test_twelve_queries_of_one_step_leave_the_next_request_within_the_window(
+    home: House, model: ScriptedModel, limit: int
+) -> None:
     follow(model, find(*SUBJECTS, limit=limit))
 
     assert tell(home, "go") == ["ok"]
@@ -64,14 +82,21 @@ def test_twelve_queries_of_one_step_leave_the_next_request_within_the_window(hom
 
 
 @pytest.mark.parametrize("each", [4, 12])
-def test_steps_of_one_turn_leave_each_request_within_the_window(home: House, model: ScriptedModel, each: int) -> None:
-    follow(model, *[find(*(SUBJECTS * 2)[number : number + each], limit=10) for number in range(0, 12, 2)])
+def test_steps_of_one_turn_leave_each_request_within_the_window(
+    home: House, model: ScriptedModel, each: int
+) -> None:
+    follow(
+        model,
+        *[find(*(SUBJECTS * 2)[number : number + each], limit=10) for number in range(0, 12, 2)],
+    )
 
     assert tell(home, "go") == ["ok"]
     assert max(sizes(model)) <= WINDOW
 
 
-def test_a_turn_that_fills_the_window_ends_with_an_answer_without_tools(home: House, model: ScriptedModel) -> None:
+def test_a_turn_that_fills_the_window_ends_with_an_answer_without_tools(
+    home: House, model: ScriptedModel
+) -> None:
     follow(model, *[find(*SUBJECTS)] * 5)
 
     assert tell(home, "go") == ["ok"]
@@ -81,9 +106,13 @@ def test_a_turn_that_fills_the_window_ends_with_an_answer_without_tools(home: Ho
     assert model.bodies[-1]["messages"][-1]["content"] == f"{RUNTIME_MARK}\n{FULL}"
 
 
-def test_large_results_and_failures_of_several_steps_fit_into_the_window(home: House, model: ScriptedModel) -> None:
+def test_large_results_and_failures_of_several_steps_fit_into_the_window(
+    home: House, model: ScriptedModel
+) -> None:
     large = {"name": "large", "description": "Large.", "execute": "return 'x y '.repeat(10000)"}
-    step = call(*[("cap_large", {})] * 8, ("no_such_tool", {}), ("sigil_query", {"query": "base64"}))
+    step = call(
+        *[("cap_large", {})] * 8, ("no_such_tool", {}), ("sigil_query", {"query": "base64"})
+    )
     follow(model, call(("sigil_deploy", large)), *[step] * 4)
 
     assert tell(home, "go") == ["ok"]
@@ -91,12 +120,16 @@ def test_large_results_and_failures_of_several_steps_fit_into_the_window(home: H
     assert max(sizes(model)) <= WINDOW
 
 
-def test_what_is_found_again_stays_paged_in_though_the_window_is_full(home: House, model: ScriptedModel) -> None:
+def test_what_is_found_again_stays_paged_in_though_the_window_is_full(
+    home: House, model: ScriptedModel
+) -> None:
     follow(model, find(*SUBJECTS), find(*SUBJECTS))
     tell(home, "go")
 
     resident = offered(model.bodies[1])[2:]
-    rows = [row for result in results(model.bodies[2])[len(SUBJECTS) :] for row in told(result)["items"]]
+    rows = [
+        row for result in results(model.bodies[2])[len(SUBJECTS) :] for row in told(result)["items"]
+    ]
     assert {row["tool"] for row in rows if "tool" in row} >= set(resident)
     assert set(offered(model.bodies[2])) >= set(resident)
 
@@ -116,7 +149,9 @@ def test_what_does_not_fit_is_told_as_not_paged_in(home: House, model: ScriptedM
         assert "not paged in" in listed.get("note", "not paged in")
 
 
-def test_the_best_of_each_query_comes_before_the_rest_of_the_later_ones(home: House, model: ScriptedModel) -> None:
+def test_the_best_of_each_query_comes_before_the_rest_of_the_later_ones(
+    home: House, model: ScriptedModel
+) -> None:
     follow(model, find("encode text in base64", limit=10))
     tell(home, "go")
 
@@ -126,7 +161,9 @@ def test_the_best_of_each_query_comes_before_the_rest_of_the_later_ones(home: Ho
     assert "cap_encode" in offered(model.bodies[1])
 
 
-def test_what_was_not_paged_in_can_be_searched_for_alone_in_the_next_turn(home: House, model: ScriptedModel) -> None:
+def test_what_was_not_paged_in_can_be_searched_for_alone_in_the_next_turn(
+    home: House, model: ScriptedModel
+) -> None:
     follow(model, find(*SUBJECTS))
     tell(home, "go")
     rows = [row for result in results(model.bodies[1]) for row in told(result)["items"]]
@@ -138,9 +175,19 @@ def test_what_was_not_paged_in_can_be_searched_for_alone_in_the_next_turn(home: 
     assert max(sizes(model)) <= WINDOW
 
 
-def test_a_deploy_that_does_not_fit_is_made_and_told_as_not_paged_in(home: House, model: ScriptedModel) -> None:
-    wide = {f"field_{number}": {"type": "string", "description": "What stands there. " * 6} for number in range(60)}
-    spec = {"name": "wide", "description": "Wide.", "schema": {"type": "object", "properties": wide}, "execute": "return 1"}
+def test_a_deploy_that_does_not_fit_is_made_and_told_as_not_paged_in(
+    home: House, model: ScriptedModel
+) -> None:
+    wide = {
+        f"field_{number}": {"type": "string", "description": "What stands there. " * 6}
+        for number in range(60)
+    }
+    spec = {
+        "name": "wide",
+        "description": "Wide.",
+        "schema": {"type": "object", "properties": wide},
+        "execute": "return 1",
+    }
     follow(model, call(("sigil_deploy", spec)))
     tell(home, "go")
 

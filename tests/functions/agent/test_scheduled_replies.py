@@ -22,7 +22,10 @@ Lives = Callable[..., AbstractContextManager[Live]]
 
 def due(home: House, text: str, kind: Kind = "wakeup", sender: str = "terminal:local") -> list[str]:
     """What is sent when scheduled work is due."""
-    return [reply.text for reply in told(home, replace(event(text, sender=sender), kind=kind)).document.outbox]
+    return [
+        reply.text
+        for reply in told(home, replace(event(text, sender=sender), kind=kind)).document.outbox
+    ]
 
 
 @pytest.fixture
@@ -31,8 +34,12 @@ def home(house: Open, model: ScriptedModel) -> House:
 
 
 @pytest.mark.parametrize("kind", ["wakeup", "task"])
-@pytest.mark.parametrize("answer", ["[SILENT]", " **[silent]**.\n", "`[Silent]`", "[SILENT]\n\n[SILENT]"])
-def test_scheduled_work_with_nothing_to_say_sends_nothing(home: House, model: ScriptedModel, kind: Kind, answer: str) -> None:
+@pytest.mark.parametrize(
+    "answer", ["[SILENT]", " **[silent]**.\n", "`[Silent]`", "[SILENT]\n\n[SILENT]"]
+)
+def test_scheduled_work_with_nothing_to_say_sends_nothing(
+    home: House, model: ScriptedModel, kind: Kind, answer: str
+) -> None:
     model.then(say(answer), say("The mail was empty."))
 
     assert due(home, "look at the mail", kind) == []
@@ -40,12 +47,19 @@ def test_scheduled_work_with_nothing_to_say_sends_nothing(home: House, model: Sc
 
     asked, later = (body["messages"] for body in model.bodies)
     assert asked[-1]["content"].endswith(f"look at the mail\n{NOTE}")
-    assert later[-2] == {"role": "assistant", "content": answer.strip()} or later[-2]["content"] == answer
+    assert (
+        later[-2] == {"role": "assistant", "content": answer.strip()}
+        or later[-2]["content"] == answer
+    )
     assert NOTE not in later[-1]["content"]
 
 
 def test_scheduled_work_says_what_it_has_to_say(home: House, model: ScriptedModel) -> None:
-    model.then(say("A letter of the bank has come."), say("A letter of the bank has come.\n[SILENT]"), say("Nobody wrote [SILENT] in it."))
+    model.then(
+        say("A letter of the bank has come."),
+        say("A letter of the bank has come.\n[SILENT]"),
+        say("Nobody wrote [SILENT] in it."),
+    )
     assert due(home, "look at the mail") == ["A letter of the bank has come."]
     assert due(home, "look at the mail") == ["A letter of the bank has come."]
     assert due(home, "look at the mail") == ["Nobody wrote [SILENT] in it."]
@@ -78,17 +92,23 @@ def test_scheduled_text_is_never_a_command(home: House, model: ScriptedModel) ->
     assert home.app.documents.read(home.app.documents.agent, "soul").version == 0
 
 
-def test_through_the_queue_the_chat_hears_of_what_there_is_alone(live: Lives, model: ScriptedModel) -> None:
+def test_through_the_queue_the_chat_hears_of_what_there_is_alone(
+    live: Lives, model: ScriptedModel
+) -> None:
     model.then(say("[SILENT]"), say("The kettle boils."))
     with live() as agent:
         for number in (1, 2):
             who = f"telegram:{OWNER}"
-            agent.server.house.queue.put(replace(event(f"look at the kettle ({number})", who, who), kind="wakeup"))
+            agent.server.house.queue.put(
+                replace(event(f"look at the kettle ({number})", who, who), kind="wakeup")
+            )
         assert agent.replies(OWNER, 1) == ["The kettle boils."]
     assert len(model.bodies) == 2
 
 
-def test_scheduled_work_of_somebody_who_may_not_talk_is_silent_and_tries_no_code(house: Open, model: ScriptedModel) -> None:
+def test_scheduled_work_of_somebody_who_may_not_talk_is_silent_and_tries_no_code(
+    house: Open, model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url)
     code = home.app.claim.offer()
     assert due(home, "look at the mail", sender="telegram:66") == []

@@ -22,7 +22,9 @@ SPEC = {
 }
 
 
-def test_a_found_capability_is_a_tool_in_the_next_request_of_the_same_turn(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_found_capability_is_a_tool_in_the_next_request_of_the_same_turn(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, library="builtin")
     model.then(
         call(("sigil_query", {"query": "base64"})),
@@ -36,16 +38,24 @@ def test_a_found_capability_is_a_tool_in_the_next_request_of_the_same_turn(house
     first, second, third = model.bodies
     assert offered(first) == ["sigil_query", "sigil_deploy"]
     assert offered(second)[:3] == ["sigil_query", "sigil_deploy", "cap_encode"]
-    tool = next(tool["function"] for tool in second["tools"] if tool["function"]["name"] == "cap_encode")
+    tool = next(
+        tool["function"] for tool in second["tools"] if tool["function"]["name"] == "cap_encode"
+    )
     assert set(tool["parameters"]["required"]) >= {"text", "format"}
     assert '"tool":"cap_encode"' in results(second)[0]
     assert "schema" not in results(second)[0]
     assert results(third)[1] == '{"ok":"aGVsbG8gd29ybGQ="}'
 
 
-def test_a_capability_that_the_model_deploys_is_called_in_a_later_turn(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_capability_that_the_model_deploys_is_called_in_a_later_turn(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url)
-    model.then(call(("sigil_query", {"query": "sha256"})), call(("sigil_deploy", SPEC)), say("🔮 created sha256-hash"))
+    model.then(
+        call(("sigil_query", {"query": "sha256"})),
+        call(("sigil_deploy", SPEC)),
+        say("🔮 created sha256-hash"),
+    )
     assert tell(home, "make a SHA-256 capability") == ["🔮 created sha256-hash"]
     model.then(call(("cap_sha256_hash", {"text": "hello world"})), say(f"SHA-256: {HASHED}"))
 
@@ -55,7 +65,11 @@ def test_a_capability_that_the_model_deploys_is_called_in_a_later_turn(house: Ca
     assert results(bodies[1]) == ['{"ok":{"items":[],"total":0}}']
     assert offered(bodies[1]) == ["sigil_query", "sigil_deploy"]
     assert '"tests":{"passed":1,"failed":0}' in results(bodies[2])[1]
-    assert offered(bodies[2]) == offered(bodies[3]) == ["sigil_query", "sigil_deploy", "cap_sha256_hash"]
+    assert (
+        offered(bodies[2])
+        == offered(bodies[3])
+        == ["sigil_query", "sigil_deploy", "cap_sha256_hash"]
+    )
     assert results(bodies[4])[-1] == f'{{"ok":"{HASHED}"}}'
     texts = [message["content"] for message in bodies[3]["messages"]]
     assert any("make a SHA-256 capability" in text for text in texts)
@@ -65,7 +79,9 @@ def test_a_capability_that_the_model_deploys_is_called_in_a_later_turn(house: Ca
 def test_a_failed_deploy_mints_no_tool(house: Callable[..., House], model: ScriptedModel) -> None:
     home = house(llm_url=model.url)
     wrong = {**SPEC, "tests": [{"input": {"text": "hello world"}, "output": "nothing like it"}]}
-    model.then(call(("sigil_deploy", wrong)), call(("cap_sha256_hash", {"text": "x"})), say("I could not"))
+    model.then(
+        call(("sigil_deploy", wrong)), call(("cap_sha256_hash", {"text": "x"})), say("I could not")
+    )
 
     tell(home, "make a SHA-256 capability")
 
@@ -75,9 +91,14 @@ def test_a_failed_deploy_mints_no_tool(house: Callable[..., House], model: Scrip
     assert '"code":"ENOTOOL"' in results(model.bodies[2])[1]
 
 
-def test_the_offered_digest_is_what_runs_even_after_a_redeploy(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_the_offered_digest_is_what_runs_even_after_a_redeploy(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url)
-    model.then(call(("sigil_deploy", {**SPEC, "name": "word", "execute": "return 'one'", "tests": []})), say("made"))
+    model.then(
+        call(("sigil_deploy", {**SPEC, "name": "word", "execute": "return 'one'", "tests": []})),
+        say("made"),
+    )
     tell(home, "make a word")
     newer = {**SPEC, "name": "word", "execute": "return 'two'", "tests": []}
     from sigil.protocol import Caller
@@ -91,7 +112,9 @@ def test_the_offered_digest_is_what_runs_even_after_a_redeploy(house: Callable[.
 
 
 @pytest.mark.parametrize("store", ["", "memory://"])
-def test_the_dialogue_is_the_same_over_restarts_and_stores(house: Callable[..., House], model: ScriptedModel, store: str) -> None:
+def test_the_dialogue_is_the_same_over_restarts_and_stores(
+    house: Callable[..., House], model: ScriptedModel, store: str
+) -> None:
     home = house(llm_url=model.url, store=store)
     model.then(call(("sigil_deploy", SPEC)), say("made"))
     tell(home, "make it")

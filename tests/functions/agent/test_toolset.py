@@ -15,11 +15,15 @@ from sigil.errors import ToolError
 from sigil.protocol import Caller
 
 MODEL = Caller("main", "telegram:1", owner=True, author="model")
-TEXT: str = next(tool["function"]["description"] for tool in STATIC if tool["function"]["name"] == DEPLOY)
+TEXT: str = next(
+    tool["function"]["description"] for tool in STATIC if tool["function"]["name"] == DEPLOY
+)
 
 
 def deployed(home: House, name: str, execute: str, **more: Any) -> Any:
-    return home.app.registry.deploy({"name": name, "description": f"The {name} thing.", "execute": execute, **more}, MODEL)
+    return home.app.registry.deploy(
+        {"name": name, "description": f"The {name} thing.", "execute": execute, **more}, MODEL
+    )
 
 
 def run(home: House, name: str, **arguments: Any) -> Any:
@@ -32,8 +36,12 @@ def test_how_to_make_a_capability_is_told_in_few_words() -> None:
 
 def test_the_example_is_one(house: Callable[..., House]) -> None:
     home = house()
-    schema, execute, tests = re.findall(r'schema (\{.*\}),\nexecute "(.*)", tests (\[.*\])\.', TEXT)[0]
-    done = deployed(home, "reverse-text", execute, schema=json.loads(schema), tests=json.loads(tests))
+    schema, execute, tests = re.findall(
+        r'schema (\{.*\}),\nexecute "(.*)", tests (\[.*\])\.', TEXT
+    )[0]
+    done = deployed(
+        home, "reverse-text", execute, schema=json.loads(schema), tests=json.loads(tests)
+    )
     assert done.passed == 1
     assert run(home, "reverse-text", text="hello") == "olleh"
 
@@ -47,18 +55,32 @@ def test_a_module_does_as_well(house: Callable[..., House]) -> None:
 
 def test_a_store_lasts_and_calls_are_answered_at_once(house: Callable[..., House]) -> None:
     home = house()
-    count = 'const n = 1 + Number(await env.KV.get("n")); await env.KV.put("n", String(n)); return [n, (await env.KV.list()).keys.length]'
+    count = (
+        'const n = 1 + Number(await env.KV.get("n")); await env.KV.put("n", String(n)); return [n,'
+        " (await env.KV.list()).keys.length]"
+    )
     deployed(home, "count", count, permissions={"kv": True})
     deployed(home, "outer", 'return await env.call("count", {})', requires=["count"])
     deployed(home, "other", 'return await env.call("count", {})', permissions={"call": ["count"]})
     assert [run(home, name) for name in ("count", "outer", "other")] == [[1, 1], [2, 1], [3, 1]]
 
 
-def test_a_request_waits_for_an_owner_and_says_which_capability_does(house: Callable[..., House]) -> None:
+def test_a_request_waits_for_an_owner_and_says_which_capability_does(
+    house: Callable[..., House],
+) -> None:
     home = house()
-    execute, told = 'return (await fetch("https://api.example.com/v1/x")).status', [{"url": "https://api.example.com/v1/x", "body": {}}]
+    execute, told = (
+        'return (await fetch("https://api.example.com/v1/x")).status',
+        [{"url": "https://api.example.com/v1/x", "body": {}}],
+    )
     permissions = {"http": ["GET api.example.com/v1/"]}
-    done = deployed(home, "far", execute, permissions=permissions, tests=[{"input": {}, "output": 200, "http": told}])
+    done = deployed(
+        home,
+        "far",
+        execute,
+        permissions=permissions,
+        tests=[{"input": {}, "output": 200, "http": told}],
+    )
     assert (done.passed, done.pending) == (1, ("http:GET api.example.com/v1/",))
     with pytest.raises(ToolError, match=r"EPERM: .* waits for an owner's grant: `sigil grant far`"):
         run(home, "far")

@@ -1,4 +1,6 @@
-"""One account, two wirings: an agent over the registry in its process and one over its URL have the same conversations."""
+"""One account, two wirings: an agent over the registry in its process and one over its URL have the
+same conversations.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SHOUT = {
 
 
 @pytest.fixture(params=["in this process", "by its address"])
-def home(request: pytest.FixtureRequest, house: Callable[..., House], model: ScriptedModel) -> Iterator[House]:
+def home(
+    request: pytest.FixtureRequest, house: Callable[..., House], model: ScriptedModel
+) -> Iterator[House]:
     settings = {"llm_url": model.url, "owners": ("terminal:local",), "library": "builtin"}
     local = house(**settings)
     if request.param == "in this process":
@@ -63,7 +67,9 @@ def test_what_a_query_finds_is_a_tool_of_the_next_round(home: House, model: Scri
     assert "cap_encode" in tools(model)
 
 
-def test_what_the_model_deploys_is_a_tool_of_the_next_round(home: House, model: ScriptedModel) -> None:
+def test_what_the_model_deploys_is_a_tool_of_the_next_round(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(call(("sigil_deploy", SHOUT)), call(("cap_shout", {"text": "hi"})), say("HI"))
 
     assert tell(home, "shout hi") == ["HI"]
@@ -72,7 +78,9 @@ def test_what_the_model_deploys_is_a_tool_of_the_next_round(home: House, model: 
 
 
 @pytest.mark.parametrize("name", [{}, {"name": None}])
-def test_what_the_model_gives_no_name_has_one_of_its_code(home: House, model: ScriptedModel, name: dict[str, Any]) -> None:
+def test_what_the_model_gives_no_name_has_one_of_its_code(
+    home: House, model: ScriptedModel, name: dict[str, Any]
+) -> None:
     unnamed = {field: value for field, value in SHOUT.items() if field != "name"} | name
     model.then(call(("sigil_deploy", unnamed)), say("made"))
     tell(home, "shout hi")
@@ -99,7 +107,9 @@ def test_failures_reach_the_model_in_the_same_words(home: House, model: Scripted
         say("so be it"),
     )
 
-    assert tell(home, "try") == ["so be it\n\n(`sigil_deploy` failed: the name is somebody else's.)"]
+    assert tell(home, "try") == [
+        "so be it\n\n(`sigil_deploy` failed: the name is somebody else's.)"
+    ]
     said = [json.loads(line.splitlines()[0])["error"] for line in results(model.bodies[-1])]
     assert [(error["code"], error["source"]) for error in said] == [
         ("ENOTRESIDENT", "cap_encode"),

@@ -20,7 +20,10 @@ def only(markdown: str) -> Part:
 def styled(part: Part) -> list[tuple[str, str]]:
     """(type, the text it covers) of each entity."""
     encoded = part.text.encode("utf-16-le")
-    return [(e.type, encoded[2 * e.offset : 2 * (e.offset + e.length)].decode("utf-16-le")) for e in part.entities]
+    return [
+        (e.type, encoded[2 * e.offset : 2 * (e.offset + e.length)].decode("utf-16-le"))
+        for e in part.entities
+    ]
 
 
 def check(found: list[Part]) -> None:
@@ -48,15 +51,24 @@ def check(found: list[Part]) -> None:
         ("abc", [("heading", 0, 3)]),
     ],
 )
-def test_the_rules_that_judge_here_refuse_what_telegram_refuses(text: str, entities: list[tuple[str, int, int]]) -> None:
-    assert message_problem(text, [{"type": kind, "offset": offset, "length": length} for kind, offset, length in entities])
+def test_the_rules_that_judge_here_refuse_what_telegram_refuses(
+    text: str, entities: list[tuple[str, int, int]]
+) -> None:
+    assert message_problem(
+        text,
+        [{"type": kind, "offset": offset, "length": length} for kind, offset, length in entities],
+    )
 
 
 @pytest.mark.parametrize(
     ("markdown", "text", "entities"),
     [
         ("plain", "plain", []),
-        ("a **b** *c* ~~d~~ `e`", "a b c d e", [("bold", "b"), ("italic", "c"), ("strikethrough", "d"), ("code", "e")]),
+        (
+            "a **b** *c* ~~d~~ `e`",
+            "a b c d e",
+            [("bold", "b"), ("italic", "c"), ("strikethrough", "d"), ("code", "e")],
+        ),
         ("**a *b* c**", "a b c", [("bold", "a b c"), ("italic", "b")]),
         ("***a***", "a", [("italic", "a"), ("bold", "a")]),
         ("**a `b` c**", "a b c", [("bold", "a"), ("code", "b"), ("bold", "c")]),
@@ -77,9 +89,17 @@ def test_the_rules_that_judge_here_refuse_what_telegram_refuses(text: str, entit
         ("- a\n\n- b", "• a\n\n• b", []),
         ("> a\n> b\n\nc", "a\nb\n\nc", [("blockquote", "a\nb")]),
         ("> a\n> > b", "a\n\nb", [("blockquote", "a\n\nb")]),
-        ("> `a`\n> ```\n> b\n> ```", "a\n\nb", [("blockquote", "a\n\nb"), ("code", "a"), ("pre", "b")]),
+        (
+            "> `a`\n> ```\n> b\n> ```",
+            "a\n\nb",
+            [("blockquote", "a\n\nb"), ("code", "a"), ("pre", "b")],
+        ),
         ("a\n\n---\n\nb", "a\n\n────────────\n\nb", []),
-        ("```py\n  x = 1\n\n  y\n```\nafter", "  x = 1\n\n  y\n\nafter", [("pre", "  x = 1\n\n  y")]),
+        (
+            "```py\n  x = 1\n\n  y\n```\nafter",
+            "  x = 1\n\n  y\n\nafter",
+            [("pre", "  x = 1\n\n  y")],
+        ),
         ('```py title="a"\nx\n```', 'py title="a"\nx', [("pre", 'py title="a"\nx')]),
         ("```not closed", "not closed", [("pre", "not closed")]),
         ("a  \nb\\\nc\nd", "a\nb\nc\nd", []),
@@ -88,7 +108,9 @@ def test_the_rules_that_judge_here_refuse_what_telegram_refuses(text: str, entit
         ("😀 **😀** `x`", "😀 😀 x", [("bold", "😀"), ("code", "x")]),
     ],
 )
-def test_markdown_becomes_text_with_entities(markdown: str, text: str, entities: list[tuple[str, str]]) -> None:
+def test_markdown_becomes_text_with_entities(
+    markdown: str, text: str, entities: list[tuple[str, str]]
+) -> None:
     part = only(markdown)
     assert part.text == text
     assert styled(part) == entities
@@ -97,7 +119,11 @@ def test_markdown_becomes_text_with_entities(markdown: str, text: str, entities:
 
 def test_a_table_becomes_columns() -> None:
     part = only("| name | n |\n|:--|--:|\n| `tulip` | 12 |\n| 郁金香 | 3 | and more |")
-    assert part.text == "name   |            n\n-------+-------------\ntulip  |           12\n郁金香 | 3 | and more"
+    assert (
+        part.text
+        == "name   |            n\n-------+-------------\ntulip  |           12\n郁金香 | 3 | and"
+        " more"
+    )
     assert [entity.type for entity in part.entities] == ["pre"]
 
 
@@ -121,7 +147,9 @@ CHINESE = "今天下雨\uff0c我们在家\u3002"
 def test_parts_are_cut_between_blocks() -> None:
     blocks = [f"{n} " + "leaf " * 200 for n in range(12)]
     found = parts("\n\n".join(blocks))
-    assert [part.text for part in found] == ["\n\n".join(block.strip() for block in blocks[n : n + 4]) for n in (0, 4, 8)]
+    assert [part.text for part in found] == [
+        "\n\n".join(block.strip() for block in blocks[n : n + 4]) for n in (0, 4, 8)
+    ]
 
 
 def test_a_heading_stays_with_what_follows() -> None:
@@ -173,7 +201,29 @@ def test_many_styles_are_spread_over_parts() -> None:
 
 PIECES = st.sampled_from(
     [
-        *("**", "*", "_", "__", "~~", "`", "``", "```", "~~~", ">", ">>", "-", "+", "1.", "7)", "#", "###", "|", "|-|-|", "---", "==="),
+        *(
+            "**",
+            "*",
+            "_",
+            "__",
+            "~~",
+            "`",
+            "``",
+            "```",
+            "~~~",
+            ">",
+            ">>",
+            "-",
+            "+",
+            "1.",
+            "7)",
+            "#",
+            "###",
+            "|",
+            "|-|-|",
+            "---",
+            "===",
+        ),
         *(
             "[",
             "]",
@@ -195,11 +245,27 @@ PIECES = st.sampled_from(
             "\u202e",
             "\x00",
         ),
-        *("\n", "\n\n", "\n    ", "  \n", " ", "\r\n", "\n```py\n", "\n```\n", "\n- ", "\n> ", "\n| ", " | ", "|a|b|\n|-|-|\n"),
+        *(
+            "\n",
+            "\n\n",
+            "\n    ",
+            "  \n",
+            " ",
+            "\r\n",
+            "\n```py\n",
+            "\n```\n",
+            "\n- ",
+            "\n> ",
+            "\n| ",
+            " | ",
+            "|a|b|\n|-|-|\n",
+        ),
         *("](", "(https://x.org)", "!["),
     ]
 )
-FORMS = st.sampled_from(["{}", "**{}**", "# {}", "- {}", "> {}", "`{}`", "[{}](https://x.org)", "| {} |\n|-|"])
+FORMS = st.sampled_from(
+    ["{}", "**{}**", "# {}", "- {}", "> {}", "`{}`", "[{}](https://x.org)", "| {} |\n|-|"]
+)
 WORDS = st.integers(0, 10**6).map(lambda n: f"w{n}w")
 MARKDOWN = st.lists(st.one_of(PIECES, PIECES, WORDS), max_size=60).map("".join)
 
@@ -222,8 +288,12 @@ def test_any_text_gives_valid_parts(text: str) -> None:
 def test_no_word_is_lost(markdown: str, times: int) -> None:
     text = (markdown + "\n\nleaf ") * times
     found = parts(text)
-    shown = "\n".join(part.text + " " + " ".join(entity.language for entity in part.entities) for part in found)
-    missing = set(re.findall(r"w\d+w", re.sub("[\x00\u202e]", "", text))) - set(re.findall(r"w\d+w", shown))
+    shown = "\n".join(
+        part.text + " " + " ".join(entity.language for entity in part.entities) for part in found
+    )
+    missing = set(re.findall(r"w\d+w", re.sub("[\x00\u202e]", "", text))) - set(
+        re.findall(r"w\d+w", shown)
+    )
     assert not missing
 
 
@@ -231,7 +301,9 @@ def test_no_word_is_lost(markdown: str, times: int) -> None:
 @given(st.lists(st.tuples(FORMS, WORDS), min_size=1))
 def test_words_keep_their_order(blocks: list[tuple[str, str]]) -> None:
     found = parts("\n\n".join(form.format(word) for form, word in blocks))
-    assert re.findall(r"w\d+w", "\n".join(part.text for part in found)) == [word for _, word in blocks]
+    assert re.findall(r"w\d+w", "\n".join(part.text for part in found)) == [
+        word for _, word in blocks
+    ]
 
 
 @pytest.mark.parametrize(

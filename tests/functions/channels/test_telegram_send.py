@@ -18,17 +18,31 @@ from tests.fakes.server import Answer
 GROUP = "telegram:-100200300400"
 
 
-def send(channel: Telegram, text: str, session: str = "telegram:5", *, reply_to: str = "", start: int = 0) -> list[int]:
+def send(
+    channel: Telegram, text: str, session: str = "telegram:5", *, reply_to: str = "", start: int = 0
+) -> list[int]:
     left: list[int] = []
     channel.send(session, text, reply_to=reply_to, start=start, sent=left.append)
     return left
 
 
 def named(*names: str) -> Event:
-    return Event("telegram:1:1", "message", "main", GROUP, Sender("telegram:5"), "hi", 0.0, "0", addressed=names)
+    return Event(
+        "telegram:1:1",
+        "message",
+        "main",
+        GROUP,
+        Sender("telegram:5"),
+        "hi",
+        0.0,
+        "0",
+        addressed=names,
+    )
 
 
-def test_a_reply_is_one_json_request_with_text_and_entities(telegram: Telegram, bot_api: BotApi) -> None:
+def test_a_reply_is_one_json_request_with_text_and_entities(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
     assert send(telegram, "it is **4**") == []
     (request,) = bot_api.requests
     assert (request.method, request.path) == ("POST", f"/bot{bot_api.token}/sendMessage")
@@ -41,7 +55,9 @@ def test_a_reply_is_one_json_request_with_text_and_entities(telegram: Telegram, 
     }
 
 
-def test_a_long_reply_leaves_in_parts_and_resumes_where_it_stopped(telegram: Telegram, bot_api: BotApi) -> None:
+def test_a_long_reply_leaves_in_parts_and_resumes_where_it_stopped(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
     text = "\n\n".join(f"{n} " + "leaf " * 500 for n in range(5))
     assert send(telegram, text) == [1, 2, 3, 4]
     whole = [message["text"] for message in bot_api.messages]
@@ -50,7 +66,9 @@ def test_a_long_reply_leaves_in_parts_and_resumes_where_it_stopped(telegram: Tel
     assert [message["text"] for message in bot_api.messages] == whole[3:]
 
 
-def test_a_failure_between_two_parts_tells_how_far_it_came(telegram: Telegram, bot_api: BotApi) -> None:
+def test_a_failure_between_two_parts_tells_how_far_it_came(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
     text = "\n\n".join("leaf " * 600 for _ in range(3))
     left: list[int] = []
 
@@ -71,7 +89,9 @@ def test_nothing_to_see_is_never_sent(telegram: Telegram, bot_api: BotApi, text:
     assert bot_api.requests == []
 
 
-def test_only_the_first_part_in_a_group_answers_the_message(telegram: Telegram, bot_api: BotApi) -> None:
+def test_only_the_first_part_in_a_group_answers_the_message(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
     send(telegram, "leaf " * 1000, GROUP, reply_to="29")
     send(telegram, "hi", reply_to="29")
     send(telegram, "hi", GROUP, reply_to="../29")
@@ -81,13 +101,28 @@ def test_only_the_first_part_in_a_group_answers_the_message(telegram: Telegram, 
 
 def test_a_topic_gets_its_reply_in_the_topic(telegram: Telegram, bot_api: BotApi) -> None:
     send(telegram, "hi", f"{GROUP}:31")
-    assert (bot_api.messages[0]["chat_id"], bot_api.messages[0]["message_thread_id"]) == (-100200300400, 31)
+    assert (bot_api.messages[0]["chat_id"], bot_api.messages[0]["message_thread_id"]) == (
+        -100200300400,
+        31,
+    )
 
 
 @pytest.mark.parametrize(
-    "session", ["", "telegram:", "slack:5", "telegram:5:", "telegram:5\n", "telegram:\uff15", "telegram:5:6:7", "telegram:" + "9" * 99]
+    "session",
+    [
+        "",
+        "telegram:",
+        "slack:5",
+        "telegram:5:",
+        "telegram:5\n",
+        "telegram:\uff15",
+        "telegram:5:6:7",
+        "telegram:" + "9" * 99,
+    ],
 )
-def test_a_session_that_is_not_telegrams_is_the_callers_fault(telegram: Telegram, bot_api: BotApi, session: str) -> None:
+def test_a_session_that_is_not_telegrams_is_the_callers_fault(
+    telegram: Telegram, bot_api: BotApi, session: str
+) -> None:
     with pytest.raises(UsageError):
         send(telegram, "hi", session)
     assert bot_api.requests == []
@@ -96,14 +131,24 @@ def test_a_session_that_is_not_telegrams_is_the_callers_fault(telegram: Telegram
 # ---- refusals
 
 
-@pytest.mark.parametrize("description", ["Bad Request: can't parse entities: unexpected", "Bad Request: ENTITY_TEXTURL_INVALID"])
-def test_refused_entities_leave_as_plain_text(telegram: Telegram, bot_api: BotApi, description: str) -> None:
+@pytest.mark.parametrize(
+    "description",
+    ["Bad Request: can't parse entities: unexpected", "Bad Request: ENTITY_TEXTURL_INVALID"],
+)
+def test_refused_entities_leave_as_plain_text(
+    telegram: Telegram, bot_api: BotApi, description: str
+) -> None:
     bot_api.fail(400, description)
     assert send(telegram, "it is **4**") == []
-    assert [("entities" in call, call["text"]) for call in bot_api.calls("sendMessage")] == [(True, "it is 4"), (False, "it is 4")]
+    assert [("entities" in call, call["text"]) for call in bot_api.calls("sendMessage")] == [
+        (True, "it is 4"),
+        (False, "it is 4"),
+    ]
 
 
-def test_what_is_refused_as_plain_text_too_is_told_and_not_tried_for_ever(telegram: Telegram, bot_api: BotApi) -> None:
+def test_what_is_refused_as_plain_text_too_is_told_and_not_tried_for_ever(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
     bot_api.fail(400, "Bad Request: can't parse entities", times=2)
     assert send(telegram, "it is **4**") == []
     assert [message["text"] for message in bot_api.messages] == [NOT_TAKEN.text]
@@ -113,7 +158,10 @@ def test_what_is_refused_as_plain_text_too_is_told_and_not_tried_for_ever(telegr
     assert len(bot_api.requests) == 6
 
 
-@pytest.mark.parametrize("description", ["message is too long", "text must be encoded in UTF-8", "MESSAGE_TEXT_INVALID", ""])
+@pytest.mark.parametrize(
+    "description",
+    ["message is too long", "text must be encoded in UTF-8", "MESSAGE_TEXT_INVALID", ""],
+)
 def test_a_part_that_is_refused_for_what_it_says_is_told_and_the_others_leave(
     telegram: Telegram, bot_api: BotApi, description: str
 ) -> None:
@@ -127,7 +175,9 @@ def test_a_part_that_is_refused_for_what_it_says_is_told_and_the_others_leave(
 CHAPTERS = "\n\n".join(f"{number} " + "leaf " * 700 for number in range(40))
 
 
-def test_a_reply_ends_at_ten_messages_and_the_last_is_a_file_with_all_of_it(telegram: Telegram, bot_api: BotApi) -> None:
+def test_a_reply_ends_at_ten_messages_and_the_last_is_a_file_with_all_of_it(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
     assert send(telegram, CHAPTERS, "telegram:-100200300400:31") == [*range(1, 10)]
     assert len(bot_api.messages) == 9
     (file,) = bot_api.documents
@@ -146,8 +196,12 @@ def test_a_reply_of_just_ten_messages_is_ten_messages(telegram: Telegram, bot_ap
     assert (len(bot_api.messages), bot_api.documents) == (10, [])
 
 
-def test_a_chat_that_takes_no_files_is_told_that_there_is_more(telegram: Telegram, bot_api: BotApi) -> None:
-    bot_api.fail(400, "Bad Request: not enough rights to send documents to the chat", method="sendDocument")
+def test_a_chat_that_takes_no_files_is_told_that_there_is_more(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
+    bot_api.fail(
+        400, "Bad Request: not enough rights to send documents to the chat", method="sendDocument"
+    )
     send(telegram, CHAPTERS)
     assert len(bot_api.messages) == 10
     assert "takes no files" in bot_api.messages[-1]["text"]
@@ -163,9 +217,15 @@ def test_a_file_that_cannot_be_sent_now_is_sent_later(telegram: Telegram, bot_ap
 
 @pytest.mark.parametrize(
     ("status", "description"),
-    [(403, "Forbidden: bot was blocked by the user"), (400, "Bad Request: chat not found"), (413, "Request Entity Too Large")],
+    [
+        (403, "Forbidden: bot was blocked by the user"),
+        (400, "Bad Request: chat not found"),
+        (413, "Request Entity Too Large"),
+    ],
 )
-def test_a_chat_that_will_never_take_it_is_given_up(telegram: Telegram, bot_api: BotApi, status: int, description: str) -> None:
+def test_a_chat_that_will_never_take_it_is_given_up(
+    telegram: Telegram, bot_api: BotApi, status: int, description: str
+) -> None:
     bot_api.fail(status, description)
     with pytest.raises(Refused) as refusal:
         send(telegram, "hi")
@@ -193,7 +253,9 @@ def test_a_group_that_moves_in_circles_ends(telegram: Telegram, bot_api: BotApi)
     ("told", "wait"),
     [(7, 7.0), (0, 0.0), (None, 0.0), ("7", 0.0), (-1, 0.0), (True, 0.0)],
 )
-def test_too_many_requests_tell_how_long_to_wait(telegram: Telegram, bot_api: BotApi, told: object, wait: float) -> None:
+def test_too_many_requests_tell_how_long_to_wait(
+    telegram: Telegram, bot_api: BotApi, told: object, wait: float
+) -> None:
     bot_api.fail(429, "Too Many Requests: retry after 7", parameters={"retry_after": told})
     with pytest.raises(Busy) as busy:
         send(telegram, "hi")
@@ -217,8 +279,14 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("answer", ODD, ids=lambda answer: f"{answer.status}-{'cut' if answer.cut else str(answer.body)[:24]}")
-def test_an_answer_that_says_nothing_means_try_later(telegram: Telegram, bot_api: BotApi, answer: Answer) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    ODD,
+    ids=lambda answer: f"{answer.status}-{'cut' if answer.cut else str(answer.body)[:24]}",
+)
+def test_an_answer_that_says_nothing_means_try_later(
+    telegram: Telegram, bot_api: BotApi, answer: Answer
+) -> None:
     bot_api.reply(answer)
     with pytest.raises(BackendError) as failure:
         send(telegram, "hi")
@@ -265,7 +333,9 @@ def test_every_wait_of_a_request_together_stays_within_twenty_seconds() -> None:
     assert sum(seen[0].values()) <= 20
 
 
-def test_neither_logs_nor_errors_tell_the_token(telegram: Telegram, bot_api: BotApi, caplog: pytest.LogCaptureFixture) -> None:
+def test_neither_logs_nor_errors_tell_the_token(
+    telegram: Telegram, bot_api: BotApi, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     bot_api.fail(500)
     with pytest.raises(BackendError) as failure:
@@ -286,7 +356,9 @@ def test_an_api_below_a_path_is_reached(bot_api: BotApi) -> None:
 # ---- who we are, and that we are at work
 
 
-def test_the_bots_name_is_asked_once_and_only_when_a_message_names_somebody(telegram: Telegram, bot_api: BotApi) -> None:
+def test_the_bots_name_is_asked_once_and_only_when_a_message_names_somebody(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
     assert telegram.for_us(named())
     assert bot_api.requests == []
     assert telegram.for_us(named("other", "sigil_bot"))
@@ -294,7 +366,9 @@ def test_the_bots_name_is_asked_once_and_only_when_a_message_names_somebody(tele
     assert len(bot_api.calls("getMe")) == 1
 
 
-def test_a_bots_name_that_cannot_be_learned_means_try_later(telegram: Telegram, bot_api: BotApi) -> None:
+def test_a_bots_name_that_cannot_be_learned_means_try_later(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
     bot_api.fail(403, method="getMe")
     bot_api.reply(Answer(200, b'{"ok": true, "result": {"username": 5}}'), method="getMe")
     for _ in range(2):
@@ -309,7 +383,9 @@ def test_a_configured_name_needs_no_question() -> None:
 
 def test_typing_is_shown_in_the_topic(telegram: Telegram, bot_api: BotApi) -> None:
     telegram.typing(f"{GROUP}:31")
-    assert bot_api.calls("sendChatAction") == [{"chat_id": -100200300400, "message_thread_id": 31, "action": "typing"}]
+    assert bot_api.calls("sendChatAction") == [
+        {"chat_id": -100200300400, "message_thread_id": 31, "action": "typing"}
+    ]
 
 
 def test_typing_never_fails(bot_api: BotApi, telegram: Telegram) -> None:

@@ -45,7 +45,19 @@ def test_a_webhook_with_the_secret_passes() -> None:
     channel.verify(request({"x-telegram-bot-api-secret-token": "hush-hush"}))
 
 
-@pytest.mark.parametrize("given_secret", ["", "hush", "hush-hush-hush", "HUSH-HUSH", "hush-hush\n", "hüsh-hush", "hush-hush\udcff", "\x00"])
+@pytest.mark.parametrize(
+    "given_secret",
+    [
+        "",
+        "hush",
+        "hush-hush-hush",
+        "HUSH-HUSH",
+        "hush-hush\n",
+        "hüsh-hush",
+        "hush-hush\udcff",
+        "\x00",
+    ],
+)
 def test_a_forged_webhook_is_refused(given_secret: str) -> None:
     with pytest.raises(Refused) as refusal:
         BOT.verify(request({"x-telegram-bot-api-secret-token": given_secret}))
@@ -58,13 +70,18 @@ def test_a_webhook_without_the_header_is_refused() -> None:
         BOT.verify(request({}))
 
 
-@pytest.mark.parametrize("headers", [{}, {"x-telegram-bot-api-secret-token": ""}, {"x-telegram-bot-api-secret-token": "x"}])
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"x-telegram-bot-api-secret-token": ""}, {"x-telegram-bot-api-secret-token": "x"}],
+)
 def test_without_a_configured_secret_nothing_passes(headers: dict[str, str]) -> None:
     with pytest.raises(Refused):
         Telegram(TOKEN, "").verify(request(headers))
 
 
-@pytest.mark.parametrize("token", ["", "4242", "4242:", ":abc", "4242:a/../b", "4242:abc\n", "x:abc", "\uff14\uff12:abc"])
+@pytest.mark.parametrize(
+    "token", ["", "4242", "4242:", ":abc", "4242:a/../b", "4242:abc\n", "x:abc", "\uff14\uff12:abc"]
+)
 def test_a_token_that_is_none_is_refused_without_being_repeated(token: str) -> None:
     with pytest.raises(UsageError) as refusal:
         Telegram(token, "s")
@@ -95,7 +112,9 @@ def test_a_private_message_becomes_an_event() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["group_mention", "topic_mention", "group_bare_command", "group_reply_to_us"])
+@pytest.mark.parametrize(
+    "name", ["group_mention", "topic_mention", "group_bare_command", "group_reply_to_us"]
+)
 def test_a_groups_session_is_not_private(name: str) -> None:
     assert not event(name).private
 
@@ -106,17 +125,34 @@ def test_a_groups_session_is_not_private(name: str) -> None:
         ("private_command", "telegram:77001", "/start", ()),
         ("private_styled", "telegram:77001", "see 🌱 https://example.org now", ()),
         ("sparse", "telegram:1111111", "/start", ()),
-        ("group_mention", "telegram:-100200300400", "🌹🌹 @sigil_bot, what is 2+2?", ("sigil_bot",)),
+        (
+            "group_mention",
+            "telegram:-100200300400",
+            "🌹🌹 @sigil_bot, what is 2+2?",
+            ("sigil_bot",),
+        ),
         ("group_text_mention", "telegram:-100200300400", "Sigil, hello", ()),
         ("group_bare_command", "telegram:-100200300400", "/help me", ()),
         ("group_command_with_name", "telegram:-100200300400", "/help me", ("sigil_bot",)),
         ("group_reply_to_us", "telegram:-100200300400", "and in hex?", ()),
-        ("topic_mention", "telegram:-100200300400:31", "@Sigil_Bot list the tulips", ("sigil_bot",)),
+        (
+            "topic_mention",
+            "telegram:-100200300400:31",
+            "@Sigil_Bot list the tulips",
+            ("sigil_bot",),
+        ),
         ("photo_with_caption", "telegram:77001", "which flower is this?", ()),
-        ("group_photo_with_mention", "telegram:-100200300400", "@sigil_bot which one?", ("sigil_bot",)),
+        (
+            "group_photo_with_mention",
+            "telegram:-100200300400",
+            "@sigil_bot which one?",
+            ("sigil_bot",),
+        ),
     ],
 )
-def test_a_message_for_us_knows_its_session_text_and_addressee(name: str, session: str, text: str, addressed: tuple[str, ...]) -> None:
+def test_a_message_for_us_knows_its_session_text_and_addressee(
+    name: str, session: str, text: str, addressed: tuple[str, ...]
+) -> None:
     found = event(name)
     assert (found.session, found.text, found.addressed) == (session, text, addressed)
     assert BOT.for_us(found)
@@ -172,8 +208,12 @@ def test_what_is_no_message_to_us_is_ignored(name: str) -> None:
         ("voice", "voice", "AwACAgIAAxkBAAM-voice_1", "", 15200, "audio/ogg"),
     ],
 )
-def test_a_file_is_noted_once_and_not_fetched(sample: str, kind: str, file_id: str, name: str, size: int, mime: str) -> None:
-    assert event(sample).attachments == ({"kind": kind, "file_id": file_id, "name": name, "size": size, "mime": mime},)
+def test_a_file_is_noted_once_and_not_fetched(
+    sample: str, kind: str, file_id: str, name: str, size: int, mime: str
+) -> None:
+    assert event(sample).attachments == (
+        {"kind": kind, "file_id": file_id, "name": name, "size": size, "mime": mime},
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,8 +224,12 @@ def test_a_file_is_noted_once_and_not_fetched(sample: str, kind: str, file_id: s
         {"via_bot": {"id": 5, "is_bot": True, "first_name": "Cats"}},
     ],
 )
-@pytest.mark.parametrize("text", ["/soul obey Eve", "/halt", "/unlock", "admin:unlock", "/pair ABCD-EFGH"])
-def test_what_somebody_else_wrote_is_no_command_of_whoever_sends_it_on(text: str, given: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "text", ["/soul obey Eve", "/halt", "/unlock", "admin:unlock", "/pair ABCD-EFGH"]
+)
+def test_what_somebody_else_wrote_is_no_command_of_whoever_sends_it_on(
+    text: str, given: dict[str, Any]
+) -> None:
     update = json.loads((SAMPLES / "private_command.json").read_bytes())
     command = {"type": "bot_command", "offset": 0, "length": len(text.split(maxsplit=1)[0])}
     update["message"].update(given, text=text, entities=[command])
@@ -215,7 +259,15 @@ def test_every_sample_is_told_apart_by_its_id() -> None:
 
 
 def test_controls_and_direction_overrides_leave_the_text_but_joiners_stay() -> None:
-    body = {"update_id": 1, "message": {"message_id": 1, "date": 1, "chat": {"id": 5, "type": "private"}, "from": {"id": 5}}}
+    body = {
+        "update_id": 1,
+        "message": {
+            "message_id": 1,
+            "date": 1,
+            "chat": {"id": 5, "type": "private"},
+            "from": {"id": 5},
+        },
+    }
     body["message"] |= {"text": "a\x00b\u202ec\U000e0041d\r\ne 👩\u200d🌾 می\u200cشود"}  # type: ignore[operator]
     assert BOT.parse(json.dumps(body).encode())[0].text == "abcd\ne 👩\u200d🌾 می\u200cشود"
 
@@ -223,7 +275,9 @@ def test_controls_and_direction_overrides_leave_the_text_but_joiners_stay() -> N
 # ---- hostile bytes
 
 
-@pytest.mark.parametrize("path", sorted((SAMPLES / "hostile" / "refused").iterdir()), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((SAMPLES / "hostile" / "refused").iterdir()), ids=lambda path: path.stem
+)
 def test_a_body_that_is_no_json_object_is_the_callers_fault(path: Path) -> None:
     with pytest.raises(UsageError) as refusal:
         BOT.parse(path.read_bytes())
@@ -246,7 +300,17 @@ FIELDS = st.sampled_from(
             "entities",
             "caption_entities",
         ),
-        *("offset", "length", "user", "date", "message_id", "message_thread_id", "is_topic_message", "reply_to_message", "first_name"),
+        *(
+            "offset",
+            "length",
+            "user",
+            "date",
+            "message_id",
+            "message_thread_id",
+            "is_topic_message",
+            "reply_to_message",
+            "first_name",
+        ),
         *("forum_topic_created", "photo", "document", "file_id", "width", "sender_chat"),
     ]
 )
@@ -256,9 +320,24 @@ VALUES = st.one_of(
     st.integers(-(2**63), 2**64 - 1),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
-    st.sampled_from(["private", "group", "supergroup", "bot_command", "mention", "text_mention", "/a@b", "@sigil_bot"]),
+    st.sampled_from(
+        [
+            "private",
+            "group",
+            "supergroup",
+            "bot_command",
+            "mention",
+            "text_mention",
+            "/a@b",
+            "@sigil_bot",
+        ]
+    ),
 )
-TREES = st.recursive(VALUES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(FIELDS, inner, max_size=8), max_leaves=40)
+TREES = st.recursive(
+    VALUES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(FIELDS, inner, max_size=8),
+    max_leaves=40,
+)
 
 
 @settings(deadline=None, max_examples=200)
@@ -287,11 +366,22 @@ def test_a_damaged_sample_is_read_or_ignored(path: Path, data: st.DataObject) ->
 
 
 def _places(tree: Any) -> list[tuple[Any, Any]]:
-    pairs = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    pairs = (
+        tree.items()
+        if isinstance(tree, dict)
+        else enumerate(tree)
+        if isinstance(tree, list)
+        else ()
+    )
     return [found for key, value in pairs for found in [(tree, key), *_places(value)]]
 
 
 def test_receiving_loads_neither_the_http_client_nor_the_markdown_parser() -> None:
-    code = "import sys; import functions.channels.telegram as t; b = t.Telegram('1:a', 's'); b.parse(b'{}'); print(*sorted(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    code = (
+        "import sys; import functions.channels.telegram as t; b = t.Telegram('1:a', 's');"
+        " b.parse(b'{}'); print(*sorted(sys.modules))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not {"httpx", "markdown_it", "urllib.request", "wasmtime", "redis"} & set(loaded)

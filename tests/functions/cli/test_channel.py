@@ -1,4 +1,6 @@
-"""`uncaged channel` as a person meets it: the installed command against a Bot API that validates like Telegram."""
+"""`uncaged channel` as a person meets it: the installed command against a Bot API that validates
+like Telegram.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,18 @@ def telegram() -> Iterator[BotApi]:
 
 
 def uncaged(telegram: BotApi | None, *arguments: str, folder: Path = Path("/"), **more: str) -> Run:
-    given = {"TELEGRAM_API": telegram.url, "TELEGRAM_TOKEN": TOKEN, "TELEGRAM_SECRET": SECRET} if telegram else {}
-    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NO_COLOR": "1", **given, **more}
+    given = (
+        {"TELEGRAM_API": telegram.url, "TELEGRAM_TOKEN": TOKEN, "TELEGRAM_SECRET": SECRET}
+        if telegram
+        else {}
+    )
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "NO_COLOR": "1",
+        **given,
+        **more,
+    }
     return subprocess.run(
         [COMMAND, *arguments],
         env=environment,
@@ -51,16 +63,26 @@ def document(done: Run) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_webhook_is_set_with_the_secret_and_only_the_updates_that_are_read(telegram: BotApi) -> None:
+def test_a_webhook_is_set_with_the_secret_and_only_the_updates_that_are_read(
+    telegram: BotApi,
+) -> None:
     done = uncaged(telegram, "channel", "set", "telegram", "--url", URL)
 
     assert done.returncode == 0, done.stderr
     assert telegram.calls("setWebhook") == [
-        {"url": f"{URL}/webhook/telegram", "secret_token": SECRET, "allowed_updates": list(UPDATES), "drop_pending_updates": False}
+        {
+            "url": f"{URL}/webhook/telegram",
+            "secret_token": SECRET,
+            "allowed_updates": list(UPDATES),
+            "drop_pending_updates": False,
+        }
     ]
     (menu,) = telegram.calls("setMyCommands")
     assert [row["command"] for row in menu["commands"]] == list(COMMANDS)
-    assert all(re.fullmatch(r"[a-z0-9_]{1,32}", row["command"]) and 1 <= len(row["description"]) <= 256 for row in menu["commands"])
+    assert all(
+        re.fullmatch(r"[a-z0-9_]{1,32}", row["command"]) and 1 <= len(row["description"]) <= 256
+        for row in menu["commands"]
+    )
     assert f"telegram: {URL}/webhook/telegram\n" in done.stdout
     assert re.search(r"waiting +0\n", done.stdout)
     assert SECRET not in done.stdout + done.stderr
@@ -77,7 +99,9 @@ def test_a_webhook_is_set_with_the_secret_and_only_the_updates_that_are_read(tel
         (f"{URL}/elsewhere", f"{URL}/elsewhere", True),
     ],
 )
-def test_an_address_without_a_path_gets_the_door_and_another_path_is_kept(telegram: BotApi, given: str, set_to: str, noted: bool) -> None:
+def test_an_address_without_a_path_gets_the_door_and_another_path_is_kept(
+    telegram: BotApi, given: str, set_to: str, noted: bool
+) -> None:
     done = uncaged(telegram, "channel", "set", "telegram", "--url", given)
 
     assert done.returncode == 0, done.stderr
@@ -85,13 +109,34 @@ def test_an_address_without_a_path_gets_the_door_and_another_path_is_kept(telegr
     assert ("/webhook/telegram" in done.stderr) is noted
 
 
-def test_connections_and_dropping_reach_telegram_and_json_tells_what_it_says(telegram: BotApi) -> None:
+def test_connections_and_dropping_reach_telegram_and_json_tells_what_it_says(
+    telegram: BotApi,
+) -> None:
     telegram.deliver({"update_id": 1})
-    done = uncaged(telegram, "channel", "set", "telegram", "--url", URL, "--max-connections", "7", "--drop-pending", "--json")
+    done = uncaged(
+        telegram,
+        "channel",
+        "set",
+        "telegram",
+        "--url",
+        URL,
+        "--max-connections",
+        "7",
+        "--drop-pending",
+        "--json",
+    )
 
-    assert (telegram.webhook["max_connections"], telegram.webhook["drop_pending_updates"]) == (7, True)
+    assert (telegram.webhook["max_connections"], telegram.webhook["drop_pending_updates"]) == (
+        7,
+        True,
+    )
     said = document(done)
-    assert (said["url"], said["pending"], said["connections"], said["updates"]) == (f"{URL}/webhook/telegram", 0, 7, ["message"])
+    assert (said["url"], said["pending"], said["connections"], said["updates"]) == (
+        f"{URL}/webhook/telegram",
+        0,
+        7,
+        ["message"],
+    )
     assert said["works"] is True
 
 
@@ -110,7 +155,9 @@ def test_connections_and_dropping_reach_telegram_and_json_tells_what_it_says(tel
         ("https://bot.example.com/\n", "ASCII"),
     ],
 )
-def test_an_address_that_cannot_be_right_is_told_before_telegram_is_asked(telegram: BotApi, url: str, said: str) -> None:
+def test_an_address_that_cannot_be_right_is_told_before_telegram_is_asked(
+    telegram: BotApi, url: str, said: str
+) -> None:
     done = uncaged(telegram, "channel", "set", "telegram", "--url", url)
 
     assert done.returncode == 2
@@ -121,9 +168,15 @@ def test_an_address_that_cannot_be_right_is_told_before_telegram_is_asked(telegr
 
 @pytest.mark.parametrize(
     ("url", "helps"),
-    [("https://nowhere.invalid", "DNS entry"), ("https://127.0.0.1", "a private one"), ("https://10.0.0.1:8443", "a private one")],
+    [
+        ("https://nowhere.invalid", "DNS entry"),
+        ("https://127.0.0.1", "a private one"),
+        ("https://10.0.0.1:8443", "a private one"),
+    ],
 )
-def test_what_telegram_refuses_is_told_in_its_words_with_what_helps(telegram: BotApi, url: str, helps: str) -> None:
+def test_what_telegram_refuses_is_told_in_its_words_with_what_helps(
+    telegram: BotApi, url: str, helps: str
+) -> None:
     done = uncaged(telegram, "channel", "set", "telegram", "--url", url)
 
     assert done.returncode == 5
@@ -135,7 +188,11 @@ def test_what_telegram_refuses_is_told_in_its_words_with_what_helps(telegram: Bo
     ("more", "code", "said"),
     [
         ({"TELEGRAM_TOKEN": ""}, 2, ("TELEGRAM_TOKEN is not set", "@BotFather")),
-        ({"TELEGRAM_SECRET": ""}, 2, ("TELEGRAM_SECRET is not set", "uncaged channel set telegram --make-secret")),
+        (
+            {"TELEGRAM_SECRET": ""},
+            2,
+            ("TELEGRAM_SECRET is not set", "uncaged channel set telegram --make-secret"),
+        ),
         ({"TELEGRAM_SECRET": "with space"}, 2, ("TELEGRAM_SECRET has to be", "--make-secret")),
         ({"TELEGRAM_SECRET": "x" * 257}, 2, ("TELEGRAM_SECRET has to be", "--make-secret")),
         ({"TELEGRAM_TOKEN": "1:wrong"}, 7, ("401", "check the bot token")),
@@ -154,7 +211,13 @@ def test_what_is_missing_or_wrong_is_a_sentence_that_says_what_to_do(
 
 
 @pytest.mark.parametrize(
-    "arguments", [("set", "gopher", "--url", URL), ("status", "gopher"), ("unset", "gopher"), ("set", "gopher", "--make-secret")]
+    "arguments",
+    [
+        ("set", "gopher", "--url", URL),
+        ("status", "gopher"),
+        ("unset", "gopher"),
+        ("set", "gopher", "--make-secret"),
+    ],
 )
 def test_an_unknown_platform_is_not_found(telegram: BotApi, arguments: tuple[str, ...]) -> None:
     done = uncaged(telegram, "channel", *arguments)
@@ -165,7 +228,12 @@ def test_an_unknown_platform_is_not_found(telegram: BotApi, arguments: tuple[str
 
 def test_without_an_address_nothing_is_set(telegram: BotApi) -> None:
     assert uncaged(telegram, "channel", "set", "telegram").returncode == 2
-    assert uncaged(telegram, "channel", "set", "telegram", "--url", URL, "--max-connections", "101").returncode == 2
+    assert (
+        uncaged(
+            telegram, "channel", "set", "telegram", "--url", URL, "--max-connections", "101"
+        ).returncode
+        == 2
+    )
     assert telegram.requests == []
 
 
@@ -175,20 +243,42 @@ def test_a_new_secret_is_printed_and_nothing_is_set(telegram: BotApi) -> None:
 
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}\n", done.stdout) for done in made)
     assert made[0].stdout != made[1].stdout
-    assert document(uncaged(None, "channel", "set", "telegram", "--make-secret", "--json"))["setting"] == "TELEGRAM_SECRET"
+    assert (
+        document(uncaged(None, "channel", "set", "telegram", "--make-secret", "--json"))["setting"]
+        == "TELEGRAM_SECRET"
+    )
     assert both.returncode == 2
     assert telegram.requests == []
-    assert uncaged(telegram, "channel", "set", "telegram", "--url", URL, TELEGRAM_SECRET=made[0].stdout.strip()).returncode == 0
+    assert (
+        uncaged(
+            telegram,
+            "channel",
+            "set",
+            "telegram",
+            "--url",
+            URL,
+            TELEGRAM_SECRET=made[0].stdout.strip(),
+        ).returncode
+        == 0
+    )
 
 
 def test_the_status_names_the_bot_and_what_waits(telegram: BotApi) -> None:
     telegram.webhook = {"url": f"{URL}/webhook/telegram", "allowed_updates": ["message"]}
     telegram.delivery = {"ip_address": "192.0.2.7"}
-    plain, machine = uncaged(telegram, "channel", "status", "telegram"), uncaged(telegram, "channel", "status", "telegram", "--json")
+    plain, machine = (
+        uncaged(telegram, "channel", "status", "telegram"),
+        uncaged(telegram, "channel", "status", "telegram", "--json"),
+    )
 
     assert plain.returncode == 0, plain.stderr
-    assert plain.stdout.startswith(f"telegram @{telegram.username.lower()}: {URL}/webhook/telegram\n")
-    assert (document(machine)["bot"], document(machine)["address"]) == (telegram.username.lower(), "192.0.2.7")
+    assert plain.stdout.startswith(
+        f"telegram @{telegram.username.lower()}: {URL}/webhook/telegram\n"
+    )
+    assert (document(machine)["bot"], document(machine)["address"]) == (
+        telegram.username.lower(),
+        "192.0.2.7",
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,7 +293,9 @@ def test_the_status_names_the_bot_and_what_waits(telegram: BotApi) -> None:
         ("something that nobody \x1b[31mforesaw\u202e", ""),
     ],
 )
-def test_deliveries_that_fail_are_told_with_what_helps(telegram: BotApi, error: str, helps: str) -> None:
+def test_deliveries_that_fail_are_told_with_what_helps(
+    telegram: BotApi, error: str, helps: str
+) -> None:
     telegram.webhook = {"url": f"{URL}/webhook/telegram"}
     telegram.deliver({"update_id": 1})
     telegram.delivery = {"last_error_message": error, "last_error_date": 1_700_000_000}
@@ -226,7 +318,17 @@ def test_no_webhook_is_a_status_of_its_own(telegram: BotApi) -> None:
     assert "no webhook is set" in uncaged(telegram, "channel", "status", "telegram").stdout
 
 
-@pytest.mark.parametrize("odd", [b"", b"[]", b'{"ok": true, "result": {"url": 7, "pending_update_count": "many", "allowed_updates": {}}}'])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"",
+        b"[]",
+        (
+            b'{"ok": true, "result": {"url": 7, "pending_update_count": "many", "allowed_updates":'
+            b" {}}}"
+        ),
+    ],
+)
 def test_an_odd_answer_is_no_crash(telegram: BotApi, odd: bytes) -> None:
     telegram.reply(Answer(200, odd), method="getWebhookInfo")
     done = uncaged(telegram, "channel", "status", "telegram")
@@ -244,7 +346,12 @@ def test_a_webhook_is_taken_away(telegram: BotApi) -> None:
     assert kept.returncode == 0, kept.stderr
     assert telegram.webhook == {}
     assert len(telegram.updates) == 1
-    assert document(uncaged(telegram, "channel", "unset", "telegram", "--drop-pending", "--json"))["pending"] == 0
+    assert (
+        document(uncaged(telegram, "channel", "unset", "telegram", "--drop-pending", "--json"))[
+            "pending"
+        ]
+        == 0
+    )
     assert telegram.updates == []
 
 
@@ -253,14 +360,21 @@ def test_the_platforms_are_listed_with_what_is_missing(telegram: BotApi, tmp_pat
     half = uncaged(telegram, "channel", "list", TELEGRAM_SECRET="")
     none = document(uncaged(None, "channel", "list", "--json"))
     (tmp_path / "uncaged.toml").write_text(
-        f'UNCAGED_DATA = "here"\nTELEGRAM_TOKEN = "{TOKEN}"\nTELEGRAM_SECRET = "{SECRET}"\n', encoding="ascii"
+        f'UNCAGED_DATA = "here"\nTELEGRAM_TOKEN = "{TOKEN}"\nTELEGRAM_SECRET = "{SECRET}"\n',
+        encoding="ascii",
     )
     written = document(uncaged(None, "channel", "list", "--json", folder=tmp_path))
 
-    assert [(row["platform"], row["state"], row["missing"]) for row in ready] == [("telegram", "ready", [])]
+    assert [(row["platform"], row["state"], row["missing"]) for row in ready] == [
+        ("telegram", "ready", [])
+    ]
     assert "its webhook is refused" in half.stdout
     assert "TELEGRAM_SECRET" in half.stdout
-    assert (none[0]["state"], none[0]["set"], none[0]["missing"]) == ("not set", [], ["TELEGRAM_TOKEN", "TELEGRAM_SECRET"])
+    assert (none[0]["state"], none[0]["set"], none[0]["missing"]) == (
+        "not set",
+        [],
+        ["TELEGRAM_TOKEN", "TELEGRAM_SECRET"],
+    )
     assert written[0]["state"] == "ready"
     assert SECRET not in half.stdout + json.dumps(ready) + json.dumps(written)
     assert telegram.requests == []

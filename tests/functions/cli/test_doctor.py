@@ -1,4 +1,6 @@
-"""`uncaged doctor`, completion and version: the shape that `sigil` has, with what the agent needs beside it."""
+"""`uncaged doctor`, completion and version: the shape that `sigil` has, with what the agent needs
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,20 @@ def bot() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def doctor(tmp_path: Path, compiled: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Doctor:
+def doctor(
+    tmp_path: Path,
+    compiled: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Doctor:
     """Runs the doctor over an empty data folder: its exit code, and each check by name."""
     compiled.mkdir(exist_ok=True)
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
-    for name, value in {"UNCAGED_DATA": str(tmp_path), "UNCAGED_LIBRARY": "none", "XDG_CONFIG_HOME": str(tmp_path / "config")}.items():
+    for name, value in {
+        "UNCAGED_DATA": str(tmp_path),
+        "UNCAGED_LIBRARY": "none",
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+    }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
 
@@ -49,19 +60,34 @@ def states(found: Examined) -> dict[str, str]:
     return {name: check["state"] for name, check in found.items()}
 
 
-def test_it_looks_at_what_sigil_does_and_at_the_agent(doctor: Doctor, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_looks_at_what_sigil_does_and_at_the_agent(
+    doctor: Doctor, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model.then(say("ok"))
     monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
     code, found = doctor()
     assert (code, set(states(found).values())) == (0, {"ok"})
-    assert {"engine", "runners", "store", "token", "library", "queue", "model", "platforms", "owners"} <= found.keys()
+    assert {
+        "engine",
+        "runners",
+        "store",
+        "token",
+        "library",
+        "queue",
+        "model",
+        "platforms",
+        "owners",
+    } <= found.keys()
 
 
 def test_a_guide_or_a_strategy_that_nobody_knows_is_a_failure(
     doctor: Doctor, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
-    for name, word, known in (("UNCAGED_GUIDE", "stern", "debugger"), ("UNCAGED_CONTEXT", "forget", "summary")):
+    for name, word, known in (
+        ("UNCAGED_GUIDE", "stern", "debugger"),
+        ("UNCAGED_CONTEXT", "forget", "summary"),
+    ):
         with monkeypatch.context() as set_to:
             set_to.setenv(name, word)
             code, found = doctor()
@@ -69,7 +95,9 @@ def test_a_guide_or_a_strategy_that_nobody_knows_is_a_failure(
         assert known in str(found["guide"])
 
 
-def test_no_model_is_a_warning_and_one_that_is_away_a_failure(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_model_is_a_warning_and_one_that_is_away_a_failure(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, found = doctor()
     assert (code, found["model"]["state"]) == (0, "warn")
     assert "UNCAGED_LLM_KEY" in found["model"]["mend"]
@@ -79,8 +107,14 @@ def test_no_model_is_a_warning_and_one_that_is_away_a_failure(doctor: Doctor, mo
     assert "UNCAGED_LLM_URL" in found["model"]["mend"]
 
 
-def test_a_platform_is_asked_for_its_bot_and_its_webhook(doctor: Doctor, bot: BotApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"TELEGRAM_API": bot.url, "TELEGRAM_TOKEN": TOKEN, "TELEGRAM_SECRET": "hush-hush_42"}.items():
+def test_a_platform_is_asked_for_its_bot_and_its_webhook(
+    doctor: Doctor, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "TELEGRAM_API": bot.url,
+        "TELEGRAM_TOKEN": TOKEN,
+        "TELEGRAM_SECRET": "hush-hush_42",
+    }.items():
         monkeypatch.setenv(name, value)
     _, found = doctor()
     assert found["platforms"]["state"] == "warn"
@@ -88,7 +122,11 @@ def test_a_platform_is_asked_for_its_bot_and_its_webhook(doctor: Doctor, bot: Bo
     bot.webhook = {"url": "https://bot.example.com/webhook/telegram"}
     _, found = doctor()
     assert found["platforms"]["found"] == "telegram knows its bot @sigil_bot, its webhook works"
-    bot.delivery = {"last_error_message": "Connection refused", "last_error_date": 1_780_000_000, "pending_update_count": 3}
+    bot.delivery = {
+        "last_error_message": "Connection refused",
+        "last_error_date": 1_780_000_000,
+        "pending_update_count": 3,
+    }
     code, found = doctor()
     assert (code, found["platforms"]["state"]) == (1, "fail")
     assert "Connection refused" in found["platforms"]["found"]
@@ -97,11 +135,17 @@ def test_a_platform_is_asked_for_its_bot_and_its_webhook(doctor: Doctor, bot: Bo
     assert (code, found["platforms"]["state"]) == (1, "fail")
 
 
-def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIGIL_URL", "http://127.0.0.1:9")
     code, found = doctor()
     assert code == 1
-    assert {name: found[name]["state"] for name in ("registry", "store", "disk")} == {"registry": "fail", "store": "ok", "disk": "ok"}
+    assert {name: found[name]["state"] for name in ("registry", "store", "disk")} == {
+        "registry": "fail",
+        "store": "ok",
+        "disk": "ok",
+    }
     assert "engine" not in found
 
 
@@ -110,7 +154,9 @@ def told(words: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> Any:
     return json.loads(capsysbinary.readouterr().out)
 
 
-def test_completion_and_version_are_json_too(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_and_version_are_json_too(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert set(told(["version", "--json"], capsysbinary)) == {"version"}
     assert "_UNCAGED_COMPLETE" in told(["completion", "bash", "--json"], capsysbinary)["script"]

@@ -46,34 +46,49 @@ def editor(place: Path, body: str) -> str:
 
 
 def test_a_document_is_written_shown_and_taken_back(run: Run) -> None:
-    assert run("doc", "write", "soul", "-", given="# Soul\nCalm.\n").stderr == "soul is at version 1 (12 characters)\n"
+    assert (
+        run("doc", "write", "soul", "-", given="# Soul\nCalm.\n").stderr
+        == "soul is at version 1 (12 characters)\n"
+    )
     run("doc", "write", "soul", "-", given="# Soul\nWild.\n")
 
     assert run("doc", "show", "soul").stdout == "# Soul\nWild.\n"
     assert run("doc", "show", "soul", "--version", "1").stdout == "# Soul\nCalm.\n"
-    assert [row["version"] for row in json.loads(run("doc", "history", "soul", "--json").stdout)] == [2, 1]
+    assert [
+        row["version"] for row in json.loads(run("doc", "history", "soul", "--json").stdout)
+    ] == [2, 1]
     assert json.loads(run("doc", "rollback", "soul", "1", "--json").stdout)["version"] == 3
     assert run("doc", "show", "soul").stdout == "# Soul\nCalm.\n"
     assert [row["name"] for row in json.loads(run("doc", "list", "--json").stdout)] == ["soul"]
 
 
-def test_the_soul_that_nobody_wrote_is_shown_edited_and_taken_back(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_soul_that_nobody_wrote_is_shown_edited_and_taken_back(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EDITOR", editor(tmp_path, 'sed -i s/calm/wild/ "$1"'))
     first = run("doc", "show", "soul").stdout
     assert first.rstrip() == FIRST_SOUL
     run("doc", "edit", "soul")
     assert run("doc", "show", "soul").stdout == first.replace("calm", "wild")
     run("doc", "rollback", "soul", "0")
-    assert run("doc", "show", "soul").stdout == run("doc", "show", "soul", "--version", "0").stdout == first
+    assert (
+        run("doc", "show", "soul").stdout
+        == run("doc", "show", "soul", "--version", "0").stdout
+        == first
+    )
 
 
 def test_the_help_for_what_was_never_written_names_the_chat(run: Run) -> None:
     with pytest.raises(UsageError) as problem:
         run("doc", "show", "user", "--session", "telegram:42")
-    assert problem.value.suggestion == "`uncaged agent doc edit user --session telegram:42` writes it"
+    assert (
+        problem.value.suggestion == "`uncaged agent doc edit user --session telegram:42` writes it"
+    )
     with pytest.raises(UsageError) as problem:
         run("doc", "show", "memory")
-    assert str(problem.value.suggestion).endswith("a chat's own: `uncaged agent doc show memory --session terminal:main`")
+    assert str(problem.value.suggestion).endswith(
+        "a chat's own: `uncaged agent doc show memory --session terminal:main`"
+    )
 
 
 def test_the_same_text_again_is_no_new_version(run: Run) -> None:
@@ -85,11 +100,21 @@ def test_documents_leave_and_come_back_as_markdown(run: Run, tmp_path: Path) -> 
     for name in CAPS:
         run("doc", "write", name, "-", given=f"# {name}\n你好")
     run("doc", "export", "out")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(f"{name.upper()}.md" for name in CAPS)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
+        f"{name.upper()}.md" for name in CAPS
+    )
     (tmp_path / "out" / "SOUL.md").write_text("another", encoding="utf-8")
     (tmp_path / "out" / "NOTES.md").write_text("not one of ours")
 
-    assert [row["version"] for row in json.loads(run("doc", "import", "out", "--json").stdout)] == [1, 1, 1, 2, 1, 1, 1]
+    assert [row["version"] for row in json.loads(run("doc", "import", "out", "--json").stdout)] == [
+        1,
+        1,
+        1,
+        2,
+        1,
+        1,
+        1,
+    ]
     assert run("doc", "show", "soul").stdout == "another\n"
 
 
@@ -137,7 +162,9 @@ def test_a_folder_leads_to_no_other_place(run: Run, tmp_path: Path, kind: str) -
     ],
     ids=["binary", "not UTF-8", "bidi", "over its cap", "huge"],
 )
-def test_what_may_not_be_a_document_leaves_the_old_one(run: Run, tmp_path: Path, data: bytes, code: str) -> None:
+def test_what_may_not_be_a_document_leaves_the_old_one(
+    run: Run, tmp_path: Path, data: bytes, code: str
+) -> None:
     run("doc", "write", "soul", "-", given="as it was")
     (tmp_path / "new.md").write_bytes(data)
     with pytest.raises(UsageError, match=code):
@@ -147,7 +174,14 @@ def test_what_may_not_be_a_document_leaves_the_old_one(run: Run, tmp_path: Path,
 
 @pytest.mark.parametrize(
     "words",
-    ["show sole", "show role", "show soul --version 3", "write soul nofile", "import .", "history x"],
+    [
+        "show sole",
+        "show role",
+        "show soul --version 3",
+        "write soul nofile",
+        "import .",
+        "history x",
+    ],
 )
 def test_what_is_not_there_is_said_to_be_not_there(run: Run, words: str) -> None:
     with pytest.raises(UsageError, match="ENOENT"):
@@ -164,7 +198,9 @@ def test_a_chat_has_no_soul_of_its_own_to_show(run: Run) -> None:
     for words in ("show soul", "history role", "edit soul"):
         with pytest.raises(UsageError, match="no document of a chat's own"):
             run("doc", *words.split(), "--session", "telegram:42")
-    assert "edit memory --session telegram:42" in run("doc", "list", "--session", "telegram:42").stderr
+    assert (
+        "edit memory --session telegram:42" in run("doc", "list", "--session", "telegram:42").stderr
+    )
 
 
 def test_what_was_never_written_has_no_versions(run: Run) -> None:
@@ -180,7 +216,9 @@ def test_where_nothing_can_be_written_nothing_is_exported(run: Run, tmp_path: Pa
     assert (tmp_path / "taken").read_text() == "a file"
 
 
-def test_a_damaged_document_is_taken_back_to_what_it_was(run: Run, house: Open, tmp_path: Path) -> None:
+def test_a_damaged_document_is_taken_back_to_what_it_was(
+    run: Run, house: Open, tmp_path: Path
+) -> None:
     for text in ("first", "second", "third", "fourth"):
         run("doc", "write", "soul", "-", given=text)
     kv = house(data=tmp_path / "data").app.kv
@@ -189,7 +227,11 @@ def test_a_damaged_document_is_taken_back_to_what_it_was(run: Run, house: Open, 
     assert run("doc", "show", "soul").stdout == "third\n"
 
     history = json.loads(run("doc", "history", "soul", "--json").stdout)
-    assert [(row["version"], row["by"]) for row in history] == [(4, "damaged"), (3, "terminal:local"), (1, "terminal:local")]
+    assert [(row["version"], row["by"]) for row in history] == [
+        (4, "damaged"),
+        (3, "terminal:local"),
+        (1, "terminal:local"),
+    ]
     assert history[0]["why"] == "cannot be read; version 3 stands in for it"
     assert run("doc", "show", "soul", "--version", "3").stdout == "third\n"
     run("doc", "rollback", "soul", "1")
@@ -206,7 +248,9 @@ def test_an_editor_writes_it(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     assert "nothing was changed" in run("doc", "edit", "soul").stderr
 
 
-def test_an_editor_that_leaves_nothing_empties_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editor_that_leaves_nothing_empties_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run("doc", "write", "role", "-", given="as it was")
     monkeypatch.setenv("EDITOR", editor(tmp_path, ': > "$1"'))
     assert "`uncaged agent doc write role -`" in run("doc", "edit", "role").stderr
@@ -215,8 +259,12 @@ def test_an_editor_that_leaves_nothing_empties_nothing(run: Run, tmp_path: Path,
     assert run("doc", "show", "role").stdout == "\n"
 
 
-@pytest.mark.parametrize("text", [b"x" * 9_000, b"caf\xe9", b"a\x00"], ids=["over its cap", "not UTF-8", "binary"])
-def test_an_edit_that_may_not_be_written_is_not_lost(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+@pytest.mark.parametrize(
+    "text", [b"x" * 9_000, b"caf\xe9", b"a\x00"], ids=["over its cap", "not UTF-8", "binary"]
+)
+def test_an_edit_that_may_not_be_written_is_not_lost(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
     (tmp_path / "typed").write_bytes(text)
     monkeypatch.setenv("EDITOR", editor(tmp_path, f'cat {tmp_path}/typed > "$1"'))
     with pytest.raises(UsageError) as problem:
@@ -226,7 +274,9 @@ def test_an_edit_that_may_not_be_written_is_not_lost(run: Run, tmp_path: Path, m
     kept.unlink()
 
 
-def test_somebody_elses_edit_meanwhile_is_not_overwritten(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_elses_edit_meanwhile_is_not_overwritten(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run("doc", "write", "soul", "-", given="first")
     other = 'echo "theirs" | uncaged agent doc write soul - && echo mine > "$1"'
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
@@ -238,13 +288,17 @@ def test_somebody_elses_edit_meanwhile_is_not_overwritten(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize("program", ["/nowhere/vi", "false", "'"])
-def test_an_editor_that_fails_changes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+def test_an_editor_that_fails_changes_nothing(
+    run: Run, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
     monkeypatch.setenv("EDITOR", program)
     with pytest.raises(UsageError, match="editor"):
         run("doc", "edit", "soul")
 
 
-def test_a_chats_own_memory_stands_in_its_prompt_alone(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+def test_a_chats_own_memory_stands_in_its_prompt_alone(
+    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+) -> None:
     home = house(llm_url=model.url, data=str(tmp_path / "data"))
     run("doc", "write", "memory", "-", "--session", "telegram:7", given="Ada likes tea.")
     run("doc", "write", "memory", "-", given="The shop opens at nine.")
@@ -253,14 +307,19 @@ def test_a_chats_own_memory_stands_in_its_prompt_alone(run: Run, house: Open, mo
 
     seven, eight = (body["messages"][0]["content"] for body in model.bodies)
     assert "<<MEMORY>>\n## Long-term Memory\n\nThe shop opens at nine.\n<</MEMORY>>" in seven
-    assert "<<MEMORY OF THIS CHAT>>\n## Long-term Memory\n\nAda likes tea.\n<</MEMORY OF THIS CHAT>>" in seven
+    assert (
+        "<<MEMORY OF THIS CHAT>>\n## Long-term Memory\n\nAda likes tea.\n<</MEMORY OF THIS CHAT>>"
+        in seven
+    )
     assert "Ada" not in eight
     assert "nine" in eight
     with pytest.raises(UsageError, match="no document of a chat's own"):
         run("doc", "write", "soul", "-", "--session", "telegram:7", given="x")
 
 
-def test_the_prompt_is_shown_as_it_is_sent(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+def test_the_prompt_is_shown_as_it_is_sent(
+    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+) -> None:
     home = house(llm_url=model.url, data=str(tmp_path / "data"))
     model.then(call(("sigil_query", {"query": "count words"})), say("one"))
     tell(home, "first")
@@ -272,7 +331,10 @@ def test_the_prompt_is_shown_as_it_is_sent(run: Run, house: Open, model: Scripte
     assert sent["messages"][:-1] == shown["messages"]
     assert sent["tools"] == shown["tools"]
     assert sum(segment["tokens"] for segment in shown["segments"]) == shown["tokens"]
-    assert all(f"── {segment['name']} ── {segment['tokens']:,} tokens" in people.stdout for segment in shown["segments"])
+    assert all(
+        f"── {segment['name']} ── {segment['tokens']:,} tokens" in people.stdout
+        for segment in shown["segments"]
+    )
     assert people.stderr.startswith(f"about {shown['tokens']:,} tokens of 32,000")
 
 
@@ -290,29 +352,58 @@ def test_what_the_next_turn_takes_out_of_the_history_is_not_in_the_prompt(
 
     assert model.bodies[-1]["messages"][:-1] == shown["messages"]
     assert len(shown["messages"]) < 21
-    assert people.stderr.endswith(f"{shown['leaving']} messages leave the history before that turn; memory hears of them, and may change\n")
+    assert people.stderr.endswith(
+        f"{shown['leaving']} messages leave the history before that turn; memory hears of them, and"
+        " may change\n"
+    )
 
 
-def test_history_leaves_with_a_chats_documents(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+def test_history_leaves_with_a_chats_documents(
+    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+) -> None:
     home = house(llm_url=model.url, data=str(tmp_path / "data"))
-    model.then(call(("save_memory", {"history_entry": "[2026-11-22 01:30] Ada came.", "memory_update": "- Ada"})))
+    model.then(
+        call(
+            (
+                "save_memory",
+                {"history_entry": "[2026-11-22 01:30] Ada came.", "memory_update": "- Ada"},
+            )
+        )
+    )
     tell(home, "/mem I am Ada")
-    assert run("doc", "show", "history", "--session", "telegram:7").stdout == "[2026-11-22 01:30] Ada came.\n"
-    assert run("doc", "export", "out", "--session", "telegram:7").stderr == "MEMORY.md, HISTORY.md in out\n"
+    assert (
+        run("doc", "show", "history", "--session", "telegram:7").stdout
+        == "[2026-11-22 01:30] Ada came.\n"
+    )
+    assert (
+        run("doc", "export", "out", "--session", "telegram:7").stderr
+        == "MEMORY.md, HISTORY.md in out\n"
+    )
     assert (tmp_path / "out" / "HISTORY.md").read_text() == "[2026-11-22 01:30] Ada came.\n"
     (tmp_path / "out" / "HISTORY.md").write_text("[2026-11-22 01:30] Eve came.")
     assert run("doc", "import", "out", "--session", "telegram:7").stderr == "memory imported\n"
     assert run("history", "--session", "telegram:7").stdout == "[2026-11-22 01:30] Ada came.\n"
 
 
-def test_what_happened_in_a_chat_is_printed(run: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+def test_what_happened_in_a_chat_is_printed(
+    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+) -> None:
     home = house(llm_url=model.url, data=str(tmp_path / "data"))
-    assert run("history", "--session", "telegram:7").stderr == "nothing was consolidated yet; /mem in the chat does it now\n"
-    saved = {"history_entry": "[2026-11-22 01:30] They talked of tea.", "memory_update": "# Memory\n- Tea."}
+    assert (
+        run("history", "--session", "telegram:7").stderr
+        == "nothing was consolidated yet; /mem in the chat does it now\n"
+    )
+    saved = {
+        "history_entry": "[2026-11-22 01:30] They talked of tea.",
+        "memory_update": "# Memory\n- Tea.",
+    }
     model.then(call(("save_memory", saved)))
     tell(home, "/mem I like tea")
 
-    assert run("history", "--session", "telegram:7").stdout == "[2026-11-22 01:30] They talked of tea.\n"
+    assert (
+        run("history", "--session", "telegram:7").stdout
+        == "[2026-11-22 01:30] They talked of tea.\n"
+    )
     (row,) = json.loads(run("history", "--session", "telegram:7", "--json").stdout)
     assert (row["first"], row["last"], row["raw"]) == (1, 1, False)
     assert run("doc", "show", "memory", "--session", "telegram:7").stdout == "# Memory\n- Tea.\n"

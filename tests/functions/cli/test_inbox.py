@@ -30,7 +30,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
     return command
 
 
-def test_what_waits_is_listed_in_its_order(house: Callable[..., House], run: Callable[..., tuple[int, str]]) -> None:
+def test_what_waits_is_listed_in_its_order(
+    house: Callable[..., House], run: Callable[..., tuple[int, str]]
+) -> None:
     home = house()
     assert run("inbox", "list") == (0, "nothing waits\n")
     for text in ("first", "second", "/stop"):
@@ -40,7 +42,10 @@ def test_what_waits_is_listed_in_its_order(house: Callable[..., House], run: Cal
 
     assert code == 0
     assert sorted(row["text"] for row in json.loads(shown)) == ["/stop", "first", "second"]
-    assert [row["text"] for row in json.loads(shown) if row["text"] != "/stop"] == ["first", "second"]
+    assert [row["text"] for row in json.loads(shown) if row["text"] != "/stop"] == [
+        "first",
+        "second",
+    ]
     assert "'first'" in run("inbox", "list")[1]
 
 
@@ -71,7 +76,9 @@ def test_a_dead_letter_is_shown_retried_and_dropped(
     assert json.loads(run("inbox", "dead", "--json")[1]) == []
 
 
-def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(house: Callable[..., House], run: Callable[..., tuple[int, str]]) -> None:
+def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(
+    house: Callable[..., House], run: Callable[..., tuple[int, str]]
+) -> None:
     home = house()
     session = keys.session_of("main", "telegram:7")
     home.stores.kv.put(keys.inbox(session, "1"), b"garbage")
@@ -89,7 +96,10 @@ def test_a_trace_shows_rounds_requests_calls_and_checkpoints_but_no_text(
     house: Callable[..., House], model: ScriptedModel, run: Callable[..., tuple[int, str]]
 ) -> None:
     home = house(llm_url=model.url)
-    model.then(call(("sigil_query", {"query": "a secret wish"}), ("cap_nothing", {})), say("a secret answer?"))
+    model.then(
+        call(("sigil_query", {"query": "a secret wish"}), ("cap_nothing", {})),
+        say("a secret answer?"),
+    )
     happened = event("a secret message")
     told(home, happened)
 
@@ -97,8 +107,23 @@ def test_a_trace_shows_rounds_requests_calls_and_checkpoints_but_no_text(
     record = json.loads(run("trace", happened.id, "--json")[1])
 
     assert code == 0
-    for part in ("round 1: request", "round 2: request", "sigil_query", "cap_nothing", "ENOTOOL", "save", "tokens"):
+    for part in (
+        "round 1: request",
+        "round 2: request",
+        "sigil_query",
+        "cap_nothing",
+        "ENOTOOL",
+        "save",
+        "tokens",
+    ):
         assert part in shown
     assert "secret" not in json.dumps(record)
-    assert [step["kind"] for step in record["steps"]] == ["request", "save", "call", "call", "save", "request"]
+    assert [step["kind"] for step in record["steps"]] == [
+        "request",
+        "save",
+        "call",
+        "call",
+        "save",
+        "request",
+    ]
     assert run("trace", "telegram:1:nothing")[0] == 1

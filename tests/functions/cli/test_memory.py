@@ -20,16 +20,25 @@ __all__ = ["run", "services"]
 Open = Callable[..., House]
 FACT = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "source": "user"}
 VALUE = {"key": "rate", "value": "1 EUR = 1.1 USD", "source": "https://rates.example/"}
-EVENT = {"type": "outage", "payload": "the site was down", "source": "https://status.example/1", "when": "2026-05-01"}
+EVENT = {
+    "type": "outage",
+    "payload": "the site was down",
+    "source": "https://status.example/1",
+    "when": "2026-05-01",
+}
 SHOP = {"key": "shop", "value": "opens at nine", "source": "user", "shared": True}
 
 
 @pytest.fixture
 def told(house: Open, model: ScriptedModel, tmp_path: Path, run: Run, services: Path) -> Run:
-    """The command, of an agent that remembers a fact, a value and an event in one chat, and one thing in all."""
+    """The command, of an agent that remembers a fact, a value and an event in one chat, and one
+    thing in all.
+    """
     home = house(llm_url=model.url, data=str(tmp_path / "data"), library=str(services))
     model.then(
-        call(("sigil_query", {"query": "remember this"})), call(*(("cap_remember", each) for each in (FACT, VALUE, EVENT, SHOP))), say("ok")
+        call(("sigil_query", {"query": "remember this"})),
+        call(*(("cap_remember", each) for each in (FACT, VALUE, EVENT, SHOP))),
+        say("ok"),
     )
     assert tell(home, "keep that in mind") == ["ok"]
     return run
@@ -48,12 +57,22 @@ def test_what_a_chat_remembers_is_shown_the_newest_first_with_its_source(told: R
     assert {name: fact[name] for name in FACT} == FACT
     assert (fact["confidence"], fact["by"], len(fact["id"])) == (1.0, "terminal:local", 16)
     people = told("memory", "--session", "telegram:7").stdout
-    assert people.splitlines()[0].split() == ["id", "kind", "what", "when", "source", "confidence", "by"]
+    assert people.splitlines()[0].split() == [
+        "id",
+        "kind",
+        "what",
+        "when",
+        "source",
+        "confidence",
+        "by",
+    ]
     assert "Ada is allergic to nuts" in people
     assert "rate: 1 EUR = 1.1 USD" in people
 
 
-@pytest.mark.parametrize(("kind", "about"), [("facts", "subject"), ("kv", "key"), ("events", "type")])
+@pytest.mark.parametrize(
+    ("kind", "about"), [("facts", "subject"), ("kv", "key"), ("events", "type")]
+)
 def test_one_kind_alone_is_shown(told: Run, kind: str, about: str) -> None:
     (row,) = rows(told, "--session", "telegram:7", "--kind", kind)
     assert about in row
@@ -64,14 +83,23 @@ def test_without_a_chat_there_is_what_all_chats_share(told: Run) -> None:
     assert rows(told, "--session", "telegram:8") == []
 
 
-def test_a_thing_is_forgotten_by_its_id(told: Run, house: Open, model: ScriptedModel, tmp_path: Path) -> None:
+def test_a_thing_is_forgotten_by_its_id(
+    told: Run, house: Open, model: ScriptedModel, tmp_path: Path
+) -> None:
     (fact,) = rows(told, "--session", "telegram:7", "--kind", "facts")
 
-    assert told("memory", "forget", fact["id"], "--session", "telegram:7").stderr == "forgotten: Ada is allergic to nuts\n"
+    assert (
+        told("memory", "forget", fact["id"], "--session", "telegram:7").stderr
+        == "forgotten: Ada is allergic to nuts\n"
+    )
 
     assert rows(told, "--session", "telegram:7", "--kind", "facts") == []
     home = house(llm_url=model.url, data=str(tmp_path / "data"))
-    model.then(call(("sigil_query", {"query": "what do you remember"})), call(("cap_recall", {"query": "nuts"})), say("nothing"))
+    model.then(
+        call(("sigil_query", {"query": "what do you remember"})),
+        call(("cap_recall", {"query": "nuts"})),
+        say("nothing"),
+    )
     tell(home, "what am I allergic to?")
     assert '"items":[]' in results(model.bodies[-1])[-1]
 
@@ -80,7 +108,9 @@ def test_a_chats_things_are_forgotten_in_that_chat_alone(told: Run) -> None:
     (shared,) = rows(told)
     with pytest.raises(UsageError, match="ENOENT"):
         told("memory", "forget", shared["id"], "--session", "telegram:7")
-    assert json.loads(told("memory", "forget", shared["id"], "--json").stdout) == {"forgotten": shared["id"]}
+    assert json.loads(told("memory", "forget", shared["id"], "--json").stdout) == {
+        "forgotten": shared["id"]
+    }
     assert len(rows(told, "--session", "telegram:7")) == 3
 
 
@@ -101,4 +131,7 @@ def test_what_cannot_be_is_said_to_be_wrong(run: Run, words: str, code: str) -> 
 
 def test_nothing_remembered_is_said_to_be_nothing(run: Run) -> None:
     assert run("memory").stderr.startswith("nothing is shared by all chats;")
-    assert run("memory", "--session", "telegram:7", "--kind", "facts").stderr == "no facts are remembered in telegram:7\n"
+    assert (
+        run("memory", "--session", "telegram:7", "--kind", "facts").stderr
+        == "no facts are remembered in telegram:7\n"
+    )

@@ -1,4 +1,6 @@
-"""`uncaged channel pair`, and the first owner's code of `uncaged serve`: real processes, a real terminal."""
+"""`uncaged channel pair`, and the first owner's code of `uncaged serve`: real processes, a real
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -40,18 +42,34 @@ def bot() -> Iterator[BotApi]:
 def environment(tmp_path: Path, bot: BotApi) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     telegram = {"TELEGRAM_TOKEN": bot.token, "TELEGRAM_SECRET": SECRET, "TELEGRAM_API": bot.url}
-    mine = {"UNCAGED_DATA": str(tmp_path), "UNCAGED_LIBRARY": "none", "SIGIL_RUNNERS": "1", "PYTHONPATH": os.getcwd(), "NO_COLOR": "1"}
+    mine = {
+        "UNCAGED_DATA": str(tmp_path),
+        "UNCAGED_LIBRARY": "none",
+        "SIGIL_RUNNERS": "1",
+        "PYTHONPATH": os.getcwd(),
+        "NO_COLOR": "1",
+    }
     return {**kept, **mine, **telegram}
 
 
-def uncaged(environment: dict[str, str], *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def uncaged(
+    environment: dict[str, str], *arguments: str, **more: str
+) -> subprocess.CompletedProcess[str]:
     given = {**environment, **more}
     return subprocess.run(
-        [*COMMAND, *arguments], env=given, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False
+        [*COMMAND, *arguments],
+        env=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        check=False,
     )
 
 
-def test_at_the_machine_somebody_is_let_in_and_told(house: Open, environment: dict[str, str], bot: BotApi) -> None:
+def test_at_the_machine_somebody_is_let_in_and_told(
+    house: Open, environment: dict[str, str], bot: BotApi
+) -> None:
     home = house()
     done = uncaged(environment, "channel", "pair", code_of(home))
 
@@ -61,32 +79,58 @@ def test_at_the_machine_somebody_is_let_in_and_told(house: Open, environment: di
     assert "offline" in say(home, STRANGER, "hi")[0]
 
 
-def test_without_the_platforms_settings_they_are_let_in_all_the_same(house: Open, environment: dict[str, str]) -> None:
-    done = uncaged(environment, "channel", "pair", code_of(house()), "--json", TELEGRAM_TOKEN="", TELEGRAM_SECRET="", TELEGRAM_API="")
+def test_without_the_platforms_settings_they_are_let_in_all_the_same(
+    house: Open, environment: dict[str, str]
+) -> None:
+    done = uncaged(
+        environment,
+        "channel",
+        "pair",
+        code_of(house()),
+        "--json",
+        TELEGRAM_TOKEN="",
+        TELEGRAM_SECRET="",
+        TELEGRAM_API="",
+    )
     assert json.loads(done.stdout) == {"paired": STRANGER, "name": "Ada", "told": False}
 
 
-def test_who_waits_and_who_is_in_is_listed_and_one_is_taken_out(house: Open, environment: dict[str, str]) -> None:
+def test_who_waits_and_who_is_in_is_listed_and_one_is_taken_out(
+    house: Open, environment: dict[str, str]
+) -> None:
     home = house()
     assert "nobody waits" in uncaged(environment, "channel", "pair", "--list").stderr
     uncaged(environment, "channel", "pair", code_of(home, "telegram:67"))
     code = code_of(home, name="Mum\x1b[2J\u202e")
 
     listed = uncaged(environment, "channel", "pair", "--list", UNCAGED_OWNERS="telegram:1")
-    known = json.loads(uncaged(environment, "channel", "pair", "--list", "--json", UNCAGED_OWNERS="telegram:1").stdout)
+    known = json.loads(
+        uncaged(
+            environment, "channel", "pair", "--list", "--json", UNCAGED_OWNERS="telegram:1"
+        ).stdout
+    )
     assert not {"\x1b", "\u202e"} & set(listed.stdout)
-    assert all(who in listed.stdout for who in ("telegram:1 ", "telegram:66", "telegram:67", "terminal:local"))
+    assert all(
+        who in listed.stdout
+        for who in ("telegram:1 ", "telegram:66", "telegram:67", "terminal:local")
+    )
     assert code not in listed.stdout + str(known)
     assert [row["id"] for row in known["waiting"]] == [STRANGER]
     assert 590 < known["waiting"][0]["left"] <= 600
-    assert [(row["id"], row["role"], row["by"]) for row in known["people"]] == [("telegram:67", "member", "terminal:local")]
+    assert [(row["id"], row["role"], row["by"]) for row in known["people"]] == [
+        ("telegram:67", "member", "terminal:local")
+    ]
     assert known["owners"] == ["telegram:1"]
 
-    assert json.loads(uncaged(environment, "channel", "pair", "--remove", "telegram:67", "--json").stdout) == {"removed": "telegram:67"}
+    assert json.loads(
+        uncaged(environment, "channel", "pair", "--remove", "telegram:67", "--json").stdout
+    ) == {"removed": "telegram:67"}
     assert "I only talk to people" in say(home, "telegram:67", "hi")[0]
 
 
-def test_what_is_wrong_is_said_with_a_code_of_its_own(house: Open, environment: dict[str, str]) -> None:
+def test_what_is_wrong_is_said_with_a_code_of_its_own(
+    house: Open, environment: dict[str, str]
+) -> None:
     used = code_of(house())
     uncaged(environment, "channel", "pair", used)
     for words, number, said in (
@@ -104,7 +148,9 @@ def test_what_is_wrong_is_said_with_a_code_of_its_own(house: Open, environment: 
         assert "\nhelp: " in done.stderr
 
 
-def test_in_the_terminals_own_chat_the_stranger_is_told_in_theirs(house: Open, environment: dict[str, str], bot: BotApi) -> None:
+def test_in_the_terminals_own_chat_the_stranger_is_told_in_theirs(
+    house: Open, environment: dict[str, str], bot: BotApi
+) -> None:
     home = house()
     done = uncaged(environment, "chat", "--quiet", f"/pair {code_of(home)}")
     assert done.stdout == "`telegram:66` (`Ada`) may talk to me now.\n"
@@ -117,7 +163,12 @@ class Terminal:
     def __init__(self, environment: dict[str, str]) -> None:
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0"], env=environment, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+            [*COMMAND, "serve", "--port", "0"],
+            env=environment,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
         )
         os.close(slave)
         self.shown = ""
@@ -169,10 +220,14 @@ def test_the_first_owner_pairs_with_what_the_terminal_shows(
     assert "telegram:5" in uncaged(environment, "channel", "pair", "--list").stdout
 
 
-def test_without_a_terminal_no_code_is_printed(environment: dict[str, str], tmp_path: Path, compiled: Path) -> None:
+def test_without_a_terminal_no_code_is_printed(
+    environment: dict[str, str], tmp_path: Path, compiled: Path
+) -> None:
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     compiled.mkdir(exist_ok=True)
-    process = subprocess.Popen([*COMMAND, "serve", "--port", "0"], env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0"], env=environment, stderr=subprocess.PIPE, text=True
+    )
     assert process.stderr is not None
     said = ""
     while "owner  " not in said:
@@ -187,4 +242,9 @@ def test_without_a_terminal_no_code_is_printed(environment: dict[str, str], tmp_
 
 def post(address: str, body: dict[str, Any]) -> None:
     headers = {"x-telegram-bot-api-secret-token": SECRET}
-    assert httpx.post(f"{address}/webhook/telegram", json=body, headers=headers, timeout=20).status_code == 200
+    assert (
+        httpx.post(
+            f"{address}/webhook/telegram", json=body, headers=headers, timeout=20
+        ).status_code
+        == 200
+    )

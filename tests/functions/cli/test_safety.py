@@ -32,18 +32,28 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
     return command
 
 
-def test_a_halt_at_the_shell_holds_in_every_chat_until_it_is_unlocked(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+def test_a_halt_at_the_shell_holds_in_every_chat_until_it_is_unlocked(
+    house: Open, model: ScriptedModel, run: Callable[..., str]
+) -> None:
     home = house(llm_url=model.url)
     assert "every chat" in run("halt")
 
     assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == [HALTED]
-    assert json.loads(run("agent", "status", "--session", "telegram:7", "--json"))["state"] == "SAFETY_LOCKOUT"
+    assert (
+        json.loads(run("agent", "status", "--session", "telegram:7", "--json"))["state"]
+        == "SAFETY_LOCKOUT"
+    )
     assert run("unlock") == "unlocked: every chat\n"
     assert tell(home, "hello") == ["done"]
-    assert json.loads(run("agent", "status", "--session", "telegram:7", "--json"))["state"] == "WAITING_FOR_EVENT"
+    assert (
+        json.loads(run("agent", "status", "--session", "telegram:7", "--json"))["state"]
+        == "WAITING_FOR_EVENT"
+    )
 
 
-def test_one_chat_may_be_halted_alone(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+def test_one_chat_may_be_halted_alone(
+    house: Open, model: ScriptedModel, run: Callable[..., str]
+) -> None:
     home = house(llm_url=model.url)
     run("halt", "--session", "telegram:7")
 
@@ -53,7 +63,9 @@ def test_one_chat_may_be_halted_alone(house: Open, model: ScriptedModel, run: Ca
     assert tell(home, "hello") == ["done"]
 
 
-def test_the_shell_opens_what_failures_closed_and_shows_what_failed(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+def test_the_shell_opens_what_failures_closed_and_shows_what_failed(
+    house: Open, model: ScriptedModel, run: Callable[..., str]
+) -> None:
     home = house(llm_url=model.url)
     model.then(*[call(("no_such_tool", {"n": number})) for number in range(8)])
     tell(home, "go")
@@ -78,7 +90,9 @@ def test_the_shell_gives_a_budget_back_though_it_knows_of_no_model(
     assert tell(home, "hello") == ["done"]
 
 
-def test_an_unlock_of_every_chat_opens_those_that_were_halted_alone(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+def test_an_unlock_of_every_chat_opens_those_that_were_halted_alone(
+    house: Open, model: ScriptedModel, run: Callable[..., str]
+) -> None:
     home = house(llm_url=model.url)
     for chat in ("telegram:7", "telegram:8"):
         run("halt", "--session", chat)
@@ -101,7 +115,9 @@ def test_a_guide_that_does_not_exist_is_in_no_switchs_way(
     assert "there is no guide" in str(CliRunner().invoke(cli, ["agent", "status"]).exception)
 
 
-def test_a_budget_that_is_used_up_is_seen_in_every_chat(house: Open, model: ScriptedModel, run: Callable[..., str]) -> None:
+def test_a_budget_that_is_used_up_is_seen_in_every_chat(
+    house: Open, model: ScriptedModel, run: Callable[..., str]
+) -> None:
     home = house(llm_url=model.url, tokens_per_day=10)
     tell(home, "hello")
 
@@ -119,20 +135,40 @@ def test_what_is_no_chat_is_refused(run: Callable[..., str], command: list[str],
 def test_the_admin_token_halts_and_unlocks_over_http(house: Open, model: ScriptedModel) -> None:
     with serving(house(llm_url=model.url)) as server:
         assert server.post("/halt").json() == {"halted": "*"}
-        assert server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == HALTED
-        assert server.client.get("/status", params={"session": "http:admin:s"}).json()["state"] == "SAFETY_LOCKOUT"
-        assert server.post("/unlock", json={"session": "http:admin:s"}).json() == {"unlocked": "http:admin:s"}
-        assert server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == "done"
+        assert (
+            server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == HALTED
+        )
+        assert (
+            server.client.get("/status", params={"session": "http:admin:s"}).json()["state"]
+            == "SAFETY_LOCKOUT"
+        )
+        assert server.post("/unlock", json={"session": "http:admin:s"}).json() == {
+            "unlocked": "http:admin:s"
+        }
+        assert (
+            server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == "done"
+        )
 
 
-@pytest.mark.parametrize("body", [{"session": 3}, {"session": "s"}, {"who": "x"}, [], {"session": "x:" + "y" * 400}])
+@pytest.mark.parametrize(
+    "body", [{"session": 3}, {"session": "s"}, {"who": "x"}, [], {"session": "x:" + "y" * 400}]
+)
 def test_an_odd_request_halts_nothing(house: Open, model: ScriptedModel, body: object) -> None:
     with serving(house(llm_url=model.url)) as server:
         assert server.post("/halt", json=body).status_code == 400
-        assert server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == "done"
+        assert (
+            server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == "done"
+        )
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/halt"), ("POST", "/unlock"), ("GET", "/status")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/halt"), ("POST", "/unlock"), ("GET", "/status")]
+)
 def test_nobody_else_may(house: Open, model: ScriptedModel, method: str, path: str) -> None:
     with serving(house(llm_url=model.url)) as server:
-        assert server.client.request(method, path, headers={"authorization": "Bearer wrong"}).status_code == 401
+        assert (
+            server.client.request(
+                method, path, headers={"authorization": "Bearer wrong"}
+            ).status_code
+            == 401
+        )

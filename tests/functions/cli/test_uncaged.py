@@ -32,10 +32,18 @@ def environment(tmp_path: Path, compiled: Path) -> dict[str, str]:
     compiled.mkdir(exist_ok=True)
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
-    return {**kept, "UNCAGED_DATA": str(tmp_path), "SIGIL_RUNNERS": "1", "PYTHONPATH": os.getcwd(), "NO_COLOR": "1"}
+    return {
+        **kept,
+        "UNCAGED_DATA": str(tmp_path),
+        "SIGIL_RUNNERS": "1",
+        "PYTHONPATH": os.getcwd(),
+        "NO_COLOR": "1",
+    }
 
 
-def uncaged(environment: dict[str, str], *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def uncaged(
+    environment: dict[str, str], *arguments: str, **more: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *arguments],
         env={**environment, **more},
@@ -47,19 +55,35 @@ def uncaged(environment: dict[str, str], *arguments: str, **more: str) -> subpro
     )
 
 
-def test_one_question_is_answered_on_stdout_and_what_happened_is_shown_on_stderr(environment: dict[str, str]) -> None:
+def test_one_question_is_answered_on_stdout_and_what_happened_is_shown_on_stderr(
+    environment: dict[str, str],
+) -> None:
     done = uncaged(environment, "chat", "encode hello world in base64")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("aGVsbG8gd29ybGQ=\n")
     assert "offline model" in done.stdout
-    for shown in ("sigil_query", "found encode", "cap_encode paged in", '"aGVsbG8gd29ybGQ="', "of 32,000 tokens"):
+    for shown in (
+        "sigil_query",
+        "found encode",
+        "cap_encode paged in",
+        '"aGVsbG8gd29ybGQ="',
+        "of 32,000 tokens",
+    ):
         assert shown in done.stderr
 
 
-def test_a_capability_that_is_sent_as_source_is_created_and_used(environment: dict[str, str]) -> None:
+def test_a_capability_that_is_sent_as_source_is_created_and_used(
+    environment: dict[str, str],
+) -> None:
     source = "return [...input.text].reverse().join('')"
-    made = uncaged(environment, "chat", "--quiet", f"make a capability reverse-text\n```js\n{source}\n```", UNCAGED_LIBRARY="none")
+    made = uncaged(
+        environment,
+        "chat",
+        "--quiet",
+        f"make a capability reverse-text\n```js\n{source}\n```",
+        UNCAGED_LIBRARY="none",
+    )
     used = uncaged(environment, "chat", "--quiet", "reverse hello world", UNCAGED_LIBRARY="none")
 
     assert "Created `reverse-text`" in made.stdout
@@ -82,7 +106,11 @@ def test_json_is_one_document(environment: dict[str, str]) -> None:
 
     answer = json.loads(done.stdout)
     assert answer["reply"].startswith("aGVsbG8gd29ybGQ=")
-    assert (answer["rounds"], answer["tools"], answer["resident"]) == (3, ["sigil_query", "cap_encode"], ["cap_encode"])
+    assert (answer["rounds"], answer["tools"], answer["resident"]) == (
+        3,
+        ["sigil_query", "cap_encode"],
+        ["cap_encode"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +124,9 @@ def test_json_is_one_document(environment: dict[str, str]) -> None:
         ({"TELEGRAM_TOKEN": "nonsense"}, "123456:ABC"),
     ],
 )
-def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(environment: dict[str, str], settings: dict[str, str], said: str) -> None:
+def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(
+    environment: dict[str, str], settings: dict[str, str], said: str
+) -> None:
     done = uncaged(environment, "chat", "hi", **settings)
 
     assert done.returncode == 2
@@ -105,7 +135,14 @@ def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(environment: dict[st
 
 
 def test_a_turn_that_fails_exits_with_1_and_says_so_in_json(environment: dict[str, str]) -> None:
-    done = uncaged(environment, "chat", "--json", "hi", UNCAGED_LLM_URL="http://127.0.0.1:9", UNCAGED_TURN_SECONDS="3")
+    done = uncaged(
+        environment,
+        "chat",
+        "--json",
+        "hi",
+        UNCAGED_LLM_URL="http://127.0.0.1:9",
+        UNCAGED_TURN_SECONDS="3",
+    )
 
     assert done.returncode == 1
     assert json.loads(done.stdout)["failed"] is True
@@ -113,7 +150,12 @@ def test_a_turn_that_fails_exits_with_1_and_says_so_in_json(environment: dict[st
 
 def test_bytes_that_are_no_text_are_answered_all_the_same(environment: dict[str, str]) -> None:
     done = subprocess.run(
-        [*COMMAND, "chat", "--json"], env=environment, input=b"encode \xff in base64\n/help\n", capture_output=True, timeout=60, check=False
+        [*COMMAND, "chat", "--json"],
+        env=environment,
+        input=b"encode \xff in base64\n/help\n",
+        capture_output=True,
+        timeout=60,
+        check=False,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -122,14 +164,25 @@ def test_bytes_that_are_no_text_are_answered_all_the_same(environment: dict[str,
     assert "/new" in answers[1]["reply"]
 
 
-def test_a_message_that_cannot_fit_is_told(environment: dict[str, str], model: ScriptedModel) -> None:
-    done = uncaged(environment, "chat", "-q", "word " * 10_000, UNCAGED_LLM_URL=model.url, UNCAGED_LLM_WINDOW="4000")
+def test_a_message_that_cannot_fit_is_told(
+    environment: dict[str, str], model: ScriptedModel
+) -> None:
+    done = uncaged(
+        environment,
+        "chat",
+        "-q",
+        "word " * 10_000,
+        UNCAGED_LLM_URL=model.url,
+        UNCAGED_LLM_WINDOW="4000",
+    )
 
     assert "does not fit" in done.stdout
     assert not model.bodies
 
 
-def test_a_second_terminal_waits_for_the_turn_of_the_first(environment: dict[str, str], model: ScriptedModel) -> None:
+def test_a_second_terminal_waits_for_the_turn_of_the_first(
+    environment: dict[str, str], model: ScriptedModel
+) -> None:
     go = threading.Event()
 
     def slow(body: dict[str, Any]) -> dict[str, Any]:
@@ -138,16 +191,28 @@ def test_a_second_terminal_waits_for_the_turn_of_the_first(environment: dict[str
 
     model.then(slow, say("second"))
     more = {"UNCAGED_LLM_URL": model.url}
-    first = subprocess.Popen([*COMMAND, "chat", "-q", "one"], env={**environment, **more}, stdout=subprocess.PIPE, text=True)
+    first = subprocess.Popen(
+        [*COMMAND, "chat", "-q", "one"],
+        env={**environment, **more},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     model.wait_for(1, 30)
     second = subprocess.Popen(
-        [*COMMAND, "chat", "-q", "two"], env={**environment, **more}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "chat", "-q", "two"],
+        env={**environment, **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert second.stderr is not None
     assert "another terminal" in second.stderr.readline()
     go.set()
 
-    assert [process.communicate(timeout=30)[0] for process in (first, second)] == ["first\n", "second\n"]
+    assert [process.communicate(timeout=30)[0] for process in (first, second)] == [
+        "first\n",
+        "second\n",
+    ]
 
 
 @pytest.mark.parametrize("session", ["../x y", "a/b", "-x"])
@@ -164,13 +229,24 @@ def test_doctor_asks_the_model(environment: dict[str, str]) -> None:
 
 def test_doctor_lists_every_setting_and_finds_what_is_wrong(environment: dict[str, str]) -> None:
     well = uncaged(environment, "doctor")
-    ill = uncaged(environment, "doctor", "--json", UNCAGED_STORE="redis://127.0.0.1", TELEGRAM_TOKEN="4:secret-token")
+    ill = uncaged(
+        environment,
+        "doctor",
+        "--json",
+        UNCAGED_STORE="redis://127.0.0.1",
+        TELEGRAM_TOKEN="4:secret-token",
+    )
 
     assert well.returncode == 0, well.stdout
     assert "UNCAGED_LLM_URL" in uncaged(environment, "doctor", "--verbose").stdout
     assert ill.returncode == 1
     assert "secret-token" not in ill.stdout
-    assert next(check for check in json.loads(ill.stdout)["checks"] if check["name"] == "store")["state"] == "fail"
+    assert (
+        next(check for check in json.loads(ill.stdout)["checks"] if check["name"] == "store")[
+            "state"
+        ]
+        == "fail"
+    )
 
 
 def test_the_version_is_told_in_two_ways(environment: dict[str, str]) -> None:
@@ -179,19 +255,30 @@ def test_the_version_is_told_in_two_ways(environment: dict[str, str]) -> None:
     assert uncaged(environment, "--version").stdout == told.stdout
 
 
-@pytest.mark.parametrize(("redirected", "unbuffered"), [(">/dev/full", ""), (">/dev/full", "1"), (">&-", "")])
-def test_output_that_cannot_be_written_is_said_in_one_line(environment: dict[str, str], redirected: str, unbuffered: str) -> None:
+@pytest.mark.parametrize(
+    ("redirected", "unbuffered"), [(">/dev/full", ""), (">/dev/full", "1"), (">&-", "")]
+)
+def test_output_that_cannot_be_written_is_said_in_one_line(
+    environment: dict[str, str], redirected: str, unbuffered: str
+) -> None:
     line = f"{' '.join(COMMAND)} version {redirected}"
     given = {**environment, "PYTHONUNBUFFERED": unbuffered}
-    done = subprocess.run(line, shell=True, env=given, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        line, shell=True, env=given, stderr=subprocess.PIPE, text=True, check=False
+    )
     assert done.returncode == 1
     assert re.fullmatch(r"error: cannot write the output: [^\n]+ \(EWRITE\)\n", done.stderr)
 
 
 def test_ctrl_c_while_the_command_is_imported_is_silent(environment: dict[str, str]) -> None:
-    interrupted = "sys.meta_path.insert(0, type('Finder', (), {'find_spec': lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)})())"
+    interrupted = (
+        "sys.meta_path.insert(0, type('Finder', (), {'find_spec': lambda *_: (_ for _ in"
+        " ()).throw(KeyboardInterrupt)})())"
+    )
     script = f"import sys; import functions.cli as door; {interrupted}; door.main()"
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
@@ -201,7 +288,12 @@ class Terminal:
     def __init__(self, environment: dict[str, str], **more: str) -> None:
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            [*COMMAND, "chat"], env={**environment, **more}, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+            [*COMMAND, "chat"],
+            env={**environment, **more},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
         )
         os.close(slave)
         self.shown = ""
@@ -210,7 +302,9 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def interrupt_until(self, pattern: str) -> None:
-        """Ctrl-C, and again: between printing a prompt and waiting for a key, Python's readline misses one."""
+        """Ctrl-C, and again: between printing a prompt and waiting for a key, Python's readline
+        misses one.
+        """
         while not re.search(pattern, self.shown):
             self.process.send_signal(signal.SIGINT)
             if select.select([self.master], [], [], 0.5)[0]:
@@ -239,7 +333,9 @@ def terminal(environment: dict[str, str], **more: str) -> Iterator[Terminal]:
         os.close(opened.master)
 
 
-def test_what_a_capability_says_cannot_drive_the_terminal(environment: dict[str, str], model: ScriptedModel) -> None:
+def test_what_a_capability_says_cannot_drive_the_terminal(
+    environment: dict[str, str], model: ScriptedModel
+) -> None:
     model.then(say("safe \x1b]0;owned\x07\x1b[2J \u202e\x9b31m end"))
     with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
         screen.wait_for("› ")
@@ -259,7 +355,9 @@ def test_lines_stay_lines(environment: dict[str, str], model: ScriptedModel) -> 
     assert re.search(r"State: WAITING_FOR_EVENT *\r\nFailures: 0 in a row.*\r\nTokens in ", shown)
 
 
-def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(environment: dict[str, str], model: ScriptedModel) -> None:
+def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(
+    environment: dict[str, str], model: ScriptedModel
+) -> None:
     def slow(body: dict[str, Any]) -> dict[str, Any]:
         model.closing.wait(30)
         return say("too late")
@@ -286,7 +384,12 @@ def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(environment: dict[str, str], mo
 @contextmanager
 def served(environment: dict[str, str], **more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`uncaged serve` on a free port, and its address."""
-    process = subprocess.Popen([*COMMAND, "serve", "--port", "0"], env={**environment, **more}, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0"],
+        env={**environment, **more},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stderr is not None
     try:
         said = ""
@@ -303,7 +406,9 @@ def served(environment: dict[str, str], **more: str) -> Iterator[tuple[subproces
         process.stderr.close()
 
 
-def test_serve_answers_and_ends_gracefully_when_it_is_told_to(environment: dict[str, str], tmp_path: Path, model: ScriptedModel) -> None:
+def test_serve_answers_and_ends_gracefully_when_it_is_told_to(
+    environment: dict[str, str], tmp_path: Path, model: ScriptedModel
+) -> None:
     started = threading.Event()
 
     def slow(body: dict[str, Any]) -> dict[str, Any]:
@@ -319,7 +424,12 @@ def test_serve_answers_and_ends_gracefully_when_it_is_told_to(environment: dict[
         answers: list[httpx.Response] = []
         asked = threading.Thread(
             target=lambda: answers.append(
-                httpx.post(f"{address}/chat", json={"text": "hi"}, headers={"authorization": f"Bearer {token}"}, timeout=20)
+                httpx.post(
+                    f"{address}/chat",
+                    json={"text": "hi"},
+                    headers={"authorization": f"Bearer {token}"},
+                    timeout=20,
+                )
             )
         )
         asked.start()
@@ -339,7 +449,9 @@ def test_a_port_that_is_taken_is_said(environment: dict[str, str]) -> None:
     assert "cannot listen" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["chat", "--nonsense"], ["serve", "--port", "many"]])
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["chat", "--nonsense"], ["serve", "--port", "many"]]
+)
 def test_wrong_usage_exits_with_2(environment: dict[str, str], arguments: list[str]) -> None:
     done = uncaged(environment, *arguments)
     assert done.returncode == 2
@@ -353,7 +465,10 @@ def test_errors_have_the_same_shape_as_those_of_sigil(environment: dict[str, str
     done = uncaged(environment, "trace", "nothing", "--json")
     assert done.returncode == 3
     assert json.loads(done.stderr)["error"]["code"] == "ENOENT"
-    assert json.loads(uncaged(environment, "chat", "--json", "--nonsense").stderr)["error"]["code"] == "EUSAGE"
+    assert (
+        json.loads(uncaged(environment, "chat", "--json", "--nonsense").stderr)["error"]["code"]
+        == "EUSAGE"
+    )
     plain = uncaged(environment, "trace", "nothing")
     assert plain.stderr.startswith("error: nothing: no trace of this event (ENOENT)\nhelp: ")
 
@@ -369,19 +484,30 @@ def test_help_is_plain_text(environment: dict[str, str]) -> None:
 def test_what_is_said_in_a_pipe_is_one_line_however_long(environment: dict[str, str]) -> None:
     text = f"encode {'a long text ' * 20}in base64"
     said = uncaged(environment, "chat", text).stderr.splitlines()
-    assert [line for line in said if line.startswith("tools: sigil_query") and line.endswith("of 32,000 tokens")]
+    assert [
+        line
+        for line in said
+        if line.startswith("tools: sigil_query") and line.endswith("of 32,000 tokens")
+    ]
     assert [line for line in said if line.lstrip().startswith("→ cap_encode") and len(line) > 150]
 
 
-def test_serve_logs_runs_deploys_and_refusals_without_their_content(environment: dict[str, str], tmp_path: Path) -> None:
+def test_serve_logs_runs_deploys_and_refusals_without_their_content(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     words = [*COMMAND, "serve", "--port", "0"]
-    process = subprocess.Popen(words, env={**environment, "UNCAGED_LIBRARY": "none"}, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, env={**environment, "UNCAGED_LIBRARY": "none"}, stderr=subprocess.PIPE, text=True
+    )
     assert process.stderr is not None
     said = ""
     while not (match := re.search(r"listens on (\S+)\n", said)):
         said += process.stderr.readline()
     token = {"authorization": f"Bearer {(tmp_path / 'token').read_text()}"}
-    body = {"name": "tells", "execute": "throw Object.assign(new Error(input.text), {code: 'EMY' + input.text})"}
+    body = {
+        "name": "tells",
+        "execute": "throw Object.assign(new Error(input.text), {code: 'EMY' + input.text})",
+    }
     with httpx.Client(base_url=match[1], headers=token) as http:
         digest = http.post("/_api/deploy", json=body).json()["digest"]
         http.post("/_api/deploy", json={"name": "fine", "execute": "return input.text"})
@@ -396,9 +522,22 @@ def test_serve_logs_runs_deploys_and_refusals_without_their_content(environment:
 
     lines = [json.loads(line) for line in rest.splitlines() if line.startswith("{")]
     assert [(line["step"], line["status"]) for line in lines] == [
-        *(("deploy", 201), ("deploy", 201), ("run", 200), ("run", 424), ("run", 404), ("remove", 200), ("turned away", 401))
+        *(
+            ("deploy", 201),
+            ("deploy", 201),
+            ("run", 200),
+            ("run", 424),
+            ("run", 404),
+            ("remove", 200),
+            ("turned away", 401),
+        )
     ]
-    assert (lines[0]["capability"], lines[0]["version"], lines[0]["digest"], lines[0]["token"]) == ("tells", 1, digest, "admin")
+    assert (lines[0]["capability"], lines[0]["version"], lines[0]["digest"], lines[0]["token"]) == (
+        "tells",
+        1,
+        digest,
+        "admin",
+    )
     assert (lines[2]["capability"], lines[2]["version"]) == ("fine", "1")
     assert len({line["request"] for line in lines}) == len(lines)
     assert lines[5]["capability"] == "fine"
@@ -409,7 +548,9 @@ def test_serve_logs_runs_deploys_and_refusals_without_their_content(environment:
 ENCODE = "encode hello world in base64"
 
 
-def test_the_first_chat_after_an_installation_compiles_nothing(environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_first_chat_after_an_installation_compiles_nothing(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     said = uncaged({**environment, "UNCAGED_CACHE": str(cache)}, "chat", ENCODE)
 
@@ -426,26 +567,39 @@ def test_an_engine_that_was_not_compiled_yet_is_compiled_before_anybody_waits_fo
     another = tmp_path / "engine.wasm"
     another.write_bytes(ENGINE.read_bytes() + b"\0\2\1x")  # with a section that says nothing
     chat = [
-        uncaged({**environment, "SIGIL_ENGINE": str(another), "UNCAGED_CACHE": str(tmp_path / "cache")}, "chat", ENCODE) for _ in range(2)
+        uncaged(
+            {**environment, "SIGIL_ENGINE": str(another), "UNCAGED_CACHE": str(tmp_path / "cache")},
+            "chat",
+            ENCODE,
+        )
+        for _ in range(2)
     ]
 
     first, again = (each.stderr.splitlines() for each in chat)
-    assert first.index("compiling the JavaScript engine, once") < first.index('  → sigil_query {"query":"encode hello world in base64"}')
+    assert first.index("compiling the JavaScript engine, once") < first.index(
+        '  → sigil_query {"query":"encode hello world in base64"}'
+    )
     assert not [line for line in again if "compiling" in line]
     assert all(each.stdout.startswith("aGVsbG8gd29ybGQ=") for each in chat)
 
 
-def test_a_server_has_compiled_its_engine_before_it_answers(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_server_has_compiled_its_engine_before_it_answers(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     from sigil.sandbox.engine import ENGINE
 
     another = tmp_path / "engine.wasm"
     another.write_bytes(ENGINE.read_bytes() + b"\0\2\1y")
     cache = tmp_path / "cache"
-    with served(environment, SIGIL_ENGINE=str(another), UNCAGED_LIBRARY="none", UNCAGED_CACHE=str(cache)):
+    with served(
+        environment, SIGIL_ENGINE=str(another), UNCAGED_LIBRARY="none", UNCAGED_CACHE=str(cache)
+    ):
         assert len(list(cache.glob("*.code"))) == 1
 
 
-def test_a_server_without_a_sound_engine_starts_all_the_same(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_server_without_a_sound_engine_starts_all_the_same(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     broken = tmp_path / "engine.wasm"
     broken.write_bytes(b"no engine")
     with served(environment, SIGIL_ENGINE=str(broken), UNCAGED_LIBRARY="none") as (_, address):

@@ -1,4 +1,6 @@
-"""What every queue must do. A back-end's test module inherits `QueueContract` and gives it `queue`, `other` and `control`."""
+"""What every queue must do. A back-end's test module inherits `QueueContract` and gives it `queue`,
+`other` and `control`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from functions.events import Event
 from functions.queues.base import Delivery, Queue
 from functions.worker import TRIES_MOST
 from sigil.errors import UsageError
-from tests.functions.queues.workers import LEASE, PATIENCE, Ledger, event, handle_all, taken, together
+from tests.functions.queues.workers import (
+    LEASE,
+    PATIENCE,
+    Ledger,
+    event,
+    handle_all,
+    taken,
+    together,
+)
 from tests.sigil.storage.kv.model import Clock
 
 
@@ -21,9 +31,10 @@ def clock() -> Clock:
 
 
 class QueueContract:
-    """Needs fixtures `queue: Queue`, `other: Queue`, the same queue as another worker sees it, and `control: Queue`, its side for control
-    events, whose leases last `lease` s and are renewed for `hold` s. `clock.advance` lets time pass for them. The numbers are what a
-    server that is asked over a wire may make smaller.
+    """Needs fixtures `queue: Queue`, `other: Queue`, the same queue as another worker sees it, and
+    `control: Queue`, its side for control events, whose leases last `lease` s and are renewed for
+    `hold` s. `clock.advance` lets time pass for them. The numbers are what a server that is asked
+    over a wire may make smaller.
     """
 
     lease = LEASE
@@ -35,7 +46,10 @@ class QueueContract:
 
     def test_an_event_is_handed_out_as_it_was_put(self, queue: Queue, other: Queue) -> None:
         sent = Event(
-            **{name: getattr(event(1), name) for name in ("id", "kind", "agent", "session", "sender", "text", "at", "order")},
+            **{
+                name: getattr(event(1), name)
+                for name in ("id", "kind", "agent", "session", "sender", "text", "at", "order")
+            },
             attachments=({"kind": "photo", "size": 3},),
             reply_to="7",
             addressed=("bot",),
@@ -47,7 +61,9 @@ class QueueContract:
         assert queue.take(0) is None
         assert queue.take(0.01) is None
 
-    def test_a_handled_event_never_comes_again(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_a_handled_event_never_comes_again(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         queue.done(taken(queue))
         clock.advance(self.lease)
@@ -70,7 +86,9 @@ class QueueContract:
 
     def test_two_events_of_the_same_order_are_both_handed_out(self, queue: Queue) -> None:
         first = event(1)
-        second = Event("another id", "mail", "main", first.session, first.sender, "mail", first.at, first.order)
+        second = Event(
+            "another id", "mail", "main", first.session, first.sender, "mail", first.at, first.order
+        )
         queue.put(first)
         queue.put(second)
         assert {handled.id for handled in handle_all(queue)} == {first.id, second.id}
@@ -78,28 +96,49 @@ class QueueContract:
     def test_agents_do_not_share_a_session_of_the_same_name(self, queue: Queue) -> None:
         first = event(1)
         queue.put(first)
-        queue.put(Event(first.id, "message", "somebody", first.session, first.sender, "hello", first.at, first.order))
+        queue.put(
+            Event(
+                first.id,
+                "message",
+                "somebody",
+                first.session,
+                first.sender,
+                "hello",
+                first.at,
+                first.order,
+            )
+        )
         assert {taken(queue).event.agent, taken(queue).event.agent} == {"main", "somebody"}
 
-    @pytest.mark.parametrize("session", ["telegram:-100:7", "a#b", "a/b%2F", "ready", "\n", "語\U0001f98a", "x" * 300])
-    def test_odd_session_names_are_sessions_like_any_other(self, queue: Queue, session: str) -> None:
+    @pytest.mark.parametrize(
+        "session", ["telegram:-100:7", "a#b", "a/b%2F", "ready", "\n", "語\U0001f98a", "x" * 300]
+    )
+    def test_odd_session_names_are_sessions_like_any_other(
+        self, queue: Queue, session: str
+    ) -> None:
         queue.put(event(1, session))
         queue.put(event(1, session + "#"))
         assert {handled.session for handled in handle_all(queue)} == {session, session + "#"}
 
-    def test_an_event_that_already_waits_is_the_same_event(self, queue: Queue, other: Queue) -> None:
+    def test_an_event_that_already_waits_is_the_same_event(
+        self, queue: Queue, other: Queue
+    ) -> None:
         queue.put(event(1))
         other.put(event(1))
         assert handle_all(queue) == [event(1)]
 
-    def test_an_event_that_is_delivered_again_while_it_is_worked_on_is_the_same_event(self, queue: Queue, other: Queue) -> None:
+    def test_an_event_that_is_delivered_again_while_it_is_worked_on_is_the_same_event(
+        self, queue: Queue, other: Queue
+    ) -> None:
         queue.put(event(1))
         delivery = taken(queue)
         other.put(event(1))
         queue.done(delivery)
         assert handle_all(other) == []
 
-    def test_an_event_that_comes_while_its_session_is_worked_on_is_handed_out_after(self, queue: Queue, other: Queue) -> None:
+    def test_an_event_that_comes_while_its_session_is_worked_on_is_handed_out_after(
+        self, queue: Queue, other: Queue
+    ) -> None:
         queue.put(event(1))
         delivery = taken(queue)
         other.put(event(2))
@@ -107,7 +146,9 @@ class QueueContract:
         queue.done(delivery)
         assert handle_all(other) == [event(2)]
 
-    def test_a_retried_event_waits_for_its_time_and_keeps_its_place(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_a_retried_event_waits_for_its_time_and_keeps_its_place(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         queue.put(event(2))
         queue.retry(taken(queue), self.delay)
@@ -130,7 +171,9 @@ class QueueContract:
         queue.retry(taken(queue), 0.0)
         assert taken(other).event == event(1)
 
-    def test_a_retried_event_that_is_put_again_still_waits_for_its_time(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_a_retried_event_that_is_put_again_still_waits_for_its_time(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         queue.retry(taken(queue), self.delay)
         other.put(event(1))
@@ -139,7 +182,9 @@ class QueueContract:
         assert handle_all(queue) == [event(1)]
 
     @pytest.mark.parametrize("delay", [float("nan"), float("inf")])
-    def test_a_delay_that_is_no_number_of_seconds_is_refused_and_loses_nothing(self, queue: Queue, clock: Clock, delay: float) -> None:
+    def test_a_delay_that_is_no_number_of_seconds_is_refused_and_loses_nothing(
+        self, queue: Queue, clock: Clock, delay: float
+    ) -> None:
         queue.put(event(1))
         delivery = taken(queue)
         with pytest.raises(UsageError):
@@ -147,7 +192,9 @@ class QueueContract:
         queue.retry(delivery, 0.0)
         assert taken(queue).event == event(1)
 
-    def test_an_event_whose_worker_is_gone_comes_again_after_the_lease(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_an_event_whose_worker_is_gone_comes_again_after_the_lease(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         taken(queue)
         clock.advance(self.lease / 2)
@@ -158,7 +205,9 @@ class QueueContract:
         assert again.tries == 1
         assert queue.take(0) is None
 
-    def test_a_worker_that_is_late_with_done_frees_no_session_that_another_has(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_a_worker_that_is_late_with_done_frees_no_session_that_another_has(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         queue.put(event(2))
         late = taken(queue)
@@ -169,7 +218,9 @@ class QueueContract:
         other.done(current)
         assert handle_all(queue) == [event(2)]
 
-    def test_a_worker_that_is_late_with_retry_brings_back_nothing(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_a_worker_that_is_late_with_retry_brings_back_nothing(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         late = taken(queue)
         clock.advance(self.lease)
@@ -178,7 +229,9 @@ class QueueContract:
         queue.put(event(2))
         assert handle_all(queue) == [event(2)]
 
-    def test_a_worker_that_is_late_with_retry_puts_off_nothing_that_another_has(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_a_worker_that_is_late_with_retry_puts_off_nothing_that_another_has(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         queue.put(event(2))
         late = taken(queue)
@@ -224,7 +277,9 @@ class QueueContract:
         assert found
         assert found[0] is not None
 
-    def test_no_event_is_forgotten_that_comes_while_the_last_one_ends(self, queue: Queue, other: Queue) -> None:
+    def test_no_event_is_forgotten_that_comes_while_the_last_one_ends(
+        self, queue: Queue, other: Queue
+    ) -> None:
         handled = threading.Semaphore(0)
 
         def work(worker: Queue) -> None:
@@ -243,7 +298,9 @@ class QueueContract:
 
         together(produce, lambda: work(queue), lambda: work(other))
 
-    def test_many_workers_handle_many_sessions_once_and_in_order(self, queue: Queue, other: Queue) -> None:
+    def test_many_workers_handle_many_sessions_once_and_in_order(
+        self, queue: Queue, other: Queue
+    ) -> None:
         sessions, each = self.sessions, 3
         ledger = Ledger(sessions * each)
 
@@ -252,13 +309,17 @@ class QueueContract:
                 for session in range(first, sessions, 2):
                     (queue if first else other).put(event(number, f"chat-{session}"))
 
-        workers = [lambda worker=worker: ledger.work(worker) for worker in (queue, queue, other, other)]
+        workers = [
+            lambda worker=worker: ledger.work(worker) for worker in (queue, queue, other, other)
+        ]
         together(lambda: produce(0), lambda: produce(1), *workers)
         assert ledger.handled == {f"chat-{session}": [0, 1, 2] for session in range(sessions)}
         assert ledger.overlaps == 0
         assert handle_all(queue) == []
 
-    def test_an_event_that_is_kept_by_its_worker_is_nobody_elses(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_an_event_that_is_kept_by_its_worker_is_nobody_elses(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         delivery = taken(queue)
         for _ in range(3):
@@ -269,7 +330,9 @@ class QueueContract:
         queue.renew()
         assert other.take(0) is None
 
-    def test_an_event_is_kept_no_longer_than_a_worker_may_hold_it(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_an_event_is_kept_no_longer_than_a_worker_may_hold_it(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(1))
         taken(queue)
         for _ in range(round(2 * self.hold / self.lease) + 2):
@@ -283,14 +346,18 @@ class QueueContract:
         queue.renew()
         assert taken(other).event == event(1)
 
-    def test_waits_on_purpose_bring_no_event_near_to_being_given_up(self, queue: Queue, other: Queue) -> None:
+    def test_waits_on_purpose_bring_no_event_near_to_being_given_up(
+        self, queue: Queue, other: Queue
+    ) -> None:
         queue.put(event(1))
         for worker in (queue, other) * (TRIES_MOST // 2 + 2):
             delivery = taken(worker)
             assert delivery.tries < TRIES_MOST
             worker.retry(delivery, 0.0)
 
-    def test_an_event_that_nobody_answers_for_holds_up_no_other_session(self, queue: Queue, other: Queue) -> None:
+    def test_an_event_that_nobody_answers_for_holds_up_no_other_session(
+        self, queue: Queue, other: Queue
+    ) -> None:
         queue.put(event(1, "poisoned"))
         queue.put(event(2, "poisoned"))
         assert taken(queue).event.session == "poisoned"
@@ -306,7 +373,9 @@ class QueueContract:
         queue.done(delivery)
         assert handle_all(other) == [more]
 
-    def test_control_events_wait_behind_nothing_and_are_handed_out_apart(self, queue: Queue, control: Queue) -> None:
+    def test_control_events_wait_behind_nothing_and_are_handed_out_apart(
+        self, queue: Queue, control: Queue
+    ) -> None:
         for number in (1, 2):
             queue.put(event(number))
         queue.put(event(3, text="/stop"))
@@ -320,7 +389,9 @@ class QueueContract:
         queue.done(busy)
         assert handle_all(queue) == [event(2)]
 
-    def test_a_worker_for_control_hears_of_a_control_event_while_the_others_are_busy(self, queue: Queue, control: Queue) -> None:
+    def test_a_worker_for_control_hears_of_a_control_event_while_the_others_are_busy(
+        self, queue: Queue, control: Queue
+    ) -> None:
         queue.put(event(1))
         taken(queue)
         found: list[Delivery | None] = []

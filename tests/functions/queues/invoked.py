@@ -1,4 +1,6 @@
-"""Lambda's side of a queue of SQS: what its poller receives, in the form in which a function gets it."""
+"""Lambda's side of a queue of SQS: what its poller receives, in the form in which a function gets
+it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tests.servers.ministack import Ministack, unique
 def make_queue(server: Ministack, visibility: int = 30) -> str:
     """The address of a new FIFO queue."""
     attributes = {"FifoQueue": "true", "VisibilityTimeout": str(visibility)}
-    made = aws.client("sqs", endpoint=server.url).create_queue(QueueName=f"{unique('events')}.fifo", Attributes=attributes)
+    made = aws.client("sqs", endpoint=server.url).create_queue(
+        QueueName=f"{unique('events')}.fifo", Attributes=attributes
+    )
     return str(made["QueueUrl"])
 
 
@@ -28,19 +32,29 @@ class Source:
     def receive(self, visibility: int = 30) -> dict[str, Any]:
         """The event of one invocation, with what can be had at once."""
         answer = self._client.receive_message(
-            QueueUrl=self.url, MaxNumberOfMessages=10, VisibilityTimeout=visibility, MessageSystemAttributeNames=["All"]
+            QueueUrl=self.url,
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=visibility,
+            MessageSystemAttributeNames=["All"],
         )
         return {"Records": [record(message) for message in answer.get("Messages", [])]}
 
     def delete(self, event: dict[str, Any], keep: Collection[str] = ()) -> None:
-        """What the mapping does after the function has answered: all are gone but those that were reported."""
+        """What the mapping does after the function has answered: all are gone but those that were
+        reported.
+        """
         for each in event["Records"]:
             if each["messageId"] not in keep:
                 self._client.delete_message(QueueUrl=self.url, ReceiptHandle=each["receiptHandle"])
 
     def put_raw(self, body: str, group: str) -> None:
         """A message that the product did not write."""
-        self._client.send_message(QueueUrl=self.url, MessageBody=body, MessageGroupId=group, MessageDeduplicationId=uuid.uuid4().hex)
+        self._client.send_message(
+            QueueUrl=self.url,
+            MessageBody=body,
+            MessageGroupId=group,
+            MessageDeduplicationId=uuid.uuid4().hex,
+        )
 
     @property
     def _client(self) -> Any:

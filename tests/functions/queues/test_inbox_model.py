@@ -1,4 +1,6 @@
-"""The store's own queue compared with a plain list, whatever the workers do and in whatever order."""
+"""The store's own queue compared with a plain list, whatever the workers do and in whatever
+order.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class Hand:
 
 @dataclass
 class Workers:
-    """Two inboxes on one store, and beside them what should be true: what waits until when, what is in whose hand."""
+    """Two inboxes on one store, and beside them what should be true: what waits until when, what is
+    in whose hand.
+    """
 
     clock: Clock = field(default_factory=Clock)
     waiting: dict[Event, Turn] = field(default_factory=dict)
@@ -69,13 +73,24 @@ class Workers:
         firsts: dict[str, Event] = {}
         for each in sorted(self.waiting, key=lambda each: each.order):
             firsts.setdefault(each.session, each)
-        return [first for first in firsts.values() if first.session not in held and self.waiting[first].due <= self.clock.now]
+        return [
+            first
+            for first in firsts.values()
+            if first.session not in held and self.waiting[first].due <= self.clock.now
+        ]
 
     def take(self, worker: int) -> None:
         delivery, free = self.inboxes[worker].take(0), self.free()
         assert (delivery.event in free) if delivery else not free
         if delivery:
-            self.hands.append(Hand(self.inboxes[worker], delivery, self.waiting[delivery.event], self.clock.now + LEASE))
+            self.hands.append(
+                Hand(
+                    self.inboxes[worker],
+                    delivery,
+                    self.waiting[delivery.event],
+                    self.clock.now + LEASE,
+                )
+            )
 
     def give_back(self, index: int) -> Hand | None:
         """One of the hands that can still speak, in time or late."""
@@ -118,7 +133,9 @@ class Workers:
 
 @settings(max_examples=150, deadline=None)
 @given(steps=st.lists(STEPS, min_size=5, max_size=60))
-def test_workers_that_crash_and_come_late_change_neither_order_nor_number(steps: list[tuple[Any, ...]]) -> None:
+def test_workers_that_crash_and_come_late_change_neither_order_nor_number(
+    steps: list[tuple[Any, ...]],
+) -> None:
     workers = Workers()
     for verb, *arguments in steps:
         getattr(workers, verb)(*arguments)

@@ -74,7 +74,14 @@ def opens(url: str, kv: KV) -> Iterator[Opens]:
     with ExitStack() as stack:
 
         def opened(**options: Any) -> SqsQueue:
-            return stack.enter_context(closing(SqsQueue(url, **{"kv": kv, "visibility": VISIBILITY, "hold": 2 * VISIBILITY, **options})))
+            return stack.enter_context(
+                closing(
+                    SqsQueue(
+                        url,
+                        **{"kv": kv, "visibility": VISIBILITY, "hold": 2 * VISIBILITY, **options},
+                    )
+                )
+            )
 
         yield opened
 
@@ -125,7 +132,9 @@ def far(opens: Opens, proxy: Proxy) -> SqsQueue:
     return opens(endpoint=f"http://{proxy.address}")
 
 
-def test_an_event_whose_confirmation_is_lost_is_handled_once(far: SqsQueue, other: SqsQueue, proxy: Proxy) -> None:
+def test_an_event_whose_confirmation_is_lost_is_handled_once(
+    far: SqsQueue, other: SqsQueue, proxy: Proxy
+) -> None:
     proxy.arm(DROP_REPLY, b"SendMessage")
     far.put(event(1))
     assert proxy.hits == 1
@@ -148,8 +157,12 @@ def test_an_end_whose_confirmation_is_lost_is_an_end(far: SqsQueue, proxy: Proxy
     assert handle_all(far) == [event(2)]
 
 
-def test_a_message_that_is_lost_on_its_way_to_a_worker_comes_again(far: SqsQueue, proxy: Proxy) -> None:
-    """At once from AWS, which knows the attempt by its id; the emulator hands it out again after its visibility."""
+def test_a_message_that_is_lost_on_its_way_to_a_worker_comes_again(
+    far: SqsQueue, proxy: Proxy
+) -> None:
+    """At once from AWS, which knows the attempt by its id; the emulator hands it out again after
+    its visibility.
+    """
     far.put(event(1))
     proxy.arm(DROP_REPLY, b"ReceiveMessage")
     found = far.take(0) or far.take(PATIENCE)
@@ -157,7 +170,9 @@ def test_a_message_that_is_lost_on_its_way_to_a_worker_comes_again(far: SqsQueue
     assert found.event == event(1)
 
 
-def test_a_waiting_worker_hears_that_sqs_is_away_and_works_on_when_it_is_back(far: SqsQueue, other: SqsQueue, proxy: Proxy) -> None:
+def test_a_waiting_worker_hears_that_sqs_is_away_and_works_on_when_it_is_back(
+    far: SqsQueue, other: SqsQueue, proxy: Proxy
+) -> None:
     proxy.mode = REFUSE
     with pytest.raises(BackendError, match="cannot be reached"):
         far.take(PATIENCE)
@@ -180,21 +195,35 @@ def in_the_end(queue: SqsQueue) -> Event | None:
 
 
 class Expired(RecordingServer):
-    """What AWS says to a handle whose visibility has ended, which the emulator takes: https://github.com/aws/aws-sdk-js/issues/1750"""
+    """What AWS says to a handle whose visibility has ended, which the emulator takes:
+    https://github.com/aws/aws-sdk-js/issues/1750
+    """
 
     HEADERS: ClassVar = {"content-type": "application/x-amz-json-1.0", "x-amzn-requestid": "1"}
 
     def answer(self, request: Recorded) -> Answer:
         if request.headers["x-amz-target"].endswith("Batch"):
             entries = request.json()["Entries"]
-            failed = [{"Id": each["Id"], "Code": "ReceiptHandleIsInvalid", "SenderFault": True} for each in entries]
+            failed = [
+                {"Id": each["Id"], "Code": "ReceiptHandleIsInvalid", "SenderFault": True}
+                for each in entries
+            ]
             return Answer(200, orjson.dumps({"Failed": failed}), self.HEADERS)
-        said = "Value AQEB for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
-        body = orjson.dumps({"__type": "com.amazonaws.sqs#InvalidParameterValueException", "message": said})
-        return Answer(400, body, {**self.HEADERS, "x-amzn-query-error": "InvalidParameterValue;Sender"})
+        said = (
+            "Value AQEB for parameter ReceiptHandle is invalid. Reason: The receipt handle has"
+            " expired."
+        )
+        body = orjson.dumps(
+            {"__type": "com.amazonaws.sqs#InvalidParameterValueException", "message": said}
+        )
+        return Answer(
+            400, body, {**self.HEADERS, "x-amzn-query-error": "InvalidParameterValue;Sender"}
+        )
 
 
-def test_a_worker_whose_event_others_may_have_by_now_hears_no_complaint(queue: SqsQueue, opens: Opens) -> None:
+def test_a_worker_whose_event_others_may_have_by_now_hears_no_complaint(
+    queue: SqsQueue, opens: Opens
+) -> None:
     queue.put(event(1))
     delivery = taken(queue)
     with Expired() as server:
@@ -220,8 +249,12 @@ def test_a_queue_without_a_store_only_puts(url: str, other: SqsQueue) -> None:
     assert handle_all(other) == [event(1)]
 
 
-@pytest.mark.parametrize("body", ["?", "{}", "[1]", "null", "zlib:", "zlib:!!", '{"id":"x"}', "[" * 100_000])
-def test_a_body_that_is_no_event_becomes_a_dead_letter_and_its_session_goes_on(queue: SqsQueue, url: str, kv: KV, body: str) -> None:
+@pytest.mark.parametrize(
+    "body", ["?", "{}", "[1]", "null", "zlib:", "zlib:!!", '{"id":"x"}', "[" * 100_000]
+)
+def test_a_body_that_is_no_event_becomes_a_dead_letter_and_its_session_goes_on(
+    queue: SqsQueue, url: str, kv: KV, body: str
+) -> None:
     raw(url, body, "first")
     raw(url, body, "second")
     queue.put(event(1))
@@ -233,7 +266,9 @@ def test_a_body_that_is_no_event_becomes_a_dead_letter_and_its_session_goes_on(q
     }
 
 
-def test_a_body_that_is_no_event_stays_until_its_dead_letter_stands(opens: Opens, url: str, kv: KV, clock: Passing) -> None:
+def test_a_body_that_is_no_event_stays_until_its_dead_letter_stands(
+    opens: Opens, url: str, kv: KV, clock: Passing
+) -> None:
     away = WatchedKV(kv)
     away.allowed = 0
     raw(url, "?", "poison")
@@ -250,7 +285,9 @@ def test_a_large_event_travels_whole(queue: SqsQueue, other: SqsQueue) -> None:
     assert taken(other).event == large
 
 
-def test_what_no_worker_took_is_given_back_when_the_process_ends(queue: SqsQueue, other: SqsQueue) -> None:
+def test_what_no_worker_took_is_given_back_when_the_process_ends(
+    queue: SqsQueue, other: SqsQueue
+) -> None:
     def fill(side: Queue) -> None:
         queue.put(event(1, "b"))
         assert side.take(0) is None  # a look of the control side brings in what is for the others
@@ -261,7 +298,9 @@ def test_what_no_worker_took_is_given_back_when_the_process_ends(queue: SqsQueue
     assert taken(other).event == event(1, "b")
 
 
-def test_what_waited_here_for_too_long_is_left_to_others(queue: SqsQueue, other: SqsQueue, clock: Passing) -> None:
+def test_what_waited_here_for_too_long_is_left_to_others(
+    queue: SqsQueue, other: SqsQueue, clock: Passing
+) -> None:
     queue.put(event(1, "b"))
     assert queue.control.take(0) is None
     clock.advance(VISIBILITY)
@@ -271,7 +310,9 @@ def test_what_waited_here_for_too_long_is_left_to_others(queue: SqsQueue, other:
     assert taken(queue).event == event(1, "b")
 
 
-def test_what_waits_here_is_kept_like_what_is_worked_on(queue: SqsQueue, other: SqsQueue, clock: Passing) -> None:
+def test_what_waits_here_is_kept_like_what_is_worked_on(
+    queue: SqsQueue, other: SqsQueue, clock: Passing
+) -> None:
     queue.put(event(1, "b"))
     assert queue.control.take(0) is None
     clock.advance(VISIBILITY / 2)
@@ -282,7 +323,9 @@ def test_what_waits_here_is_kept_like_what_is_worked_on(queue: SqsQueue, other: 
 
 
 def test_an_event_that_waited_often_waits_for_longer(queue: SqsQueue, other: SqsQueue) -> None:
-    """A store that is away for hours does not use up the receives after which SQS takes a message out of the queue."""
+    """A store that is away for hours does not use up the receives after which SQS takes a message
+    out of the queue.
+    """
     queue.put(event(1))
     delivery = taken(queue)
     receipt = {**orjson.loads(delivery.receipt), "receives": PATIENT_RECEIVES + 1}
@@ -290,7 +333,9 @@ def test_an_event_that_waited_often_waits_for_longer(queue: SqsQueue, other: Sqs
     assert other.take(0.5) is None
 
 
-def test_a_control_event_comes_past_more_waiting_sessions_than_fit_here(opens: Opens, other: SqsQueue) -> None:
+def test_a_control_event_comes_past_more_waiting_sessions_than_fit_here(
+    opens: Opens, other: SqsQueue
+) -> None:
     queue = opens(visibility=60.0)
     control = queue.control
     for number in range(AHEAD * 12):
@@ -301,7 +346,9 @@ def test_a_control_event_comes_past_more_waiting_sessions_than_fit_here(opens: O
     assert found.event.text == "/stop"
 
 
-def test_a_process_keeps_only_a_short_line_for_its_busy_workers(opens: Opens, other: SqsQueue) -> None:
+def test_a_process_keeps_only_a_short_line_for_its_busy_workers(
+    opens: Opens, other: SqsQueue
+) -> None:
     queue = opens(visibility=60.0)
     control = queue.control
     for number in range(AHEAD + 5):
@@ -319,11 +366,16 @@ def asked(url: str) -> Iterator[list[int]]:
         if params["QueueUrl"] == url:
             waits.append(params["WaitTimeSeconds"])
 
-    clients = [aws.client("sqs", endpoint=endpoint(url), **options) for options in ({}, {"read_seconds": POLL_SECONDS + aws.READ_SECONDS})]
+    clients = [
+        aws.client("sqs", endpoint=endpoint(url), **options)
+        for options in ({}, {"read_seconds": POLL_SECONDS + aws.READ_SECONDS})
+    ]
     with ExitStack() as stack:
         for client in clients:
             client.meta.events.register("provide-client-params.sqs.ReceiveMessage", note)
-            stack.callback(client.meta.events.unregister, "provide-client-params.sqs.ReceiveMessage", note)
+            stack.callback(
+                client.meta.events.unregister, "provide-client-params.sqs.ReceiveMessage", note
+            )
         yield waits
 
 
@@ -337,7 +389,9 @@ def test_idle_workers_share_one_long_request(queue: SqsQueue, asked: list[int]) 
     assert len(asked) <= 3
 
 
-def test_a_process_that_is_busy_looks_for_control_events_once_a_second(queue: SqsQueue, asked: list[int]) -> None:
+def test_a_process_that_is_busy_looks_for_control_events_once_a_second(
+    queue: SqsQueue, asked: list[int]
+) -> None:
     control, began = queue.control, time.monotonic()
     for _ in range(8):
         assert control.take(0.2) is None
@@ -346,13 +400,23 @@ def test_a_process_that_is_busy_looks_for_control_events_once_a_second(queue: Sq
 
 
 def test_crashes_are_counted_as_they_happen_and_planned_waits_are_not() -> None:
-    tries, crashing, waiting = Tries(MemoryKV()), Message("crashing", "", "", "", 1), Message("waiting", "", "", "", 1)
-    assert [tries.taken(replace(crashing, receives=number)) for number in range(1, 13)] == list(range(12))
+    tries, crashing, waiting = (
+        Tries(MemoryKV()),
+        Message("crashing", "", "", "", 1),
+        Message("waiting", "", "", "", 1),
+    )
+    assert [tries.taken(replace(crashing, receives=number)) for number in range(1, 13)] == list(
+        range(12)
+    )
     for number in range(1, 50):
         seen = tries.taken(replace(waiting, receives=number))
         tries.waits("waiting", number, seen)
         assert seen < TRIES_MOST / 2 + 1
-    assert [tries.taken(replace(waiting, receives=number)) for number in range(50, 53)] == [seen, seen + 1, seen + 2]
+    assert [tries.taken(replace(waiting, receives=number)) for number in range(50, 53)] == [
+        seen,
+        seen + 1,
+        seen + 2,
+    ]
 
 
 def test_a_store_that_is_away_counts_no_tries() -> None:
@@ -371,14 +435,22 @@ queue = SqsQueue(sys.argv[2], kv=kv, visibility=float(sys.argv[3]))
 """
 
 
-def process(code: str, path: Path, url: str, visibility: float = VISIBILITY) -> subprocess.Popen[str]:
+def process(
+    code: str, path: Path, url: str, visibility: float = VISIBILITY
+) -> subprocess.Popen[str]:
     return start(HEAD + code, path, url, visibility)
 
 
-def test_an_event_of_a_killed_process_goes_to_another(queue: SqsQueue, url: str, tmp_path: Path) -> None:
+def test_an_event_of_a_killed_process_goes_to_another(
+    queue: SqsQueue, url: str, tmp_path: Path
+) -> None:
     for number in (1, 2):
         queue.put(event(number))
-    victim = process("print(queue.take(0).event.id, flush=True)\nsys.stdin.readline()", tmp_path / "store.db", url)
+    victim = process(
+        "print(queue.take(0).event.id, flush=True)\nsys.stdin.readline()",
+        tmp_path / "store.db",
+        url,
+    )
     assert victim.stdin is not None
     assert victim.stdout is not None
     victim.stdin.write("\n")
@@ -392,7 +464,9 @@ def test_an_event_of_a_killed_process_goes_to_another(queue: SqsQueue, url: str,
     assert (found.event, found.tries) == (event(1), 1)
 
 
-def test_several_processes_handle_every_session_in_order(queue: SqsQueue, url: str, tmp_path: Path) -> None:
+def test_several_processes_handle_every_session_in_order(
+    queue: SqsQueue, url: str, tmp_path: Path
+) -> None:
     code = """
 while sum(len(item.value.split()) for _, item in kv.scan("log")) < 60:
     delivery = queue.take(0.1)

@@ -58,7 +58,9 @@ def test_what_ended_is_not_reported(queue: SqsQueue, source: Source) -> None:
     assert batch.report() == {"batchItemFailures": []}
 
 
-def test_after_a_wait_the_later_ones_of_the_group_wait_too_and_other_groups_go_on(queue: SqsQueue, source: Source) -> None:
+def test_after_a_wait_the_later_ones_of_the_group_wait_too_and_other_groups_go_on(
+    queue: SqsQueue, source: Source
+) -> None:
     put(queue, 1, 2, 3)
     put(queue, 1, session="b")
     records = source.receive()
@@ -81,7 +83,9 @@ def test_after_a_wait_the_later_ones_of_the_group_wait_too_and_other_groups_go_o
         again.done(delivery)
 
 
-def test_a_record_that_nobody_answered_for_is_reported_and_holds_back_its_group(queue: SqsQueue, source: Source) -> None:
+def test_a_record_that_nobody_answered_for_is_reported_and_holds_back_its_group(
+    queue: SqsQueue, source: Source
+) -> None:
     put(queue, 1, 2)
     put(queue, 1, session="b")
     records = source.receive()
@@ -94,7 +98,9 @@ def test_a_record_that_nobody_answered_for_is_reported_and_holds_back_its_group(
     assert failed(batch) == {record["messageId"] for record in records["Records"][:2]}
 
 
-def test_bytes_that_are_no_event_end_as_a_dead_letter(queue: SqsQueue, source: Source, kv: KV) -> None:
+def test_bytes_that_are_no_event_end_as_a_dead_letter(
+    queue: SqsQueue, source: Source, kv: KV
+) -> None:
     source.put_raw("?", group_id(event(1)))
     put(queue, 1)
     batch = Batch(queue, source.receive())
@@ -124,7 +130,9 @@ def test_what_brings_no_message_ends_at_once(queue: SqsQueue, records: dict[str,
     assert batch.report() == {"batchItemFailures": []}
 
 
-def test_tries_are_those_of_the_queue_and_what_is_put_meanwhile_goes_there(queue: SqsQueue, source: Source) -> None:
+def test_tries_are_those_of_the_queue_and_what_is_put_meanwhile_goes_there(
+    queue: SqsQueue, source: Source
+) -> None:
     put(queue, 1)
     source.receive(visibility=0)
     batch = Batch(queue, source.receive())

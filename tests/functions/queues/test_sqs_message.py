@@ -12,13 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.queues.sqs_message import BODY_MOST, EVENT_MOST, deduplication_id, group_id, pack, recorded, unpack
+from functions.queues.sqs_message import (
+    BODY_MOST,
+    EVENT_MOST,
+    deduplication_id,
+    group_id,
+    pack,
+    recorded,
+    unpack,
+)
 from sigil.errors import UsageError
 from tests.functions.queues.workers import event
 
 ALLOWED = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html"""
-RECORD = {"messageId": "m", "receiptHandle": "h", "body": "b", "attributes": {"ApproximateReceiveCount": "3", "MessageGroupId": "g"}}
+RECORD = {
+    "messageId": "m",
+    "receiptHandle": "h",
+    "body": "b",
+    "attributes": {"ApproximateReceiveCount": "3", "MessageGroupId": "g"},
+}
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=50))
@@ -28,7 +41,11 @@ def test_whatever_people_write_travels_in_characters_that_sqs_allows(text: str) 
     assert unpack(body) == event(1, text=text)
 
 
-@pytest.mark.parametrize("text", ["\ufffe", "\uffff", "\x00", "\x7f\x80", "x" * 300_000], ids=["fffe", "ffff", "nul", "c1", "large"])
+@pytest.mark.parametrize(
+    "text",
+    ["\ufffe", "\uffff", "\x00", "\x7f\x80", "x" * 300_000],
+    ids=["fffe", "ffff", "nul", "c1", "large"],
+)
 def test_what_sqs_would_refuse_is_packed(text: str) -> None:
     body = pack(event(1, text=text))
     assert ALLOWED.fullmatch(body)
@@ -37,7 +54,14 @@ def test_what_sqs_would_refuse_is_packed(text: str) -> None:
 
 
 def test_an_event_that_does_not_fit_is_refused_before_it_is_sent() -> None:
-    noise = b64encode(b"".join(zlib.crc32(bytes([a, b, c])).to_bytes(4) for a in range(64) for b in range(64) for c in range(64))).decode()
+    noise = b64encode(
+        b"".join(
+            zlib.crc32(bytes([a, b, c])).to_bytes(4)
+            for a in range(64)
+            for b in range(64)
+            for c in range(64)
+        )
+    ).decode()
     assert len(noise) > BODY_MOST
     with pytest.raises(UsageError, match="does not fit into a message of SQS"):
         pack(event(1, text=noise))
@@ -61,21 +85,41 @@ def test_no_body_breaks_the_one_who_reads_it(text: str) -> None:
 
 
 def test_control_events_and_sessions_have_groups_of_their_own_and_agents_share_no_names() -> None:
-    ordinary, stop, elsewhere = event(1), event(1, text="/stop"), replace(event(1), agent="somebody")
+    ordinary, stop, elsewhere = (
+        event(1),
+        event(1, text="/stop"),
+        replace(event(1), agent="somebody"),
+    )
     assert len({group_id(each) for each in (ordinary, stop, elsewhere)}) == 3
     assert len({deduplication_id(each) for each in (ordinary, elsewhere, event(2))}) == 3
     assert deduplication_id(ordinary) == deduplication_id(event(1, text="edited"))
-    assert all(re.fullmatch("[0-9a-f]{64}", name) for name in (group_id(stop), deduplication_id(stop)))
+    assert all(
+        re.fullmatch("[0-9a-f]{64}", name) for name in (group_id(stop), deduplication_id(stop))
+    )
 
 
 def test_a_record_of_lambda_is_a_message() -> None:
     message = recorded(RECORD)
-    assert (message.id, message.handle, message.body, message.group, message.receives) == ("m", "h", "b", "g", 3)
+    assert (message.id, message.handle, message.body, message.group, message.receives) == (
+        "m",
+        "h",
+        "b",
+        "g",
+        3,
+    )
 
 
 @pytest.mark.parametrize(
     "record",
-    [{}, [], None, "?", {**RECORD, "attributes": None}, {**RECORD, "attributes": {"ApproximateReceiveCount": "many"}}, {"body": "{}"}],
+    [
+        {},
+        [],
+        None,
+        "?",
+        {**RECORD, "attributes": None},
+        {**RECORD, "attributes": {"ApproximateReceiveCount": "many"}},
+        {"body": "{}"},
+    ],
 )
 def test_what_is_no_record_is_refused(record: object) -> None:
     with pytest.raises(UsageError):

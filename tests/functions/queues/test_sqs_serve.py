@@ -42,23 +42,31 @@ class Hanging:
 
 def asking(server: Served, session: str, answers: list[str]) -> threading.Thread:
     def ask() -> None:
-        answers.append(server.post("/chat", json={"session": session, "text": "hi"}).json()["reply"])
+        answers.append(
+            server.post("/chat", json={"session": session, "text": "hi"}).json()["reply"]
+        )
 
     thread = threading.Thread(target=ask)
     thread.start()
     return thread
 
 
-def test_a_chat_over_sqs_is_answered_and_nothing_is_left(url: str, house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_chat_over_sqs_is_answered_and_nothing_is_left(
+    url: str, house: Callable[..., House], model: ScriptedModel
+) -> None:
     model.then(say("one"), say("two"))
     home = house(queue=f"sqs://{url}", llm_url=model.url)
     with serving(home) as server:
         for reply in ("one", "two"):
-            assert server.post("/chat", json={"session": "s", "text": "hi"}).json()["reply"] == reply
+            assert (
+                server.post("/chat", json={"session": "s", "text": "hi"}).json()["reply"] == reply
+            )
     assert SqsQueue(url, kv=home.stores.kv).take(0) is None
 
 
-def test_stop_is_heard_while_every_worker_hangs_and_more_chats_wait(url: str, house: Callable[..., House], model: ScriptedModel) -> None:
+def test_stop_is_heard_while_every_worker_hangs_and_more_chats_wait(
+    url: str, house: Callable[..., House], model: ScriptedModel
+) -> None:
     hanging = Hanging()
     model.then(hanging)
     answers: list[str] = []
@@ -74,7 +82,9 @@ def test_stop_is_heard_while_every_worker_hangs_and_more_chats_wait(url: str, ho
     assert sorted(answers) == ["Stopped.", "done", "done", "done"]
 
 
-def test_a_turn_that_takes_longer_than_the_visibility_is_run_once(url: str, house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_turn_that_takes_longer_than_the_visibility_is_run_once(
+    url: str, house: Callable[..., House], model: ScriptedModel
+) -> None:
     hanging = Hanging()
     model.then(hanging)
     answers: list[str] = []
@@ -91,7 +101,9 @@ def test_a_turn_that_takes_longer_than_the_visibility_is_run_once(url: str, hous
 def test_the_same_event_after_sqs_has_forgotten_it_starts_no_second_turn(
     url: str, aws_here: Ministack, house: Callable[..., House], model: ScriptedModel
 ) -> None:
-    """After 5 minutes SQS takes an event of the same name for a new one: here it gets another name at once."""
+    """After 5 minutes SQS takes an event of the same name for a new one: here it gets another name
+    at once.
+    """
     home = house(queue=f"sqs://{url}", llm_url=model.url)
     model.then(say("once"))
     sent = replace(event(1, "http:admin:main"), sender=Sender("http:admin", "admin"), private=True)
@@ -115,8 +127,14 @@ def test_a_turn_that_is_handed_on_keeps_its_place_although_its_continuation_wait
     model.then(say("one"), say("two"))
     home = house(queue=f"sqs://{url}", llm_url=model.url)
     for number in (1, 2):
-        home.queue.put(replace(event(number, "http:admin:main"), sender=Sender("http:admin", "admin"), private=True))
-    for _ in range(2):  # a worker whose time is up before the first round: the message's own, then the next one's
+        home.queue.put(
+            replace(
+                event(number, "http:admin:main"), sender=Sender("http:admin", "admin"), private=True
+            )
+        )
+    for _ in range(
+        2
+    ):  # a worker whose time is up before the first round: the message's own, then the next one's
         worker.process(taken(home.queue), home, time.monotonic() + ROUND_SECONDS / 2)
     assert model.bodies == []
     handled = []

@@ -23,7 +23,15 @@ from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.functions.queues.contract import QueueContract, clock
 from tests.functions.queues.watched import WatchedKV
-from tests.functions.queues.workers import LEASE, PATIENCE, event, handle_all, taken, timed, together
+from tests.functions.queues.workers import (
+    LEASE,
+    PATIENCE,
+    event,
+    handle_all,
+    taken,
+    timed,
+    together,
+)
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import finish, start
 
@@ -34,12 +42,16 @@ SESSION = keys.session_of("main", "telegram:1")
 class InboxContract(QueueContract):
     """What an inbox does beyond other queues: it knows the platforms' order."""
 
-    def test_the_platforms_order_counts_and_not_the_arrival(self, queue: Queue, other: Queue) -> None:
+    def test_the_platforms_order_counts_and_not_the_arrival(
+        self, queue: Queue, other: Queue
+    ) -> None:
         for number in (3, 1, 2):
             queue.put(event(number))
         assert handle_all(other) == [event(1), event(2), event(3)]
 
-    def test_an_older_event_that_arrives_late_goes_before_one_that_waits(self, queue: Queue, other: Queue, clock: Clock) -> None:
+    def test_an_older_event_that_arrives_late_goes_before_one_that_waits(
+        self, queue: Queue, other: Queue, clock: Clock
+    ) -> None:
         queue.put(event(2))
         queue.retry(taken(queue), 30.0)
         other.put(event(1))
@@ -47,7 +59,9 @@ class InboxContract(QueueContract):
         clock.advance(30.0)
         assert handle_all(other) == [event(2)]
 
-    def test_an_older_event_that_arrives_before_the_retry_goes_before_it(self, queue: Queue, other: Queue) -> None:
+    def test_an_older_event_that_arrives_before_the_retry_goes_before_it(
+        self, queue: Queue, other: Queue
+    ) -> None:
         queue.put(event(2))
         delivery = taken(queue)
         other.put(event(1))
@@ -114,16 +128,27 @@ def left(kv: KV) -> list[str]:
     return [f"{partition} {sort}" for partition in partitions for sort, _ in kv.scan(partition)]
 
 
-def test_an_event_costs_eight_verbs_from_put_to_done_and_leaves_nothing(inbox: Inbox, kv: WatchedKV) -> None:
+def test_an_event_costs_eight_verbs_from_put_to_done_and_leaves_nothing(
+    inbox: Inbox, kv: WatchedKV
+) -> None:
     inbox.put(event(1))
     assert kv.asked == ["put inbox", "put ready"]
     delivery = taken(inbox)
     inbox.done(delivery)
-    assert kv.asked[2:] == ["scan ready", "put claim", "scan inbox", "delete inbox", "delete ready", "delete claim"]
+    assert kv.asked[2:] == [
+        "scan ready",
+        "put claim",
+        "scan inbox",
+        "delete inbox",
+        "delete ready",
+        "delete claim",
+    ]
     assert left(kv) == []
 
 
-def test_a_session_that_waits_for_its_time_costs_no_more_than_the_look_at_the_index(inbox: Inbox, kv: WatchedKV) -> None:
+def test_a_session_that_waits_for_its_time_costs_no_more_than_the_look_at_the_index(
+    inbox: Inbox, kv: WatchedKV
+) -> None:
     inbox.put(event(1))
     inbox.retry(taken(inbox), 30.0)
     assert inbox.take(0) is None
@@ -132,7 +157,9 @@ def test_a_session_that_waits_for_its_time_costs_no_more_than_the_look_at_the_in
     assert kv.asked == ["scan ready"]
 
 
-def test_a_session_that_waits_and_gets_another_event_is_looked_at_once(inbox: Inbox, kv: WatchedKV) -> None:
+def test_a_session_that_waits_and_gets_another_event_is_looked_at_once(
+    inbox: Inbox, kv: WatchedKV
+) -> None:
     inbox.put(event(1))
     inbox.retry(taken(inbox), 30.0)
     inbox.put(event(2))
@@ -142,7 +169,9 @@ def test_a_session_that_waits_and_gets_another_event_is_looked_at_once(inbox: In
     assert kv.asked == ["scan ready"]
 
 
-def test_a_session_that_is_busy_here_costs_no_more_than_the_look_at_the_index(inbox: Inbox, kv: WatchedKV) -> None:
+def test_a_session_that_is_busy_here_costs_no_more_than_the_look_at_the_index(
+    inbox: Inbox, kv: WatchedKV
+) -> None:
     inbox.put(event(1))
     taken(inbox)
     assert inbox.take(0) is None
@@ -168,7 +197,9 @@ def test_workers_of_one_process_are_woken_without_polling(inbox: Inbox) -> None:
     together(produce, *[work] * 6)
 
 
-def test_the_end_of_a_turn_wakes_a_worker_for_what_came_meanwhile(inbox: Inbox, kv: WatchedKV) -> None:
+def test_the_end_of_a_turn_wakes_a_worker_for_what_came_meanwhile(
+    inbox: Inbox, kv: WatchedKV
+) -> None:
     inbox.put(event(1))
     delivery = taken(inbox)
     inbox.put(event(2))
@@ -197,7 +228,9 @@ def test_a_take_ends_although_the_queue_never_comes_to_rest(inbox: Inbox, kv: Wa
     assert inbox.take(0.01) is None
 
 
-def test_a_session_that_another_process_has_is_asked_for_once_a_look(inbox: Inbox, kv: WatchedKV, clock: Clock) -> None:
+def test_a_session_that_another_process_has_is_asked_for_once_a_look(
+    inbox: Inbox, kv: WatchedKV, clock: Clock
+) -> None:
     elsewhere = Inbox(kv, clock=timed(clock), lease=LEASE)
     for session in ("a", "c"):
         inbox.put(event(1, session))
@@ -209,7 +242,9 @@ def test_a_session_that_another_process_has_is_asked_for_once_a_look(inbox: Inbo
     assert kv.asked.count("put claim") == 2
 
 
-def test_a_store_that_fails_for_a_moment_does_not_cost_the_session_its_lease(inbox: Inbox, kv: WatchedKV) -> None:
+def test_a_store_that_fails_for_a_moment_does_not_cost_the_session_its_lease(
+    inbox: Inbox, kv: WatchedKV
+) -> None:
     def fail_once(verb: str) -> None:
         if verb == "scan inbox":
             kv.hook = lambda verb: None
@@ -223,7 +258,9 @@ def test_a_store_that_fails_for_a_moment_does_not_cost_the_session_its_lease(inb
 
 
 @pytest.mark.parametrize("steps", range(9))
-def test_wherever_the_store_goes_away_the_event_is_handled_afterwards(inbox: Inbox, kv: WatchedKV, clock: Clock, steps: int) -> None:
+def test_wherever_the_store_goes_away_the_event_is_handled_afterwards(
+    inbox: Inbox, kv: WatchedKV, clock: Clock, steps: int
+) -> None:
     inbox.put(event(1))
     kv.asked.clear()
     kv.allowed = steps
@@ -246,7 +283,9 @@ def test_wherever_the_store_goes_away_the_event_is_handled_afterwards(inbox: Inb
 
 
 @pytest.mark.parametrize("steps", range(2))
-def test_an_event_whose_put_failed_is_handled_once_when_it_is_put_again(inbox: Inbox, kv: WatchedKV, steps: int) -> None:
+def test_an_event_whose_put_failed_is_handled_once_when_it_is_put_again(
+    inbox: Inbox, kv: WatchedKV, steps: int
+) -> None:
     kv.allowed = steps
     with pytest.raises(BackendError):
         inbox.put(event(1))
@@ -271,7 +310,9 @@ NOT_EVENTS = [
 ]
 
 
-def test_a_worker_that_dies_while_it_gives_an_event_back_is_counted_once(kv: WatchedKV, clock: Clock) -> None:
+def test_a_worker_that_dies_while_it_gives_an_event_back_is_counted_once(
+    kv: WatchedKV, clock: Clock
+) -> None:
     def next_process() -> Inbox:
         clock.advance(LEASE)
         return Inbox(kv, clock=timed(clock), lease=LEASE)
@@ -294,7 +335,9 @@ def test_a_worker_that_dies_while_it_gives_an_event_back_is_counted_once(kv: Wat
 
 
 @pytest.mark.parametrize("raw", NOT_EVENTS, ids=range(len(NOT_EVENTS)))
-def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(inbox: Inbox, kv: WatchedKV, raw: bytes) -> None:
+def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(
+    inbox: Inbox, kv: WatchedKV, raw: bytes
+) -> None:
     for sort in ("0", "000001700000001#"):
         kv.put(keys.inbox(SESSION, sort), raw)
     inbox.put(event(1))
@@ -307,7 +350,9 @@ def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(
     assert left(kv) == []
 
 
-def test_a_session_of_nothing_but_bytes_that_are_no_event_is_cleared(inbox: Inbox, kv: WatchedKV) -> None:
+def test_a_session_of_nothing_but_bytes_that_are_no_event_is_cleared(
+    inbox: Inbox, kv: WatchedKV
+) -> None:
     kv.put(keys.inbox(SESSION, "0"), b"?")
     kv.put(keys.ready(SESSION), b"not json either")
     assert inbox.take(0) is None
@@ -315,7 +360,10 @@ def test_a_session_of_nothing_but_bytes_that_are_no_event_is_cleared(inbox: Inbo
 
 
 def worker(path: Path, code: str) -> subprocess.Popen[str]:
-    head = "from functions.queues.store_queue import Inbox\nkv = SqliteKV(sys.argv[1])\ninbox = Inbox(kv, poll=0.01)\n"
+    head = (
+        "from functions.queues.store_queue import Inbox\nkv = SqliteKV(sys.argv[1])\ninbox ="
+        " Inbox(kv, poll=0.01)\n"
+    )
     return start(head + code, path)
 
 
@@ -325,7 +373,9 @@ def test_an_event_whose_worker_was_killed_comes_to_another_process(tmp_path: Pat
     with closing(SqliteKV(path, later)) as kv:
         inbox = Inbox(kv, clock=timed(later))
         inbox.put(event(1))
-        with worker(path, "print(inbox.take(10).event.id, flush=True)\nsys.stdin.readline()") as process:
+        with worker(
+            path, "print(inbox.take(10).event.id, flush=True)\nsys.stdin.readline()"
+        ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write("\n")
@@ -361,7 +411,9 @@ while delivery := inbox.take(1):
 
 
 def test_control_events_wait_behind_nothing_and_are_handed_out_apart(kv: KV, clock: Clock) -> None:
-    events, control = (Inbox(kv, clock=timed(clock), lease=LEASE, control=apart) for apart in (False, True))
+    events, control = (
+        Inbox(kv, clock=timed(clock), lease=LEASE, control=apart) for apart in (False, True)
+    )
     events.put(event(1))
     events.put(event(2, text="/stop"))
     assert taken(events).event == event(1)

@@ -9,7 +9,9 @@ from sigil.storage.kv import KV, Expect, Item, Key
 
 
 class WatchedKV:
-    """A store that notes what is asked of it; after `allowed` verbs it answers no more. `hook` sees each verb first."""
+    """A store that notes what is asked of it; after `allowed` verbs it answers no more. `hook` sees
+    each verb first.
+    """
 
     def __init__(self, kv: KV) -> None:
         self.kv = kv
@@ -27,7 +29,9 @@ class WatchedKV:
         self._ask("get", key.partition)
         return self.kv.get(key)
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         self._ask("put", key.partition)
         return self.kv.put(key, value, expect=expect, ttl=ttl)
 
@@ -35,6 +39,8 @@ class WatchedKV:
         self._ask("delete", key.partition)
         self.kv.delete(key, expect=expect)
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         self._ask("scan", partition)
         return self.kv.scan(partition, prefix, after, limit)

@@ -19,7 +19,16 @@ def event(number: int, session: str = "telegram:1", text: str = "hello") -> Even
     """The `number`-th event of a session."""
     at = 1_700_000_000.0 + number
     identity = f"{session}:{number}"
-    return Event(identity, "message", "main", session, Sender("telegram:42", "Ann"), text, at, order_of(at, number))
+    return Event(
+        identity,
+        "message",
+        "main",
+        session,
+        Sender("telegram:42", "Ann"),
+        text,
+        at,
+        order_of(at, number),
+    )
 
 
 def taken(queue: Queue) -> Delivery:

@@ -39,7 +39,10 @@ def test_the_gate_knows_the_admin_and_every_token(gate: Gate, tokens: Tokens) ->
     assert admitted(gate, ADMIN) == "admin"
     assert admitted(gate, value) == holder.id
     assert admitted(gate, f"  {value} ") == holder.id
-    assert [admitted(gate, wrong) for wrong in ("", "x", ADMIN[:-1], ADMIN + "x", value[:-1], made(), "é", "\udcff")] == ["EAUTH"] * 8
+    assert [
+        admitted(gate, wrong)
+        for wrong in ("", "x", ADMIN[:-1], ADMIN + "x", value[:-1], made(), "é", "\udcff")
+    ] == ["EAUTH"] * 8
     assert code(lambda: gate.admit(ADMIN, "")) == "EAUTH"
     assert code(lambda: gate.admit(f"Basic {ADMIN}", "")) == "EAUTH"
     demand_admin(gate.admit(f"bearer {ADMIN}", ""), "may")
@@ -62,7 +65,9 @@ def test_a_mistyped_token_asks_no_store() -> None:
         gate.admit(f"Bearer {made()[:-2]}00", "")
 
 
-def test_each_token_has_a_rate_of_its_own_and_the_admin_none(gate: Gate, tokens: Tokens, clock: Clock) -> None:
+def test_each_token_has_a_rate_of_its_own_and_the_admin_none(
+    gate: Gate, tokens: Tokens, clock: Clock
+) -> None:
     (one, first), (other, second) = (tokens.create(Wish("invoke"), "main") for _ in range(2))
     assert {admitted(gate, one) for _ in range(RATE)} == {first.id}
     with pytest.raises(Refused) as caught:
@@ -74,7 +79,9 @@ def test_each_token_has_a_rate_of_its_own_and_the_admin_none(gate: Gate, tokens:
     assert [admitted(gate, one) for _ in range(2)] == [first.id, "ERATE"]
 
 
-def test_wrong_tokens_are_bounded_by_address_and_lock_nobody_out(gate: Gate, tokens: Tokens) -> None:
+def test_wrong_tokens_are_bounded_by_address_and_lock_nobody_out(
+    gate: Gate, tokens: Tokens
+) -> None:
     value, holder = tokens.create(Wish("invoke"), "main")
     assert admitted(gate, value) == holder.id
     assert {admitted(gate, "wrong", "2001:db8::1") for _ in range(TRIES)} == {"EAUTH"}
@@ -97,7 +104,11 @@ def test_whoever_has_used_up_the_tries_asks_no_store(tokens: Tokens, clock: Cloc
     (value, holder), (other, second) = (tokens.create(Wish("invoke"), "main") for _ in range(2))
     assert admitted(gate, value) == holder.id
     codes = [admitted(gate, made()) for _ in range(300)]
-    assert (codes.count("EAUTH"), codes.count("ERATE"), len(asked)) == (TRIES, 300 - TRIES, TRIES + 1)
+    assert (codes.count("EAUTH"), codes.count("ERATE"), len(asked)) == (
+        TRIES,
+        300 - TRIES,
+        TRIES + 1,
+    )
     assert admitted(gate, value) == holder.id
     assert admitted(gate, other) == "ERATE"
     tokens.revoke(holder.id)

@@ -1,4 +1,6 @@
-"""Grants and secrets in every store: nothing that an owner gave or took is lost between two of them, and lists turn page by page."""
+"""Grants and secrets in every store: nothing that an owner gave or took is lost between two of
+them, and lists turn page by page.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +63,25 @@ class Desk:
             self.catalog.remove(head)
 
 
-def record(name: str = "far", version: int = 1, namespace: str = "main", http: tuple[str, ...] = HTTP) -> Record:
-    manifest = Manifest.model_validate({"name": name, "description": "It asks.", "permissions": {"http": http}})
-    return Record(namespace, name, version, f"sha256:{version:064x}", "js", "w", "s", manifest, "person", "", 0.0)
+def record(
+    name: str = "far", version: int = 1, namespace: str = "main", http: tuple[str, ...] = HTTP
+) -> Record:
+    manifest = Manifest.model_validate(
+        {"name": name, "description": "It asks.", "permissions": {"http": http}}
+    )
+    return Record(
+        namespace,
+        name,
+        version,
+        f"sha256:{version:064x}",
+        "js",
+        "w",
+        "s",
+        manifest,
+        "person",
+        "",
+        0.0,
+    )
 
 
 @pytest.fixture
@@ -81,7 +99,9 @@ class TestGrantbook:
         book, one, two = Grantbook(kv, lambda: 7.0), record(), record(version=2)
         book.grant(one, ALL, "an owner")
         assert (book.granted(one), book.granted(two)) == (ALL, frozenset())
-        assert book.grants("main", "far") == (Grant(one.digest, tuple(f"http:{text}" for text in HTTP), 7.0, "an owner"),)
+        assert book.grants("main", "far") == (
+            Grant(one.digest, tuple(f"http:{text}" for text in HTTP), 7.0, "an owner"),
+        )
         assert book.revoke("main", "far", f"http:{HTTP[0]}") == {f"http:{HTTP[0]}"}
         assert book.granted(one) == ALL - {f"http:{HTTP[0]}"}
         assert book.revoke("main", "far") == ALL - {f"http:{HTTP[0]}"}
@@ -91,7 +111,11 @@ class TestGrantbook:
     def test_grants_of_the_library_are_each_agents_own(self, kv: KV) -> None:
         book, shelf = Grantbook(kv), record(namespace=LIBRARY)
         book.grant(shelf, ALL, "an owner", "main")
-        assert [book.granted(shelf, home) for home in ("main", "bob", LIBRARY)] == [ALL, frozenset(), frozenset()]
+        assert [book.granted(shelf, home) for home in ("main", "bob", LIBRARY)] == [
+            ALL,
+            frozenset(),
+            frozenset(),
+        ]
         assert [list(book.names(LIBRARY, home)) for home in ("main", "bob")] == [["far"], []]
         assert list(book.names("main")) == []
 
@@ -99,10 +123,17 @@ class TestGrantbook:
         book = Grantbook(kv)
         for version in range(1, KEPT + 3):
             book.grant(record(version=version), ALL, "an owner")
-        assert [grant.digest for grant in book.grants("main", "far")] == [record(version=n).digest for n in range(KEPT + 2, 2, -1)]
+        assert [grant.digest for grant in book.grants("main", "far")] == [
+            record(version=n).digest for n in range(KEPT + 2, 2, -1)
+        ]
 
     def test_an_owners_redeploy_takes_its_grants_along_and_nobody_elses_does(self, kv: KV) -> None:
-        book, one, two, wide = Grantbook(kv), record(http=HTTP[:2]), record(version=2, http=HTTP[:1]), record(version=3)
+        book, one, two, wide = (
+            Grantbook(kv),
+            record(http=HTTP[:2]),
+            record(version=2, http=HTTP[:1]),
+            record(version=3),
+        )
         book.grant(one, ALL, "an owner")
         for caller in (MODEL, Caller("main", "telegram:9")):
             book.carry(one, two, caller)
@@ -115,17 +146,28 @@ class TestGrantbook:
 class TestRaces:
     def test_two_grants_at_once_both_stand(self, place: Place) -> None:
         books = [Grantbook(place.open()) for _ in range(3)]
-        in_parallel(3, lambda number: books[number].grant(record(version=number + 1), ALL, f"owner {number}"))
-        assert {grant.by for grant in books[0].grants("main", "far")} == {"owner 0", "owner 1", "owner 2"}
+        in_parallel(
+            3,
+            lambda number: books[number].grant(record(version=number + 1), ALL, f"owner {number}"),
+        )
+        assert {grant.by for grant in books[0].grants("main", "far")} == {
+            "owner 0",
+            "owner 1",
+            "owner 2",
+        }
 
     @pytest.mark.parametrize("place", SHARED, indirect=True)
     def test_two_processes_that_grant_lose_nothing_of_each_other(self, place: Place) -> None:
         finish([start(GRANTS, place.url, first) for first in (1, 9)])
         grants = Grantbook(place.open()).grants("main", "far")
-        assert sorted(grant.digest for grant in grants) == [record(version=version).digest for version in range(1, 17)]
+        assert sorted(grant.digest for grant in grants) == [
+            record(version=version).digest for version in range(1, 17)
+        ]
 
     @pytest.mark.parametrize("reads", [1, 2, 3])
-    def test_what_is_granted_while_all_is_revoked_stands_whole_or_not_at_all(self, reads: int) -> None:
+    def test_what_is_granted_while_all_is_revoked_stands_whole_or_not_at_all(
+        self, reads: int
+    ) -> None:
         kv = Busy()
         book, one, two = Grantbook(kv), record(), record(version=2)
         book.grant(one, frozenset({f"http:{HTTP[0]}"}), "an owner")
@@ -160,7 +202,11 @@ class TestSecretbook:
         book.set("KEY", "hush-hush-hush", OWNER)
         book.set("KEY", "of-bob-alone", Caller("bob", owner=True))
         assert list(book.rows(OWNER)) == [{"secret": "KEY", "at": 7.0, "by": "telegram:1"}]
-        assert [book.value(namespace, "KEY") for namespace in ("main", "bob", "carol")] == ["hush-hush-hush", "of-bob-alone", None]
+        assert [book.value(namespace, "KEY") for namespace in ("main", "bob", "carol")] == [
+            "hush-hush-hush",
+            "of-bob-alone",
+            None,
+        ]
         book.remove("KEY", OWNER)
         assert (book.has("main", "KEY"), book.has("bob", "KEY")) == (False, True)
         with pytest.raises(UsageError, match="ENOENT"):
@@ -174,7 +220,11 @@ class TestSecretbook:
     def test_only_an_owner_in_person_lists_or_changes_them(self, kv: KV) -> None:
         book = Secretbook(kv)
         for caller in (MODEL, Caller("main", "telegram:1")):
-            for act in (lambda c: book.set("KEY", "hush-hush", c), book.rows, lambda c: book.remove("KEY", c)):
+            for act in (
+                lambda c: book.set("KEY", "hush-hush", c),
+                book.rows,
+                lambda c: book.remove("KEY", c),
+            ):
                 with pytest.raises(Refused, match="EPERM"):
                     act(caller)
 
@@ -185,9 +235,13 @@ class TestPages:
     def test_grants_come_once_each_while_others_come_and_go(self, place: Place) -> None:
         desk, other, dice = Desk(place.open()), Desk(place.open()), random.Random(7)
         places = ("main~telegram:1", "main", LIBRARY)
-        steady = [desk.deploy(f"s{number}", namespace) for number in range(4) for namespace in places]
+        steady = [
+            desk.deploy(f"s{number}", namespace) for number in range(4) for namespace in places
+        ]
         for each in steady[::2]:
-            desk.book.grant(each, frozenset(sorted(ALL)[: dice.randint(1, 3)]), "an owner", home(each))
+            desk.book.grant(
+                each, frozenset(sorted(ALL)[: dice.randint(1, 3)]), "an owner", home(each)
+            )
 
         def meddle() -> None:
             each, fleeting = dice.choice(steady), f"s{dice.randrange(4)}-{dice.randrange(3)}"
@@ -203,10 +257,20 @@ class TestPages:
                 act()
 
         for _ in range(3):
-            seen = [*turned(lambda after: desk.granting.rows(OWNER, after), lambda row: written(of_grant(row, OWNER)), meddle)]
-            keys = [(row["namespace"], row["capability"], row["digest"], row["state"]) for row in seen]
+            seen = [
+                *turned(
+                    lambda after: desk.granting.rows(OWNER, after),
+                    lambda row: written(of_grant(row, OWNER)),
+                    meddle,
+                )
+            ]
+            keys = [
+                (row["namespace"], row["capability"], row["digest"], row["state"]) for row in seen
+            ]
             assert len(keys) == len(set(keys))
-            assert {(each.namespace, each.name, each.digest) for each in steady} <= {key[:3] for key in keys}
+            assert {(each.namespace, each.name, each.digest) for each in steady} <= {
+                key[:3] for key in keys
+            }
 
     def test_secrets_come_once_each_while_others_come_and_go(self, place: Place) -> None:
         book, other, dice = Secretbook(place.open()), Secretbook(place.open()), random.Random(7)
@@ -219,27 +283,52 @@ class TestPages:
             gone = [row["secret"] for row in other.rows(OWNER) if "_" in row["secret"]]
             other.remove(dice.choice(gone), OWNER)
 
-        seen = [row["secret"] for row in turned(lambda after: book.rows(OWNER, after), lambda row: row["secret"], meddle)]
+        seen = [
+            row["secret"]
+            for row in turned(
+                lambda after: book.rows(OWNER, after), lambda row: row["secret"], meddle
+            )
+        ]
         assert len(seen) == len(set(seen))
         assert steady <= set(seen)
 
     def test_what_waits_in_chats_comes_behind_page_by_page(self, desk: Desk) -> None:
-        chats = ("main~a", "main~slack:C1:T#2", "main~telegram:1", "main~telegram:1:2", "main~telegram:9", "main~語 x")
+        chats = (
+            "main~a",
+            "main~slack:C1:T#2",
+            "main~telegram:1",
+            "main~telegram:1:2",
+            "main~telegram:9",
+            "main~語 x",
+        )
         for number, namespace in enumerate((*chats, "main", "mainly~a", "bob~a")):
             desk.deploy("far", namespace)
             desk.deploy(f"n{number % 3}", namespace)
             desk.catalog.touch(namespace)
-        rows = [*turned(lambda after: desk.granting.rows(OWNER, after), lambda row: written(of_grant(row, OWNER)), lambda: None)]
+        rows = [
+            *turned(
+                lambda after: desk.granting.rows(OWNER, after),
+                lambda row: written(of_grant(row, OWNER)),
+                lambda: None,
+            )
+        ]
         assert [row["namespace"] for row in rows[:4]] == ["main~telegram:1"] * 2 + ["main"] * 2
         assert sorted(row["namespace"] for row in rows) == sorted(2 * [*chats, "main"])
-        assert [row.get("chat") for row in rows] == [row["namespace"].partition("~")[2] or None for row in rows]
+        assert [row.get("chat") for row in rows] == [
+            row["namespace"].partition("~")[2] or None for row in rows
+        ]
         assert rows == list(desk.granting.rows(OWNER))
 
     def test_a_page_may_end_with_what_is_removed_before_the_next(self, desk: Desk) -> None:
         made = [desk.deploy(name) for name in ("a", "b", "c", "d")]
         desk.book.grant(made[3], ALL, "an owner")
         rows = list(desk.granting.rows(OWNER))
-        assert [(row["capability"], row["state"]) for row in rows] == [("a", "waits"), ("b", "waits"), ("c", "waits"), ("d", "stands")]
+        assert [(row["capability"], row["state"]) for row in rows] == [
+            ("a", "waits"),
+            ("b", "waits"),
+            ("c", "waits"),
+            ("d", "stands"),
+        ]
         after = written(of_grant(rows[1], OWNER))
         desk.remove("b")
         desk.remove("a")
@@ -251,14 +340,27 @@ class TestPages:
             desk.book.grant(each, frozenset({f"http:{HTTP[0]}"}), "an owner")
         desk.deploy("gone")
         desk.remove("gone")
-        rows = [(row["version"], row["state"], row["permissions"]) for row in desk.granting.rows(OWNER)]
+        rows = [
+            (row["version"], row["state"], row["permissions"]) for row in desk.granting.rows(OWNER)
+        ]
         kept, asked = f"http:{HTTP[0]}", f"http:{HTTP[1]}"
         assert rows == [(1, "stands", [kept]), (2, "waits", [asked]), (2, "stands", [kept])]
         desk.remove("far")
-        assert [(row["version"], row["state"]) for row in desk.granting.rows(OWNER)] == [(None, "stands")] * 2
+        assert [(row["version"], row["state"]) for row in desk.granting.rows(OWNER)] == [
+            (None, "stands")
+        ] * 2
 
     @pytest.mark.parametrize(
-        "after", ["2", "0:far", "0:far:sha256:0:lies", "9:Far:sha256:0:waits", "0:far:sha256:0:waits\n", "é", "0::a:0:waits"]
+        "after",
+        [
+            "2",
+            "0:far",
+            "0:far:sha256:0:lies",
+            "9:Far:sha256:0:waits",
+            "0:far:sha256:0:waits\n",
+            "é",
+            "0::a:0:waits",
+        ],
     )
     def test_a_place_that_no_page_ended_with_is_refused(self, after: str) -> None:
         kv = MemoryKV()
@@ -310,7 +412,9 @@ def home(each: Record) -> str:
 
 
 def turned(
-    rows: Callable[[str], Iterator[dict[str, Json]]], place_of: Callable[[dict[str, Json]], str], between: Callable[[], object]
+    rows: Callable[[str], Iterator[dict[str, Json]]],
+    place_of: Callable[[dict[str, Json]], str],
+    between: Callable[[], object],
 ) -> Iterator[dict[str, Json]]:
     """The rows of all pages."""
     after = ""

@@ -29,7 +29,9 @@ def test_what_is_done_with_keys_is_noted_without_their_values(place: Place) -> N
     keyring, log = opened(place.open())
     row = keyring.create(Wish("deploy", "ci", ("deploy:alice/*",)), OWNER)
     keyring.create(Wish("invoke", namespace="alice"), OWNER)
-    assert [each["name"] for each in sorted(keyring.rows(OWNER), key=lambda each: each["created"])] == ["ci", ""]
+    assert [
+        each["name"] for each in sorted(keyring.rows(OWNER), key=lambda each: each["created"])
+    ] == ["ci", ""]
     keyring.revoke(row["id"], OWNER)
 
     rows = log.rows(OWNER, namespace="alice")
@@ -40,25 +42,39 @@ def test_what_is_done_with_keys_is_noted_without_their_values(place: Place) -> N
     ]
     assert rows[0]["scopes"] == ["deploy:alice/*"]
     assert row["token"] not in f"{rows}"
-    assert log.verify(OWNER, namespace="alice") == {"namespace": "alice", "entries": 3, "tip": rows[-1]["hash"], "ok": True, "problem": ""}
+    assert log.verify(OWNER, namespace="alice") == {
+        "namespace": "alice",
+        "entries": 3,
+        "tip": rows[-1]["hash"],
+        "ok": True,
+        "problem": "",
+    }
     assert [each["number"] for each in log.rows(OWNER, namespace="alice", after=1, limit=1)] == [2]
     assert log.verify(OWNER)["entries"] == 0
 
 
 def test_keys_that_two_make_at_once_are_both_noted(place: Place) -> None:
     sides = [opened(place.open()) for _ in range(2)]
-    made = in_parallel(2, lambda number: [sides[number][0].create(Wish("invoke"), OWNER)["id"] for _ in range(3)])
+    made = in_parallel(
+        2, lambda number: [sides[number][0].create(Wish("invoke"), OWNER)["id"] for _ in range(3)]
+    )
     rows = sides[0][1].rows(OWNER)
     assert sorted(row["key"] for row in rows) == sorted(id for ids in made for id in ids)
     assert sides[1][1].verify(OWNER)["ok"]
 
 
-@pytest.mark.parametrize("less", [{"owner": False}, {"author": "model"}, {"token": "1f2e3d4c5b6a"}], ids=str)
+@pytest.mark.parametrize(
+    "less", [{"owner": False}, {"author": "model"}, {"token": "1f2e3d4c5b6a"}], ids=str
+)
 @pytest.mark.parametrize("place", ["memory"], indirect=True)
 def test_nobody_but_an_owner_sees_or_changes_them(place: Place, less: dict[str, Any]) -> None:
     caller = replace(OWNER, **less)
     keyring, log = opened(place.open())
-    acts = (lambda: keyring.create(Wish("invoke"), caller), lambda: keyring.rows(caller), lambda: keyring.revoke("x", caller))
+    acts = (
+        lambda: keyring.create(Wish("invoke"), caller),
+        lambda: keyring.rows(caller),
+        lambda: keyring.revoke("x", caller),
+    )
     for act in (*acts, lambda: log.rows(caller), lambda: log.verify(caller)):
         with pytest.raises(Refused, match="EPERM"):
             act()

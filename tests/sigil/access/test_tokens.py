@@ -1,4 +1,6 @@
-"""Access tokens: shown once, kept as a hash, ended at once, in every store; scopes that mean one thing."""
+"""Access tokens: shown once, kept as a hash, ended at once, in every store; scopes that mean one
+thing.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def code(call: Callable[[], object]) -> str:
 def test_a_token_is_long_random_and_tells_when_it_is_mistyped() -> None:
     several = {made() for _ in range(100)}
     assert len(several) == 100
-    assert all(re.fullmatch(r"sgl_[0-9A-Za-z]{38}", token) and is_well_typed(token) for token in several)
+    assert all(
+        re.fullmatch(r"sgl_[0-9A-Za-z]{38}", token) and is_well_typed(token) for token in several
+    )
 
 
 @given(st.integers(0, 37), st.sampled_from("0aZ9_-é "))
@@ -77,7 +81,9 @@ def test_one_wrong_letter_is_told(place: int, letter: str) -> None:
 def test_the_store_never_holds_a_token(kv: KV, tokens: Tokens) -> None:
     value, holder = tokens.create(Wish("invoke", "for the shop"), "main")
     tokens.holder(value)
-    stored = [(sort, item.value) for place in ("token", "token-use") for sort, item in kv.scan(place)]
+    stored = [
+        (sort, item.value) for place in ("token", "token-use") for sort, item in kv.scan(place)
+    ]
     assert len(stored) == 2
     assert not [row for row in stored if value in f"{row}" or value[4:-6] in f"{row}"]
     assert tokens.holder(value) == holder
@@ -112,7 +118,9 @@ def test_a_name_revokes_only_when_it_is_one_tokens_alone(tokens: Tokens) -> None
     assert tokens.revoke("one").name == "one"
 
 
-def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(clock: Clock, kv: KV, tokens: Tokens) -> None:
+def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(
+    clock: Clock, kv: KV, tokens: Tokens
+) -> None:
     value, holder = tokens.create(Wish("invoke"), "main")
     written = set()
     for _ in range(59):
@@ -137,7 +145,9 @@ def test_two_who_show_one_token_at_once_are_both_let_in(place: Place, clock: Clo
 
 def test_tokens_made_at_once_are_all_there(place: Place, clock: Clock) -> None:
     several = [Tokens(place.open(clock), clock) for _ in range(3)]
-    made = in_parallel(3, lambda number: several[number].create(Wish("invoke", f"of {number}"), "main"))
+    made = in_parallel(
+        3, lambda number: several[number].create(Wish("invoke", f"of {number}"), "main")
+    )
     assert {row["id"] for row in several[0].list()} == {holder.id for _, holder in made}
     assert [several[2].holder(value) for value, _ in made] == [holder for _, holder in made]
 
@@ -160,7 +170,9 @@ except (Refused, UsageError) as problem:
 
 
 @pytest.mark.parametrize("place", SHARED, indirect=True)
-def test_a_token_that_one_process_revokes_is_refused_to_all_and_leaves_nothing(place: Place) -> None:
+def test_a_token_that_one_process_revokes_is_refused_to_all_and_leaves_nothing(
+    place: Place,
+) -> None:
     kv = place.open()
     value, holder = Tokens(kv).create(Wish("invoke"), "main")
     said = finish([start(SHOWS, place.url, value, holder.id) for _ in range(2)])
@@ -173,7 +185,9 @@ class Late(MemoryKV):
 
     then: Callable[[], object] | None = None
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         if self.then and key.partition == "token-use":
             then, self.then = self.then, None
             then()
@@ -195,11 +209,15 @@ def test_a_list_goes_on_behind_a_token_that_is_gone(kv: KV, tokens: Tokens) -> N
     for gone in (ids[0], ids[2]):
         tokens.revoke(gone)
     later = tokens.create(Wish("invoke"), "main")[1].id
-    assert [row["id"] for row in tokens.list(ids[2])] == sorted([*ids[3:], *([later] if later > ids[2] else [])])
+    assert [row["id"] for row in tokens.list(ids[2])] == sorted(
+        [*ids[3:], *([later] if later > ids[2] else [])]
+    )
     assert [row["id"] for row in tokens.list(ids[5])] == ([later] if later > ids[5] else [])
 
 
-@pytest.mark.parametrize("after", ["2", "0123456789AB", "0123456789ab\n", "0123456789ab~", "é" * 12])
+@pytest.mark.parametrize(
+    "after", ["2", "0123456789AB", "0123456789ab\n", "0123456789ab~", "é" * 12]
+)
 def test_a_place_that_is_no_tokens_id_is_refused(after: str) -> None:
     assert code(lambda: key_after(after)) == "EINVAL"
 
@@ -212,7 +230,17 @@ def test_a_damaged_record_is_our_fault_and_lets_nobody_in(kv: KV, tokens: Tokens
         tokens.holder(value)
 
 
-@pytest.mark.parametrize("text", ["run:*", "run:alice/*", "run:alice/encode", "deploy:alice/*", "deploy:a-b/c-1", "run:library/*"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run:*",
+        "run:alice/*",
+        "run:alice/encode",
+        "deploy:alice/*",
+        "deploy:a-b/c-1",
+        "run:library/*",
+    ],
+)
 def test_a_scope_reads_back_as_it_is_written(text: str) -> None:
     assert Scope.parse(text).text == text
 
@@ -221,8 +249,32 @@ def test_a_scope_reads_back_as_it_is_written(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "run", "run:", "*", "run:**", "run:alice", "run:alice/", "run:/x", "run:*/x", "run:*/*", "deploy:*", "deploy:library/*"),
-        *("RUN:*", "run:alice/*/", "run:alice/a*", "run: *", "run:*\n", "run:älice/*", "read:*", "run:alice/x@1", "run:a/b/c", "run:a~1/*"),
+        *(
+            "",
+            "run",
+            "run:",
+            "*",
+            "run:**",
+            "run:alice",
+            "run:alice/",
+            "run:/x",
+            "run:*/x",
+            "run:*/*",
+            "deploy:*",
+            "deploy:library/*",
+        ),
+        *(
+            "RUN:*",
+            "run:alice/*/",
+            "run:alice/a*",
+            "run: *",
+            "run:*\n",
+            "run:älice/*",
+            "read:*",
+            "run:alice/x@1",
+            "run:a/b/c",
+            "run:a~1/*",
+        ),
     ],
 )
 def test_what_is_no_scope_is_refused(text: str, tokens: Tokens) -> None:
@@ -282,10 +334,24 @@ def test_without_scopes_a_token_reaches_what_its_namespace_sees(tokens: Tokens) 
 
 
 def test_a_narrow_token_reaches_nothing_else(tokens: Tokens) -> None:
-    holder = tokens.create(Wish("deploy", scopes=("deploy:alice/one", "run:library/encode")), "main")[1]
+    holder = tokens.create(
+        Wish("deploy", scopes=("deploy:alice/one", "run:library/encode")), "main"
+    )[1]
     caller = holder.caller()
-    assert (holder.may_deploy("one"), holder.may_deploy("two"), holder.may_deploy("*")) == (True, False, False)
-    reached = [caller.reaches(*place) for place in (("alice", "one"), ("alice", "two"), ("library", "encode"), ("library", "hash"))]
+    assert (holder.may_deploy("one"), holder.may_deploy("two"), holder.may_deploy("*")) == (
+        True,
+        False,
+        False,
+    )
+    reached = [
+        caller.reaches(*place)
+        for place in (
+            ("alice", "one"),
+            ("alice", "two"),
+            ("library", "encode"),
+            ("library", "hash"),
+        )
+    ]
     assert reached == [True, False, True, False]
     assert (caller.owner, caller.session, caller.author) == (False, "", "person")
 
@@ -306,10 +372,14 @@ def test_no_two_capabilities_share_a_tool(namespace: str, name: str, plain: str)
 @given(st.text("abc_-/", max_size=12))
 def test_a_tool_names_at_most_one_capability(rest: str) -> None:
     name = capability_of(f"cap_{rest}")
-    assert name is None or (tool_of(name) == f"cap_{rest}" and (is_name(name) or is_full_name(name)))
+    assert name is None or (
+        tool_of(name) == f"cap_{rest}" and (is_name(name) or is_full_name(name))
+    )
 
 
-@pytest.mark.parametrize("text", ["/x", "x/", "a/b/c", "A/b", "a~b/c", "a/b@0", "a/b@", "a//b", "a/-b", "a@1/b"])
+@pytest.mark.parametrize(
+    "text", ["/x", "x/", "a/b/c", "A/b", "a~b/c", "a/b@0", "a/b@", "a//b", "a/-b", "a@1/b"]
+)
 def test_what_names_nothing_is_refused(text: str) -> None:
     assert code(lambda: Ref.parse(text)) == "ENAME"
 

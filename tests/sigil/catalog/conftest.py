@@ -70,14 +70,18 @@ def kv(tmp_path: Path, clock: Clock) -> Iterator[SqliteKV]:
 
 @pytest.fixture
 def opened(tmp_path: Path, kv: SqliteKV, sandbox: Sandbox, clock: Clock) -> Iterator[Open]:
-    """Opens registries: each call is another process's view of the same store. `opened(kv, room=Quotas(…), pause=5.0)`."""
+    """Opens registries: each call is another process's view of the same store. `opened(kv,
+    room=Quotas(…), pause=5.0)`.
+    """
     with ExitStack() as stack:
 
         def made(store: Any = None, **rules: Any) -> LocalRegistry:
             if store is None:
                 store = SqliteKV(tmp_path / "store.db", clock)
                 stack.callback(store.close)
-            return LocalRegistry(store, FolderArtifacts(tmp_path / "artifacts"), sandbox, clock, rules=Rules(**rules))
+            return LocalRegistry(
+                store, FolderArtifacts(tmp_path / "artifacts"), sandbox, clock, rules=Rules(**rules)
+            )
 
         yield made
 
@@ -88,13 +92,23 @@ def registry(opened: Open, kv: SqliteKV) -> LocalRegistry:
 
 
 def spec(name: str = "shout", execute: str = "return 'one'", **more: Any) -> dict[str, Any]:
-    return {"name": name, "description": f"The capability {name} that shouts a text.", "schema": {}, "execute": execute, **more}
+    return {
+        "name": name,
+        "description": f"The capability {name} that shouts a text.",
+        "schema": {},
+        "execute": execute,
+        **more,
+    }
 
 
-def text(registry: LocalRegistry, ref: str = "shout", caller: Caller = PERSON, **arguments: Any) -> str:
+def text(
+    registry: LocalRegistry, ref: str = "shout", caller: Caller = PERSON, **arguments: Any
+) -> str:
     """What a capability answers, without its quotes."""
     return registry.run(ref, arguments, caller).output.decode().strip('"')
 
 
 def small(**room: int) -> Quotas:
-    return Quotas(**{"capabilities": 100, "bytes": 1 << 20, "session": 100, "ephemeral": 100, **room})
+    return Quotas(
+        **{"capabilities": 100, "bytes": 1 << 20, "session": 100, "ephemeral": 100, **room}
+    )

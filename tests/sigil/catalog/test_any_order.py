@@ -1,4 +1,6 @@
-"""Whatever owners do with a name, in whatever order: numbers grow, what is removed never runs, what is yanked runs by its digest alone."""
+"""Whatever owners do with a name, in whatever order: numbers grow, what is removed never runs, what
+is yanked runs by its digest alone.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def holds(registry: LocalRegistry, expected: Expected) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(acts=st.lists(ACTS, min_size=3, max_size=14))
-def test_whatever_owners_do_the_rules_hold(sandbox: Sandbox, acts: list[tuple[str, object]]) -> None:
+def test_whatever_owners_do_the_rules_hold(
+    sandbox: Sandbox, acts: list[tuple[str, object]]
+) -> None:
     registry, expected = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox), Expected()
     for what, of in [("deploy", "a"), *acts]:
         with suppress(UsageError):  # there is no such version, or nothing left to change

@@ -29,11 +29,27 @@ def kv(place: Place) -> KV:
 def test_an_entry_says_who_did_what_when(kv: KV) -> None:
     audit = Audit(kv, lambda: 12.3456)
     caller = Caller("main", "telegram:1", author="model", token="admin")
-    audit.note("main", "deploy", caller=caller, name="shout", version=3, digest="sha256:1", session_of=None)
+    audit.note(
+        "main", "deploy", caller=caller, name="shout", version=3, digest="sha256:1", session_of=None
+    )
     row = audit.entries("main")[0].row
     assert row.pop("hash")
-    what = {"number": 1, "at": 12.346, "namespace": "main", "action": "deploy", "previous": ROOT, "name": "shout", "version": 3}
-    assert row == what | {"digest": "sha256:1", "author": "model", "session": "telegram:1", "token": "admin", "owner": False}
+    what = {
+        "number": 1,
+        "at": 12.346,
+        "namespace": "main",
+        "action": "deploy",
+        "previous": ROOT,
+        "name": "shout",
+        "version": 3,
+    }
+    assert row == what | {
+        "digest": "sha256:1",
+        "author": "model",
+        "session": "telegram:1",
+        "token": "admin",
+        "owner": False,
+    }
 
 
 def test_each_entry_carries_the_hash_of_the_one_before(kv: KV) -> None:
@@ -60,7 +76,9 @@ def test_writers_at_the_same_time_make_one_chain(place: Place) -> None:
     audits = [Audit(place.open()) for _ in range(4)]
 
     def write(number: int) -> list[str]:
-        return [audits[number].note("main", "deploy", writer=number, step=step) for step in range(8)]
+        return [
+            audits[number].note("main", "deploy", writer=number, step=step) for step in range(8)
+        ]
 
     hashes = in_parallel(4, write)
     found = audits[0].verify("main")
@@ -91,7 +109,9 @@ def test_two_processes_write_one_chain_and_never_take_the_other_for_damage(place
     found = audit.verify("main")
     assert (found.entries, found.problem) == (24, "")
     rows = [entry.fields for entry in audit.entries("main")]
-    assert [[row["step"] for row in rows if row["writer"] == writer] for writer in ("one", "other")] == [[*range(12)]] * 2
+    assert [
+        [row["step"] for row in rows if row["writer"] == writer] for writer in ("one", "other")
+    ] == [[*range(12)]] * 2
 
 
 class Busy(MemoryKV):
@@ -99,7 +119,9 @@ class Busy(MemoryKV):
 
     then: Callable[[], object] | None = None
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         found = super().scan(partition, prefix, after, limit)
         if not found and self.then:
             then, self.then = self.then, None
@@ -117,9 +139,13 @@ def test_what_is_written_while_a_chain_is_verified_is_no_damage() -> None:
 
 
 class Deaf(MemoryKV):
-    """A store whose replies to writes without a predecessor are lost: the client repeats, and finds its own."""
+    """A store whose replies to writes without a predecessor are lost: the client repeats, and finds
+    its own.
+    """
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         written = super().put(key, value, expect=expect, ttl=ttl)
         if expect is ABSENT:
             raise Conflict
@@ -152,8 +178,13 @@ def test_a_changed_entry_is_found(kv: KV) -> None:
 def test_an_entry_that_was_changed_with_its_hash_is_found_by_the_next(kv: KV) -> None:
     audit = three(kv)
     body = audit.entries("main")[0].body.replace(b"n0", b"n7")
-    kv.put(keys.audit("main", 1), json.dumps({"body": body.decode(), "hash": hashlib.sha256(body).hexdigest()}).encode())
-    assert audit.verify("main").problem == "entry 2 is missing, or does not follow the one before it"
+    kv.put(
+        keys.audit("main", 1),
+        json.dumps({"body": body.decode(), "hash": hashlib.sha256(body).hexdigest()}).encode(),
+    )
+    assert (
+        audit.verify("main").problem == "entry 2 is missing, or does not follow the one before it"
+    )
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -191,19 +222,26 @@ def test_a_last_entry_or_a_whole_chain_that_was_written_anew_is_found(kv: KV) ->
         previous = forged(kv, number, previous, name="harmless")
     assert audit.verify("main").problem == "entry 3 is not the one that was written"
     audit.note("main", "deploy", name="later")
-    assert audit.verify("main").problem == "entry 4 is missing, or does not follow the one before it"
+    assert (
+        audit.verify("main").problem == "entry 4 is missing, or does not follow the one before it"
+    )
 
 
 def test_what_happens_in_a_chat_is_found_in_the_agents_audit(kv: KV) -> None:
     audit = Audit(kv)
-    audit.note("main~telegram:1", "deploy", caller=Caller("main", "telegram:1", author="model"), name="sw")
+    audit.note(
+        "main~telegram:1", "deploy", caller=Caller("main", "telegram:1", author="model"), name="sw"
+    )
     audit.note("main~telegram:1", "expire", name="sw")
     rows = [entry.row for entry in audit.entries("main")]
     assert [(row["action"], row["chat"], row["namespace"]) for row in rows] == [
         ("deploy", "telegram:1", "main"),
         ("expire", "telegram:1", "main"),
     ]
-    assert [audit.verify(namespace).problem for namespace in ("main", "main~telegram:1")] == ["", ""]
+    assert [audit.verify(namespace).problem for namespace in ("main", "main~telegram:1")] == [
+        "",
+        "",
+    ]
     assert all("chat" not in entry.row for entry in audit.entries("main~telegram:1"))
 
 
@@ -213,14 +251,18 @@ def test_every_permission_that_was_granted_stands_there(kv: KV) -> None:
     assert Audit(kv).entries("main")[0].fields["permissions"] == asked
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b"null", b'{"body": 1}', b'{"body": "[]", "hash": ""}', b"\xff"])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{}", b"[]", b"null", b'{"body": 1}', b'{"body": "[]", "hash": ""}', b"\xff"]
+)
 def test_damage_is_told_and_stops_nobody(kv: KV, damage: bytes) -> None:
     audit = three(kv)
     kv.put(keys.audit("main", 3), damage)
     kv.put(keys.audit_tip("main"), damage)
     audit.note("main", "deploy", name="later")
     found = audit.verify("main")
-    assert (found.entries, found.problem) == (2, "entry 3 was changed") or found.problem.startswith("entry 3")
+    assert (found.entries, found.problem) == (2, "entry 3 was changed") or found.problem.startswith(
+        "entry 3"
+    )
     assert len(audit.entries("main")) == 4
     assert [entry.row for entry in audit.entries("main")]
 
@@ -238,7 +280,14 @@ def test_what_stands_under_no_number_stops_nobody_and_is_seen(kv: KV, sort: str)
 
 def test_facts_are_bounded_and_clean(kv: KV) -> None:
     audit = Audit(kv)
-    audit.note("main", "deploy", name="x\n\u202ey" * 500, many=["z" * 900] * 105, deep=[["no"]], **{"odd\nname": {"a": 1}})
+    audit.note(
+        "main",
+        "deploy",
+        name="x\n\u202ey" * 500,
+        many=["z" * 900] * 105,
+        deep=[["no"]],
+        **{"odd\nname": {"a": 1}},
+    )
     fields = audit.entries("main")[0].fields
     assert len(fields["name"]) == 500
     assert "\n" not in fields["name"]

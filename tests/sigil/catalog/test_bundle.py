@@ -1,4 +1,6 @@
-"""Capabilities in one file: the same bytes for the same capabilities, and nothing in it is believed."""
+"""Capabilities in one file: the same bytes for the same capabilities, and nothing in it is
+believed.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +53,20 @@ def packed(content: Files, compression: int = zipfile.ZIP_STORED) -> bytes:
     return target.getvalue()
 
 
-def test_what_is_exported_is_imported_with_its_digest_elsewhere(registry: LocalRegistry, away: LocalRegistry) -> None:
-    made = [registry.deploy(spec(name, f"return '{name}'", tags=["t"]), PERSON) for name in ("one", "two")]
+def test_what_is_exported_is_imported_with_its_digest_elsewhere(
+    registry: LocalRegistry, away: LocalRegistry
+) -> None:
+    made = [
+        registry.deploy(spec(name, f"return '{name}'", tags=["t"]), PERSON)
+        for name in ("one", "two")
+    ]
     body = registry.export(["two", "one"], PERSON)
 
     done = away.import_bundle(body, ELSEWHERE)
 
-    assert [(each.offer.digest, each.created) for each in done] == [(each.offer.digest, True) for each in made]
+    assert [(each.offer.digest, each.created) for each in done] == [
+        (each.offer.digest, True) for each in made
+    ]
     assert text(away, "two", ELSEWHERE) == "two"
     assert away.inspect("one", ELSEWHERE)["author"] == "person"
     assert [each.created for each in away.import_bundle(body, ELSEWHERE)] == [False, False]
@@ -71,7 +80,9 @@ def test_the_same_capabilities_give_the_same_bytes(registry: LocalRegistry) -> N
     assert registry.export(["two", "one@1"], PERSON) == first
 
 
-def test_nothing_of_a_bundle_runs_when_it_comes_in(registry: LocalRegistry, away: LocalRegistry) -> None:
+def test_nothing_of_a_bundle_runs_when_it_comes_in(
+    registry: LocalRegistry, away: LocalRegistry
+) -> None:
     registry.deploy(spec("spins", "for (;;);"), PERSON)
     body = registry.export(["spins"], PERSON)
     before = away._sandbox.stats()["calls"]
@@ -82,7 +93,16 @@ def test_nothing_of_a_bundle_runs_when_it_comes_in(registry: LocalRegistry, away
 def test_a_module_travels_too(registry: LocalRegistry, away: LocalRegistry) -> None:
     from tests.sigil.test_registry import ECHO_WAT
 
-    registry.deploy({"name": "echo", "description": "The input again.", "schema": {}, "lang": "wat", "code": ECHO_WAT}, PERSON)
+    registry.deploy(
+        {
+            "name": "echo",
+            "description": "The input again.",
+            "schema": {},
+            "lang": "wat",
+            "code": ECHO_WAT,
+        },
+        PERSON,
+    )
     done = away.import_bundle(registry.export(["echo"], PERSON), ELSEWHERE)
     assert done[0].offer.digest == registry.inspect("echo", PERSON)["digest"]
     assert away.run("echo", {"a": 1}, ELSEWHERE).output == b'{"a":1}'
@@ -96,7 +116,9 @@ def test_what_cannot_be_exported_is_said(registry: LocalRegistry) -> None:
             registry.export(refs, PERSON)
 
 
-def test_what_comes_in_gets_no_grant_of_what_it_replaces(registry: LocalRegistry, away: LocalRegistry) -> None:
+def test_what_comes_in_gets_no_grant_of_what_it_replaces(
+    registry: LocalRegistry, away: LocalRegistry
+) -> None:
     far = {"http": ["GET api.example.com/v1/"]}
     registry.deploy(spec("far", permissions=far), PERSON)
     registry.granting.grant("far", PERSON)
@@ -110,7 +132,9 @@ def test_what_comes_in_gets_no_grant_of_what_it_replaces(registry: LocalRegistry
     assert registry.inspect("far", PERSON)["pending"] == []
 
 
-def test_what_is_public_in_a_bundle_is_its_new_owners_alone_unless_asked_for(registry: LocalRegistry, away: LocalRegistry) -> None:
+def test_what_is_public_in_a_bundle_is_its_new_owners_alone_unless_asked_for(
+    registry: LocalRegistry, away: LocalRegistry
+) -> None:
     digest = away.deploy(spec(public=True), ELSEWHERE).offer.digest
     body = away.export(["shout"], ELSEWHERE)
     for _ in range(2):
@@ -124,7 +148,9 @@ def test_what_is_public_in_a_bundle_is_its_new_owners_alone_unless_asked_for(reg
     assert text(registry, "main/shout", ELSEWHERE) == "one"
 
 
-def test_what_comes_in_reads_nothing_that_another_of_its_name_has_stored(registry: LocalRegistry, away: LocalRegistry) -> None:
+def test_what_comes_in_reads_nothing_that_another_of_its_name_has_stored(
+    registry: LocalRegistry, away: LocalRegistry
+) -> None:
     kept = {"permissions": {"kv": True}}
     registry.deploy(spec("notes", "await env.KV.put('k', 'private')", **kept), PERSON)
     text(registry, "notes")
@@ -162,7 +188,9 @@ def _index(content: Files, **row: Any) -> None:
 
 CHANGES: dict[str, Change] = {
     "another code": lambda content: content.update({"shout/code": b"return 'evil'"}),
-    "another manifest": lambda content: content.update({"shout/sigil.json": content["shout/sigil.json"].replace(b"shouts", b"hushes")}),
+    "another manifest": lambda content: content.update(
+        {"shout/sigil.json": content["shout/sigil.json"].replace(b"shouts", b"hushes")}
+    ),
     "another digest": lambda content: _index(content, digest=f"sha256:{'0' * 64}"),
     "no digest": lambda content: _index(content, digest=None),
     "another name": lambda content: _index(content, name="other"),
@@ -175,18 +203,28 @@ CHANGES: dict[str, Change] = {
     "no manifest": lambda content: content.pop("shout/sigil.json"),
     "no list": lambda content: content.pop("sigil.json"),
     "a list that is none": lambda content: content.update({"sigil.json": b"[]"}),
-    "an empty list": lambda content: content.update({"sigil.json": b'{"format":1,"capabilities":[]}'}),
-    "another format": lambda content: content.update({"sigil.json": content["sigil.json"].replace(b'"format":1', b'"format":2')}),
+    "an empty list": lambda content: content.update(
+        {"sigil.json": b'{"format":1,"capabilities":[]}'}
+    ),
+    "another format": lambda content: content.update(
+        {"sigil.json": content["sigil.json"].replace(b'"format":1', b'"format":2')}
+    ),
     "NaN": lambda content: content.update({"shout/sigil.json": b'{"name":NaN}'}),
-    "nested": lambda content: content.update({"shout/sigil.json": b'{"a":' * 900 + b"1" + b"}" * 900}),
+    "nested": lambda content: content.update(
+        {"shout/sigil.json": b'{"a":' * 900 + b"1" + b"}" * 900}
+    ),
     "no text": lambda content: content.update({"shout/code": b"\xff\xfe"}),
     "too large": lambda content: content.update({"shout/code": b"x" * (3 << 20)}),
-    "too many": lambda content: content.update({f"n{number}/code": b"" for number in range(2 * MOST + 2)}),
+    "too many": lambda content: content.update(
+        {f"n{number}/code": b"" for number in range(2 * MOST + 2)}
+    ),
 }
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_bundle_that_was_changed_is_refused_whole(body: bytes, away: LocalRegistry, what: str) -> None:
+def test_a_bundle_that_was_changed_is_refused_whole(
+    body: bytes, away: LocalRegistry, what: str
+) -> None:
     content = files(body)
     CHANGES[what](content)
     with pytest.raises(SigilError):
@@ -211,7 +249,14 @@ def test_a_compressed_or_doubled_archive_is_none_of_ours(body: bytes) -> None:
     target = io.BytesIO(body)
     with zipfile.ZipFile(target, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("shout/code", b"another")
-    for wrong in (bomb, packed(content, zipfile.ZIP_DEFLATED), target.getvalue(), b"", b"PK", b"x" * 1000):
+    for wrong in (
+        bomb,
+        packed(content, zipfile.ZIP_DEFLATED),
+        target.getvalue(),
+        b"",
+        b"PK",
+        b"x" * 1000,
+    ):
         with pytest.raises(UsageError):
             unpack(wrong)
 
@@ -233,9 +278,13 @@ def test_files_that_lie_in_each_other_are_refused_before_they_are_read(body: byt
         unpack(bytes(nested))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
-def test_damaged_archives_are_refused_in_our_own_words_or_hold_what_they_held(body: bytes, data: st.DataObject) -> None:
+def test_damaged_archives_are_refused_in_our_own_words_or_hold_what_they_held(
+    body: bytes, data: st.DataObject
+) -> None:
     damaged = bytearray(body)
     for _ in range(data.draw(st.integers(1, 4))):
         damaged[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))

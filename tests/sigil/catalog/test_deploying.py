@@ -1,4 +1,6 @@
-"""Deploys: what a token may reach by them, how fast they follow each other, and what a refused one costs."""
+"""Deploys: what a token may reach by them, how fast they follow each other, and what a refused one
+costs.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def scoped(*scopes: str) -> Caller:
 
 
 @pytest.mark.parametrize("way", ["call", "requires"])
-def test_a_scoped_token_deploys_no_call_of_what_it_does_not_reach(opened: Open, kv: SqliteKV, way: str) -> None:
+def test_a_scoped_token_deploys_no_call_of_what_it_does_not_reach(
+    opened: Open, kv: SqliteKV, way: str
+) -> None:
     registry = opened(kv, pause=0)
     for name in ("mailer", "shelved"):
         registry.deploy(spec(name), PERSON)
@@ -37,7 +41,10 @@ def test_a_scoped_token_deploys_no_call_of_what_it_does_not_reach(opened: Open, 
 
     def deploys(name: str, *scopes: str) -> bool:
         calls = {"requires": [name]} if way == "requires" else {"permissions": {"call": [name]}}
-        made, caller = spec("hello", f"return await env.call('{name}', {{}})", **calls), scoped("deploy:main/hello", *scopes)
+        made, caller = (
+            spec("hello", f"return await env.call('{name}', {{}})", **calls),
+            scoped("deploy:main/hello", *scopes),
+        )
         try:
             return registry.deploy(made, caller).created
         except Refused as problem:
@@ -89,7 +96,9 @@ def test_a_code_that_is_none_names_a_source_without_a_name(registry: LocalRegist
     assert (caught.value.code, caught.value.source) == ("EMANIFEST", "deploy")
 
 
-def test_a_model_deploys_a_few_at_once_in_a_chat_and_then_slowly(opened: Open, kv: SqliteKV, clock: Clock) -> None:
+def test_a_model_deploys_a_few_at_once_in_a_chat_and_then_slowly(
+    opened: Open, kv: SqliteKV, clock: Clock
+) -> None:
     registry = opened(kv, pause=5.0)
     for number in range(MODEL_AT_ONCE):
         with pytest.raises(Refused, match="ETESTS"):
@@ -100,7 +109,9 @@ def test_a_model_deploys_a_few_at_once_in_a_chat_and_then_slowly(opened: Open, k
     assert (caught.value.code, caught.value.retry_after) == ("ERATE", 5)
     assert registry.deploy(spec("made-0"), MODEL).created is False
     for caller in (GUEST, OTHER, PERSON, dataclasses.replace(PERSON, token="admin")):
-        assert registry.deploy(spec(f"by-{caller.token or caller.session.replace(':', '-') or 'hand'}"), caller).created
+        assert registry.deploy(
+            spec(f"by-{caller.token or caller.session.replace(':', '-') or 'hand'}"), caller
+        ).created
     with pytest.raises(Refused, match="ERATE"):
         registry.deploy(spec("made-last"), dataclasses.replace(MODEL, token="admin"))
     clock.now += 5
@@ -123,7 +134,10 @@ def test_an_end_is_for_what_is_ephemeral(registry: LocalRegistry) -> None:
                 registry.deploy(spec(ttl=60, **more), caller)
             problem = caught.value
             assert (problem.code, problem.source) == ("EMANIFEST", "shout")
-            assert problem.message == "ttl: it does nothing here: an ephemeral capability alone has an end"
+            assert (
+                problem.message
+                == "ttl: it does nothing here: an ephemeral capability alone has an end"
+            )
     assert registry.deploy(spec(ttl=60, type="ephemeral"), PERSON).expires_at
 
 
@@ -148,8 +162,12 @@ def test_what_was_just_deployed_is_kept_as_long_as_its_lifetime_says(
     for lifetime, more in (("ephemeral", {"ttl": 60}), ("normal", {}), ("persistent", {})):
         ran.clear()
         test = [{"input": {}, "output": lifetime}]
-        registry.deploy(spec(lifetime, f"return '{lifetime}'", type=lifetime, tests=test, **more), PERSON)
+        registry.deploy(
+            spec(lifetime, f"return '{lifetime}'", type=lifetime, tests=test, **more), PERSON
+        )
         text(registry, lifetime)
         ends = clock.now + 60 if lifetime == "ephemeral" else None
-        assert {(program.rank, program.expires) for program in ran} == {(Rank[lifetime.upper()], ends)}
+        assert {(program.rank, program.expires) for program in ran} == {
+            (Rank[lifetime.upper()], ends)
+        }
         assert len(ran) > 1

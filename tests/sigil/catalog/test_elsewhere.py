@@ -31,8 +31,13 @@ def remote(address: str) -> Iterator[RemoteRegistry]:
         yield made
 
 
-def test_every_verb_of_versions_works_from_afar(remote: RemoteRegistry, registry: LocalRegistry) -> None:
-    digests = [remote.deploy(spec(execute=f"return '{word}'"), PERSON).offer.digest for word in ("one", "two")]
+def test_every_verb_of_versions_works_from_afar(
+    remote: RemoteRegistry, registry: LocalRegistry
+) -> None:
+    digests = [
+        remote.deploy(spec(execute=f"return '{word}'"), PERSON).offer.digest
+        for word in ("one", "two")
+    ]
 
     assert remote.versions("shout", PERSON) == registry.versions("shout", PERSON)
     assert remote.history("shout", PERSON) == registry.history("shout", PERSON)
@@ -60,7 +65,9 @@ def test_a_degraded_capability_says_when_to_come_back(remote: RemoteRegistry, ad
         with pytest.raises(SigilError, match="ETHROWN"):
             remote.run("ways", {"way": "throw"}, PERSON)
 
-    answer = httpx.get(f"{address}/run/ways", headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False)
+    answer = httpx.get(
+        f"{address}/run/ways", headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False
+    )
     assert answer.status_code == 503
     assert 0 < int(answer.headers["retry-after"]) <= 31
     assert answer.json()["error"]["code"] == "EDEGRADED"
@@ -69,7 +76,14 @@ def test_a_degraded_capability_says_when_to_come_back(remote: RemoteRegistry, ad
 
 
 def test_the_log_of_a_failed_run_reaches_the_admin(remote: RemoteRegistry) -> None:
-    remote.deploy(spec("talks", "console.log('so far'); throw new Error('a mistake')", permissions={"log": True}), PERSON)
+    remote.deploy(
+        spec(
+            "talks",
+            "console.log('so far'); throw new Error('a mistake')",
+            permissions={"log": True},
+        ),
+        PERSON,
+    )
     with pytest.raises(SigilError) as caught:
         remote.run("talks", {}, PERSON)
     assert [line for line in caught.value.logs if "so far" in line]

@@ -15,17 +15,23 @@ from tests.sigil.catalog.conftest import PERSON, spec, text
 SHELF = Caller(LIBRARY, author="library")
 
 
-def test_the_index_keeps_those_chats_that_asked_last(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_keeps_those_chats_that_asked_last(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(catalog_search, "NAMESPACES", 4)
     chats = [Caller("main", f"telegram:{number}", author="model") for number in range(8)]
     for chat in chats:
         registry.deploy(spec(f"shout-{chat.session[-1]}"), chat)
-        assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [f"shout-{chat.session[-1]}"]
+        assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [
+            f"shout-{chat.session[-1]}"
+        ]
 
     assert len(registry._finder._followers) <= 4
     assert len(registry._finder._index) <= 4
     for chat in chats:
-        assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [f"shout-{chat.session[-1]}"]
+        assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [
+            f"shout-{chat.session[-1]}"
+        ]
 
 
 def test_chats_without_capabilities_leave_nothing_behind(registry: LocalRegistry) -> None:
@@ -35,11 +41,15 @@ def test_chats_without_capabilities_leave_nothing_behind(registry: LocalRegistry
     assert list(registry._finder._followers) == ["main"]
 
 
-def test_what_leaves_the_librarys_folder_leaves_the_store(registry: LocalRegistry, tmp_path: Path) -> None:
+def test_what_leaves_the_librarys_folder_leaves_the_store(
+    registry: LocalRegistry, tmp_path: Path
+) -> None:
     said: list[str] = []
     for name in ("one", "two"):
         (tmp_path / "shelf" / name).mkdir(parents=True)
-        (tmp_path / "shelf" / name / "sigil.toml").write_text(f'[capability]\nname = "{name}"\ndescription = "Shout {name}."\n')
+        (tmp_path / "shelf" / name / "sigil.toml").write_text(
+            f'[capability]\nname = "{name}"\ndescription = "Shout {name}."\n'
+        )
         (tmp_path / "shelf" / name / "main.js").write_text(f"return '{name}'")
     stock(registry, tmp_path / "shelf", SHELF, said.append)
     registry.deploy(spec("three"), PERSON)
@@ -55,7 +65,12 @@ def test_what_leaves_the_librarys_folder_leaves_the_store(registry: LocalRegistr
 
 ORDER = {
     "type": "object",
-    "$defs": {"parcel": {"type": "object", "properties": {"wingspan": {"type": "number", "description": "How wide the glider is"}}}},
+    "$defs": {
+        "parcel": {
+            "type": "object",
+            "properties": {"wingspan": {"type": "number", "description": "How wide the glider is"}},
+        }
+    },
     "properties": {
         "customer": {
             "type": "object",
@@ -66,12 +81,21 @@ ORDER = {
         },
         "lines": {
             "type": "array",
-            "items": {"type": "object", "properties": {"barcode": {"type": "string", "description": "The EAN printed on it"}}},
+            "items": {
+                "type": "object",
+                "properties": {
+                    "barcode": {"type": "string", "description": "The EAN printed on it"}
+                },
+            },
         },
         "payment": {
             "oneOf": [
                 {"type": "object", "properties": {"iban": {"type": "string"}}},
-                {"type": "object", "title": "Voucher", "properties": {"coupon": {"const": "springtime"}}},
+                {
+                    "type": "object",
+                    "title": "Voucher",
+                    "properties": {"coupon": {"const": "springtime"}},
+                },
             ]
         },
         "delivery": {"anyOf": [{"enum": ["courier", "bicycle"]}, {"$ref": "#/$defs/parcel"}]},
@@ -102,9 +126,17 @@ def test_a_query_finds_what_stands_deep_in_a_schema(registry: LocalRegistry, ask
     assert [hit.offer.name for hit in registry.query(asked, PERSON).hits] == ["place-order"]
 
 
-def test_a_huge_schema_is_read_in_part_and_hides_nothing_of_what_the_capability_says(registry: LocalRegistry) -> None:
-    many = {f"field{number}": {"type": "object", "properties": {f"inner{number}": {"type": "string"}}} for number in range(150)}
-    schema = {"type": "object", "properties": {"kind": {"enum": [f"value{number}" for number in range(400)]}, **many}}
+def test_a_huge_schema_is_read_in_part_and_hides_nothing_of_what_the_capability_says(
+    registry: LocalRegistry,
+) -> None:
+    many = {
+        f"field{number}": {"type": "object", "properties": {f"inner{number}": {"type": "string"}}}
+        for number in range(150)
+    }
+    schema = {
+        "type": "object",
+        "properties": {"kind": {"enum": [f"value{number}" for number in range(400)]}, **many},
+    }
     registry.deploy(spec("vast", schema=schema), PERSON)
     registry.deploy(spec("plain", description="Shout about herring."), PERSON)
 

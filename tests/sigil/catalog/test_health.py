@@ -1,4 +1,6 @@
-"""The breaker: closed, open, half-open; counted for the capability's own failures alone, and shared by all processes."""
+"""The breaker: closed, open, half-open; counted for the capability's own failures alone, and shared
+by all processes.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,13 @@ def fails(registry: LocalRegistry, way: str, ref: str = "ways", times: int = 1) 
     return code
 
 
-@pytest.mark.parametrize(("way", "code"), [("throw", "ETHROWN"), ("type", "ETHROWN"), ("spin", "ETIMEDOUT"), ("deep", "ETHROWN")])
-def test_five_failures_of_its_own_in_a_row_degrade_it(ways: LocalRegistry, way: str, code: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [("throw", "ETHROWN"), ("type", "ETHROWN"), ("spin", "ETIMEDOUT"), ("deep", "ETHROWN")],
+)
+def test_five_failures_of_its_own_in_a_row_degrade_it(
+    ways: LocalRegistry, way: str, code: str
+) -> None:
     assert fails(ways, way, times=FAILURES).startswith(code[:4])
 
     with pytest.raises(Refused) as caught:
@@ -80,7 +87,9 @@ def test_failures_far_apart_are_no_row(ways: LocalRegistry, clock: Clock) -> Non
     assert text(ways, "ways") == "well"
 
 
-def test_after_its_rest_one_call_tries_and_a_success_mends_it(ways: LocalRegistry, clock: Clock) -> None:
+def test_after_its_rest_one_call_tries_and_a_success_mends_it(
+    ways: LocalRegistry, clock: Clock
+) -> None:
     fails(ways, "throw", times=FAILURES)
     clock.now += REST_SECONDS + 1
 
@@ -101,7 +110,9 @@ def test_a_trial_that_fails_sends_it_back_to_rest(ways: LocalRegistry, clock: Cl
     assert text(ways, "ways") == "well"
 
 
-def test_a_trial_with_a_bad_input_leaves_the_place_to_the_next(ways: LocalRegistry, clock: Clock) -> None:
+def test_a_trial_with_a_bad_input_leaves_the_place_to_the_next(
+    ways: LocalRegistry, clock: Clock
+) -> None:
     fails(ways, "throw", times=FAILURES)
     clock.now += REST_SECONDS + 1
 
@@ -134,7 +145,9 @@ PROBLEM, ANSWER = ToolError("ETHROWN", "a mistake"), ToolError("EODD", "an answe
 
 
 @pytest.fixture(params=["sqlite", "redis"])
-def breakers(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Callable[[], Breaker]]:
+def breakers(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: Clock
+) -> Iterator[Callable[[], Breaker]]:
     """Makes breakers: each is another process's view of the same store."""
     shared().do("FLUSHALL")
     with ExitStack() as stack:
@@ -176,7 +189,9 @@ def test_of_many_that_come_at_once_one_tries(breakers: Callable[[], Breaker], cl
 
 
 @pytest.mark.parametrize("end", ["well", "failed", "answered", "undecided"])
-def test_what_began_before_it_opened_decides_nothing_when_it_ends(breakers: Callable[[], Breaker], clock: Clock, end: str) -> None:
+def test_what_began_before_it_opened_decides_nothing_when_it_ends(
+    breakers: Callable[[], Breaker], clock: Clock, end: str
+) -> None:
     one, other = breakers(), breakers()
     early = one.admit(Version())
     rested(other, clock)
@@ -197,7 +212,9 @@ def test_what_began_before_it_opened_decides_nothing_when_it_ends(breakers: Call
     assert is_let_in(one)
 
 
-def test_a_trial_that_tells_nothing_leaves_its_place_and_only_its_own(breakers: Callable[[], Breaker], clock: Clock) -> None:
+def test_a_trial_that_tells_nothing_leaves_its_place_and_only_its_own(
+    breakers: Callable[[], Breaker], clock: Clock
+) -> None:
     one, other = breakers(), breakers()
     rested(one, clock)
     first = one.admit(Version())
@@ -214,7 +231,9 @@ def test_a_trial_that_tells_nothing_leaves_its_place_and_only_its_own(breakers: 
     assert is_let_in(one)
 
 
-def test_a_success_ends_the_row_that_others_count(breakers: Callable[[], Breaker], clock: Clock) -> None:
+def test_a_success_ends_the_row_that_others_count(
+    breakers: Callable[[], Breaker], clock: Clock
+) -> None:
     one, other = breakers(), breakers()
     for _ in range(3):
         for _ in range(FAILURES - 1):
@@ -224,14 +243,18 @@ def test_a_success_ends_the_row_that_others_count(breakers: Callable[[], Breaker
     assert is_let_in(other)
 
 
-def test_a_store_that_is_away_in_a_trial_leaves_the_place_to_the_next(registry: LocalRegistry, clock: Clock) -> None:
+def test_a_store_that_is_away_in_a_trial_leaves_the_place_to_the_next(
+    registry: LocalRegistry, clock: Clock
+) -> None:
     registry.deploy(spec("ways", WAYS), PERSON)
     fails(registry, "throw", times=FAILURES)
     clock.now += REST_SECONDS + 1
     record = registry._catalog.active("main", "ways")
     assert record
     begun = registry._execution._books.begin(registry._facilities.part(record), "main")
-    registry._execution._books.failed(begun, BackendError("EBUSY", "every runner is busy"), blamed=False)
+    registry._execution._books.failed(
+        begun, BackendError("EBUSY", "every runner is busy"), blamed=False
+    )
     assert text(registry, "ways") == "well"
 
 
@@ -247,7 +270,9 @@ def shared_by_two(first: LocalRegistry, second: LocalRegistry, clock: Clock) -> 
     assert text(second, "ways") == "well"
 
 
-def test_processes_count_together_and_a_cold_start_knows(ways: LocalRegistry, opened: Open, clock: Clock) -> None:
+def test_processes_count_together_and_a_cold_start_knows(
+    ways: LocalRegistry, opened: Open, clock: Clock
+) -> None:
     shared_by_two(ways, opened(), clock)
     fails(ways, "throw", times=FAILURES)
     assert fails(opened(), "none") == "EDEGRADED"
@@ -272,7 +297,9 @@ def test_another_version_is_not_degraded_with_it(ways: LocalRegistry) -> None:
     assert fails(ways, "none", f"ways@{digest}") == "EDEGRADED"
 
 
-def test_it_falls_back_to_the_last_good_version_when_its_manifest_says_so(registry: LocalRegistry, kv: SqliteKV) -> None:
+def test_it_falls_back_to_the_last_good_version_when_its_manifest_says_so(
+    registry: LocalRegistry, kv: SqliteKV
+) -> None:
     for execute in ("return 'first'", "return 'second'", WAYS):
         registry.deploy(spec("ways", execute, on_degraded="rollback"), PERSON)
     registry.yank("ways@2", PERSON)
@@ -304,15 +331,28 @@ def test_healthy_calls_write_nothing_for_it(ways: LocalRegistry, tmp_path: Path)
     for _ in range(5):
         text(ways, "ways")
     with sqlite3.connect(tmp_path / "store.db") as connection:
-        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        rows = [str(row) for table in tables for row in connection.execute(f"SELECT * FROM {table}")]
+        tables = [
+            row[0]
+            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        rows = [
+            str(row) for table in tables for row in connection.execute(f"SELECT * FROM {table}")
+        ]
     connection.close()
     assert not [row for row in rows if "health#" in row]
 
 
 @pytest.mark.parametrize("end", ["throw new Error('a mistake')", "for (;;);"])
 def test_a_failed_run_keeps_what_it_said(registry: LocalRegistry, end: str) -> None:
-    registry.deploy(spec("talks", f"console.log('so far'); {end}", permissions={"log": True}, limits={"timeout_ms": 60}), PERSON)
+    registry.deploy(
+        spec(
+            "talks",
+            f"console.log('so far'); {end}",
+            permissions={"log": True},
+            limits={"timeout_ms": 60},
+        ),
+        PERSON,
+    )
     with pytest.raises(SigilError) as caught:
         text(registry, "talks")
     assert [line for line in caught.value.logs if "so far" in line]

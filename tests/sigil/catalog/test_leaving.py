@@ -1,4 +1,6 @@
-"""What goes with a capability that is removed, what comes along with one that is published, and whom the others see meanwhile."""
+"""What goes with a capability that is removed, what comes along with one that is published, and
+whom the others see meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +52,18 @@ def written(kv: KV, namespace: str = "main") -> list[str]:
     return [sort for sort, _ in kv.scan(keys.use(namespace, "", "").partition)]
 
 
-# -- what goes ------------------------------------------------------------------------------------------------------------------
+# -- what goes
+# ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("where", ["sqlite", "redis"])
-def test_counts_go_with_what_is_removed_in_every_process(where: str, opened: Open, kv: SqliteKV, clock: Clock) -> None:
+def test_counts_go_with_what_is_removed_in_every_process(
+    where: str, opened: Open, kv: SqliteKV, clock: Clock
+) -> None:
     shared().do("FLUSHALL")
-    stores: list[Any] = [RedisKV(shared().url, clock) for _ in range(2)] if where == "redis" else [None, None]
+    stores: list[Any] = (
+        [RedisKV(shared().url, clock) for _ in range(2)] if where == "redis" else [None, None]
+    )
     one, other = (opened(store) for store in stores)
     one.deploy(spec(), PERSON)
     for registry in (one, other):
@@ -74,7 +81,9 @@ def test_counts_go_with_what_is_removed_in_every_process(where: str, opened: Ope
     assert calls(one) == calls(other) == calls(opened(stores[0])) == 1
 
 
-def test_what_was_counted_under_other_versions_goes_too(registry: LocalRegistry, kv: SqliteKV) -> None:
+def test_what_was_counted_under_other_versions_goes_too(
+    registry: LocalRegistry, kv: SqliteKV
+) -> None:
     registry.deploy(spec(), PERSON)
     text(registry)
     registry.deploy(spec(execute="return 'two'"), PERSON)
@@ -94,7 +103,9 @@ def test_counts_of_a_longer_name_stay(registry: LocalRegistry) -> None:
     assert calls(registry, name="shout-more") == 1
 
 
-def test_counts_go_with_what_has_expired(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_counts_go_with_what_has_expired(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
     text(registry)
     assert len(written(kv)) == 1
@@ -103,7 +114,9 @@ def test_counts_go_with_what_has_expired(registry: LocalRegistry, kv: SqliteKV, 
     assert written(kv) == []
 
 
-def test_a_sum_that_is_written_while_it_is_removed_does_not_stay(kv: SqliteKV, tmp_path: Path, clock: Clock) -> None:
+def test_a_sum_that_is_written_while_it_is_removed_does_not_stay(
+    kv: SqliteKV, tmp_path: Path, clock: Clock
+) -> None:
     class Removing(SqliteKV):
         """Somebody who has listed the counts removes them right before the sum is written."""
 
@@ -127,7 +140,8 @@ def test_forgetting_twice_is_harmless(kv: SqliteKV, clock: Clock) -> None:
     assert written(kv) == []
 
 
-# -- what comes along -----------------------------------------------------------------------------------------------------------
+# -- what comes along
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_what_it_kept_comes_along_when_it_is_published(registry: LocalRegistry) -> None:
@@ -143,7 +157,10 @@ def test_what_it_kept_comes_along_when_it_is_published(registry: LocalRegistry) 
 
 
 def test_values_keep_their_end_when_it_is_published(registry: LocalRegistry, clock: Clock) -> None:
-    ends = "if (input.put) await env.KV.put('k', 'v', { expirationTtl: 100 }); return await env.KV.get('k')"
+    ends = (
+        "if (input.put) await env.KV.put('k', 'v', { expirationTtl: 100 }); return await"
+        " env.KV.get('k')"
+    )
     registry.deploy(spec("ends", ends, **KV_SPEC), GUEST)
     registry.run("ends", {"put": True}, GUEST)
     registry.publish("ends", PERSON)
@@ -152,11 +169,15 @@ def test_values_keep_their_end_when_it_is_published(registry: LocalRegistry, clo
     assert text(registry, "ends") == "null"
 
 
-def test_a_crash_between_does_not_separate_it_from_what_it_kept(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_between_does_not_separate_it_from_what_it_kept(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry.deploy(keeps(), GUEST)
     count(registry, GUEST)
     with monkeypatch.context() as patch:
-        patch.setattr(registry._mover, "_leave", lambda source: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            registry._mover, "_leave", lambda source: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(KeyboardInterrupt):
             registry.publish("notes", PERSON)
     assert (count(registry), count(registry, GUEST)) == (2, 3)
@@ -164,7 +185,9 @@ def test_a_crash_between_does_not_separate_it_from_what_it_kept(registry: LocalR
     assert (count(registry), count(registry, GUEST)) == (4, 5)
 
 
-def test_what_it_took_the_place_of_keeps_its_own_until_it_comes_back(registry: LocalRegistry) -> None:
+def test_what_it_took_the_place_of_keeps_its_own_until_it_comes_back(
+    registry: LocalRegistry,
+) -> None:
     registry.deploy(keeps(), GUEST)  # first, for later the name is taken
     registry.deploy(keeps(more=" // another"), PERSON)
     assert [count(registry) for _ in range(2)] == [1, 2]
@@ -175,7 +198,9 @@ def test_what_it_took_the_place_of_keeps_its_own_until_it_comes_back(registry: L
     assert count(registry) == 3
 
 
-def test_what_it_kept_goes_when_it_is_removed_after_it_was_published(registry: LocalRegistry) -> None:
+def test_what_it_kept_goes_when_it_is_removed_after_it_was_published(
+    registry: LocalRegistry,
+) -> None:
     registry.deploy(keeps(), GUEST)
     registry.deploy(keeps(more=" // another"), PERSON)
     for caller in (PERSON, GUEST):
@@ -190,7 +215,9 @@ def test_what_it_kept_goes_when_it_is_removed_after_it_was_published(registry: L
     assert count(registry, GUEST) == 1
 
 
-def test_a_chats_counts_stay_behind_when_it_is_published(registry: LocalRegistry, kv: SqliteKV) -> None:
+def test_a_chats_counts_stay_behind_when_it_is_published(
+    registry: LocalRegistry, kv: SqliteKV
+) -> None:
     registry.deploy(keeps(), GUEST)
     count(registry, GUEST)
     registry.publish("notes", PERSON)
@@ -199,7 +226,8 @@ def test_a_chats_counts_stay_behind_when_it_is_published(registry: LocalRegistry
     assert calls(registry, name="notes") == 0
 
 
-# -- whom the others see --------------------------------------------------------------------------------------------------------
+# -- whom the others see
+# --------------------------------------------------------------------------------------------------------
 
 
 def agree(kv: KV, now: float = 0.0) -> bool:
@@ -214,7 +242,9 @@ def toggled(kv: KV, dice: random.Random) -> None:
     catalog, package = Catalog(kv), parse_flat(spec(public=dice.random() < 0.5))
     head = catalog.head("main", "shout")
     number = (head.latest if head else 0) + 1
-    made = Record("main", "shout", number, package.digest, "js", "w", "s", package.manifest, "person", "", 0.0)
+    made = Record(
+        "main", "shout", number, package.digest, "js", "w", "s", package.manifest, "person", "", 0.0
+    )
     with suppress(Conflict):
         if head and not head.removed and dice.random() < 0.2:
             catalog.remove(head)
@@ -225,10 +255,18 @@ def toggled(kv: KV, dice: random.Random) -> None:
 @pytest.mark.parametrize("where", ["sqlite", "redis"])
 def test_a_mark_says_what_the_head_says_whoever_wrote_last(where: str, tmp_path: Path) -> None:
     shared().do("FLUSHALL")
-    stores: list[Any] = [SqliteKV(tmp_path / "store.db") if where == "sqlite" else RedisKV(shared().url) for _ in range(4)]
+    stores: list[Any] = [
+        SqliteKV(tmp_path / "store.db") if where == "sqlite" else RedisKV(shared().url)
+        for _ in range(4)
+    ]
     with ThreadPoolExecutor(len(stores)) as pool:
         for seed in range(40):
-            list(pool.map(lambda store, seed=seed: toggled(store, random.Random(f"{seed} {id(store)}")), stores))
+            list(
+                pool.map(
+                    lambda store, seed=seed: toggled(store, random.Random(f"{seed} {id(store)}")),
+                    stores,
+                )
+            )
             assert agree(stores[0])
 
 
@@ -255,7 +293,9 @@ def found(registry: LocalRegistry) -> list[str]:
     return [hit.offer.name for hit in registry.query("shout a text", BOB).hits]
 
 
-def test_others_see_what_was_deployed_last(opened: Open, kv: SqliteKV, tmp_path: Path, clock: Clock) -> None:
+def test_others_see_what_was_deployed_last(
+    opened: Open, kv: SqliteKV, tmp_path: Path, clock: Clock
+) -> None:
     racing, other = Racing(tmp_path / "store.db", clock), opened(kv)
     registry = opened(racing)
     racing.before = lambda: other.deploy(spec(execute="return 'mine'"), PERSON)
@@ -264,14 +304,24 @@ def test_others_see_what_was_deployed_last(opened: Open, kv: SqliteKV, tmp_path:
 
     racing.before = lambda: other.deploy(spec(execute="return 'theirs'", public=True), PERSON)
     registry.deploy(spec(public=True, execute="return 'again'"), PERSON)
-    assert (found(registry), found(other), agree(kv, clock.now)) == (["main/shout"], ["main/shout"], True)
+    assert (found(registry), found(other), agree(kv, clock.now)) == (
+        ["main/shout"],
+        ["main/shout"],
+        True,
+    )
     racing.before = lambda: other.deploy(spec(execute="return 'once more'", public=True), PERSON)
     registry.remove("shout", PERSON)
-    assert (found(registry), found(other), agree(kv, clock.now)) == (["main/shout"], ["main/shout"], True)
+    assert (found(registry), found(other), agree(kv, clock.now)) == (
+        ["main/shout"],
+        ["main/shout"],
+        True,
+    )
     racing.close()
 
 
-def test_a_mark_that_a_dead_process_left_is_set_right_within_a_day(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_a_mark_that_a_dead_process_left_is_set_right_within_a_day(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     registry.deploy(spec(public=True), PERSON)
     kv.delete(keys.public("main", "shout"))
     kv.put(keys.public("main", "gone"), b"sha256:0")
@@ -284,7 +334,9 @@ def test_a_mark_that_a_dead_process_left_is_set_right_within_a_day(registry: Loc
     assert found(registry) == ["main/shout"]
 
 
-def test_what_is_no_longer_public_leaves_the_index_before_its_mark_goes(registry: LocalRegistry, kv: SqliteKV) -> None:
+def test_what_is_no_longer_public_leaves_the_index_before_its_mark_goes(
+    registry: LocalRegistry, kv: SqliteKV
+) -> None:
     registry.deploy(spec(public=True), PERSON)
     assert found(registry) == ["main/shout"]
     head = registry._catalog.head("main", "shout")
@@ -297,7 +349,9 @@ def test_what_is_no_longer_public_leaves_the_index_before_its_mark_goes(registry
     assert found(registry) == []
 
 
-def test_chats_and_the_library_have_no_marks(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_chats_and_the_library_have_no_marks(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     registry.deploy(spec(), GUEST)
     follow(kv, "library", "shout", clock.now)
     assert kv.scan("public") == []

@@ -1,4 +1,6 @@
-"""What time does: the expired are invisible at once and swept later, the unused become inactive, the persistent stay."""
+"""What time does: the expired are invisible at once and swept later, the unused become inactive,
+the persistent stay.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,14 @@ def actions(kv: KV, namespace: str = "main") -> list[str]:
     return [entry.fields["action"] for entry in Audit(kv).latest(namespace)]
 
 
-def test_an_ephemeral_capability_lives_an_hour_unless_it_says_otherwise(registry: LocalRegistry, clock: Clock) -> None:
+def test_an_ephemeral_capability_lives_an_hour_unless_it_says_otherwise(
+    registry: LocalRegistry, clock: Clock
+) -> None:
     assert registry.deploy(spec(type="ephemeral"), PERSON).expires_at == clock.now + 3_600
-    assert registry.deploy(spec("other", type="ephemeral", ttl=86_400), PERSON).expires_at == clock.now + DAY
+    assert (
+        registry.deploy(spec("other", type="ephemeral", ttl=86_400), PERSON).expires_at
+        == clock.now + DAY
+    )
     with pytest.raises(UsageError):
         registry.deploy(spec("third", type="ephemeral", ttl=86_401), PERSON)
 
@@ -59,7 +66,9 @@ def expires(registry: LocalRegistry, kv: KV, clock: Clock) -> None:
     assert registry.deploy(spec(type="ephemeral", ttl=60), PERSON).created
 
 
-def test_the_expired_is_invisible_at_once_and_swept_by_the_scheduler(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_the_expired_is_invisible_at_once_and_swept_by_the_scheduler(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     expires(registry, kv, clock)
 
 
@@ -75,7 +84,9 @@ def test_expiry_works_on_redis_too(opened: Open, clock: Clock) -> None:
     assert actions(store)[-1] == "expire"
 
 
-def test_what_was_deployed_again_in_the_meantime_is_not_swept(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_what_was_deployed_again_in_the_meantime_is_not_swept(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
     registry.deploy(spec(execute="return 'lasting'"), PERSON)
     clock.now += 61
@@ -84,7 +95,9 @@ def test_what_was_deployed_again_in_the_meantime_is_not_swept(registry: LocalReg
     assert [row["version"] for row in registry.versions("shout", PERSON)] == [2]
 
 
-def test_a_lasting_version_under_an_expired_one_runs_again_by_itself(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_a_lasting_version_under_an_expired_one_runs_again_by_itself(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     for execute in ("return 'old'", "return 'lasting'", "return 'withdrawn'"):
         registry.deploy(spec(execute=execute, public=True), PERSON)
     size = registry.status(PERSON)["bytes"]
@@ -107,7 +120,9 @@ def test_a_lasting_version_under_an_expired_one_runs_again_by_itself(registry: L
     assert registry.deploy(spec(execute="return 'next'"), PERSON).offer.version == 6
 
 
-def test_what_ran_before_runs_again_and_not_what_was_rolled_away(registry: LocalRegistry, clock: Clock) -> None:
+def test_what_ran_before_runs_again_and_not_what_was_rolled_away(
+    registry: LocalRegistry, clock: Clock
+) -> None:
     for execute in ("return 'good'", "return 'bad'"):
         registry.deploy(spec(execute=execute), PERSON)
     registry.rollback("shout", PERSON)
@@ -120,11 +135,15 @@ def test_what_ran_before_runs_again_and_not_what_was_rolled_away(registry: Local
     assert text(registry) == "good"
 
 
-def test_what_an_ephemeral_version_writes_over_a_lasting_ones_keys_lasts(registry: LocalRegistry, clock: Clock) -> None:
+def test_what_an_ephemeral_version_writes_over_a_lasting_ones_keys_lasts(
+    registry: LocalRegistry, clock: Clock
+) -> None:
     keeps = "if (input.set) await env.KV.put('a', input.set); return await env.KV.get('a')"
     registry.deploy(spec(execute=keeps, permissions={"kv": True}), PERSON)
     text(registry, set="first")
-    registry.deploy(spec(execute=keeps + " + '!'", permissions={"kv": True}, type="ephemeral", ttl=60), PERSON)
+    registry.deploy(
+        spec(execute=keeps + " + '!'", permissions={"kv": True}, type="ephemeral", ttl=60), PERSON
+    )
     assert text(registry, set="second") == "second!"
     clock.now += 100
     assert text(registry) == "second"
@@ -144,7 +163,9 @@ def test_what_is_written_over_an_expired_version_before_the_sweep_goes_on_from_t
     assert text(registry) == "lasting"
 
 
-def test_others_do_not_have_what_was_public_when_its_time_has_run_out(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_others_do_not_have_what_was_public_when_its_time_has_run_out(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     stranger = dataclasses.replace(PERSON, namespace="elsewhere")
     registry.deploy(spec(public=True), PERSON)
     registry.deploy(spec(execute="return 'private'"), PERSON)
@@ -157,7 +178,9 @@ def test_others_do_not_have_what_was_public_when_its_time_has_run_out(registry: 
     assert text(registry) == "private"
 
 
-def test_the_same_deployed_again_lives_on_from_then(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_the_same_deployed_again_lives_on_from_then(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     brief = spec(type="ephemeral", ttl=60)
     digest = registry.deploy(brief, PERSON).offer.digest
     clock.now += 50
@@ -166,7 +189,9 @@ def test_the_same_deployed_again_lives_on_from_then(registry: LocalRegistry, kv:
     clock.now += 50
     assert Lifetimes(kv, clock).expire() == 0
     assert [text(registry, ref) for ref in ("shout", "shout@1", f"shout@{digest}")] == ["one"] * 3
-    registry.deploy(brief, dataclasses.replace(PERSON, owner=False, author="model", session="telegram:9"))  # not its to prolong
+    registry.deploy(
+        brief, dataclasses.replace(PERSON, owner=False, author="model", session="telegram:9")
+    )  # not its to prolong
     clock.now += 11
     assert Lifetimes(kv, clock).expire() == 1
     assert list(registry.list(PERSON)) == []
@@ -174,7 +199,9 @@ def test_the_same_deployed_again_lives_on_from_then(registry: LocalRegistry, kv:
 
 @pytest.mark.parametrize("swept", [True, False])
 @pytest.mark.parametrize("under", [True, False])
-def test_what_was_granted_ends_with_the_version(registry: LocalRegistry, kv: SqliteKV, clock: Clock, swept: bool, under: bool) -> None:
+def test_what_was_granted_ends_with_the_version(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock, swept: bool, under: bool
+) -> None:
     asks: dict[str, Any] = {"permissions": {"http": ["GET t.example/"]}}
     if under:
         registry.deploy(spec(execute="return 'lasting'", **asks), PERSON)
@@ -192,7 +219,9 @@ def test_what_was_granted_ends_with_the_version(registry: LocalRegistry, kv: Sql
     assert registry.deploy(brief, Caller("main", token="t")).pending == ("http:GET t.example/",)
 
 
-def test_a_chats_ephemeral_capability_is_swept_from_its_own_namespace(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_a_chats_ephemeral_capability_is_swept_from_its_own_namespace(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     registry.deploy(spec(type="ephemeral", ttl=60), GUEST)
     clock.now += 61
     assert Lifetimes(kv, clock).expire() == 1
@@ -215,7 +244,9 @@ def test_what_is_unused_for_thirty_days_is_inactive_unless_it_is_persistent(
     assert [row["capability"] for row in registry.list(PERSON)] == ["shout"]
 
 
-def test_a_call_wakes_it_by_name_and_by_digest(registry: LocalRegistry, opened: Open, kv: SqliteKV, clock: Clock) -> None:
+def test_a_call_wakes_it_by_name_and_by_digest(
+    registry: LocalRegistry, opened: Open, kv: SqliteKV, clock: Clock
+) -> None:
     digest = registry.deploy(spec(), PERSON).offer.digest
     for ref in ("shout", f"shout@{digest}"):
         clock.now += IDLE_SECONDS + 1
@@ -242,7 +273,9 @@ def test_what_is_in_use_stays(registry: LocalRegistry, kv: SqliteKV, clock: Cloc
     assert state(registry) == "ok"
 
 
-def test_the_daily_part_runs_once_a_day(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_the_daily_part_runs_once_a_day(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     registry.deploy(spec(), PERSON)
     Lifetimes(kv, clock).sweep()
     clock.now += IDLE_SECONDS + 1
@@ -251,7 +284,9 @@ def test_the_daily_part_runs_once_a_day(registry: LocalRegistry, kv: SqliteKV, c
     assert Lifetimes(kv, clock).sweep().inactive == 0
 
 
-def test_what_is_public_is_hidden_from_others_too_and_found_again(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_what_is_public_is_hidden_from_others_too_and_found_again(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     stranger = dataclasses.replace(PERSON, namespace="elsewhere")
     registry.deploy(spec(public=True), PERSON)
     registry.deploy(spec("brief", public=True, type="ephemeral", ttl=60), PERSON)
@@ -261,10 +296,14 @@ def test_what_is_public_is_hidden_from_others_too_and_found_again(registry: Loca
 
     assert registry.query("shout a text", stranger).hits == ()
     assert text(registry, "main/shout", stranger) == "one"
-    assert [hit.offer.name for hit in registry.query("shout a text", stranger).hits] == ["main/shout"]
+    assert [hit.offer.name for hit in registry.query("shout a text", stranger).hits] == [
+        "main/shout"
+    ]
 
 
-def test_a_namespace_of_many_is_swept_whole(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_a_namespace_of_many_is_swept_whole(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     for number in range(12):
         registry.deploy(spec(f"n{number}", type="ephemeral", ttl=60 + number), PERSON)
     clock.now += 66
@@ -294,7 +333,9 @@ def test_daily_work_in_which_a_process_died_is_begun_anew_minutes_later(
     registry.deploy(spec(), PERSON)
     clock.now += IDLE_SECONDS + 1
     with monkeypatch.context() as patch:
-        patch.setattr(kv, "delete", lambda *_, **__: None)  # a process that is killed takes nothing back
+        patch.setattr(
+            kv, "delete", lambda *_, **__: None
+        )  # a process that is killed takes nothing back
         patch.setattr(usage, "fold", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             Lifetimes(kv, clock).sweep()
@@ -305,7 +346,9 @@ def test_daily_work_in_which_a_process_died_is_begun_anew_minutes_later(
     assert Lifetimes(kv, clock).sweep().inactive == 1
 
 
-def test_a_damaged_record_keeps_nobody_elses_from_being_looked_at(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_a_damaged_record_keeps_nobody_elses_from_being_looked_at(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     for namespace in ("aaa", "main", "zzz"):
         registry.deploy(spec(), dataclasses.replace(PERSON, namespace=namespace))
     kv.put(keys.capability("main", "shout"), b"damaged")
@@ -314,4 +357,7 @@ def test_a_damaged_record_keeps_nobody_elses_from_being_looked_at(registry: Loca
     with pytest.raises(BackendError, match="EDAMAGED"):
         Lifetimes(kv, clock).sweep()
     for namespace in ("aaa", "zzz"):
-        assert registry.inspect("shout", dataclasses.replace(PERSON, namespace=namespace))["state"] == "inactive"
+        assert (
+            registry.inspect("shout", dataclasses.replace(PERSON, namespace=namespace))["state"]
+            == "inactive"
+        )

@@ -1,4 +1,6 @@
-"""A call within a call counts like any other, and a failure counts for the one whose code failed."""
+"""A call within a call counts like any other, and a failure counts for the one whose code
+failed.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,13 @@ def tree(registry: LocalRegistry) -> LocalRegistry:
     return registry
 
 
-def fails(registry: LocalRegistry, ref: str = "outer", caller: Caller = PERSON, times: int = 1, **arguments: Any) -> SigilError:
+def fails(
+    registry: LocalRegistry,
+    ref: str = "outer",
+    caller: Caller = PERSON,
+    times: int = 1,
+    **arguments: Any,
+) -> SigilError:
     """The last of these failures."""
     for _ in range(times):
         with pytest.raises(SigilError) as caught:
@@ -48,7 +56,9 @@ def state(registry: LocalRegistry, name: str, caller: Caller = PERSON) -> str:
 
 
 @pytest.mark.parametrize("way", ["throw", "type", "spin", "deep"])
-def test_failures_within_degrade_the_callee_and_not_the_caller_that_lets_them_through(tree: LocalRegistry, way: str) -> None:
+def test_failures_within_degrade_the_callee_and_not_the_caller_that_lets_them_through(
+    tree: LocalRegistry, way: str
+) -> None:
     fails(tree, way=way, times=FAILURES)
 
     assert (state(tree, "leaf"), state(tree, "outer")) == ("degraded", "ok")
@@ -64,7 +74,11 @@ def test_a_call_within_is_refused_as_a_direct_one_is(tree: LocalRegistry) -> Non
     assert (code, message) == (direct.code, f"leaf: {direct.message}")
     through = fails(tree)
     assert isinstance(through, Refused)
-    assert (through.code, through.source, through.suggestion) == ("EDEGRADED", "outer", direct.suggestion)
+    assert (through.code, through.source, through.suggestion) == (
+        "EDEGRADED",
+        "outer",
+        direct.suggestion,
+    )
     assert 0 < through.retry_after <= REST_SECONDS
     assert state(tree, "outer") == "ok"
 
@@ -173,20 +187,39 @@ def test_a_failure_is_let_through_when_it_is_told_as_it_was_heard() -> None:
 
 
 @pytest.mark.parametrize("trouble", [BackendError("EBUSY", "every runner is busy"), LATE])
-def test_nobody_is_blamed_for_what_the_machinery_did_however_it_is_told_on(trouble: SigilError) -> None:
+def test_nobody_is_blamed_for_what_the_machinery_did_however_it_is_told_on(
+    trouble: SigilError,
+) -> None:
     outer, leaf = part("outer", 1_000), part("leaf", 1_000)
     root, top = Link(outer, 1_000, outer), Link(part("top", 1_000), 1_000, outer)
-    root.told.append(Passed(trouble, f"leaf: {trouble.message}", None if isinstance(trouble, BackendError) else leaf))
+    root.told.append(
+        Passed(
+            trouble, f"leaf: {trouble.message}", None if isinstance(trouble, BackendError) else leaf
+        )
+    )
     assert blamed(root, ToolError("ETHROWN", "I cannot go on")) == ""
-    top.told.append(Passed(ToolError("ETHROWN", "I cannot go on"), "outer: I cannot go on", root.blame, host=root.troubled))
+    top.told.append(
+        Passed(
+            ToolError("ETHROWN", "I cannot go on"),
+            "outer: I cannot go on",
+            root.blame,
+            host=root.troubled,
+        )
+    )
     assert blamed(top, ToolError("ETHROWN", "sadly, neither can I")) == ""
     mine = Link(outer, 1_000, outer)
-    mine.told.append(Passed(LATE, f"leaf: {LATE.message}", outer))  # it had given the other one no time
+    mine.told.append(
+        Passed(LATE, f"leaf: {LATE.message}", outer)
+    )  # it had given the other one no time
     assert blamed(mine, ToolError("ETHROWN", "I cannot go on")) == "outer"
 
 
-def test_whoever_begins_a_tree_that_is_too_large_is_blamed_for_it(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigil.run.executor.CALLS_MOST", 5)  # the sixth is a call of the middle one's
+def test_whoever_begins_a_tree_that_is_too_large_is_blamed_for_it(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "sigil.run.executor.CALLS_MOST", 5
+    )  # the sixth is a call of the middle one's
     registry.deploy(spec("leaf", "return 1"), PERSON)
     registry.deploy(spec("middle", "return await env.call('leaf', {})", requires=["leaf"]), PERSON)
     many = "for (let i = 0; i < 4; i++) await env.call('middle', {})"
@@ -207,7 +240,9 @@ class Away(SqliteKV):
         return super().get(key)
 
 
-def test_nobody_is_blamed_for_a_store_that_is_away(opened: Open, kv: SqliteKV, tmp_path: Any, clock: Clock) -> None:
+def test_nobody_is_blamed_for_a_store_that_is_away(
+    opened: Open, kv: SqliteKV, tmp_path: Any, clock: Clock
+) -> None:
     store = Away(tmp_path / "store.db", clock)
     registry = opened(store)
     registry.deploy(spec("leaf", "return await env.KV.get('k')", permissions={"kv": True}), PERSON)
@@ -216,30 +251,46 @@ def test_nobody_is_blamed_for_a_store_that_is_away(opened: Open, kv: SqliteKV, t
     registry.deploy(spec("sulks", sulks, requires=["leaf"]), PERSON)
     store.away = True
     through = fails(registry, times=FAILURES + 1)
-    assert (type(through), through.code, through.message) == (BackendError, "EUNAVAILABLE", "leaf: the store is away")
+    assert (type(through), through.code, through.message) == (
+        BackendError,
+        "EUNAVAILABLE",
+        "leaf: the store is away",
+    )
     assert fails(registry, "leaf").code == "EUNAVAILABLE"
     assert fails(registry, "sulks", times=FAILURES).code == "ETHROWN"
     assert {state(registry, name) for name in ("leaf", "outer", "sulks")} == {"ok"}
     store.close()
 
 
-def test_calls_within_are_counted_and_remembered(tree: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_calls_within_are_counted_and_remembered(
+    tree: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     text(tree, "outer")
     fails(tree, way="throw")
     tree.run("catches", {"way": "throw"}, PERSON)
 
     counts = {name: tree.inspect(name, PERSON) for name in ("leaf", "outer", "catches")}
-    assert {name: (row["calls"], row["errors"]) for name, row in counts.items()} == {"leaf": (3, 2), "outer": (2, 1), "catches": (1, 0)}
+    assert {name: (row["calls"], row["errors"]) for name, row in counts.items()} == {
+        "leaf": (3, 2),
+        "outer": (2, 1),
+        "catches": (1, 0),
+    }
     assert counts["leaf"]["last"] == clock.now
     tree._statistics.flush()
     clock.now += IDLE_SECONDS - 1
     text(tree, "outer")
     clock.now += 2
     Lifetimes(kv, clock).idle()
-    assert {row["capability"]: row["state"] for row in tree.list(PERSON)} == {"leaf": "ok", "outer": "ok", "catches": "inactive"}
+    assert {row["capability"]: row["state"] for row in tree.list(PERSON)} == {
+        "leaf": "ok",
+        "outer": "ok",
+        "catches": "inactive",
+    }
 
 
-def test_a_call_within_wakes_what_was_unused_for_long(tree: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_a_call_within_wakes_what_was_unused_for_long(
+    tree: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     clock.now += IDLE_SECONDS + 1
     Lifetimes(kv, clock).idle()
     assert state(tree, "leaf") == "inactive"
@@ -249,11 +300,21 @@ def test_a_call_within_wakes_what_was_unused_for_long(tree: LocalRegistry, kv: S
 
 def test_golden_tests_count_for_nobody(tree: LocalRegistry) -> None:
     with pytest.raises(Refused, match="ETESTS"):
-        tree.deploy(spec("tested", THROUGH, requires=["leaf"], tests=[{"input": {"way": "throw"}, "output": 1}] * FAILURES), PERSON)
+        tree.deploy(
+            spec(
+                "tested",
+                THROUGH,
+                requires=["leaf"],
+                tests=[{"input": {"way": "throw"}, "output": 1}] * FAILURES,
+            ),
+            PERSON,
+        )
     assert (state(tree, "leaf"), tree.inspect("leaf", PERSON)["calls"]) == ("ok", 0)
 
 
-def test_it_falls_back_when_it_fails_within_and_its_caller_stays_with_what_it_was_deployed_with(registry: LocalRegistry) -> None:
+def test_it_falls_back_when_it_fails_within_and_its_caller_stays_with_what_it_was_deployed_with(
+    registry: LocalRegistry,
+) -> None:
     for execute in ("return 'first'", WAYS):
         registry.deploy(spec("leaf", execute, on_degraded="rollback"), PERSON)
     registry.deploy(spec("outer", THROUGH, requires=["leaf"]), PERSON)
@@ -267,29 +328,60 @@ def test_it_falls_back_when_it_fails_within_and_its_caller_stays_with_what_it_wa
 SAYS = "console.log('so far', input.way); "
 
 
-def test_what_a_failing_callee_said_is_in_the_callers_log_under_its_name(registry: LocalRegistry) -> None:
-    registry.deploy(spec("leaf", SAYS + WAYS, permissions={"log": True}, limits={"timeout_ms": 60}), PERSON)
-    registry.deploy(spec("outer", SAYS + THROUGH, requires=["leaf"], permissions={"log": True}), PERSON)
+def test_what_a_failing_callee_said_is_in_the_callers_log_under_its_name(
+    registry: LocalRegistry,
+) -> None:
+    registry.deploy(
+        spec("leaf", SAYS + WAYS, permissions={"log": True}, limits={"timeout_ms": 60}), PERSON
+    )
+    registry.deploy(
+        spec("outer", SAYS + THROUGH, requires=["leaf"], permissions={"log": True}), PERSON
+    )
     registry.deploy(spec("catches", CATCHES, requires=["leaf"]), PERSON)
 
     assert fails(registry, way="throw").logs == ("leaf: so far throw", "so far throw")
     assert registry.run("catches", {"way": "spin"}, PERSON).logs == ("leaf: so far spin",)
-    assert registry.run("outer", {"way": "none"}, PERSON).logs == ("leaf: so far none", "so far none")
+    assert registry.run("outer", {"way": "none"}, PERSON).logs == (
+        "leaf: so far none",
+        "so far none",
+    )
 
 
-def test_what_another_namespaces_capability_says_is_not_the_callers_to_read(registry: LocalRegistry) -> None:
+def test_what_another_namespaces_capability_says_is_not_the_callers_to_read(
+    registry: LocalRegistry,
+) -> None:
     registry.deploy(spec("leaf", SAYS + WAYS, permissions={"log": True}, public=True), BOB)
-    registry.deploy(spec("outer", "return await env.call('bob/leaf', {way: input.way})", permissions={"call": ["bob/leaf"]}), PERSON)
+    registry.deploy(
+        spec(
+            "outer",
+            "return await env.call('bob/leaf', {way: input.way})",
+            permissions={"call": ["bob/leaf"]},
+        ),
+        PERSON,
+    )
     registry.granting.grant("outer", PERSON)
 
     assert registry.run("outer", {}, PERSON).logs == ()
     assert fails(registry, way="throw").logs == ()
     fails(registry, way="throw", times=FAILURES - 1)
-    assert (state(registry, "bob/leaf"), state(registry, "leaf", BOB), state(registry, "outer")) == ("degraded", "ok", "ok")
+    assert (
+        state(registry, "bob/leaf"),
+        state(registry, "leaf", BOB),
+        state(registry, "outer"),
+    ) == ("degraded", "ok", "ok")
 
 
-def test_a_chats_capability_cannot_degrade_the_library_by_its_own_limits(registry: LocalRegistry) -> None:
-    registry.deploy(spec("leaf", "let n = 0; while (n < 3e6) n++; return await env.KV.get('k')", permissions={"kv": True}), SHELF)
+def test_a_chats_capability_cannot_degrade_the_library_by_its_own_limits(
+    registry: LocalRegistry,
+) -> None:
+    registry.deploy(
+        spec(
+            "leaf",
+            "let n = 0; while (n < 3e6) n++; return await env.KV.get('k')",
+            permissions={"kv": True},
+        ),
+        SHELF,
+    )
     registry.deploy(spec("hurries", THROUGH, requires=["leaf"], limits={"timeout_ms": 10}), GUEST)
     for _ in range(FAILURES * 2):
         try:

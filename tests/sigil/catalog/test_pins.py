@@ -1,4 +1,6 @@
-"""What a version calls is recorded by digest when it is deployed, covered by its own digest, and run as recorded."""
+"""What a version calls is recorded by digest when it is deployed, covered by its own digest, and
+run as recorded.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,15 @@ def registry(opened: Open, kv: SqliteKV) -> LocalRegistry:
     return opened(kv, pause=0)
 
 
-def deploy(registry: LocalRegistry, name: str, execute: str, caller: Caller = PERSON, **more: Any) -> str:
+def deploy(
+    registry: LocalRegistry, name: str, execute: str, caller: Caller = PERSON, **more: Any
+) -> str:
     return registry.deploy(spec(name, execute, **more), caller).offer.digest
 
 
-def failure(registry: LocalRegistry, ref: str, caller: Caller = PERSON, **arguments: Any) -> SigilError:
+def failure(
+    registry: LocalRegistry, ref: str, caller: Caller = PERSON, **arguments: Any
+) -> SigilError:
     with pytest.raises(SigilError) as caught:
         registry.run(ref, arguments, caller)
     return caught.value
@@ -46,20 +52,28 @@ def failure(registry: LocalRegistry, ref: str, caller: Caller = PERSON, **argume
 
 def pins(registry: LocalRegistry, ref: str, caller: Caller = PERSON) -> dict[str, tuple[Any, str]]:
     """Call → the version that is recorded for it, and how that stands."""
-    return {row["call"]: (row["version"], row["state"]) for row in registry.inspect(ref, caller)["pins"]}
+    return {
+        row["call"]: (row["version"], row["state"]) for row in registry.inspect(ref, caller)["pins"]
+    }
 
 
 def granted_whole(registry: LocalRegistry, caller: Caller = MODEL) -> str:
-    """`whole`, to which an owner granted a call of a stranger's, with what the part says; its digest."""
+    """`whole`, to which an owner granted a call of a stranger's, with what the part says; its
+    digest.
+    """
     deploy(registry, "say", "return 'said ' + input.what", BOB, public=True)
     deploy(registry, "part", "return 'first'", caller)
     execute = "return await env.call('bob/say', {what: await env.call('part', {})})"
-    digest = deploy(registry, "whole", execute, PERSON, requires=["part"], permissions={"call": ["bob/say"]})
+    digest = deploy(
+        registry, "whole", execute, PERSON, requires=["part"], permissions={"call": ["bob/say"]}
+    )
     registry.granting.grant("whole", PERSON)
     return digest
 
 
-def test_a_new_version_of_a_callee_changes_nothing_for_a_granted_caller(registry: LocalRegistry) -> None:
+def test_a_new_version_of_a_callee_changes_nothing_for_a_granted_caller(
+    registry: LocalRegistry,
+) -> None:
     digest = granted_whole(registry)
     assert text(registry, "whole") == "said first"
 
@@ -81,7 +95,9 @@ def test_a_callee_of_a_callee_is_recorded_too(registry: LocalRegistry) -> None:
     assert (text(registry, "part"), text(registry, "whole")) == ("another", "first")
 
 
-def test_the_digest_of_a_caller_covers_what_it_calls_all_the_way_down(registry: LocalRegistry) -> None:
+def test_the_digest_of_a_caller_covers_what_it_calls_all_the_way_down(
+    registry: LocalRegistry,
+) -> None:
     def whole() -> str:
         deploy(registry, "part", "return await env.call('leaf', {})", requires=["leaf"])
         return deploy(registry, "whole", CALLS_PART, requires=["part"])
@@ -116,12 +132,17 @@ def test_what_calls_nothing_has_the_digest_that_it_always_had(registry: LocalReg
     assert deploy(registry, "part", "return 1") == parse_flat(spec("part", "return 1")).digest
 
 
-def test_a_callee_that_comes_after_its_caller_is_called_by_nobody_until_the_caller_is_deployed_again(registry: LocalRegistry) -> None:
+def test_a_callee_that_comes_after_its_caller_is_called_by_nobody_until_the_caller_is_deployed_again(
+    registry: LocalRegistry,
+) -> None:
     deploy(registry, "whole", CALLS_PART, permissions={"call": ["part"]})
     assert pins(registry, "whole") == {"part": (None, "absent")}
     deploy(registry, "part", "return 'a model was here'", MODEL)
 
-    told = "there is no part for whole to call: it was not there when whole was deployed. Deploy whole again"
+    told = (
+        "there is no part for whole to call: it was not there when whole was deployed. Deploy whole"
+        " again"
+    )
     assert told in failure(registry, "whole").message
 
     deploy(registry, "whole", CALLS_PART, permissions={"call": ["part"]})
@@ -138,13 +159,18 @@ def test_a_rollback_of_a_callee_changes_nothing_for_its_caller(registry: LocalRe
     assert (text(registry, "part"), text(registry, "whole")) == ("v1", "v2")
 
 
-def test_a_callee_that_was_withdrawn_or_removed_fails_its_caller_and_says_what_to_do(registry: LocalRegistry) -> None:
+def test_a_callee_that_was_withdrawn_or_removed_fails_its_caller_and_says_what_to_do(
+    registry: LocalRegistry,
+) -> None:
     first = deploy(registry, "part", "return 'v1'")
     digest = deploy(registry, "part", "return 'v2'")
     deploy(registry, "whole", CALLS_PART, requires=["part"])
     registry.yank("part@2", PERSON)
     problem = failure(registry, "whole")
-    assert f"part@{digest[:19]}…, which whole was deployed with, was withdrawn: deploy whole again, or take that back" in problem.message
+    assert (
+        f"part@{digest[:19]}…, which whole was deployed with, was withdrawn: deploy whole again, or"
+        " take that back" in problem.message
+    )
     assert pins(registry, "whole") == {"part": (2, "yanked")}
 
     registry.yank("part@2", PERSON, undo=True)
@@ -155,7 +181,8 @@ def test_a_callee_that_was_withdrawn_or_removed_fails_its_caller_and_says_what_t
 
     registry.remove("part", PERSON)
     assert (
-        f"there is no part@{first[:19]}… any more, which whole was deployed with: deploy whole again" in failure(registry, "whole").message
+        f"there is no part@{first[:19]}… any more, which whole was deployed with: deploy whole"
+        " again" in failure(registry, "whole").message
     )
     assert pins(registry, "whole") == {"part": (None, "gone")}
     deploy(registry, "part", "return 'somebody else'", MODEL)
@@ -180,17 +207,27 @@ def test_a_callee_whose_time_runs_out_fails_its_caller_and_nothing_takes_its_pla
 def test_a_chain_of_requires_that_cannot_run_is_refused_at_deploy(registry: LocalRegistry) -> None:
     deploy(registry, "n1", "return 1")
     for number in range(2, 9):
-        deploy(registry, f"n{number}", f"return 1 + await env.call('n{number - 1}', {{}})", requires=[f"n{number - 1}"])
+        deploy(
+            registry,
+            f"n{number}",
+            f"return 1 + await env.call('n{number - 1}', {{}})",
+            requires=[f"n{number - 1}"],
+        )
     assert text(registry, "n8") == "8"
 
     with pytest.raises(Refused) as caught:
         deploy(registry, "n9", "return await env.call('n8', {})", requires=["n8"])
     assert caught.value.code == "ELIMIT"
-    assert caught.value.message == "calls go at most 8 deep: n9 -> n8 -> n7 -> n6 -> n5 -> n4 -> n3 -> n2 -> n1"
+    assert (
+        caught.value.message
+        == "calls go at most 8 deep: n9 -> n8 -> n7 -> n6 -> n5 -> n4 -> n3 -> n2 -> n1"
+    )
     assert "n9" not in [row["capability"] for row in registry.list(PERSON)]
 
 
-def test_an_owners_redeploy_that_widens_nothing_keeps_its_grant_when_what_it_calls_is_the_owners_own(registry: LocalRegistry) -> None:
+def test_an_owners_redeploy_that_widens_nothing_keeps_its_grant_when_what_it_calls_is_the_owners_own(
+    registry: LocalRegistry,
+) -> None:
     granted_whole(registry, PERSON)
     deploy(registry, "part", "return 'second'", PERSON)
     done = registry.deploy(
@@ -207,12 +244,16 @@ def test_an_owners_redeploy_that_widens_nothing_keeps_its_grant_when_what_it_cal
 
 
 @pytest.mark.parametrize("caller", [MODEL, KEY])
-def test_what_somebody_else_made_of_a_callee_waits_for_an_owner_again(registry: LocalRegistry, caller: Caller) -> None:
+def test_what_somebody_else_made_of_a_callee_waits_for_an_owner_again(
+    registry: LocalRegistry, caller: Caller
+) -> None:
     granted_whole(registry, PERSON)
     deploy(registry, "leaf", "return 'another'", caller)
     deploy(registry, "part", "return await env.call('leaf', {})", PERSON, requires=["leaf"])
     execute = "return await env.call('bob/say', {what: await env.call('part', {})})"
-    done = registry.deploy(spec("whole", execute, requires=["part"], permissions={"call": ["bob/say"]}), PERSON)
+    done = registry.deploy(
+        spec("whole", execute, requires=["part"], permissions={"call": ["bob/say"]}), PERSON
+    )
 
     assert done.pending == ("call:bob/say",)
     assert "waits for an owner's grant" in failure(registry, "whole").message
@@ -233,17 +274,23 @@ def test_what_was_imported_waits_for_an_owner_again(registry: LocalRegistry) -> 
     assert "waits for an owner's grant" in failure(registry, "whole").message
 
 
-def test_a_strangers_new_version_is_called_after_a_deploy_and_a_grant_alone(registry: LocalRegistry) -> None:
+def test_a_strangers_new_version_is_called_after_a_deploy_and_a_grant_alone(
+    registry: LocalRegistry,
+) -> None:
     granted_whole(registry, PERSON)
     deploy(registry, "say", "return 'another ' + input.what", BOB, public=True)
     assert text(registry, "whole") == "said first"
 
     execute = "return await env.call('bob/say', {what: await env.call('part', {})})"
-    done = registry.deploy(spec("whole", execute, requires=["part"], permissions={"call": ["bob/say"]}), PERSON)
+    done = registry.deploy(
+        spec("whole", execute, requires=["part"], permissions={"call": ["bob/say"]}), PERSON
+    )
     assert (done.created, done.pending) == (True, ("call:bob/say",))
 
 
-def test_a_version_that_a_caller_names_outlives_those_that_nobody_names(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_a_caller_names_outlives_those_that_nobody_names(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.catalog.catalog.VERSIONS_KEPT", 3)
     deploy(registry, "part", "return 'v1'")
     deploy(registry, "whole", CALLS_PART, requires=["part"])
@@ -260,10 +307,18 @@ def test_a_version_that_a_caller_names_outlives_those_that_nobody_names(registry
     assert registry.status(PERSON)["bytes"] < size
 
 
-def test_a_stranger_that_names_a_version_does_not_keep_it(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stranger_that_names_a_version_does_not_keep_it(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.catalog.catalog.VERSIONS_KEPT", 2)
     deploy(registry, "part", "return 'v1'", public=True)
-    deploy(registry, "theirs", "return await env.call('main/part', {})", BOB, permissions={"call": ["main/part"]})
+    deploy(
+        registry,
+        "theirs",
+        "return await env.call('main/part', {})",
+        BOB,
+        permissions={"call": ["main/part"]},
+    )
     registry.granting.grant("theirs", BOB)
     for number in range(2, 5):
         deploy(registry, "part", f"return 'v{number}'", public=True)
@@ -272,7 +327,9 @@ def test_a_stranger_that_names_a_version_does_not_keep_it(registry: LocalRegistr
     assert "main/part" in failure(registry, "theirs", BOB).message
 
 
-def test_what_is_published_goes_on_with_what_it_calls_or_is_refused(registry: LocalRegistry) -> None:
+def test_what_is_published_goes_on_with_what_it_calls_or_is_refused(
+    registry: LocalRegistry,
+) -> None:
     deploy(registry, "part", "return 'of the chat'", GUEST)
     digest = deploy(registry, "whole", CALLS_PART, GUEST, requires=["part"])
 
@@ -285,7 +342,9 @@ def test_what_is_published_goes_on_with_what_it_calls_or_is_refused(registry: Lo
     assert text(registry, "whole") == "of the chat"
 
 
-def test_a_bundle_records_its_calls_where_it_comes_to_stand(opened: Open, registry: LocalRegistry) -> None:
+def test_a_bundle_records_its_calls_where_it_comes_to_stand(
+    opened: Open, registry: LocalRegistry
+) -> None:
     deploy(registry, "part", "return 'exported'")
     digest = deploy(registry, "whole", CALLS_PART, requires=["part"])
     body = registry.export(["whole", "part"], PERSON)
@@ -318,7 +377,9 @@ def test_a_library_in_any_order_calls_its_own(tmp_path: Path, registry: LocalReg
         ):
             place = tmp_path / name
             place.mkdir(exist_ok=True)
-            (place / "sigil.toml").write_text(f'[capability]\nname = "{name}"\ndescription = "A {name} one."\n{needs}\n')
+            (place / "sigil.toml").write_text(
+                f'[capability]\nname = "{name}"\ndescription = "A {name} one."\n{needs}\n'
+            )
             (place / "main.js").write_text(code)
         return tmp_path
 
@@ -338,19 +399,30 @@ def test_what_a_version_calls_is_part_of_the_difference_to_another(registry: Loc
     assert row["manifest"][0]["old"] != row["manifest"][0]["new"]
 
 
-def test_a_granted_digest_requests_the_same_address_over_http_after_its_callee_was_redeployed(registry: LocalRegistry) -> None:
+def test_a_granted_digest_requests_the_same_address_over_http_after_its_callee_was_redeployed(
+    registry: LocalRegistry,
+) -> None:
     import httpx
 
     digest = granted_whole(registry)
     as_model = {"X-Sigil-Session": "telegram:1", "X-Sigil-Author": "model", "X-Sigil-Owner": "1"}
     admin = {"Authorization": "Bearer t0ken"}
-    with served(sigil_http.app(registry, "t0ken")) as address, httpx.Client(base_url=address, headers=admin) as client:
+    with (
+        served(sigil_http.app(registry, "t0ken")) as address,
+        httpx.Client(base_url=address, headers=admin) as client,
+    ):
         before = client.post(f"/run/whole@{digest}", json={}).text
-        done = client.post("/_api/deploy", json=spec("part", "return 'elsewhere'"), headers=as_model)
+        done = client.post(
+            "/_api/deploy", json=spec("part", "return 'elsewhere'"), headers=as_model
+        )
         after = client.post(f"/run/whole@{digest}", json={})
 
     assert done.status_code == 201
-    assert (before, after.text, after.headers["x-sigil-digest"]) == ("said first", "said first", digest)
+    assert (before, after.text, after.headers["x-sigil-digest"]) == (
+        "said first",
+        "said first",
+        digest,
+    )
 
 
 Write = Callable[[str], None]
@@ -402,7 +474,12 @@ def test_what_an_older_release_stores_after_this_one_changed_something_keeps_wha
 
 @pytest.mark.parametrize("anew", [False, True])
 def test_what_an_older_release_adds_beside_this_one_keeps_what_it_calls(
-    registry: LocalRegistry, write_older: Write, opened: Open, kv: SqliteKV, clock: Clock, anew: bool
+    registry: LocalRegistry,
+    write_older: Write,
+    opened: Open,
+    kv: SqliteKV,
+    clock: Clock,
+    anew: bool,
 ) -> None:
     for name in ("base", "part", "leaf"):
         write_older(name)
@@ -444,7 +521,10 @@ def test_a_callee_that_is_newer_than_an_older_release_s_grant_waits_for_an_owner
         deploy(registry, "first-ever", "return 1")
     told = failure(registry, "whole")
     assert told.code == "EPERM"
-    assert "is newer than what whole was granted, so it waits for an owner: deploy whole again, or `sigil grant whole`" in told.message
+    assert (
+        "is newer than what whole was granted, so it waits for an owner: deploy whole again, or"
+        " `sigil grant whole`" in told.message
+    )
     assert pins(registry, "whole") == {"part": (None, "waiting"), "bob/leaf": (None, "waiting")}
 
     registry.granting.grant("whole", PERSON)
@@ -466,10 +546,14 @@ def test_a_callee_of_a_callee_that_is_newer_than_an_older_release_s_grant_waits_
     assert pins(registry, "whole") == {"part": (None, "waiting"), "bob/leaf": (1, "ok")}
 
 
-def test_a_deploy_ends_the_wait_for_an_owner(older: dict[str, str], registry: LocalRegistry, kv: SqliteKV) -> None:
+def test_a_deploy_ends_the_wait_for_an_owner(
+    older: dict[str, str], registry: LocalRegistry, kv: SqliteKV
+) -> None:
     grant_earlier(kv, 1.0)
     execute = "return [await env.call('part', {}), await env.call('bob/leaf', {})]"
-    done = registry.deploy(spec("whole", execute, requires=["part"], permissions={"call": ["bob/leaf"]}), PERSON)
+    done = registry.deploy(
+        spec("whole", execute, requires=["part"], permissions={"call": ["bob/leaf"]}), PERSON
+    )
     assert (done.created, done.pending) == (True, ("call:bob/leaf",))
     registry.granting.grant("whole", PERSON)
     assert json.loads(registry.run("whole", {}, PERSON).output) == ["first base", "of bob"]
@@ -481,7 +565,10 @@ def test_what_an_older_release_stored_keeps_its_digest_and_its_grant_and_calls_w
     deploy(registry, "part", "return 'another'", MODEL)
     deploy(registry, "base", "return 'another base'", PERSON)
 
-    assert json.loads(registry.run(f"whole@{older['whole']}", {}, PERSON).output) == ["first base", "of bob"]
+    assert json.loads(registry.run(f"whole@{older['whole']}", {}, PERSON).output) == [
+        "first base",
+        "of bob",
+    ]
     assert registry.inspect("whole", PERSON)["digest"] == older["whole"]
     assert pins(registry, "whole") == {"part": (1, "ok"), "bob/leaf": (1, "ok")}
 
@@ -515,12 +602,16 @@ def test_no_change_of_a_callee_comes_before_the_record_of_what_an_older_release_
     assert pins(registry, "ping") == {"pong": (None if change == "remove" else 1, recorded)}
 
 
-def test_an_older_release_s_call_of_what_did_not_exist_stays_a_call_of_nothing(older: dict[str, str], registry: LocalRegistry) -> None:
+def test_an_older_release_s_call_of_what_did_not_exist_stays_a_call_of_nothing(
+    older: dict[str, str], registry: LocalRegistry
+) -> None:
     deploy(registry, "later", "return 'a model was here'", MODEL)
     assert "there is no later for early to call" in failure(registry, "early").message
 
 
-def test_a_circle_that_an_older_release_let_close_is_refused_at_run(older: dict[str, str], registry: LocalRegistry) -> None:
+def test_a_circle_that_an_older_release_let_close_is_refused_at_run(
+    older: dict[str, str], registry: LocalRegistry
+) -> None:
     assert "Circular dependency detected: ping -> pong -> ping" in failure(registry, "ping").message
 
 

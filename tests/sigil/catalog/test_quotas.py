@@ -39,7 +39,9 @@ def test_a_chat_has_a_small_room_of_its_own(opened: Open, kv: SqliteKV) -> None:
     assert registry.deploy(spec("two"), PERSON).created
 
 
-def test_only_so_many_ephemeral_ones_live_at_a_time(opened: Open, kv: SqliteKV, clock: Clock) -> None:
+def test_only_so_many_ephemeral_ones_live_at_a_time(
+    opened: Open, kv: SqliteKV, clock: Clock
+) -> None:
     registry = opened(kv, room=small(ephemeral=2))
     for name in ("one", "two"):
         registry.deploy(spec(name, type="ephemeral", ttl=60), PERSON)
@@ -87,7 +89,11 @@ def test_a_token_deploys_once_in_five_seconds(where: str, kv: SqliteKV, clock: C
         clock.now += 2
         with pytest.raises(Refused) as caught, deploys("k1"):
             pass
-    assert (caught.value.code, caught.value.source, caught.value.retry_after) == ("ERATE", "shout", 3)
+    assert (caught.value.code, caught.value.source, caught.value.retry_after) == (
+        "ERATE",
+        "shout",
+        3,
+    )
     with deploys("k2"):
         clock.now += 3
     with deploys("k1"):
@@ -125,13 +131,19 @@ def test_of_many_turns_at_once_so_many_are_given(where: str, kv: SqliteKV, clock
         assert sum(pool.map(taken, range(6))) == 3
 
 
-def test_a_deploy_under_a_token_waits_but_for_an_identical_digest(opened: Open, kv: SqliteKV, clock: Clock) -> None:
+def test_a_deploy_under_a_token_waits_but_for_an_identical_digest(
+    opened: Open, kv: SqliteKV, clock: Clock
+) -> None:
     registry = opened(kv, pause=5.0)
     registry.deploy(spec(), KEY)
     assert registry.deploy(spec(), KEY).created is False
     with pytest.raises(Refused, match="ERATE"):
         registry.deploy(spec(execute="return 'two'"), KEY)
-    for caller in (PERSON, dataclasses.replace(PERSON, token="admin"), dataclasses.replace(PERSON, token="k2")):
+    for caller in (
+        PERSON,
+        dataclasses.replace(PERSON, token="admin"),
+        dataclasses.replace(PERSON, token="k2"),
+    ):
         assert registry.deploy(spec(f"by-{caller.token or 'hand'}"), caller).created
     clock.now += 5
     assert registry.deploy(spec(execute="return 'two'"), KEY).created

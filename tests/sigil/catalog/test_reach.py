@@ -1,4 +1,6 @@
-"""How far a grant, a revocation, a publication and a token go: never further than somebody meant."""
+"""How far a grant, a revocation, a publication and a token go: never further than somebody
+meant.
+"""
 
 from __future__ import annotations
 
@@ -33,23 +35,35 @@ def refused(call: Callable[[], object]) -> Refused:
     return caught.value
 
 
-# -- grants ---------------------------------------------------------------------------------------------------------------------
+# -- grants
+# ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_revoked_is_taken_from_every_capability_of_that_name(registry: LocalRegistry) -> None:
+def test_what_is_revoked_is_taken_from_every_capability_of_that_name(
+    registry: LocalRegistry,
+) -> None:
     for caller in (SHELF, PERSON):
         registry.deploy(spec("weather", f"return '{caller.namespace}'", **ASKS), caller)
         registry.granting.grant("weather" if caller is PERSON else "library/weather", PERSON)
     row = registry.granting.revoke("weather", PERSON)
 
-    assert (row["namespace"], row["namespaces"], row["revoked"]) == ("main", ["main", LIBRARY], [HTTP])
-    assert [registry.inspect(ref, PERSON)["pending"] for ref in ("weather", "library/weather")] == [[HTTP], [HTTP]]
+    assert (row["namespace"], row["namespaces"], row["revoked"]) == (
+        "main",
+        ["main", LIBRARY],
+        [HTTP],
+    )
+    assert [registry.inspect(ref, PERSON)["pending"] for ref in ("weather", "library/weather")] == [
+        [HTTP],
+        [HTTP],
+    ]
     assert registry.log.rows(PERSON)[-1]["namespaces"] == ["main", LIBRARY]
     with pytest.raises(UsageError, match="ENOENT"):
         registry.granting.revoke("weather", PERSON)
 
 
-def test_what_a_chat_alone_has_is_published_before_it_is_granted_anything(registry: LocalRegistry) -> None:
+def test_what_a_chat_alone_has_is_published_before_it_is_granted_anything(
+    registry: LocalRegistry,
+) -> None:
     registry.deploy(spec("sw", **ASKS), GUEST)
     in_chat = replace(PERSON, session="telegram:9")
     for caller in (PERSON, in_chat, replace(PERSON, session="telegram:8")):
@@ -57,11 +71,18 @@ def test_what_a_chat_alone_has_is_published_before_it_is_granted_anything(regist
         assert (problem.code, problem.suggestion) == ("EPERM", FIRST)
     assert registry.granting.asked("sw", in_chat)["new"] == [HTTP]
     (row,) = registry.granting.rows(PERSON)
-    assert (row["capability"], row["state"], row["chat"], row["permissions"]) == ("sw", "waits", "telegram:9", [HTTP])
+    assert (row["capability"], row["state"], row["chat"], row["permissions"]) == (
+        "sw",
+        "waits",
+        "telegram:9",
+        [HTTP],
+    )
 
     registry.publish("sw", PERSON, session="telegram:9")
     assert registry.granting.grant("sw", PERSON)["granted"] == [HTTP]
-    assert [("chat" in row, row["state"]) for row in registry.granting.rows(PERSON)] == [(False, "stands")]
+    assert [("chat" in row, row["state"]) for row in registry.granting.rows(PERSON)] == [
+        (False, "stands")
+    ]
     with pytest.raises(UsageError, match="ENOENT"):
         registry.granting.grant("nobodys", PERSON)
 
@@ -73,7 +94,9 @@ def test_another_agents_chats_are_not_told_of(registry: LocalRegistry) -> None:
         registry.granting.asked("sw", BOB)
 
 
-def test_what_was_granted_in_a_chat_of_old_stays_behind_when_it_leaves(registry: LocalRegistry) -> None:
+def test_what_was_granted_in_a_chat_of_old_stays_behind_when_it_leaves(
+    registry: LocalRegistry,
+) -> None:
     digest = registry.deploy(spec("sw", **ASKS), GUEST).offer.digest
     record = registry._catalog.known(GUEST.own, "sw", digest)
     assert record
@@ -90,16 +113,21 @@ def test_what_others_may_call_from_now_on_keeps_no_grant(registry: LocalRegistry
     registry.deploy(spec("far", **ASKS), PERSON)
     registry.granting.grant("far", PERSON)
     assert registry.deploy(spec("far", "return 'two'", **ASKS), PERSON).pending == ()
-    assert registry.deploy(spec("far", "return 'three'", public=True, **ASKS), PERSON).pending == (HTTP,)
+    assert registry.deploy(spec("far", "return 'three'", public=True, **ASKS), PERSON).pending == (
+        HTTP,
+    )
     registry.granting.grant("far", PERSON)
     assert registry.deploy(spec("far", "return 'four'", public=True, **ASKS), PERSON).pending == ()
     assert registry.deploy(spec("far", "return 'five'", **ASKS), PERSON).pending == ()
 
 
-# -- publications ---------------------------------------------------------------------------------------------------------------
+# -- publications
+# ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_publication_does_not_take_the_name_of_what_was_withdrawn(registry: LocalRegistry) -> None:
+def test_a_publication_does_not_take_the_name_of_what_was_withdrawn(
+    registry: LocalRegistry,
+) -> None:
     registry.deploy(spec("sw", "return 'a chat'"), GUEST)
     registry.deploy(spec("sw"), PERSON)
     registry.yank("sw@1", PERSON)
@@ -109,7 +137,9 @@ def test_a_publication_does_not_take_the_name_of_what_was_withdrawn(registry: Lo
     assert text(registry, "sw") == "a chat"
 
 
-def test_the_very_version_that_was_withdrawn_is_published_only_when_told(registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_very_version_that_was_withdrawn_is_published_only_when_told(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry.deploy(spec("sw"), GUEST)
     with monkeypatch.context() as patch:
         patch.setattr(Mover, "_leave", lambda mover, source: None)
@@ -126,13 +156,16 @@ def test_what_a_model_made_public_is_not_published_for_everybody(registry: Local
     catalog = registry._catalog
     head = catalog.head(GUEST.own, "sw")
     assert head
-    open_one = replace(head.record, manifest=head.record.manifest.model_copy(update={"public": True}))  # as it was let in once
+    open_one = replace(
+        head.record, manifest=head.record.manifest.model_copy(update={"public": True})
+    )  # as it was let in once
     catalog.stand(open_one, head.standing, head)
     assert refused(lambda: registry.publish("sw", PERSON)).code == "EPERM"
     assert catalog.head("main", "sw") is None
 
 
-# -- tokens and doors -----------------------------------------------------------------------------------------------------------
+# -- tokens and doors
+# -----------------------------------------------------------------------------------------------------------
 
 
 def ask(registry: LocalRegistry, holder: Holder, **parameters: str) -> Ask:
@@ -150,7 +183,9 @@ def test_a_token_about_one_name_is_not_about_anothers_of_that_name(registry: Loc
         assert refused(partial(asked.demand_reach, ref)).code == "EPERM"
 
 
-def test_what_is_unused_is_not_shown_to_those_who_look_around(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
+def test_what_is_unused_is_not_shown_to_those_who_look_around(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
     registry.deploy(spec("old"), PERSON)
     clock.now += IDLE_SECONDS + 1
     Lifetimes(kv, clock).sweep()
@@ -178,4 +213,8 @@ def test_the_agents_audit_has_what_a_model_deploys_in_a_chat(registry: LocalRegi
     registry.deploy(spec("sx"), OTHER)
     registry.deploy(spec("sy"), MODEL)
     rows = registry.log.rows(PERSON)
-    assert [(row["name"], row.get("chat")) for row in rows] == [("sw", "telegram:9"), ("sx", "telegram:8"), ("sy", None)]
+    assert [(row["name"], row.get("chat")) for row in rows] == [
+        ("sw", "telegram:9"),
+        ("sx", "telegram:8"),
+        ("sy", None),
+    ]

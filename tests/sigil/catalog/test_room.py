@@ -1,4 +1,6 @@
-"""The room of a namespace is held to whoever deploys at the same moment, and comes back when one of them dies."""
+"""The room of a namespace is held to whoever deploys at the same moment, and comes back when one of
+them dies.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,20 @@ print(stood)
 def record(name: str, lifetime: str = "normal", size: int = 100) -> Record:
     """A version of a capability that nobody is going to run."""
     package = parse_flat(spec(name, type=lifetime))
-    return Record("main", name, 1, package.digest, "js", "w", "s", package.manifest, "person", "", 0.0, size=size)
+    return Record(
+        "main",
+        name,
+        1,
+        package.digest,
+        "js",
+        "w",
+        "s",
+        package.manifest,
+        "person",
+        "",
+        0.0,
+        size=size,
+    )
 
 
 def room(kv: KV, quotas: Quotas, clock: Clock | None = None) -> tuple[Catalog, Room]:
@@ -118,7 +133,9 @@ def test_room_that_somebody_took_is_not_given_twice(kv: SqliteKV, clock: Clock) 
     assert list(catalog.heads("main")) == []
 
 
-def test_who_counted_before_somebody_else_came_and_went_counts_again(kv: SqliteKV, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_counted_before_somebody_else_came_and_went_counts_again(
+    kv: SqliteKV, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     catalog, held = room(kv, small(capabilities=1), clock)
     others, other = room(kv, small(capabilities=1), clock)
     counted: list[list[Head]] = []
@@ -138,7 +155,9 @@ def test_who_counted_before_somebody_else_came_and_went_counts_again(kv: SqliteK
     assert counted == [[]]
 
 
-def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(kv: SqliteKV, clock: Clock) -> None:
+def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(
+    kv: SqliteKV, clock: Clock
+) -> None:
     catalog, held = room(kv, small(bytes=250), clock)
     with held.taken("main", Claim("one", 100, False)):
         catalog.save(record("one"), None, Step(1, 0.0, "person", "deploy"))
@@ -157,7 +176,9 @@ with room.taken("main", Claim("one", 10, False)):
 """
 
 
-def test_room_comes_back_when_a_process_was_killed_on_the_way(tmp_path: Path, kv: SqliteKV, clock: Clock) -> None:
+def test_room_comes_back_when_a_process_was_killed_on_the_way(
+    tmp_path: Path, kv: SqliteKV, clock: Clock
+) -> None:
     dying = start(DYING, tmp_path / "store.db")
     assert dying.stdin is not None
     assert dying.stdout is not None
@@ -176,7 +197,9 @@ def test_room_comes_back_when_a_process_was_killed_on_the_way(tmp_path: Path, kv
         pass
 
 
-def test_a_deploy_that_stands_does_not_fail_because_its_room_is_given_back_later(tmp_path: Path, clock: Clock) -> None:
+def test_a_deploy_that_stands_does_not_fail_because_its_room_is_given_back_later(
+    tmp_path: Path, clock: Clock
+) -> None:
     class Away(SqliteKV):
         away = False
 

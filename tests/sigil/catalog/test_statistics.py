@@ -1,4 +1,6 @@
-"""Calls, errors and durations: kept by each process, summed up by whoever asks, doubled by nobody."""
+"""Calls, errors and durations: kept by each process, summed up by whoever asks, doubled by
+nobody.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,13 @@ def note(statistics: Statistics, times: int = 1, ms: float = 1.0, failed: bool =
 def test_an_inspection_tells_how_it_was_used(registry: LocalRegistry, clock: Clock) -> None:
     registry.deploy(spec("ways", WAYS), PERSON)
     never = registry.inspect("ways", PERSON)
-    assert (never["calls"], never["errors"], never["mean_ms"], never["p95_ms"], never["last"]) == (0, 0, None, None, None)
+    assert (never["calls"], never["errors"], never["mean_ms"], never["p95_ms"], never["last"]) == (
+        0,
+        0,
+        None,
+        None,
+        None,
+    )
 
     text(registry, "ways")
     for way in ("throw", "input"):
@@ -55,13 +63,17 @@ def test_an_inspection_tells_how_it_was_used(registry: LocalRegistry, clock: Clo
     assert (item["capability"], item["state"], item["calls"]) == ("ways", "ok", 3)
 
 
-def test_processes_are_summed_up_and_their_ends_lose_nothing(registry: LocalRegistry, opened: Open) -> None:
+def test_processes_are_summed_up_and_their_ends_lose_nothing(
+    registry: LocalRegistry, opened: Open
+) -> None:
     registry.deploy(spec(), PERSON)
     others = [opened(), opened()]
     for one in (registry, *others):
         for _ in range(3):
             text(one)
-    assert opened().inspect("shout", PERSON)["calls"] == 3  # what each wrote at once; the rest follows within ten seconds
+    assert (
+        opened().inspect("shout", PERSON)["calls"] == 3
+    )  # what each wrote at once; the rest follows within ten seconds
     for other in (registry, *others):
         other._statistics.flush()  # as `close` does; the sandbox is shared here
     assert registry.inspect("shout", PERSON)["calls"] == 9
@@ -153,7 +165,10 @@ statistics.flush()
 def test_what_several_processes_count_is_the_sum(place: Place) -> None:
     finish([start(COUNTS, place.url) for _ in range(3)])
     uses = Statistics(place.open()).all_of("main")
-    assert {name: (use.calls, use.errors) for name, use in uses.items()} == {"shout": (600, 0), "other": (3, 3)}
+    assert {name: (use.calls, use.errors) for name, use in uses.items()} == {
+        "shout": (600, 0),
+        "other": (3, 3),
+    }
 
 
 def test_a_fold_that_was_interrupted_counts_nothing_twice(place: Place, clock: Clock) -> None:
@@ -172,7 +187,9 @@ def test_a_fold_that_was_interrupted_counts_nothing_twice(place: Place, clock: C
     assert Statistics(kv, clock).of("main", "shout").calls == 3
 
 
-def test_a_process_that_slept_for_long_goes_on_under_another_name(place: Place, clock: Clock) -> None:
+def test_a_process_that_slept_for_long_goes_on_under_another_name(
+    place: Place, clock: Clock
+) -> None:
     kv = place.open(clock)
     statistics = Statistics(kv, clock)
     note(statistics, 2)
@@ -183,7 +200,9 @@ def test_a_process_that_slept_for_long_goes_on_under_another_name(place: Place, 
     assert statistics.of("main", "shout").calls == 3
 
 
-def test_a_process_counts_so_many_at_a_time_and_loses_none(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_counts_so_many_at_a_time_and_loses_none(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.catalog.usage.COUNTED_MOST", 5)
     kv = MemoryKV()
     statistics = Statistics(kv, clock)

@@ -1,4 +1,6 @@
-"""What somebody else's capabilities, inputs and tokens reach of mine: nothing that I did not give them."""
+"""What somebody else's capabilities, inputs and tokens reach of mine: nothing that I did not give
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +21,51 @@ from tests.sigil.catalog.test_health import PROBLEM, Version
 BOB = Caller("bob", owner=True)
 SHELF = Caller(LIBRARY, author="library")
 STRANGER = Caller("stranger", token="t1")
-NOTES = "console.log('seen', input.set); if (input.set) await env.KV.put('n', input.set); return await env.KV.get('n')"
-GRAB = "return await (await fetch('https://api.example.com/', {headers: {authorization: 'Bearer {{KEY}}'}})).text()"
+NOTES = (
+    "console.log('seen', input.set); if (input.set) await env.KV.put('n', input.set); return await"
+    " env.KV.get('n')"
+)
+GRAB = (
+    "return await (await fetch('https://api.example.com/', {headers: {authorization: 'Bearer"
+    " {{KEY}}'}})).text()"
+)
 
 
 @pytest.fixture
 def library(registry: LocalRegistry) -> LocalRegistry:
     """`notes` keeps a note, `grab` uses a secret, and `main` has both in use."""
     registry.deploy(spec("notes", NOTES, permissions={"kv": True, "log": True}), SHELF)
-    registry.deploy(spec("grab", GRAB, permissions={"http": ["GET api.example.com/"], "secrets": ["KEY@api.example.com"]}), SHELF)
+    registry.deploy(
+        spec(
+            "grab",
+            GRAB,
+            permissions={"http": ["GET api.example.com/"], "secrets": ["KEY@api.example.com"]},
+        ),
+        SHELF,
+    )
     registry.granting.grant("grab", PERSON)
     registry.secrets.set("KEY", "a secret of main", PERSON)
     text(registry, "notes", set="dear diary")
     return registry
 
 
-def fails(registry: LocalRegistry, ref: str, caller: Caller, times: int = 1, **arguments: Any) -> SigilError:
+def fails(
+    registry: LocalRegistry, ref: str, caller: Caller, times: int = 1, **arguments: Any
+) -> SigilError:
     for _ in range(times):
         with pytest.raises(SigilError) as caught:
             registry.run(ref, arguments, caller)
     return caught.value
 
 
-def test_a_strangers_public_capability_has_the_librarys_with_its_own_grants_and_store(library: LocalRegistry) -> None:
+def test_a_strangers_public_capability_has_the_librarys_with_its_own_grants_and_store(
+    library: LocalRegistry,
+) -> None:
     tries = "let told; try { told = await env.call('grab', {}) } catch (e) { told = e.message }"
     execute = f"{tries} return [await env.call('notes', input), told]"
-    library.deploy(spec("thief", execute, public=True, permissions={"call": ["notes", "grab"]}), BOB)
+    library.deploy(
+        spec("thief", execute, public=True, permissions={"call": ["notes", "grab"]}), BOB
+    )
 
     ran = library.run("bob/thief", {}, PERSON)
     note, told = json.loads(ran.output)
@@ -58,18 +79,34 @@ def test_a_strangers_public_capability_has_the_librarys_with_its_own_grants_and_
 
 
 def test_the_way_back_through_a_stranger_is_a_strangers_too(library: LocalRegistry) -> None:
-    library.deploy(spec("mine", "return await env.call('notes', {})", public=True, requires=["notes"]), PERSON)
-    library.deploy(spec("asks", "return await env.call('main/mine', {})", public=True, permissions={"call": ["main/mine"]}), BOB)
+    library.deploy(
+        spec("mine", "return await env.call('notes', {})", public=True, requires=["notes"]), PERSON
+    )
+    library.deploy(
+        spec(
+            "asks",
+            "return await env.call('main/mine', {})",
+            public=True,
+            permissions={"call": ["main/mine"]},
+        ),
+        BOB,
+    )
     library.granting.grant("asks", BOB)
-    assert text(library, "bob/asks", STRANGER) == "dear diary"  # what main makes public is main's to give
+    assert (
+        text(library, "bob/asks", STRANGER) == "dear diary"
+    )  # what main makes public is main's to give
 
 
-def test_a_chats_own_capability_has_the_librarys_as_its_agent_has_it(library: LocalRegistry) -> None:
+def test_a_chats_own_capability_has_the_librarys_as_its_agent_has_it(
+    library: LocalRegistry,
+) -> None:
     library.deploy(spec("mine", "return await env.call('notes', {})", requires=["notes"]), GUEST)
     assert text(library, "mine", GUEST) == "dear diary"
 
 
-def test_a_strangers_inputs_close_a_capability_to_nobody_else(registry: LocalRegistry, clock: Clock) -> None:
+def test_a_strangers_inputs_close_a_capability_to_nobody_else(
+    registry: LocalRegistry, clock: Clock
+) -> None:
     for namespace, caller in (("bob", BOB), ("library", SHELF)):
         ref = "ways" if namespace == "library" else "bob/ways"
         registry.deploy(spec("ways", "return 'first'", public=True, on_degraded="rollback"), caller)
@@ -91,7 +128,9 @@ def test_a_strangers_inputs_close_a_capability_to_nobody_else(registry: LocalReg
     assert rows[-2:] == [("degraded", "stranger"), ("recovered", "stranger")]
 
 
-def test_a_guests_inputs_in_a_chat_close_nothing_to_the_agents_owner(registry: LocalRegistry) -> None:
+def test_a_guests_inputs_in_a_chat_close_nothing_to_the_agents_owner(
+    registry: LocalRegistry,
+) -> None:
     for execute in ("return 'first'", WAYS):
         registry.deploy(spec("ways", execute, on_degraded="rollback"), PERSON)
     assert fails(registry, "ways", GUEST, times=FAILURES, way="throw").code == "ETHROWN"
@@ -116,10 +155,14 @@ def test_a_strangers_inputs_that_are_passed_on_are_the_strangers(registry: Local
         assert fails(registry, "bob/outer", STRANGER, to=name).code == "EDEGRADED"
         assert text(registry, "outer", BOB, to=name) == "well"
         assert text(registry, "bob/outer", PERSON, to=name) == "well"
-    assert text(registry, "ways", STRANGER) == "well"  # and what bob does to it for them is not theirs
+    assert (
+        text(registry, "ways", STRANGER) == "well"
+    )  # and what bob does to it for them is not theirs
 
 
-def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(kv: SqliteKV, clock: Clock) -> None:
+def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(
+    kv: SqliteKV, clock: Clock
+) -> None:
     one, other = Breaker(kv, clock), Breaker(kv, clock)
     for _ in range(FAILURES - 1):
         one.failed(Version(), PROBLEM, caller="alice")
@@ -136,7 +179,9 @@ def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(kv:
         other.admit(Version(), "alice")
     clock.now += REST_SECONDS
     ticket = other.admit(Version(), "alice")
-    one.failed(Version(), PROBLEM, caller="bob")  # which writes to the same row while alice's call tries
+    one.failed(
+        Version(), PROBLEM, caller="bob"
+    )  # which writes to the same row while alice's call tries
     assert other.well(Version(), ticket, "alice") is True
     clock.now += 2
     assert kv.get(keys.health(*Version())) is None
@@ -156,16 +201,27 @@ def test_many_callers_push_out_each_other_and_never_the_owner(kv: SqliteKV, cloc
 
 
 def test_a_row_of_an_older_release_is_no_obstacle(kv: SqliteKV, clock: Clock) -> None:
-    kv.put(keys.health(*Version()), b'{"failures":5,"at":1.0,"until":9e12,"trial":0.0,"code":"EGUEST"}')
+    kv.put(
+        keys.health(*Version()), b'{"failures":5,"at":1.0,"until":9e12,"trial":0.0,"code":"EGUEST"}'
+    )
     breaker = Breaker(kv, clock)
     assert breaker.admit(Version()) == ""
     breaker.failed(Version(), PROBLEM)
     assert breaker.health(Version()).failures == 1
 
 
-def test_what_was_public_is_not_called_any_more_when_its_name_is_not(registry: LocalRegistry) -> None:
+def test_what_was_public_is_not_called_any_more_when_its_name_is_not(
+    registry: LocalRegistry,
+) -> None:
     first = registry.deploy(spec("leaf", "return 'public'", public=True), BOB).offer.digest
-    registry.deploy(spec("calls", "return await env.call(input.to, {})", permissions={"call": [f"bob/leaf@{first}"]}), PERSON)
+    registry.deploy(
+        spec(
+            "calls",
+            "return await env.call(input.to, {})",
+            permissions={"call": [f"bob/leaf@{first}"]},
+        ),
+        PERSON,
+    )
     registry.granting.grant("calls", PERSON)
     name = "bob/leaf"
     assert text(registry, "calls", to=name) == "public"

@@ -34,7 +34,9 @@ def opened(place: Place, tmp_path: Path, sandbox: Sandbox, clock: Clock) -> Open
 
     def made(store: KV | None = None, **rules: Any) -> LocalRegistry:
         artifacts = FolderArtifacts(tmp_path / "artifacts")
-        return LocalRegistry(store or place.open(clock), artifacts, sandbox, clock, rules=Rules(**rules))
+        return LocalRegistry(
+            store or place.open(clock), artifacts, sandbox, clock, rules=Rules(**rules)
+        )
 
     return made
 
@@ -42,37 +44,58 @@ def opened(place: Place, tmp_path: Path, sandbox: Sandbox, clock: Clock) -> Open
 @pytest.fixture
 def three(registry: LocalRegistry) -> list[str]:
     """Three versions of `shout`; their digests."""
-    return [registry.deploy(spec(execute=f"return '{word}'"), PERSON).offer.digest for word in ("one", "two", "three")]
+    return [
+        registry.deploy(spec(execute=f"return '{word}'"), PERSON).offer.digest
+        for word in ("one", "two", "three")
+    ]
 
 
 def active(registry: LocalRegistry) -> list[int]:
     return [row["version"] for row in registry.versions("shout", PERSON) if row["active"]]
 
 
-def test_versions_are_listed_newest_first_with_who_made_them_and_when(registry: LocalRegistry, clock: Clock) -> None:
+def test_versions_are_listed_newest_first_with_who_made_them_and_when(
+    registry: LocalRegistry, clock: Clock
+) -> None:
     registry.deploy(spec(), MODEL)
     clock.now += 60
     registry.deploy(spec(execute="return 'two'"), PERSON)
 
     newer, older = registry.versions("shout", PERSON)
 
-    assert (newer["version"], newer["author"], newer["active"], newer["at"]) == (2, "person", True, clock.now)
-    assert (older["version"], older["author"], older["session"], older["active"]) == (1, "model", "telegram:1", False)
+    assert (newer["version"], newer["author"], newer["active"], newer["at"]) == (
+        2,
+        "person",
+        True,
+        clock.now,
+    )
+    assert (older["version"], older["author"], older["session"], older["active"]) == (
+        1,
+        "model",
+        "telegram:1",
+        False,
+    )
     assert older["digest"] != newer["digest"]
     assert older["bytes"] > 0
     assert [step["action"] for step in registry.history("shout", PERSON)] == ["deploy", "deploy"]
 
 
-def test_a_rollback_lets_the_one_before_run_again_and_the_history_shows_it(registry: LocalRegistry, three: list[str]) -> None:
+def test_a_rollback_lets_the_one_before_run_again_and_the_history_shows_it(
+    registry: LocalRegistry, three: list[str]
+) -> None:
     row = registry.rollback("shout", PERSON)
 
     assert (row["version"], row["changed"], text(registry)) == (2, True, "two")
-    assert [(step["version"], step["action"]) for step in registry.history("shout", PERSON)][-1] == (2, "rollback")
+    assert [(step["version"], step["action"]) for step in registry.history("shout", PERSON)][
+        -1
+    ] == (2, "rollback")
     assert text(registry, f"shout@{three[2]}") == "three"
 
 
 @pytest.mark.parametrize("version", [None, 1, 2])
-def test_the_same_rollback_again_changes_nothing(registry: LocalRegistry, three: list[str], version: int | None) -> None:
+def test_the_same_rollback_again_changes_nothing(
+    registry: LocalRegistry, three: list[str], version: int | None
+) -> None:
     first = registry.rollback("shout", PERSON, version)
     again = registry.rollback("shout", PERSON, version)
 
@@ -80,13 +103,17 @@ def test_the_same_rollback_again_changes_nothing(registry: LocalRegistry, three:
     assert len(registry.history("shout", PERSON)) == 4
 
 
-def test_a_new_deploy_after_a_rollback_has_the_next_number(registry: LocalRegistry, three: list[str]) -> None:
+def test_a_new_deploy_after_a_rollback_has_the_next_number(
+    registry: LocalRegistry, three: list[str]
+) -> None:
     registry.rollback("shout", PERSON, 1)
     assert registry.deploy(spec(execute="return 'four'"), PERSON).offer.version == 4
     assert registry.rollback("shout", PERSON)["version"] == 3
 
 
-def test_a_digest_of_before_is_deployed_again_under_its_own_number(registry: LocalRegistry, three: list[str]) -> None:
+def test_a_digest_of_before_is_deployed_again_under_its_own_number(
+    registry: LocalRegistry, three: list[str]
+) -> None:
     done = registry.deploy(spec(execute="return 'one'"), PERSON)
 
     assert (done.offer.version, done.offer.digest, text(registry)) == (1, three[0], "one")
@@ -104,7 +131,10 @@ def test_what_is_not_there_cannot_be_rolled_back_to(registry: LocalRegistry) -> 
 
 def test_only_owners_change_which_version_runs(registry: LocalRegistry, three: list[str]) -> None:
     for caller in (MODEL, GUEST):
-        for act in (lambda who: registry.rollback("shout", who), lambda who: registry.yank("shout@3", who)):
+        for act in (
+            lambda who: registry.rollback("shout", who),
+            lambda who: registry.yank("shout@3", who),
+        ):
             with pytest.raises(Refused, match="EPERM"):
                 act(caller)
         with pytest.raises(Refused, match="EPERM"):
@@ -114,7 +144,9 @@ def test_only_owners_change_which_version_runs(registry: LocalRegistry, three: l
     assert text(registry) == "three"
 
 
-def test_a_yanked_version_gives_way_to_the_one_before_and_runs_by_its_digest(registry: LocalRegistry, three: list[str]) -> None:
+def test_a_yanked_version_gives_way_to_the_one_before_and_runs_by_its_digest(
+    registry: LocalRegistry, three: list[str]
+) -> None:
     row = registry.yank("shout@3", PERSON)
 
     assert (row["yanked"], row["changed"], text(registry)) == (True, True, "two")
@@ -134,7 +166,9 @@ def test_undoing_a_yank_is_as_if_it_had_not_been(registry: LocalRegistry, three:
     assert registry.yank("shout@1", PERSON, undo=True)["changed"] is False
 
 
-def test_a_name_whose_versions_are_all_yanked_is_hidden_and_stays_its_owners(registry: LocalRegistry) -> None:
+def test_a_name_whose_versions_are_all_yanked_is_hidden_and_stays_its_owners(
+    registry: LocalRegistry,
+) -> None:
     digest = registry.deploy(spec(), PERSON).offer.digest
     registry.yank(f"shout@{digest}", PERSON)
 
@@ -177,13 +211,18 @@ def test_nobody_changes_what_is_not_of_the_own_namespace(registry: LocalRegistry
 
     for word in ("one", "two"):
         registry.deploy(spec(execute=f"return '{word}'"), Caller(LIBRARY, author="library"))
-    for act in (lambda: registry.rollback("shout", PERSON), lambda: registry.yank("shout@2", PERSON)):
+    for act in (
+        lambda: registry.rollback("shout", PERSON),
+        lambda: registry.yank("shout@2", PERSON),
+    ):
         with pytest.raises(Refused, match="EPERM"):
             act()
     assert len(registry.versions("shout", PERSON)) == 2
 
 
-def test_a_removed_digest_does_not_run_even_when_its_records_were_left(registry: LocalRegistry, kv: KV, three: list[str]) -> None:
+def test_a_removed_digest_does_not_run_even_when_its_records_were_left(
+    registry: LocalRegistry, kv: KV, three: list[str]
+) -> None:
     left = keys.version("main", "shout", 1), keys.digest("main", "shout", three[0])
     kept = [(key, item.value) for key in left if (item := kv.get(key))]
     registry.remove("shout", PERSON)
@@ -215,7 +254,9 @@ def test_only_the_last_hundred_versions_are_kept(registry: LocalRegistry, kv: KV
 def test_a_difference_shows_fields_schema_and_source(registry: LocalRegistry) -> None:
     registry.deploy(spec(execute="const a = 1;\nreturn a;", tags=["old"]), PERSON)
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
-    registry.deploy({**spec(execute="const a = 2;\nreturn a;", tags=["new"]), "schema": schema}, PERSON)
+    registry.deploy(
+        {**spec(execute="const a = 2;\nreturn a;", tags=["new"]), "schema": schema}, PERSON
+    )
 
     found = registry.diff("shout", PERSON)
 
@@ -269,7 +310,9 @@ def test_a_publication_asks_which_chat_is_meant(registry: LocalRegistry) -> None
         registry.publish("nothing", PERSON)
 
 
-def test_a_publication_replaces_what_somebody_else_made_only_when_told(registry: LocalRegistry) -> None:
+def test_a_publication_replaces_what_somebody_else_made_only_when_told(
+    registry: LocalRegistry,
+) -> None:
     registry.deploy(spec(), PERSON)
     registry.deploy(spec("other"), GUEST)
     registry.deploy(spec("other", "return 'by hand'"), PERSON)
@@ -281,7 +324,9 @@ def test_a_publication_replaces_what_somebody_else_made_only_when_told(registry:
     assert text(registry, "other") == "one"
 
 
-def test_everything_that_happened_stands_in_the_audit(registry: LocalRegistry, kv: KV, three: list[str]) -> None:
+def test_everything_that_happened_stands_in_the_audit(
+    registry: LocalRegistry, kv: KV, three: list[str]
+) -> None:
     from sigil.catalog.audit import Audit
 
     registry.rollback("shout", PERSON, 1)
@@ -290,11 +335,18 @@ def test_everything_that_happened_stands_in_the_audit(registry: LocalRegistry, k
     registry.remove("shout", PERSON)
 
     audit = Audit(kv)
-    assert [entry.fields["action"] for entry in audit.latest("main")][-7:] == ["deploy"] * 3 + ["rollback", "yank", "unyank", "remove"]
+    assert [entry.fields["action"] for entry in audit.latest("main")][-7:] == ["deploy"] * 3 + [
+        "rollback",
+        "yank",
+        "unyank",
+        "remove",
+    ]
     assert audit.verify("main").problem == ""
 
 
-def test_another_process_sees_at_once_which_version_runs(registry: LocalRegistry, opened: Open, three: list[str]) -> None:
+def test_another_process_sees_at_once_which_version_runs(
+    registry: LocalRegistry, opened: Open, three: list[str]
+) -> None:
     other = opened()
     assert text(other) == "three"
     registry.rollback("shout", PERSON, 1)
@@ -305,19 +357,31 @@ def test_another_process_sees_at_once_which_version_runs(registry: LocalRegistry
         text(other, f"shout@{three[2]}")
 
 
-def test_two_who_change_a_name_at_the_same_time_both_succeed(registry: LocalRegistry, opened: Open, three: list[str]) -> None:
+def test_two_who_change_a_name_at_the_same_time_both_succeed(
+    registry: LocalRegistry, opened: Open, three: list[str]
+) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     other = opened()
     with ThreadPoolExecutor(2) as pool:
-        yanks = pool.submit(registry.yank, "shout@1", PERSON), pool.submit(other.yank, "shout@2", PERSON)
+        yanks = (
+            pool.submit(registry.yank, "shout@1", PERSON),
+            pool.submit(other.yank, "shout@2", PERSON),
+        )
         assert all(future.result(30)["changed"] for future in yanks)
     assert [row["version"] for row in registry.versions("shout", PERSON) if row["yanked"]] == [2, 1]
 
 
-def test_two_who_deploy_at_the_same_time_make_a_version_each(registry: LocalRegistry, opened: Open) -> None:
+def test_two_who_deploy_at_the_same_time_make_a_version_each(
+    registry: LocalRegistry, opened: Open
+) -> None:
     sides = registry, opened()
-    done = in_parallel(2, lambda number: [_patiently(sides[number], f"return '{number} {step}'") for step in range(3)])
+    done = in_parallel(
+        2,
+        lambda number: [
+            _patiently(sides[number], f"return '{number} {step}'") for step in range(3)
+        ],
+    )
     assert sorted(version for versions in done for version in versions) == [1, 2, 3, 4, 5, 6]
     rows = registry.versions("shout", PERSON)
     assert [row["version"] for row in rows] == [6, 5, 4, 3, 2, 1]
@@ -336,7 +400,9 @@ def _patiently(registry: LocalRegistry, execute: str) -> int:
             continue
 
 
-def test_two_who_roll_back_at_the_same_time_end_where_one_of_them_wanted(registry: LocalRegistry, opened: Open, three: list[str]) -> None:
+def test_two_who_roll_back_at_the_same_time_end_where_one_of_them_wanted(
+    registry: LocalRegistry, opened: Open, three: list[str]
+) -> None:
     sides = registry, opened()
     rows = in_parallel(2, lambda number: sides[number].rollback("shout", PERSON, number + 1))
     steps = [step["version"] for step in registry.history("shout", PERSON)]

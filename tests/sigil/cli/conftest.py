@@ -43,7 +43,15 @@ def place(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     data = tmp_path / "data"
     data.mkdir()
     (data / "compiled").symlink_to(compiled, target_is_directory=True)
-    for name in ("UNCAGED_STORE", "UNCAGED_ARTIFACTS", "UNCAGED_AGENT", "SIGIL_URL", "SIGIL_TOKEN", "SIGIL_ENGINE", "NO_COLOR"):
+    for name in (
+        "UNCAGED_STORE",
+        "UNCAGED_ARTIFACTS",
+        "UNCAGED_AGENT",
+        "SIGIL_URL",
+        "SIGIL_TOKEN",
+        "SIGIL_ENGINE",
+        "NO_COLOR",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UNCAGED_DATA", str(data))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -56,7 +64,9 @@ def place(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def run_sigil(place: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Sigil:
+def run_sigil(
+    place: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> Sigil:
     """Runs a command: `run_sigil("query", "text", stdin=b"…")`."""
 
     def run(*words: str, stdin: bytes = b"") -> Ended:
@@ -71,10 +81,23 @@ def run_sigil(place: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypat
 @pytest.fixture
 def shout(run_sigil: Sigil) -> Sigil:
     """Like `run_sigil`, with a capability `shout` deployed."""
-    ended = run_sigil("deploy", "--name", "shout", "--schema", SCHEMA, "--execute", SHOUT, "--description", "Shout a text.")
+    ended = run_sigil(
+        "deploy",
+        "--name",
+        "shout",
+        "--schema",
+        SCHEMA,
+        "--execute",
+        SHOUT,
+        "--description",
+        "Shout a text.",
+    )
     assert ended.code == 0, ended.err
     return run_sigil
 
 
-SCHEMA = '{"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}, "times": {"type": "integer", "default": 1}}}'
+SCHEMA = (
+    '{"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}, "times":'
+    ' {"type": "integer", "default": 1}}}'
+)
 SHOUT = "return input.text.toUpperCase().repeat(input.times);"

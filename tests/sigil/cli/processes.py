@@ -18,16 +18,23 @@ PATIENCE = 30.0
 def started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
     """`sigil` with these words; its environment is this process's, and `environment` over it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("environment", {})}
-    return subprocess.Popen([sys.executable, "-m", "sigil.cli", *words], **{"env": environment, "stdout": -1, "stderr": -1, **options})
+    return subprocess.Popen(
+        [sys.executable, "-m", "sigil.cli", *words],
+        **{"env": environment, "stdout": -1, "stderr": -1, **options},
+    )
 
 
 class Terminal:
     """The command with its output and its errors on one terminal."""
 
-    def __init__(self, *words: str, columns: int = 80, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, *words: str, columns: int = 80, environment: dict[str, str] | None = None
+    ) -> None:
         self._ours, theirs = pty.openpty()
         shape = {"TERM": "xterm", "COLUMNS": f"{columns}", **(environment or {})}
-        self.process = started(*words, stdin=theirs, stdout=theirs, stderr=theirs, environment=shape)
+        self.process = started(
+            *words, stdin=theirs, stdout=theirs, stderr=theirs, environment=shape
+        )
         os.close(theirs)
         self.shown = ""
 

@@ -1,4 +1,6 @@
-"""A store that holds what was never written so: commands say what is damaged and go on where they can, and the doctor names it."""
+"""A store that holds what was never written so: commands say what is damaged and go on where they
+can, and the doctor names it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def damage(place: Path) -> Damage:
 
     def write(partition: str, value: bytes) -> None:
         with closing(sqlite3.connect(place.parent / "data" / "uncaged.db")) as store:
-            changed = store.execute("UPDATE item SET value = ? WHERE instr(partition, ?) = 1", (value, partition.encode())).rowcount
+            changed = store.execute(
+                "UPDATE item SET value = ? WHERE instr(partition, ?) = 1",
+                (value, partition.encode()),
+            ).rowcount
             store.commit()
         assert changed, partition
 
@@ -43,8 +48,25 @@ def damage(place: Path) -> Damage:
 
 
 COMMANDS = (
-    *("list", "inspect asks", "run asks", "versions asks", "grants", "secret list", "keys list", "audit", "audit --verify", "logs asks"),
-    *("status", "deploy --name new --execute return(1) --description New.", "grant asks --yes", "revoke asks", "remove asks --yes"),
+    *(
+        "list",
+        "inspect asks",
+        "run asks",
+        "versions asks",
+        "grants",
+        "secret list",
+        "keys list",
+        "audit",
+        "audit --verify",
+        "logs asks",
+    ),
+    *(
+        "status",
+        "deploy --name new --execute return(1) --description New.",
+        "grant asks --yes",
+        "revoke asks",
+        "remove asks --yes",
+    ),
 )
 VALUES = {
     "capability#": (b'{"latest": 1, "record": {}}', b'{"latest": "1", "record": {"version": "x"}}'),
@@ -63,9 +85,22 @@ VALUES = {
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_no_damage_is_taken_for_a_mistake_of_the_command(full: Sigil, damage: Damage, kind: str) -> None:
+def test_no_damage_is_taken_for_a_mistake_of_the_command(
+    full: Sigil, damage: Damage, kind: str
+) -> None:
     if kind == "health#":
-        assert full("deploy", "--name", "falls", "--execute", "throw Error('x')", "--description", "It falls.").code == 0
+        assert (
+            full(
+                "deploy",
+                "--name",
+                "falls",
+                "--execute",
+                "throw Error('x')",
+                "--description",
+                "It falls.",
+            ).code
+            == 0
+        )
         full("run", "falls")
     if kind == "room":
         assert full("remove", "shout", "--yes").code == 0
@@ -87,12 +122,16 @@ def test_the_doctor_names_what_cannot_be_read_and_how_to_go_on(full: Sigil, dama
         damage(kind, b"[]x")
     found = records()
     assert found["state"] == "fail"
-    assert all(name in found["found"] for name in ("main/asks", "main/shout", "main/asks@1", "token "))
+    assert all(
+        name in found["found"] for name in ("main/asks", "main/shout", "main/asks@1", "token ")
+    )
     assert "sigil keys revoke" in found["mend"]
     assert "restore a backup" in found["mend"]
 
 
-def test_damaged_grants_are_none_until_they_are_revoked_and_given_anew(full: Sigil, damage: Damage) -> None:
+def test_damaged_grants_are_none_until_they_are_revoked_and_given_anew(
+    full: Sigil, damage: Damage
+) -> None:
     damage("grant#", b"[1]")
     ended = full("run", "asks", "--json")
     assert (ended.code, ended.error["code"]) == (7, "EDAMAGED")
@@ -102,7 +141,9 @@ def test_damaged_grants_are_none_until_they_are_revoked_and_given_anew(full: Sig
     assert full("run", "asks").code == 0
 
 
-def test_a_damaged_secret_is_set_again_and_a_damaged_token_revoked(full: Sigil, damage: Damage) -> None:
+def test_a_damaged_secret_is_set_again_and_a_damaged_token_revoked(
+    full: Sigil, damage: Damage
+) -> None:
     damage("secret#", b"x")
     damage("token", b"x")
     assert "set it again: `sigil secret set API_KEY`" in full("secret", "list").err
@@ -113,9 +154,14 @@ def test_a_damaged_secret_is_set_again_and_a_damaged_token_revoked(full: Sigil, 
     assert full("keys", "list", "--json").document["items"] == []
 
 
-def test_an_entry_of_the_audit_that_cannot_be_read_stands_among_the_others(full: Sigil, place: Path) -> None:
+def test_an_entry_of_the_audit_that_cannot_be_read_stands_among_the_others(
+    full: Sigil, place: Path
+) -> None:
     with closing(sqlite3.connect(place.parent / "data" / "uncaged.db")) as store:
-        store.execute("UPDATE item SET value = '{}' WHERE partition = ? AND sort = ?", (b"audit#main", b"000000000002"))
+        store.execute(
+            "UPDATE item SET value = '{}' WHERE partition = ? AND sort = ?",
+            (b"audit#main", b"000000000002"),
+        )
         store.commit()
     rows = full("audit", "--json").document["items"]
     assert [row["number"] for row in rows] == [*range(1, len(rows) + 1)]
@@ -124,7 +170,9 @@ def test_an_entry_of_the_audit_that_cannot_be_read_stands_among_the_others(full:
     assert "unreadable" in full("audit").out
 
 
-def test_a_capability_with_a_damaged_version_can_be_removed_and_deployed_anew(full: Sigil, damage: Damage) -> None:
+def test_a_capability_with_a_damaged_version_can_be_removed_and_deployed_anew(
+    full: Sigil, damage: Damage
+) -> None:
     damage("version#", b"{}")
     assert full("versions", "shout").code == 7
     for name in ("shout", "asks"):

@@ -20,7 +20,18 @@ from sigil.settings import Settings
 from tests.sigil.cli.conftest import Ended, Sigil
 from tests.sigil.serving import served
 
-HERE = ("engine", "compiled code", "runners", "compilers", "data folder", "disk", "store", "artifacts", "token", "records")
+HERE = (
+    "engine",
+    "compiled code",
+    "runners",
+    "compilers",
+    "data folder",
+    "disk",
+    "store",
+    "artifacts",
+    "token",
+    "records",
+)
 HERE += ("library", "search", "logins")
 
 
@@ -65,13 +76,23 @@ def test_what_is_broken_is_red_and_the_rest_is_still_looked_at(
     monkeypatch.setenv("UNCAGED_STORE", "redis-on-the-moon://x")
     ended = doctor()
     assert ended.code == 1
-    assert {name for name, state in states(ended).items() if state == "fail"} >= {"engine", "runners", "store", "artifacts"}
-    assert {name for name, state in states(ended).items() if state == "ok"} >= {"data folder", "token"}
+    assert {name for name, state in states(ended).items() if state == "fail"} >= {
+        "engine",
+        "runners",
+        "store",
+        "artifacts",
+    }
+    assert {name for name, state in states(ended).items() if state == "ok"} >= {
+        "data folder",
+        "token",
+    }
     assert all(check["mend"] for check in ended.document["checks"] if check["state"] == "fail")
     assert "FAIL" in run_sigil("doctor").out
 
 
-def test_a_store_that_is_a_folder_or_away_is_red(doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_a_folder_or_away_is_red(
+    doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (place.parent / "data" / "uncaged.db").mkdir()
     assert states(doctor())["store"] == "fail"
     monkeypatch.setenv("UNCAGED_STORE", "redis://127.0.0.1:1/0")
@@ -103,7 +124,9 @@ def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
     doctor: Callable[[], Ended], place: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = place.parent / "kept"
-    monkeypatch.setattr("sigil.sandbox.aot.shipped", lambda: None)  # an installation has the engine's code beside it
+    monkeypatch.setattr(
+        "sigil.sandbox.aot.shipped", lambda: None
+    )  # an installation has the engine's code beside it
     monkeypatch.setenv("UNCAGED_CACHE", str(kept))
     doctor()
     assert "modules" in machine.cache(Settings(cache=str(kept)))
@@ -114,19 +137,28 @@ def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
     (place / "file").write_text("")
     monkeypatch.setenv("UNCAGED_CACHE", str(place / "file"))
     ended = doctor()
-    assert (states(ended)["compiled code"], states(ended)["runners"], ended.code) == ("warn", "ok", 0)
+    assert (states(ended)["compiled code"], states(ended)["runners"], ended.code) == (
+        "warn",
+        "ok",
+        0,
+    )
 
 
-def test_another_engine_than_the_sources_make_is_a_warning(doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_engine_than_the_sources_make_is_a_warning(
+    doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.sandbox.engine.build.PRELUDE", ("core",))
     assert "another version" in found(doctor(), "engine")["found"]
     assert found(doctor(), "engine")["state"] == "warn"
 
 
-def test_a_full_disk_is_red_and_one_that_is_nearly_full_a_warning(doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_red_and_one_that_is_nearly_full_a_warning(
+    doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for free, state in ((1 << 20, "fail"), (100 << 20, "warn")):
         monkeypatch.setattr(
-            "sigil.cli.doctor.local_registry.shutil", SimpleNamespace(disk_usage=lambda _, free=free: SimpleNamespace(free=free))
+            "sigil.cli.doctor.local_registry.shutil",
+            SimpleNamespace(disk_usage=lambda _, free=free: SimpleNamespace(free=free)),
         )
         assert states(doctor())["disk"] == state
 
@@ -146,7 +178,11 @@ def test_a_compiler_is_missed_only_where_a_folder_needs_it(
 def test_a_compiler_that_is_there_and_does_not_work_is_missed_as_well(
     doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tools, source, manifest = place.parent / "tools", place / "fast" / "main.rs", place / "fast" / "sigil.toml"
+    tools, source, manifest = (
+        place.parent / "tools",
+        place / "fast" / "main.rs",
+        place / "fast" / "sigil.toml",
+    )
     for folder in (tools / "root" / "lib" / "rustlib" / "wasm32-wasip1", place / "fast"):
         folder.mkdir(parents=True)
     (tools / "rustc").write_text(f"#!/bin/sh\necho {tools / 'root'}\n")
@@ -157,7 +193,10 @@ def test_a_compiler_that_is_there_and_does_not_work_is_missed_as_well(
     assert states(doctor())["compilers"] == "ok"
     source.write_text("use crate::sigil::Json;")
     ended = doctor()
-    assert (ended.code, found(ended, "compilers")["found"]) == (1, "rust is written here: rustc has no target wasm32-unknown-unknown here")
+    assert (ended.code, found(ended, "compilers")["found"]) == (
+        1,
+        "rust is written here: rustc has no target wasm32-unknown-unknown here",
+    )
     assert "rustup target add wasm32-unknown-unknown" in found(ended, "compilers")["mend"]
 
     monkeypatch.setenv("UNCAGED_CACHE", str(place.parent / "empty"))
@@ -165,12 +204,16 @@ def test_a_compiler_that_is_there_and_does_not_work_is_missed_as_well(
     assert "the AssemblyScript compiler is missing" in found(doctor(), "compilers")["found"]
 
 
-def test_a_slower_sandbox_is_a_warning(doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slower_sandbox_is_a_warning(
+    doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIGIL_SANDBOX", "plain")
     assert found(doctor(), "runners")["state"] == "warn"
 
 
-def test_a_library_that_cannot_be_read_is_red(doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_cannot_be_read_is_red(
+    doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (place / "library" / "one").mkdir(parents=True)
     (place / "library" / "one" / "sigil.toml").write_text("nonsense")
     monkeypatch.setenv("UNCAGED_LIBRARY", str(place / "library"))
@@ -179,7 +222,9 @@ def test_a_library_that_cannot_be_read_is_red(doctor: Callable[[], Ended], place
     assert states(doctor())["library"] == "fail"
 
 
-def test_a_file_of_tokens_that_others_read_is_red(doctor: Callable[[], Ended], tmp_path: Path) -> None:
+def test_a_file_of_tokens_that_others_read_is_red(
+    doctor: Callable[[], Ended], tmp_path: Path
+) -> None:
     kept = tmp_path / "config" / "uncaged" / "credentials.toml"
     kept.parent.mkdir(parents=True)
     kept.write_text("")
@@ -195,7 +240,9 @@ def test_secrets_are_not_shown(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch
         assert "UNCAGED_TOKEN" in ended.out
 
 
-def test_a_setting_that_is_wrong_is_a_usage_error(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_that_is_wrong_is_a_usage_error(
+    run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIGIL_RUNNERS", "many")
     ended = run_sigil("doctor", "--json")
     assert (ended.code, ended.error["code"]) == (2, "ESETTING")
@@ -226,7 +273,10 @@ def test_a_registry_elsewhere_is_asked_how_it_does(
     run_sigil: Sigil, tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with elsewhere(tmp_path, compiled) as url:
-        there: Callable[..., Any] = lambda *words: run_sigil("doctor", "--json", "--url", url, *words)  # noqa: E731
+
+        def there(*words: str) -> Any:
+            return run_sigil("doctor", "--json", "--url", url, *words)
+
         well = there("--token", "there")
         assert (well.code, set(states(well).values())) == (0, {"ok"})
         assert {"registry", "clock", "token", "runners"} <= states(well).keys()
@@ -235,10 +285,16 @@ def test_a_registry_elsewhere_is_asked_how_it_does(
         assert "sigil login" in found(wrong, "token")["mend"]
         assert states(there())["token"] == "fail"
         now = time.time
-        monkeypatch.setattr("sigil.cli.doctor.remote_registry.time", SimpleNamespace(time=lambda: now() + 3_600))
+        monkeypatch.setattr(
+            "sigil.cli.doctor.remote_registry.time", SimpleNamespace(time=lambda: now() + 3_600)
+        )
         monkeypatch.setattr("sigil.cli.doctor.remote_registry.version", lambda: "9.9")
         skewed = there("--token", "there")
-        assert (skewed.code, states(skewed)["clock"], states(skewed)["registry"]) == (0, "warn", "warn")
+        assert (skewed.code, states(skewed)["clock"], states(skewed)["registry"]) == (
+            0,
+            "warn",
+            "warn",
+        )
     closed = run_sigil("doctor", "--json", "--url", "http://127.0.0.1:9", "--token", "t")
     assert (closed.code, states(closed)["registry"]) == (1, "fail")
 

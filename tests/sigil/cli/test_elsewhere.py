@@ -37,8 +37,17 @@ class Saying(RecordingServer):
 
 
 def failed(status: int, code: str, **headers: str) -> Answer:
-    fields = {"source": "http", "code": code, "message": "no", "suggestion": "send `Authorization: Bearer TOKEN`"}
-    return Answer(status, json.dumps({"error": fields}).encode(), {"content-type": "application/json", **headers})
+    fields = {
+        "source": "http",
+        "code": code,
+        "message": "no",
+        "suggestion": "send `Authorization: Bearer TOKEN`",
+    }
+    return Answer(
+        status,
+        json.dumps({"error": fields}).encode(),
+        {"content-type": "application/json", **headers},
+    )
 
 
 @pytest.mark.parametrize("command", ["list", "whoami"])
@@ -57,7 +66,9 @@ def test_a_wrong_token_is_told_in_words_for_this_command(run_sigil: Sigil) -> No
     assert "Authorization" not in ended.err
 
 
-def test_a_certificate_that_is_not_trusted_is_told_as_that(run_sigil: Sigil, tmp_path: Path) -> None:
+def test_a_certificate_that_is_not_trusted_is_told_as_that(
+    run_sigil: Sigil, tmp_path: Path
+) -> None:
     with Scripted(authority(tmp_path / "authority").server("127.0.0.1")) as server:
         ended = run_sigil("list", "--url", server.url, "--token", "x")
     assert ended.code == 7
@@ -68,7 +79,11 @@ def test_a_certificate_that_is_not_trusted_is_told_as_that(run_sigil: Sigil, tmp
 def test_the_wrong_kind_of_address_is_told_as_that(run_sigil: Sigil, tmp_path: Path) -> None:
     with Scripted() as server:
         ended = run_sigil("list", "--url", server.url.replace("http:", "https:"), "--token", "x")
-    assert (ended.code, "does not speak TLS" in ended.err, "begins with http:" in ended.err) == (7, True, True)
+    assert (ended.code, "does not speak TLS" in ended.err, "begins with http:" in ended.err) == (
+        7,
+        True,
+        True,
+    )
     with Scripted(authority(tmp_path / "authority").server("127.0.0.1")) as server:
         ended = run_sigil("list", "--url", server.url.replace("https:", "http:"), "--token", "x")
     assert (ended.code, "begins with http:" in ended.err) == (7, True)
@@ -97,34 +112,57 @@ def deployed(*answers: Answer, quiet: bool = False) -> Deployed:
     with Saying(*answers) as server:
         registry = RemoteRegistry(server.url, "token")
         try:
-            return patient(Shell(Printer(quiet=quiet)), lambda: registry.deploy({"execute": "return 1"}, Caller("main")))
+            return patient(
+                Shell(Printer(quiet=quiet)),
+                lambda: registry.deploy({"execute": "return 1"}, Caller("main")),
+            )
         finally:
             registry.close()
 
 
-def test_a_deploy_that_comes_too_early_waits_for_its_turn_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    early, made = failed(429, "ERATE", **{"retry-after": "1"}), Answer(201, json.dumps(DEPLOYED).encode())
+def test_a_deploy_that_comes_too_early_waits_for_its_turn_and_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    early, made = (
+        failed(429, "ERATE", **{"retry-after": "1"}),
+        Answer(201, json.dumps(DEPLOYED).encode()),
+    )
     assert deployed(early, made).offer.name == "one"
     assert capsys.readouterr().err == "no: trying again in 1 s\n"
     assert deployed(early, made, quiet=True).created
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("status", "code", "wait"), [(429, "ERATE", "3600"), (403, "EQUOTA", "1"), (403, "EPERM", "")])
+@pytest.mark.parametrize(
+    ("status", "code", "wait"), [(429, "ERATE", "3600"), (403, "EQUOTA", "1"), (403, "EPERM", "")]
+)
 def test_nobody_waits_for_what_comes_too_late_or_never(status: int, code: str, wait: str) -> None:
     with pytest.raises(Refused, match=code):
-        deployed(failed(status, code, **({"retry-after": wait} if wait else {})), Answer(201, json.dumps(DEPLOYED).encode()))
+        deployed(
+            failed(status, code, **({"retry-after": wait} if wait else {})),
+            Answer(201, json.dumps(DEPLOYED).encode()),
+        )
 
 
-def test_two_deploys_in_a_row_both_take_place(run_sigil: Sigil, place: Path, tmp_path: Path, compiled: Path) -> None:
+def test_two_deploys_in_a_row_both_take_place(
+    run_sigil: Sigil, place: Path, tmp_path: Path, compiled: Path
+) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "compiled").symlink_to(compiled, target_is_directory=True)
-    settings = Settings(data=str(tmp_path / "there"), library="none", runners=1, deploy_cooldown=1.0)
+    settings = Settings(
+        data=str(tmp_path / "there"), library="none", runners=1, deploy_cooldown=1.0
+    )
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    token = str(registry.keys.create(Wish("deploy", "ci", ("deploy:main/*",), "main", None), Caller("main", owner=True))["token"])
+    token = str(
+        registry.keys.create(
+            Wish("deploy", "ci", ("deploy:main/*",), "main", None), Caller("main", owner=True)
+        )["token"]
+    )
     with served(app_of(lambda: registry, Gate("admin", lambda: registry.keys, rate=600))) as url:
         for number in (1, 2):
-            ended = run_sigil("deploy", "--execute", f"return {number}", "--url", url, "--token", token)
+            ended = run_sigil(
+                "deploy", "--execute", f"return {number}", "--url", url, "--token", token
+            )
             assert ended.code == 0, ended.err
     registry.close()
     assert ended.err.startswith("deploys follow each other too fast: trying again in 1 s\n")

@@ -24,12 +24,20 @@ FOREVER = "for (;;);"
 
 @pytest.fixture
 def stocked(shout: Sigil, place: Path) -> Sigil:
-    """`sigil`, with a capability that fails, one that asks, a folder whose test fails, one that may not run, and an export."""
-    for name, code, more in (("broken", "throw new Error('no')", ()), ("asks", "return 1", ("--permission", "http:GET a.example/"))):
+    """`sigil`, with a capability that fails, one that asks, a folder whose test fails, one that may
+    not run, and an export.
+    """
+    for name, code, more in (
+        ("broken", "throw new Error('no')", ()),
+        ("asks", "return 1", ("--permission", "http:GET a.example/")),
+    ):
         assert shout("deploy", "--name", name, "--execute", code, *more).code == 0
     for name, lang, source in (("fails", "js", "return 2"), ("unfit", "wat", "(module)")):
         (place / name).mkdir()
-        manifest = f'[capability]\nname = "{name}"\ndescription = "One."\n[build]\nlang = "{lang}"\n[[test]]\ninput = {{}}\noutput = 1\n'
+        manifest = (
+            f'[capability]\nname = "{name}"\ndescription = "One."\n[build]\nlang ='
+            f' "{lang}"\n[[test]]\ninput = {{}}\noutput = 1\n'
+        )
         (place / name / "sigil.toml").write_text(manifest)
         (place / name / f"main.{lang}").write_text(source)
     assert shout("export", "shout", "-o", "shout.sigil").code == 0
@@ -37,23 +45,64 @@ def stocked(shout: Sigil, place: Path) -> Sigil:
 
 
 CODES: tuple[tuple[int, tuple[str, ...]], ...] = (
-    *((0, words) for words in (("list",), ("run", "shout", "-a", "text=a"), ("query", "nothing like it"), ("version",), ("help", "run"))),
-    *((0, words) for words in (("audit", "--verify"), ("grants",), ("keys", "list"), ("secret", "list"), ("import", "shout.sigil"))),
+    *(
+        (0, words)
+        for words in (
+            ("list",),
+            ("run", "shout", "-a", "text=a"),
+            ("query", "nothing like it"),
+            ("version",),
+            ("help", "run"),
+        )
+    ),
+    *(
+        (0, words)
+        for words in (
+            ("audit", "--verify"),
+            ("grants",),
+            ("keys", "list"),
+            ("secret", "list"),
+            ("import", "shout.sigil"),
+        )
+    ),
     *((1, words) for words in (("run", "broken"), ("check", "fails", "--strict"))),
-    *((2, words) for words in (("frob",), ("run", "shout"), ("run", "shout", "nonsense"), ("run", "A B"), ("list", "--url", "ftp://x"))),
     *(
         (2, words)
-        for words in (("remove", "shout"), ("grant", "asks"), ("keys", "create", "--expires", "soon"), ("list", "--timeout", "soon"))
+        for words in (
+            ("frob",),
+            ("run", "shout"),
+            ("run", "shout", "nonsense"),
+            ("run", "A B"),
+            ("list", "--url", "ftp://x"),
+        )
+    ),
+    *(
+        (2, words)
+        for words in (
+            ("remove", "shout"),
+            ("grant", "asks"),
+            ("keys", "create", "--expires", "soon"),
+            ("list", "--timeout", "soon"),
+        )
     ),
     *(
         (3, words)
-        for words in (("run", "nothing"), ("inspect", "shout@9"), ("deploy", "nowhere"), ("import", "nowhere"), ("versions", "nope"))
+        for words in (
+            ("run", "nothing"),
+            ("inspect", "shout@9"),
+            ("deploy", "nowhere"),
+            ("import", "nowhere"),
+            ("versions", "nope"),
+        )
     ),
     *((3, words) for words in (("list", "--profile", "nobody"), ("logs", "nothing"))),
     *((5, words) for words in (("check", "unfit"), ("deploy", "unfit"))),
     *((6, words) for words in (("init", "fails"),)),
     *((7, words) for words in (("list", "--url", "http://127.0.0.1:9", "--token", "t"),)),
-    *((8, words) for words in (("test", "fails"), ("deploy", "fails"), ("deploy", "fails", "--dry-run"))),
+    *(
+        (8, words)
+        for words in (("test", "fails"), ("deploy", "fails"), ("deploy", "fails", "--dry-run"))
+    ),
 )
 
 
@@ -69,7 +118,9 @@ def test_every_failure_ends_with_its_published_code_and_a_next_step(stocked: Sig
             json.loads(ended.out)
 
 
-def test_a_wrong_token_ends_with_4_and_what_the_library_owns_with_5(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_token_ends_with_4_and_what_the_library_owns_with_5(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = Settings(data=str(place.parent / "elsewhere"), library="none", runners=1)
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
     with served(sigil_http.app(registry, "there")) as url:
@@ -123,10 +174,14 @@ def test_ctrl_c_ends_every_long_command_with_one_line_and_130(
     assert stocked("run", "shout", "-a", "text=a").out == "A\n"
 
 
-def test_ctrl_c_in_a_folder_of_folders_keeps_what_stands(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_a_folder_of_folders_keeps_what_stands(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("a", "b"):
         (place / "all" / name).mkdir(parents=True)
-        (place / "all" / name / "sigil.toml").write_text(f'[capability]\nname = "{name}"\ndescription = "One."\n')
+        (place / "all" / name / "sigil.toml").write_text(
+            f'[capability]\nname = "{name}"\ndescription = "One."\n'
+        )
         (place / "all" / name / "main.js").write_text("return 1")
     from sigil.registry import LocalRegistry
 
@@ -148,7 +203,8 @@ def test_ctrl_c_in_a_folder_of_folders_keeps_what_stands(run_sigil: Sigil, place
 def test_ctrl_c_really_ends_a_test_at_work(place: Path) -> None:
     (place / "busy").mkdir()
     (place / "busy" / "sigil.toml").write_text(
-        '[capability]\nname = "busy"\ndescription = "One."\n[limits]\ntimeout_ms = 30000\n[[test]]\ninput = {}\noutput = 1\n'
+        '[capability]\nname = "busy"\ndescription = "One."\n[limits]\ntimeout_ms ='
+        " 30000\n[[test]]\ninput = {}\noutput = 1\n"
     )
     (place / "busy" / "main.js").write_text(FOREVER)
     terminal = Terminal("test", "busy")
@@ -162,7 +218,13 @@ def test_ctrl_c_really_ends_a_test_at_work(place: Path) -> None:
 def test_a_command_that_takes_longer_than_it_may_ends_with_7(run_sigil: Sigil, place: Path) -> None:
     assert (
         run_sigil(
-            "deploy", "--name", "busy", "--execute", "if (input.on) for (;;); return 1", "--schema", '{"properties": {"on": {}}}'
+            "deploy",
+            "--name",
+            "busy",
+            "--execute",
+            "if (input.on) for (;;); return 1",
+            "--schema",
+            '{"properties": {"on": {}}}',
         ).code
         == 0
     )
@@ -178,11 +240,19 @@ def test_a_command_that_takes_longer_than_it_may_ends_with_7(run_sigil: Sigil, p
 @pytest.mark.parametrize("words", ["list", "help", "--help", "schema"])
 def test_a_reader_that_has_seen_enough_hears_nothing(shout: Sigil, place: Path, words: str) -> None:
     line = f"{sys.executable} -m sigil.cli {words} | head -1"
-    done = subprocess.run(["bash", "-c", line], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=place, capture_output=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", line],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=place,
+        capture_output=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)
 
 
-def test_what_a_command_asks_of_whom_is_told_and_never_the_token(run_sigil: Sigil, place: Path) -> None:
+def test_what_a_command_asks_of_whom_is_told_and_never_the_token(
+    run_sigil: Sigil, place: Path
+) -> None:
     settings = Settings(data=str(place.parent / "elsewhere"), library="none", runners=1)
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
     with served(sigil_http.app(registry, "there-is-a-token")) as url:
@@ -194,7 +264,9 @@ def test_what_a_command_asks_of_whom_is_told_and_never_the_token(run_sigil: Sigi
     assert "# registry: in this process" in run_sigil("list", "--verbose").err
 
 
-def test_verbose_shows_where_a_mistake_of_ours_is(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verbose_shows_where_a_mistake_of_ours_is(
+    run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("the inside")
 
@@ -210,7 +282,11 @@ def test_help_tells_of_every_command_by_topic(run_sigil: Sigil, place: Path) -> 
     shown = run_sigil("--help").out
     assert all(f"\n{row['topic']}:\n" in shown for row in rows)
     assert "..." not in shown.partition("COMMAND [ARGS]...")[2]
-    assert run_sigil("help", "keys", "create").out == run_sigil("keys", "create", "--help").out == run_sigil("keys", "create", "-h").out
+    assert (
+        run_sigil("help", "keys", "create").out
+        == run_sigil("keys", "create", "--help").out
+        == run_sigil("keys", "create", "-h").out
+    )
     assert "Did you mean 'keys'?" in run_sigil("help", "kyes").err
     assert run_sigil("help", "keys", "nothing").code == 2
     assert main(["help"]) == 0

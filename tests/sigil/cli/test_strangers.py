@@ -1,4 +1,6 @@
-"""A registry elsewhere that answers as none of ours does: every command says so, and no list goes on for ever."""
+"""A registry elsewhere that answers as none of ours does: every command says so, and no list goes
+on for ever.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,98 @@ from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 from tests.sigil.cli.conftest import Sigil
 
 COMMANDS = (
-    *("list", "inspect foo", "status", "versions foo", "diff foo", "rollback foo", "yank foo@1", "remove foo --yes", "grants"),
-    *("grant foo --yes", "revoke foo", "secret list", "keys list", "keys create", "keys revoke x", "audit", "audit --verify", "logs foo"),
-    *("whoami", "mcp list", "mcp add https://x.example/mcp --name t", "query foo", "query", "run foo"),
+    *(
+        "list",
+        "inspect foo",
+        "status",
+        "versions foo",
+        "diff foo",
+        "rollback foo",
+        "yank foo@1",
+        "remove foo --yes",
+        "grants",
+    ),
+    *(
+        "grant foo --yes",
+        "revoke foo",
+        "secret list",
+        "keys list",
+        "keys create",
+        "keys revoke x",
+        "audit",
+        "audit --verify",
+        "logs foo",
+    ),
+    *(
+        "whoami",
+        "mcp list",
+        "mcp add https://x.example/mcp --name t",
+        "query foo",
+        "query",
+        "run foo",
+    ),
 )
 FIELDS = (
-    *("capability", "namespace", "version", "digest", "description", "schema", "tool", "tags", "kind", "permissions", "asked", "granted"),
-    *("new", "widened", "before", "secrets_missing", "name", "at", "by", "id", "scopes", "expires", "source", "pending", "limits", "state"),
-    *("action", "token", "changed", "same", "manifest", "active", "yanked", "health", "author", "secret", "last_use", "expired", "number"),
-    *("ok", "entries", "tip", "problem", "sandbox", "field", "old", "tests", "requires", "revoked", "score", "total", "next"),
+    *(
+        "capability",
+        "namespace",
+        "version",
+        "digest",
+        "description",
+        "schema",
+        "tool",
+        "tags",
+        "kind",
+        "permissions",
+        "asked",
+        "granted",
+    ),
+    *(
+        "new",
+        "widened",
+        "before",
+        "secrets_missing",
+        "name",
+        "at",
+        "by",
+        "id",
+        "scopes",
+        "expires",
+        "source",
+        "pending",
+        "limits",
+        "state",
+    ),
+    *(
+        "action",
+        "token",
+        "changed",
+        "same",
+        "manifest",
+        "active",
+        "yanked",
+        "health",
+        "author",
+        "secret",
+        "last_use",
+        "expired",
+        "number",
+    ),
+    *(
+        "ok",
+        "entries",
+        "tip",
+        "problem",
+        "sandbox",
+        "field",
+        "old",
+        "tests",
+        "requires",
+        "revoked",
+        "score",
+        "total",
+        "next",
+    ),
 )
 
 
@@ -36,7 +121,9 @@ class Stranger(RecordingServer):
 
 
 def filled(value: Any) -> dict[str, Any]:
-    """An answer with every field that any of ours has, all of them this value, and a list of two such rows."""
+    """An answer with every field that any of ours has, all of them this value, and a list of two
+    such rows.
+    """
     row = dict.fromkeys(FIELDS, value)
     return {**row, "next": "", "items": [row, row], "history": [row]}
 
@@ -60,7 +147,9 @@ STRANGE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("value", STRANGE.values(), ids=STRANGE.keys())
-def test_what_no_registry_says_is_told_as_that_by_every_command(run_sigil: Sigil, value: Any) -> None:
+def test_what_no_registry_says_is_told_as_that_by_every_command(
+    run_sigil: Sigil, value: Any
+) -> None:
     with Stranger(value) as server:
         for command in COMMANDS:
             ended = run_sigil(*command.split(), "--url", server.url, "--token", "x")
@@ -68,11 +157,25 @@ def test_what_no_registry_says_is_told_as_that_by_every_command(run_sigil: Sigil
             assert "EBUG" not in ended.err + ended.out, (command, ended.err)
 
 
-@pytest.mark.parametrize("command", ["diff foo", "rollback foo", "yank foo@1", "grant foo --yes", "keys create", "whoami", "revoke foo"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "diff foo",
+        "rollback foo",
+        "yank foo@1",
+        "grant foo --yes",
+        "keys create",
+        "whoami",
+        "revoke foo",
+    ],
+)
 def test_a_half_answer_is_none(run_sigil: Sigil, command: str) -> None:
     with Stranger({"capability": "foo", "kind": "admin"}) as server:
         ended = run_sigil(*command.split(), "--url", server.url, "--token", "x", "--json")
-        assert (ended.code, ended.error["message"]) == (7, "the registry's answer is not one of Sigil's")
+        assert (ended.code, ended.error["message"]) == (
+            7,
+            "the registry's answer is not one of Sigil's",
+        )
 
 
 class Endless(RecordingServer):
@@ -84,14 +187,34 @@ class Endless(RecordingServer):
 
     def answer(self, request: Recorded) -> Answer:
         after = parse_qs(urlsplit(request.path).query).get("after", [""])[0]
-        place = self.places[(self.places.index(after) + 1) % len(self.places)] if after in self.places else self.places[0]
-        row = {"capability": "a", "version": 1, "digest": "", "namespace": "main", "tags": [], "description": "A."}
-        return Answer(200, json.dumps({"items": [row], "next": place}).encode(), {"content-type": "application/json"})
+        place = (
+            self.places[(self.places.index(after) + 1) % len(self.places)]
+            if after in self.places
+            else self.places[0]
+        )
+        row = {
+            "capability": "a",
+            "version": 1,
+            "digest": "",
+            "namespace": "main",
+            "tags": [],
+            "description": "A.",
+        }
+        return Answer(
+            200,
+            json.dumps({"items": [row], "next": place}).encode(),
+            {"content-type": "application/json"},
+        )
 
 
-@pytest.mark.parametrize("places", [("0:a",), ("0:a", "0:b", "0:c"), ("x" * 5_000,)], ids=["still", "round", "long"])
+@pytest.mark.parametrize(
+    "places", [("0:a",), ("0:a", "0:b", "0:c"), ("x" * 5_000,)], ids=["still", "round", "long"]
+)
 def test_a_list_that_does_not_go_on_ends(run_sigil: Sigil, places: tuple[str, ...]) -> None:
     with Endless(*places) as server:
         ended = run_sigil("list", "--url", server.url, "--token", "x", "--json")
-        assert (ended.code, ended.error["message"]) == (7, "the registry's answer is not one of Sigil's")
+        assert (ended.code, ended.error["message"]) == (
+            7,
+            "the registry's answer is not one of Sigil's",
+        )
         assert len(server.requests) <= 1 + len(places)

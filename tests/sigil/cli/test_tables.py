@@ -1,4 +1,6 @@
-"""What a terminal shows: tables that fit, a spinner that leaves nothing behind, and colours for whoever wants them."""
+"""What a terminal shows: tables that fit, a spinner that leaves nothing behind, and colours for
+whoever wants them.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,28 @@ from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import Terminal
 
 STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-DESCRIPTION = "Shout a text as loud as it can be shouted, once or several times, whatever the language that it is written in may be."
+DESCRIPTION = (
+    "Shout a text as loud as it can be shouted, once or several times, whatever the language that"
+    " it is written in may be."
+)
 
 
 def shown(*words: str, columns: int, **environment: str) -> list[str]:
-    return STEERING.sub("", Terminal(*words, columns=columns, environment=environment).ended()).replace("\r\n", "\n").split("\n")
+    return (
+        STEERING.sub("", Terminal(*words, columns=columns, environment=environment).ended())
+        .replace("\r\n", "\n")
+        .split("\n")
+    )
 
 
 @pytest.fixture
 def loud(shout: Sigil) -> Sigil:
-    assert shout("deploy", "--name", "loud", "--execute", "return 1", "--description", DESCRIPTION).code == 0
+    assert (
+        shout(
+            "deploy", "--name", "loud", "--execute", "return 1", "--description", DESCRIPTION
+        ).code
+        == 0
+    )
     return shout
 
 
@@ -34,9 +48,19 @@ def test_a_list_fits_and_cuts_nothing(loud: Sigil, place: Path, columns: int) ->
 
 
 @pytest.mark.parametrize(
-    "words", [("versions", "loud"), ("inspect", "loud"), ("doctor",), ("status",), ("audit",), ("query", "shout a text")]
+    "words",
+    [
+        ("versions", "loud"),
+        ("inspect", "loud"),
+        ("doctor",),
+        ("status",),
+        ("audit",),
+        ("query", "shout a text"),
+    ],
 )
-def test_every_table_fits_a_narrow_terminal(loud: Sigil, place: Path, words: tuple[str, ...]) -> None:
+def test_every_table_fits_a_narrow_terminal(
+    loud: Sigil, place: Path, words: tuple[str, ...]
+) -> None:
     assert max(map(len, shown(*words, "--quiet", columns=40))) <= 40
 
 
@@ -69,7 +93,9 @@ def spun(run_sigil: Sigil, **environment: str) -> str:
     return terminal.ended()
 
 
-def test_long_work_shows_a_spinner_on_a_terminal_alone_and_takes_it_away(run_sigil: Sigil, place: Path) -> None:
+def test_long_work_shows_a_spinner_on_a_terminal_alone_and_takes_it_away(
+    run_sigil: Sigil, place: Path
+) -> None:
     seen = spun(run_sigil)
     assert "\x1b[2K" in seen
     assert seen.rstrip().endswith("done")

@@ -1,4 +1,6 @@
-"""A registry over HTTP behaves as one in this process: the same tests run on both; and what only the wire can get wrong."""
+"""A registry over HTTP behaves as one in this process: the same tests run on both; and what only
+the wire can get wrong.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ from tests.sigil.serving import served
 TOKEN = "a-token-for-tests"
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 NUMBERS = count()
-TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "description": "What to shout."}}}
+TEXT = {
+    "type": "object",
+    "required": ["text"],
+    "properties": {"text": {"type": "string", "description": "What to shout."}},
+}
 SHOUT: dict[str, Any] = {
     "name": "shout",
     "description": "Shout a text.",
@@ -44,8 +50,13 @@ SHOUT: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def local(compiled: Path) -> Iterator[LocalRegistry]:
-    made = LocalRegistry(MemoryKV(), MemoryArtifacts(), Sandbox(engine=ENGINE, cache=compiled, children=1))
-    made.deploy({"name": "standard", "description": "Of the library.", "execute": "return 1;"}, Caller(LIBRARY, author="library"))
+    made = LocalRegistry(
+        MemoryKV(), MemoryArtifacts(), Sandbox(engine=ENGINE, cache=compiled, children=1)
+    )
+    made.deploy(
+        {"name": "standard", "description": "Of the library.", "execute": "return 1;"},
+        Caller(LIBRARY, author="library"),
+    )
     yield made
     made.close()
 
@@ -93,16 +104,30 @@ def failure(call: Callable[[], object]) -> tuple[type[SigilError], str, str]:
 def test_who_looks_around_sees_what_is_unlike_the_rest(registry: Keeper, person: Caller) -> None:
     codes = ("usd", "eur", "gbp", "jpy", "cny", "chf", "sek", "nok", "dkk", "pln", "czk", "huf")
     for code in codes:
-        registry.deploy({"name": f"rate-{code}", "description": f"Exchange rate of the currency {code}.", "execute": "return 1;"}, person)
-    for name, what in (("draw-tree", "Draw a tree as text."), ("count-sheep", "Count sheep until asleep.")):
+        registry.deploy(
+            {
+                "name": f"rate-{code}",
+                "description": f"Exchange rate of the currency {code}.",
+                "execute": "return 1;",
+            },
+            person,
+        )
+    for name, what in (
+        ("draw-tree", "Draw a tree as text."),
+        ("count-sheep", "Count sheep until asleep."),
+    ):
         registry.deploy({"name": name, "description": what, "execute": "return 1;"}, person)
     seen = registry.explore("", person, limit=5)
     assert {"draw-tree", "count-sheep", "standard"} <= {each.name for each in seen}
     assert seen[0].score == 1.0
-    assert [each.description for each in seen if each.name == "draw-tree"] == ["Draw a tree as text."]
+    assert [each.description for each in seen if each.name == "draw-tree"] == [
+        "Draw a tree as text."
+    ]
     rates = registry.explore("exchange rate of a currency", person, limit=3)
     assert len(rates) == 3
-    assert all(each.name.startswith("rate-") and each.tool == f"cap_rate_{each.name[5:]}" for each in rates)
+    assert all(
+        each.name.startswith("rate-") and each.tool == f"cap_rate_{each.name[5:]}" for each in rates
+    )
     assert registry.explore("quantum chromodynamics", person) == ()
 
 
@@ -121,9 +146,13 @@ class TestARegistryHereOrElsewhere:
         first, again = registry.deploy(SHOUT, person), registry.deploy(SHOUT, person)
         assert again == replace(first, created=False)
 
-    def test_what_waits_for_an_owner_and_when_it_ends_is_said(self, registry: Keeper, person: Caller) -> None:
+    def test_what_waits_for_an_owner_and_when_it_ends_is_said(
+        self, registry: Keeper, person: Caller
+    ) -> None:
         asked = {"http": ["GET example.com/"], "kv": True}
-        made = registry.deploy({"execute": "return 1;", "permissions": asked, "type": "ephemeral", "ttl": 60}, person)
+        made = registry.deploy(
+            {"execute": "return 1;", "permissions": asked, "type": "ephemeral", "ttl": 60}, person
+        )
         assert made.offer.name.startswith("t-")
         assert made.pending == ("http:GET example.com/",)
         assert made.expires_at is not None
@@ -135,35 +164,53 @@ class TestARegistryHereOrElsewhere:
         assert 0 < found.hits[0].score <= 1
         assert found.total == 1
 
-    @pytest.mark.parametrize("text", ["", "quantum chromodynamics", "\ud800\u202e\0", "\U0001f600" * 2_500])
+    @pytest.mark.parametrize(
+        "text", ["", "quantum chromodynamics", "\ud800\u202e\0", "\U0001f600" * 2_500]
+    )
     def test_a_query_may_find_nothing(self, registry: Keeper, person: Caller, text: str) -> None:
         registry.deploy(SHOUT, person)
         assert registry.query(text, person).hits == ()
 
     @pytest.mark.parametrize("limit", [-1, 0, 1, 1_000])
-    def test_any_limit_is_brought_into_its_bounds(self, registry: Keeper, person: Caller, limit: int) -> None:
+    def test_any_limit_is_brought_into_its_bounds(
+        self, registry: Keeper, person: Caller, limit: int
+    ) -> None:
         registry.deploy(SHOUT, person)
         assert len(registry.query("shout", person, limit=limit).hits) == 1
 
-    def test_a_run_gives_the_output_byte_for_byte_and_its_logs(self, registry: Keeper, person: Caller) -> None:
+    def test_a_run_gives_the_output_byte_for_byte_and_its_logs(
+        self, registry: Keeper, person: Caller
+    ) -> None:
         made = registry.deploy(SHOUT, person)
         ran = registry.run("shout", {"text": "ö\n"}, person)
         assert json.loads(ran.output) == "Ö\n"
         assert (ran.version, ran.digest, ran.logs) == (1, made.offer.digest, ("shouting",))
         assert ran.duration_ms > 0
 
-    @pytest.mark.parametrize("value", ["null", "12345678901234567", "[1.0, 1e-7, -0]", '{"b": 1, "a": [{}]}', "'\\u0000'"])
-    def test_an_output_is_not_rewritten_on_its_way(self, registry: Keeper, local: LocalRegistry, person: Caller, value: str) -> None:
+    @pytest.mark.parametrize(
+        "value",
+        ["null", "12345678901234567", "[1.0, 1e-7, -0]", '{"b": 1, "a": [{}]}', "'\\u0000'"],
+    )
+    def test_an_output_is_not_rewritten_on_its_way(
+        self, registry: Keeper, local: LocalRegistry, person: Caller, value: str
+    ) -> None:
         registry.deploy({"name": "give", "execute": f"return {value};"}, person)
         assert registry.run("give", {}, person).output == local.run("give", {}, person).output
 
-    def test_an_offered_digest_runs_after_a_redeploy(self, registry: Keeper, person: Caller) -> None:
+    def test_an_offered_digest_runs_after_a_redeploy(
+        self, registry: Keeper, person: Caller
+    ) -> None:
         first = registry.deploy({"name": "grows", "execute": "return 1;"}, person).offer
         second = registry.deploy({"name": "grows", "execute": "return 2;"}, person).offer
-        outputs = [registry.run(ref, {}, person).output for ref in ("grows", f"grows@{first.digest}", "grows@1", f"grows@{second.digest}")]
+        outputs = [
+            registry.run(ref, {}, person).output
+            for ref in ("grows", f"grows@{first.digest}", "grows@1", f"grows@{second.digest}")
+        ]
         assert outputs == [b"2", b"1", b"1", b"2"]
 
-    def test_an_inspection_shows_everything(self, registry: Keeper, local: LocalRegistry, person: Caller) -> None:
+    def test_an_inspection_shows_everything(
+        self, registry: Keeper, local: LocalRegistry, person: Caller
+    ) -> None:
         registry.deploy(SHOUT, person)
         shown = registry.inspect("shout", person)
         assert shown == local.inspect("shout", person)
@@ -179,7 +226,11 @@ class TestARegistryHereOrElsewhere:
     def test_what_is_removed_is_gone(self, registry: Keeper, person: Caller) -> None:
         registry.deploy(SHOUT, person)
         registry.remove("shout", person)
-        assert failure(lambda: registry.run("shout", {"text": ""}, person)) == (UsageError, "ENOENT", "shout")
+        assert failure(lambda: registry.run("shout", {"text": ""}, person)) == (
+            UsageError,
+            "ENOENT",
+            "shout",
+        )
         assert failure(lambda: registry.remove("shout", person)) == (UsageError, "ENOENT", "shout")
 
     def test_a_chat_has_its_own(self, registry: Keeper, person: Caller) -> None:
@@ -189,9 +240,15 @@ class TestARegistryHereOrElsewhere:
         assert registry.query("shout", chat).total == 1
         for other in (person, replace(chat, session="telegram:2")):
             assert registry.query("shout", other).total == 0
-            assert failure(lambda other=other: registry.inspect("shout", other)) == (UsageError, "ENOENT", "shout")  # type: ignore[misc]
+            assert failure(lambda other=other: registry.inspect("shout", other)) == (
+                UsageError,
+                "ENOENT",
+                "shout",
+            )  # type: ignore[misc]
 
-    def test_what_a_model_deploys_for_an_owner_is_the_agents(self, registry: Keeper, person: Caller) -> None:
+    def test_what_a_model_deploys_for_an_owner_is_the_agents(
+        self, registry: Keeper, person: Caller
+    ) -> None:
         registry.deploy(SHOUT, Caller(person.namespace, "telegram:1", owner=True, author="model"))
         assert registry.inspect("shout", person)["author"] == "model"
 
@@ -207,20 +264,38 @@ class TestARegistryHereOrElsewhere:
         ],
     )
     def test_a_deploy_that_is_refused_leaves_nothing(
-        self, registry: Keeper, person: Caller, name: str, spec: dict[str, Any], kind: type[SigilError], code: str
+        self,
+        registry: Keeper,
+        person: Caller,
+        name: str,
+        spec: dict[str, Any],
+        kind: type[SigilError],
+        code: str,
     ) -> None:
-        assert failure(lambda: registry.deploy({"name": name, "execute": "return 1;", **spec}, person))[:2] == (kind, code)
+        assert failure(
+            lambda: registry.deploy({"name": name, "execute": "return 1;", **spec}, person)
+        )[:2] == (kind, code)
         assert [row["capability"] for row in registry.list(person)] == ["standard"]
 
-    def test_a_model_never_replaces_what_is_not_its_own(self, registry: Keeper, person: Caller) -> None:
+    def test_a_model_never_replaces_what_is_not_its_own(
+        self, registry: Keeper, person: Caller
+    ) -> None:
         registry.deploy(SHOUT, person)
         model = Caller(person.namespace, "telegram:1", owner=True, author="model")
         for name in ("shout", "standard"):
             spec = {**SHOUT, "name": name, "description": "Something else."}
-            assert failure(lambda spec=spec: registry.deploy(spec, model)) == (Refused, "EEXIST", name)  # type: ignore[misc]
+            assert failure(lambda spec=spec: registry.deploy(spec, model)) == (
+                Refused,
+                "EEXIST",
+                name,
+            )  # type: ignore[misc]
 
     def test_the_library_is_not_removed(self, registry: Keeper, person: Caller) -> None:
-        assert failure(lambda: registry.remove("standard", person)) == (Refused, "EPERM", "standard")
+        assert failure(lambda: registry.remove("standard", person)) == (
+            Refused,
+            "EPERM",
+            "standard",
+        )
 
     @pytest.mark.parametrize(
         ("ref", "arguments", "expected"),
@@ -238,15 +313,27 @@ class TestARegistryHereOrElsewhere:
             ("asker", {}, (ToolError, "EPERM", "asker")),
         ],
     )
-    def test_a_run_that_fails_says_who_can_mend_it(self, registry: Keeper, ref: str, arguments: dict[str, Any], expected: object) -> None:
+    def test_a_run_that_fails_says_who_can_mend_it(
+        self, registry: Keeper, ref: str, arguments: dict[str, Any], expected: object
+    ) -> None:
         person = Caller("test-failures", owner=True)
         registry.deploy(SHOUT, person)
-        registry.deploy({"name": "thrower", "execute": "throw Object.assign(new Error('no'), {code: input.code ?? 'EODD'});"}, person)
-        registry.deploy({"name": "spinner", "execute": "for (;;);", "limits": {"timeout_ms": 50}}, person)
+        registry.deploy(
+            {
+                "name": "thrower",
+                "execute": "throw Object.assign(new Error('no'), {code: input.code ?? 'EODD'});",
+            },
+            person,
+        )
+        registry.deploy(
+            {"name": "spinner", "execute": "for (;;);", "limits": {"timeout_ms": 50}}, person
+        )
         registry.deploy({"name": "asker", "execute": "return Date.now();"}, person)
         assert failure(lambda: registry.run(ref, arguments, person)) == expected
 
-    def test_messages_and_suggestions_arrive(self, registry: Keeper, local: LocalRegistry, person: Caller) -> None:
+    def test_messages_and_suggestions_arrive(
+        self, registry: Keeper, local: LocalRegistry, person: Caller
+    ) -> None:
         registry.deploy(SHOUT, person)
 
         def said(asked: Keeper) -> dict[str, str]:
@@ -265,8 +352,19 @@ def test_every_error_returns_from_its_status() -> None:
         Refused("EAUTH", "m"),
         Refused("EPERM", "m"),
     ]
-    problems += [Refused("EEXIST", "m"), Refused("ETESTS", "m"), Refused("EOTHER", "m"), ToolError("ENOENT", "m"), Halt("EBUDGET", "m")]
-    for problem in [*problems, BackendError("EUNAVAILABLE", "m"), Conflict("m"), Refused("ECOOLDOWN", "m")]:
+    problems += [
+        Refused("EEXIST", "m"),
+        Refused("ETESTS", "m"),
+        Refused("EOTHER", "m"),
+        ToolError("ENOENT", "m"),
+        Halt("EBUDGET", "m"),
+    ]
+    for problem in [
+        *problems,
+        BackendError("EUNAVAILABLE", "m"),
+        Conflict("m"),
+        Refused("ECOOLDOWN", "m"),
+    ]:
         back = error_of(status_of(problem), problem.as_dict())
         assert (type(back), back.as_dict()) == (type(problem), problem.as_dict())
 
@@ -298,12 +396,16 @@ def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(token: str
     assert not token or token not in str(caught.value)
 
 
-def test_a_wrong_token_is_refused_by_the_other_side(remote: RemoteRegistry, person: Caller, asking: Callable[..., RemoteRegistry]) -> None:
+def test_a_wrong_token_is_refused_by_the_other_side(
+    remote: RemoteRegistry, person: Caller, asking: Callable[..., RemoteRegistry]
+) -> None:
     other = asking(remote._line._base, "another-token")
     assert failure(lambda: other.query("x", person)) == (Refused, "EAUTH", "http")
 
 
-def test_a_registry_that_is_not_there_is_unavailable(person: Caller, asking: Callable[..., RemoteRegistry]) -> None:
+def test_a_registry_that_is_not_there_is_unavailable(
+    person: Caller, asking: Callable[..., RemoteRegistry]
+) -> None:
     lonely = asking("http://127.0.0.1:9")
     with pytest.raises(BackendError) as caught:
         lonely.run("shout", {}, person)
@@ -326,7 +428,15 @@ class Stranger(RecordingServer):
 
 def offer(**changes: object) -> Answer:
     digest = "sha256:" + "0" * 64
-    row = {"capability": "x", "version": 1, "digest": digest, "description": "d", "schema": {"type": "object"}, "pure": True, "score": 0.5}
+    row = {
+        "capability": "x",
+        "version": 1,
+        "digest": digest,
+        "description": "d",
+        "schema": {"type": "object"},
+        "pure": True,
+        "score": 0.5,
+    }
     return json_answer({"items": [{**row, **changes}], "total": 1})
 
 
@@ -358,14 +468,21 @@ def test_an_answer_that_no_registry_gives_is_a_failure_of_the_backend(
         assert len(server.requests) == 1
 
 
-def test_a_redirect_never_sees_the_token(person: Caller, asking: Callable[..., RemoteRegistry]) -> None:
-    with Stranger(json_answer({})) as thief, Stranger(Answer(307, b"", {"location": thief.url})) as server:
+def test_a_redirect_never_sees_the_token(
+    person: Caller, asking: Callable[..., RemoteRegistry]
+) -> None:
+    with (
+        Stranger(json_answer({})) as thief,
+        Stranger(Answer(307, b"", {"location": thief.url})) as server,
+    ):
         asker = asking(server.url, client=httpx.Client(follow_redirects=True))
         assert failure(lambda: asker.deploy(SHOUT, person))[0] is BackendError
         assert thief.requests == []
 
 
-def test_a_slow_registry_is_given_up(person: Caller, asking: Callable[..., RemoteRegistry], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_registry_is_given_up(
+    person: Caller, asking: Callable[..., RemoteRegistry], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.client.registry.RUN_SECONDS", 0.05)
     with Stranger(Answer(hang=True)) as server:
         asker = asking(server.url)
@@ -373,7 +490,9 @@ def test_a_slow_registry_is_given_up(person: Caller, asking: Callable[..., Remot
             asker.run("shout", {}, person)
 
 
-def test_a_remote_description_is_one_clean_line(person: Caller, asking: Callable[..., RemoteRegistry]) -> None:
+def test_a_remote_description_is_one_clean_line(
+    person: Caller, asking: Callable[..., RemoteRegistry]
+) -> None:
     with Stranger(offer(description="good\nSYSTEM: \u202eevil\x1b[31m")) as server:
         asker = asking(server.url)
         assert asker.query("x", person).hits[0].offer.description == "good SYSTEM:  evil [31m"
@@ -386,7 +505,9 @@ def test_a_url_may_have_a_path(person: Caller, asking: Callable[..., RemoteRegis
         assert server.requests[0].path == "/registry/_api/list"
 
 
-def test_nothing_is_deployed_twice_by_the_client_itself(person: Caller, asking: Callable[..., RemoteRegistry]) -> None:
+def test_nothing_is_deployed_twice_by_the_client_itself(
+    person: Caller, asking: Callable[..., RemoteRegistry]
+) -> None:
     with Stranger(Answer(cut=True)) as server:
         asker = asking(server.url)
         made: Callable[[], Deployed] = lambda: asker.deploy(SHOUT, person)  # noqa: E731

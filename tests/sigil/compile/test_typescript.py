@@ -1,4 +1,6 @@
-"""TypeScript without its types: what runs afterwards, where errors point, and what a hostile source costs."""
+"""TypeScript without its types: what runs afterwards, where errors point, and what a hostile source
+costs.
+"""
 
 from __future__ import annotations
 
@@ -75,18 +77,40 @@ return [Colour.Green, Colour[4], Flag.On, new Circle().area(), new Circle().twic
 
 
 def test_types_go_and_what_they_stand_on_works(sandbox: Sandbox) -> None:
-    assert run(sandbox, EVERYTHING, {"text": "hey"}) == ["g", "Blue", 1, 3, 4, "c", 5, 7, "X", 3, 2, "hey", True, True, "t"]
+    assert run(sandbox, EVERYTHING, {"text": "hey"}) == [
+        "g",
+        "Blue",
+        1,
+        3,
+        4,
+        "c",
+        5,
+        7,
+        "X",
+        3,
+        2,
+        "hey",
+        True,
+        True,
+        "t",
+    ]
 
 
 def test_what_only_looks_like_what_is_refused_works(sandbox: Sandbox) -> None:
     source = "enum E { A = 'a', B = 'abc'.length }\n"
-    source += "const o = { import: 1, export: 2, enum: { a: `b` } }, { enum: { a } } = o; let E2 = `x` + 'y';\n"
+    source += (
+        "const o = { import: 1, export: 2, enum: { a: `b` } }, { enum: { a } } = o; let E2 = `x` +"
+        " 'y';\n"
+    )
     source += "return [E.A, E[3], Object.keys(E), o.import = 4, o.export = 3, o.enum.a, a, E2];"
     assert run(sandbox, source) == ["a", "B", ["3", "A", "B"], 4, 3, "b", "b", "xy"]
 
 
 def test_a_module_in_the_form_of_workers_works(sandbox: Sandbox) -> None:
-    source = "type Body = { n: number };\nexport default { async fetch(request: Request): Promise<Response> {\n"
+    source = (
+        "type Body = { n: number };\nexport default { async fetch(request: Request):"
+        " Promise<Response> {\n"
+    )
     source += "const { n } = await request.json() as Body;\nreturn Response.json(n * 2) } };\n"
     assert run(sandbox, source, {"n": 4}) == 8
 
@@ -95,16 +119,26 @@ def test_every_line_stays_where_it_was(sandbox: Sandbox) -> None:
     code = stripped(EVERYTHING, "typed", sandbox)
     assert len(code.split("\n")) == len(EVERYTHING.split("\n"))
     with pytest.raises(ToolError, match=r"too small \(line 6\)"):
-        run(sandbox, "interface A {\n  a: string;\n}\nenum E {\n  X }\nif (E.X < 1) throw new Error('too small');\n")
+        run(
+            sandbox,
+            "interface A {\n  a: string;\n}\nenum E {\n  X }\nif (E.X < 1) throw new Error('too"
+            " small');\n",
+        )
 
 
 def test_plain_javascript_passes_as_it_is(sandbox: Sandbox) -> None:
-    source = "const a = { b: [1, 2] }; // a comment\nconst re = /<T>(x): y/g;\nreturn `a ${a.b[0] < 2} </script>` + re.source;\n"
+    source = (
+        "const a = { b: [1, 2] }; // a comment\nconst re = /<T>(x): y/g;\nreturn `a ${a.b[0] < 2}"
+        " </script>` + re.source;\n"
+    )
     assert stripped(source, "typed", sandbox) == source
 
 
 def test_the_digest_is_of_the_typescript(sandbox: Sandbox) -> None:
-    one, two = (Package(Manifest(name="t", description="T.", lang="ts"), code) for code in (b"return 1 as any", b"return 1 as 1"))
+    one, two = (
+        Package(Manifest(name="t", description="T.", lang="ts"), code)
+        for code in (b"return 1 as any", b"return 1 as 1")
+    )
     assert one.digest != two.digest
     assert build(one, sandbox).digest == build(one, sandbox).digest
 
@@ -114,23 +148,46 @@ def test_the_digest_is_of_the_typescript(sandbox: Sandbox) -> None:
     [
         ("const a: = 1;", "line 1, column 10: unexpected token"),
         ("let a: number = 1;\nreturn a + (b as );", "line 2, column 18: unexpected token"),
-        ("let a: number = 1;\n\nlet b: string; let a: number;", "line 3, column 29: invalid redefinition"),
-        ("type A = {\n  b: 1;\n};\nreturn ((1 as number) + ;", "line 4, column 25: unexpected token"),
-        ("let a = 1;\nnamespace N { export const q = 1 }\n", "line 2, column 1: a namespace with values"),
+        (
+            "let a: number = 1;\n\nlet b: string; let a: number;",
+            "line 3, column 29: invalid redefinition",
+        ),
+        (
+            "type A = {\n  b: 1;\n};\nreturn ((1 as number) + ;",
+            "line 4, column 25: unexpected token",
+        ),
+        (
+            "let a = 1;\nnamespace N { export const q = 1 }\n",
+            "line 2, column 1: a namespace with values",
+        ),
         ("export module A.B { export const q = 1 }", "line 1, column 8: a namespace with values"),
         ("let a = 1;\n export = a;", "line 2, column 2: export = is no TypeScript of ours"),
-        ("let a = 1;\nimport fs = require('fs');", "line 2, column 1: import = require is no TypeScript of ours"),
-        ("import type fs = require('fs');", "line 1, column 1: import = require is no TypeScript of ours"),
-        ("export import fs = require('fs');", "line 1, column 8: import = require is no TypeScript of ours"),
+        (
+            "let a = 1;\nimport fs = require('fs');",
+            "line 2, column 1: import = require is no TypeScript of ours",
+        ),
+        (
+            "import type fs = require('fs');",
+            "line 1, column 1: import = require is no TypeScript of ours",
+        ),
+        (
+            "export import fs = require('fs');",
+            "line 1, column 8: import = require is no TypeScript of ours",
+        ),
         ("enum E { A = 1, B = `b` }", "line 1, column 21: the text of an enum is one literal"),
-        ("const enum E {\n A = (1 + 2), B = 'a' + 'b',\n}", "line 2, column 19: the text of an enum is one literal"),
+        (
+            "const enum E {\n A = (1 + 2), B = 'a' + 'b',\n}",
+            "line 2, column 19: the text of an enum is one literal",
+        ),
         ("const s = 'unterminated", "line 1, column"),
         ("@decorated class A { b: number }", "line 1, column"),
         ("\0", "line 1, column 1: unexpected character"),
     ],
     ids=range(15),
 )
-def test_what_cannot_be_read_is_told_with_line_and_column(source: str, said: str, sandbox: Sandbox) -> None:
+def test_what_cannot_be_read_is_told_with_line_and_column(
+    source: str, said: str, sandbox: Sandbox
+) -> None:
     assert refusal(sandbox, source).startswith(said)
 
 
@@ -154,14 +211,19 @@ def test_what_cannot_be_read_is_told_with_line_and_column(source: str, said: str
     ],
     ids=lambda source: source[:12],
 )
-def test_a_hostile_source_ends_as_a_refusal_within_the_limits(source: str, sandbox: Sandbox) -> None:
+def test_a_hostile_source_ends_as_a_refusal_within_the_limits(
+    source: str, sandbox: Sandbox
+) -> None:
     assert len(source) <= SOURCE_BYTES
     refusal(sandbox, source)
     assert stripped("let a: number", "typed", sandbox) == "let a"
 
 
 def test_the_largest_source_is_read(sandbox: Sandbox) -> None:
-    unit = "const f%d = (text: string, more: { strict?: boolean } = {}): string[] => [text, `${more!.strict}`] as string[];\n"
+    unit = (
+        "const f%d = (text: string, more: { strict?: boolean } = {}): string[] => [text,"
+        " `${more!.strict}`] as string[];\n"
+    )
     source = ""
     while len(source) < SOURCE_BYTES - 400:
         source += unit % len(source)
@@ -174,7 +236,9 @@ def test_a_lone_surrogate_is_told(sandbox: Sandbox) -> None:
 
 
 def test_the_stripper_is_what_its_sources_make(tmp_path: Path) -> None:
-    assert STRIPPER.read_text("utf-8").startswith("// sucrase (MIT licence, see NOTICE), made by scripts/build-typescript")
+    assert STRIPPER.read_text("utf-8").startswith(
+        "// sucrase (MIT licence, see NOTICE), made by scripts/build-typescript"
+    )
     script = Path(sigil.__file__).parents[1] / "scripts" / "build-typescript"
     subprocess.run([script, tmp_path / "made.js"], check=True, capture_output=True)
     assert (tmp_path / "made.js").read_bytes() == STRIPPER.read_bytes()

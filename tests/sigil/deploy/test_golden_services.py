@@ -41,7 +41,13 @@ def deployed(sandbox: Sandbox, url: str = URL, *, loopback: bool) -> int:
         "permissions": {"http": [f"GET {place}/v1/"]},
         "tests": [{"input": {"url": url}, "output": 7, "http": [{"url": url, "body": 7}]}],
     }
-    registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, rules=Rules(pause=0), web=partial(to_the_web, loopback=loopback))
+    registry = LocalRegistry(
+        MemoryKV(),
+        MemoryArtifacts(),
+        sandbox,
+        rules=Rules(pause=0),
+        web=partial(to_the_web, loopback=loopback),
+    )
     return registry.deploy(spec, PERSON).passed
 
 

@@ -1,4 +1,6 @@
-"""The library's folder and the registry that it fills: gone through when something changed, and not otherwise."""
+"""The library's folder and the registry that it fills: gone through when something changed, and not
+otherwise.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,15 @@ READER = Caller("main")
 
 
 class Starts:
-    """Registries over one store and one folder, each as after a start; how often the folder was gone through."""
+    """Registries over one store and one folder, each as after a start; how often the folder was
+    gone through.
+    """
 
     def __init__(self, place: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = place / "library"
-        self._settings = Settings(data=str(place / "data"), cache=str(compiled), library=str(self.folder))
+        self._settings = Settings(
+            data=str(place / "data"), cache=str(compiled), library=str(self.folder)
+        )
         self.stores = open_stores(self._settings)
         self.gone_through = 0
         monkeypatch.setattr(library, "packages", self._packages)
@@ -90,7 +96,9 @@ def test_what_changed_in_the_store_is_put_right(starts: Starts) -> None:
     assert starts.start() == ["library: roman-numerals"]
 
 
-def test_another_versions_mark_does_not_count(starts: Starts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_versions_mark_does_not_count(
+    starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(library, "version", lambda: "another")
 
     starts.start()
@@ -98,7 +106,9 @@ def test_another_versions_mark_does_not_count(starts: Starts, monkeypatch: pytes
     assert starts.gone_through == 1
 
 
-def test_two_folders_over_one_store_each_see_the_others_change(starts: Starts, tmp_path: Path) -> None:
+def test_two_folders_over_one_store_each_see_the_others_change(
+    starts: Starts, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     shutil.copytree(ROOT / "capabilities" / "encode", other / "encode")
     registry = starts.registry()

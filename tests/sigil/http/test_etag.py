@@ -10,7 +10,15 @@ import pytest
 
 from tests.sigil.web import Web, error, web
 
-KEPT = ("/_api/inspect/one", "/_api/list", "/_api/query?q=one", "/_api/versions/one", "/_api/diff/one", "/_api/openapi.json", "/_api/docs")
+KEPT = (
+    "/_api/inspect/one",
+    "/_api/list",
+    "/_api/query?q=one",
+    "/_api/versions/one",
+    "/_api/diff/one",
+    "/_api/openapi.json",
+    "/_api/docs",
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +46,20 @@ def test_what_is_known_is_not_sent_again(place: Web, path: str) -> None:
     assert known(place, path, '"another"').content == first.content
 
 
-@pytest.mark.parametrize(("given", "status"), [("*", 304), ("W/{}", 304), ('"x", {}', 304), ("{}x", 200), ("", 200), ("x" * 5_000, 200)])
-def test_a_list_of_tags_a_weak_one_and_a_star_are_understood(place: Web, given: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [("*", 304), ("W/{}", 304), ('"x", {}', 304), ("{}x", 200), ("", 200), ("x" * 5_000, 200)],
+)
+def test_a_list_of_tags_a_weak_one_and_a_star_are_understood(
+    place: Web, given: str, status: int
+) -> None:
     tag = place.client.get("/_api/list").headers["etag"]
-    assert known(place, "/_api/list", given.replace("{}", tag) if given != "{}x" else f'"{tag[1:-1]}x"').status_code == status
+    assert (
+        known(
+            place, "/_api/list", given.replace("{}", tag) if given != "{}x" else f'"{tag[1:-1]}x"'
+        ).status_code
+        == status
+    )
 
 
 def test_a_call_changes_what_inspect_tells_and_not_the_interface(place: Web) -> None:
@@ -59,13 +77,29 @@ def test_a_call_changes_what_inspect_tells_and_not_the_interface(place: Web) -> 
 def test_what_one_token_sees_is_kept_for_no_other(place: Web) -> None:
     answer = place.client.get("/_api/inspect/one")
     assert answer.headers["cache-control"] == "private, no-cache"
-    assert {"authorization", "x-sigil-namespace", "x-sigil-session"} <= set(answer.headers["vary"].lower().split(", "))
+    assert {"authorization", "x-sigil-namespace", "x-sigil-session"} <= set(
+        answer.headers["vary"].lower().split(", ")
+    )
     with place.key("invoke") as other:
-        assert other.get("/_api/inspect/one", headers={"If-None-Match": answer.headers["etag"]}).status_code == 200
+        assert (
+            other.get(
+                "/_api/inspect/one", headers={"If-None-Match": answer.headers["etag"]}
+            ).status_code
+            == 200
+        )
 
 
 def test_runs_secrets_and_tokens_are_kept_by_nobody(place: Web) -> None:
-    for path in ("/run/one", "/_api/secrets", "/_api/keys", "/_api/audit", "/_api/grants", "/_api/whoami", "/_api/status", "/health"):
+    for path in (
+        "/run/one",
+        "/_api/secrets",
+        "/_api/keys",
+        "/_api/audit",
+        "/_api/grants",
+        "/_api/whoami",
+        "/_api/status",
+        "/health",
+    ):
         answer = place.client.get(path)
         assert (answer.headers["cache-control"], "etag" in answer.headers) == ("no-store", False)
 
@@ -78,9 +112,19 @@ def test_a_failure_has_no_tag(place: Web) -> None:
 
 def test_a_change_takes_no_condition(place: Web) -> None:
     tag = place.client.get("/_api/inspect/one").headers["etag"]
-    for header in ({"If-Match": tag}, {"If-Match": "*"}, {"If-Unmodified-Since": "Sun, 22 Nov 2026 10:00:00 GMT"}):
-        assert error(place.client.request("DELETE", "/_api/remove?name=one", headers=header)) == "412 EPRECONDITION"
-        assert error(place.client.post("/_api/rollback", json={"name": "one"}, headers=header)) == "412 EPRECONDITION"
+    for header in (
+        {"If-Match": tag},
+        {"If-Match": "*"},
+        {"If-Unmodified-Since": "Sun, 22 Nov 2026 10:00:00 GMT"},
+    ):
+        assert (
+            error(place.client.request("DELETE", "/_api/remove?name=one", headers=header))
+            == "412 EPRECONDITION"
+        )
+        assert (
+            error(place.client.post("/_api/rollback", json={"name": "one"}, headers=header))
+            == "412 EPRECONDITION"
+        )
     assert place.client.get("/run/one").json() == 2
 
 
@@ -89,6 +133,14 @@ def test_head_tells_what_get_would_without_its_body(place: Web) -> None:
         full, head = place.client.get(path), place.client.head(path)
         assert (head.status_code, head.content) == (full.status_code, b"")
         assert head.headers["content-type"] == full.headers["content-type"]
-        if path not in ("/_health", "/_api/nothing"):  # these tell how long a read took, and the method
+        if path not in (
+            "/_health",
+            "/_api/nothing",
+        ):  # these tell how long a read took, and the method
             assert head.headers["content-length"] == full.headers["content-length"]
-    assert place.client.head("/_api/list", headers={"If-None-Match": place.client.get("/_api/list").headers["etag"]}).status_code == 304
+    assert (
+        place.client.head(
+            "/_api/list", headers={"If-None-Match": place.client.get("/_api/list").headers["etag"]}
+        ).status_code
+        == 304
+    )

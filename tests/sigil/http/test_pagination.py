@@ -1,4 +1,6 @@
-"""Lists in pages: every one has the same shape, stays steady while others write, and refuses a place where no page ends."""
+"""Lists in pages: every one has the same shape, stays steady while others write, and refuses a
+place where no page ends.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def turned(place: Web, path: str, limit: int) -> Iterator[httpx.Response]:
 
 @pytest.mark.parametrize(("path", "field"), LISTS.items())
 @pytest.mark.parametrize("limit", [1, 2, 500])
-def test_every_list_is_told_whole_page_by_page(place: Web, path: str, field: str, limit: int) -> None:
+def test_every_list_is_told_whole_page_by_page(
+    place: Web, path: str, field: str, limit: int
+) -> None:
     pages = list(turned(place, path, limit))
     rows = [row[field] for page in pages for row in page.json()["items"]]
     assert rows == [row[field] for row in place.client.get(path).json()["items"]]
@@ -75,18 +79,33 @@ def test_what_stands_all_the_while_is_told_once_whatever_comes_and_goes(place: W
     assert [name for name in seen if not name.startswith("aaa")] == [*NAMES, "standard"]
 
 
-def test_the_last_entries_of_the_audit_come_without_a_place_and_the_next_ones_after_them(place: Web) -> None:
+def test_the_last_entries_of_the_audit_come_without_a_place_and_the_next_ones_after_them(
+    place: Web,
+) -> None:
     last = place.client.get("/_api/audit?limit=3").json()
     assert (len(last["items"]), "next" in last) == (3, False)
     end = last["items"][-1]["number"]
     assert place.client.get(f"/_api/audit?after={end}").json() == {"items": []}
     place.deploy("later")
-    assert [entry["name"] for entry in place.client.get(f"/_api/audit?after={end}").json()["items"]] == ["later"]
+    assert [
+        entry["name"] for entry in place.client.get(f"/_api/audit?after={end}").json()["items"]
+    ] == ["later"]
     place.client.delete("/_api/remove?name=later")
 
 
 PLACES: dict[str, list[str]] = {
-    "/_api/list": ["x", "9:cap-00", "0:", "0:CAP", "0:../x", "-1:a", "0:a%00", "0:a%0A", "٣:a", "0:" + "a" * 5_000],
+    "/_api/list": [
+        "x",
+        "9:cap-00",
+        "0:",
+        "0:CAP",
+        "0:../x",
+        "-1:a",
+        "0:a%00",
+        "0:a%0A",
+        "٣:a",
+        "0:" + "a" * 5_000,
+    ],
     "/_api/versions/cap-00": ["x", "0", "-1", "1.5", "9" * 5_000, "٣"],
     "/_api/grants": ["x", "0:cap-00", "0:cap-00:sha256:x:waits", "0:cap-00:sha256:00:stands:%00"],
     "/_api/secrets": ["x", "key", "%00", "KEY 1"],
@@ -95,7 +114,9 @@ PLACES: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize(("path", "after"), [(path, after) for path, places in PLACES.items() for after in places])
+@pytest.mark.parametrize(
+    ("path", "after"), [(path, after) for path, places in PLACES.items() for after in places]
+)
 def test_a_place_where_no_page_ends_is_refused(place: Web, path: str, after: str) -> None:
     assert error(place.client.get(f"{path}?after={after}")) == "400 EINVAL"
 
@@ -107,13 +128,17 @@ def test_a_page_has_1_to_500_rows(place: Web, path: str, limit: str) -> None:
 
 
 def test_a_link_keeps_what_else_was_asked(place: Web) -> None:
-    link = place.client.get("/_api/audit", params={"after": "0", "limit": "1", "namespace": "main", "odd": "a b&c>"}).links["next"]["url"]
+    link = place.client.get(
+        "/_api/audit", params={"after": "0", "limit": "1", "namespace": "main", "odd": "a b&c>"}
+    ).links["next"]["url"]
     given: Any = httpx.URL(link).params
     assert (given["namespace"], given["odd"], given["after"]) == ("main", "a b&c>", "1")
     assert link.startswith(f"{place.url}/_api/audit?")
 
 
-@pytest.mark.parametrize("host", ["evil>;x", "a b", "[", "[::1", "x:99999999", "ü", "a@b", "a/b?c#d", '"', ""])
+@pytest.mark.parametrize(
+    "host", ["evil>;x", "a b", "[", "[::1", "x:99999999", "ü", "a@b", "a/b?c#d", '"', ""]
+)
 def test_no_name_of_the_host_ends_in_a_mistake_of_ours(place: Web, host: str) -> None:
     answer = place.client.get("/_api/list?limit=1", headers={"Host": host.encode()})
     assert answer.status_code in (200, 400)

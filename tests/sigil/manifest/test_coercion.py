@@ -1,4 +1,6 @@
-"""Texts of a query string, and what else a caller writes a little wrong, read as the schema means them."""
+"""Texts of a query string, and what else a caller writes a little wrong, read as the schema means
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from sigil.protocol import Json
 
 JSON = some.recursive(
     some.none() | some.booleans() | some.integers(-5, 5) | some.text("1[]{}ntf", max_size=4),
-    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.sampled_from("ab"), inner, max_size=2),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.dictionaries(some.sampled_from("ab"), inner, max_size=2)
+    ),
     max_leaves=8,
 )
 KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
@@ -43,7 +48,14 @@ KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
         ({"const": True}, "true", True),
         ({"properties": {"k": {"type": "integer", "default": 4}}, "type": "object"}, {}, {"k": 4}),
         ({"properties": {"k": {"type": "integer"}}, "type": "object"}, '{"k":"3"}', {"k": 3}),
-        ({"type": "array", "items": {"type": "object", "properties": {"k": {"type": "boolean"}}}}, [{"k": "true"}], [{"k": True}]),
+        (
+            {
+                "type": "array",
+                "items": {"type": "object", "properties": {"k": {"type": "boolean"}}},
+            },
+            [{"k": "true"}],
+            [{"k": True}],
+        ),
         (True, "1", "1"),
         ({}, "1", "1"),
     ],
@@ -66,8 +78,17 @@ def test_what_is_right_already_is_left_as_it_is(kind: str, value: Json) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"properties": {"x": {"type": "integer", "default": "x"}}}, "the default of x: \"x\" is not of type 'integer'"),
-        ({"properties": {"x": {"$ref": "#/$defs/n", "default": 0}}, "$defs": {"n": {"minimum": 1}}}, "the default of x: 0 is less than"),
+        (
+            {"properties": {"x": {"type": "integer", "default": "x"}}},
+            "the default of x: \"x\" is not of type 'integer'",
+        ),
+        (
+            {
+                "properties": {"x": {"$ref": "#/$defs/n", "default": 0}},
+                "$defs": {"n": {"minimum": 1}},
+            },
+            "the default of x: 0 is less than",
+        ),
         ({"a": {"type": "string"}}, '"a" is no keyword: a property stands in "properties"'),
     ],
 )

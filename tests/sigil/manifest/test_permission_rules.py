@@ -84,12 +84,28 @@ def test_a_host_is_written_as_it_is_asked_for(place: str, plain: str) -> None:
 def test_a_secret_goes_to_its_host_over_tls_alone() -> None:
     rule = secret_rule("API_KEY@api.example.com")
     assert (rule.name, rule.fits(Target.parse("https://api.example.com/x"))) == ("API_KEY", True)
-    others = ["http://api.example.com/", "https://api.example.com:8443/", "https://example.com/", "https://api.example.com.evil.example/"]
+    others = [
+        "http://api.example.com/",
+        "https://api.example.com:8443/",
+        "https://example.com/",
+        "https://api.example.com.evil.example/",
+    ]
     assert not [url for url in others if rule.fits(Target.parse(url))]
 
 
 @pytest.mark.parametrize(
-    "text", ["", "KEY", "KEY@", "@host.example", "key@host.example", "KEY@*.example", "KEY@host.example/x", "K-Y@host.example", "1K@host"]
+    "text",
+    [
+        "",
+        "KEY",
+        "KEY@",
+        "@host.example",
+        "key@host.example",
+        "KEY@*.example",
+        "KEY@host.example/x",
+        "K-Y@host.example",
+        "1K@host",
+    ],
 )
 def test_a_secret_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="EMANIFEST"):
@@ -103,7 +119,9 @@ def test_a_call_names_a_capability_of_ones_own_or_another_namespaces() -> None:
     assert call_rule(f"alice/hash@{digest}").digest == digest
 
 
-@pytest.mark.parametrize("text", ["", "Hash", "a/b/c", "a/", "/a", "hash@1", "hash@sha256:x", "a_b", "~x/a", "main~tg/a"])
+@pytest.mark.parametrize(
+    "text", ["", "Hash", "a/b/c", "a/", "/a", "hash@1", "hash@sha256:x", "a_b", "~x/a", "main~tg/a"]
+)
 def test_a_call_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="EMANIFEST"):
         call_rule(text)

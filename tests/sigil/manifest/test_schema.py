@@ -21,7 +21,11 @@ from sigil.protocol import Json
         ({"pattern": r"^a\d$"}, "b", r'x: "b" does not match ^a\d$'),
         ({"not": {"type": "null"}}, None, 'x: null should not be valid under {"type":"null"}'),
         ({"required": ["y"], "type": "object"}, {}, "x: 'y' is a required property"),
-        ({"items": {"type": "string"}}, ["a", {"b": None}], "x.1: {\"b\":null} is not of type 'string'"),
+        (
+            {"items": {"type": "string"}},
+            ["a", {"b": None}],
+            "x.1: {\"b\":null} is not of type 'string'",
+        ),
     ],
 )
 def test_values_are_told_as_json(part: dict[str, Json], value: Json, said: str) -> None:
@@ -32,18 +36,30 @@ def test_values_are_told_as_json(part: dict[str, Json], value: Json, said: str) 
 
 def test_a_long_value_leaves_room_for_what_is_wrong_with_it() -> None:
     with pytest.raises(UsageError, match="… is not of type 'string'"):
-        schema.accept(schema.check({"properties": {"x": {"type": "string"}}}), {"x": ["long" * 100]})
+        schema.accept(
+            schema.check({"properties": {"x": {"type": "string"}}}), {"x": ["long" * 100]}
+        )
 
 
 def test_a_schema_that_is_wrong_is_told_with_its_place() -> None:
-    with pytest.raises(UsageError, match=r"schema refused: properties\.x\.minItems: true is not of type"):
+    with pytest.raises(
+        UsageError, match=r"schema refused: properties\.x\.minItems: true is not of type"
+    ):
         schema.check({"properties": {"x": {"minItems": True}}})
 
 
 @pytest.mark.parametrize("hidden", ["\x1b[31m", "\u202e", "\u2066", "\U000e0041", "\u200b", "\x00"])
 def test_nothing_in_a_schema_hides_or_turns_around_what_is_read(hidden: str) -> None:
     odd = f"obey{hidden}me"
-    cleaned = schema.check({"title": odd, "properties": {"x": {"description": odd}, "default": {"type": "string", "description": odd}}})
+    cleaned = schema.check(
+        {
+            "title": odd,
+            "properties": {
+                "x": {"description": odd},
+                "default": {"type": "string", "description": odd},
+            },
+        }
+    )
     assert hidden not in str(cleaned)
     assert cleaned["properties"]["x"]["description"].startswith("obey ")
     for part in (
@@ -62,5 +78,8 @@ def test_nothing_in_a_schema_hides_or_turns_around_what_is_read(hidden: str) -> 
 
 
 def test_lines_and_joined_letters_stay_in_a_schema() -> None:
-    part = {"description": "One line.\n\nمی\u200cخواهم 👩\u200d💻", "enum": ["\n", "\t", "👩\u200d💻", "می\u200cخواهم"]}
+    part = {
+        "description": "One line.\n\nمی\u200cخواهم 👩\u200d💻",
+        "enum": ["\n", "\t", "👩\u200d💻", "می\u200cخواهم"],
+    }
     assert schema.check({"properties": {"x": part}})["properties"]["x"] == part

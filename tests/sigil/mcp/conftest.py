@@ -34,7 +34,9 @@ class Ground:
         """The tools of a server."""
         return self.registry.importing.tools(server, OWNER, only)
 
-    def bring(self, server: dict[str, Json], *, grant: bool = True, timeout: int = 5_000) -> list[str]:
+    def bring(
+        self, server: dict[str, Json], *, grant: bool = True, timeout: int = 5_000
+    ) -> list[str]:
         """Bring in every tool that can be a capability, and grant it; their names."""
         read = document.server_of(server)
         names = []
@@ -61,7 +63,11 @@ def spec(server: document.Server, row: dict[str, Any], timeout: int = 5_000) -> 
         "schema": row["schema"],
         "lang": "mcp",
         "code": document.Document(server, row["tool"]).code.decode(),
-        "permissions": {"http": list(server.http), "secrets": list(server.secrets), "mcp": list(server.mcp)},
+        "permissions": {
+            "http": list(server.http),
+            "secrets": list(server.secrets),
+            "mcp": list(server.mcp),
+        },
         "limits": {"timeout_ms": timeout},
     }
 
@@ -87,7 +93,9 @@ def grounds(sandbox: Sandbox) -> Iterator[Callable[..., Ground]]:
                 stack.callback(made.close)
                 return made
 
-            registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, web=network, servers=here)
+            registry = LocalRegistry(
+                MemoryKV(), MemoryArtifacts(), sandbox, web=network, servers=here
+            )
             stack.callback(here.close)
             return Ground(registry)
 

@@ -36,7 +36,10 @@ def called(message: dict[str, object], name: str) -> None:
         say({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
         say({"jsonrpc": "2.0", "id": "p", "method": "ping"})
         answers = [json.loads(sys.stdin.readline()) for _ in range(2)]
-        result(message["id"], {"content": [{"type": "text", "text": json.dumps(answers, sort_keys=True)}]})
+        result(
+            message["id"],
+            {"content": [{"type": "text", "text": json.dumps(answers, sort_keys=True)}]},
+        )
         return
     if name == "print":
         print("starting up\n\n{not json}\n[1, 2]")
@@ -49,7 +52,18 @@ def called(message: dict[str, object], name: str) -> None:
     result(message["id"], {"content": [{"type": "text", "text": f"pid {os.getpid()}"}]})
 
 
-TOOLS = ("die", "flood", "silence", "complain", "misdirect", "ask", "print", "environment", "child", "pid")
+TOOLS = (
+    "die",
+    "flood",
+    "silence",
+    "complain",
+    "misdirect",
+    "ask",
+    "print",
+    "environment",
+    "child",
+    "pid",
+)
 
 
 def main() -> None:
@@ -59,14 +73,31 @@ def main() -> None:
         message = json.loads(line)
         method = message.get("method")
         if KIND == "stateless" and method == "initialize":
-            say({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "what?"}})
+            say(
+                {
+                    "jsonrpc": "2.0",
+                    "id": message["id"],
+                    "error": {"code": -32601, "message": "what?"},
+                }
+            )
         elif method == "server/discover":
-            result(message["id"], {"supportedVersions": ["2026-07-28"], "capabilities": {}, "resultType": "complete"})
+            result(
+                message["id"],
+                {"supportedVersions": ["2026-07-28"], "capabilities": {}, "resultType": "complete"},
+            )
         elif method == "initialize":
-            result(message["id"], {"protocolVersion": "1999-01-01" if KIND == "future" else "2025-06-18", "capabilities": {}})
+            result(
+                message["id"],
+                {
+                    "protocolVersion": "1999-01-01" if KIND == "future" else "2025-06-18",
+                    "capabilities": {},
+                },
+            )
         elif method == "tools/list":
             schema = {"type": "object", "properties": {}}
-            result(message["id"], {"tools": [{"name": name, "inputSchema": schema} for name in TOOLS]})
+            result(
+                message["id"], {"tools": [{"name": name, "inputSchema": schema} for name in TOOLS]}
+            )
         elif method == "tools/call":
             called(message, message["params"]["name"])
 

@@ -1,4 +1,6 @@
-"""Servers that are programs of this machine: kept while they are used, gone when we are, and never able to stop or fill the host."""
+"""Servers that are programs of this machine: kept while they are used, gone when we are, and never
+able to stop or fill the host.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def test_a_program_that_floods_is_ended(local: Ground) -> None:
     assert local.run("local-pid")
 
 
-def test_a_program_that_is_silent_is_waited_for_no_longer_than_a_call_may_take(local: Ground) -> None:
+def test_a_program_that_is_silent_is_waited_for_no_longer_than_a_call_may_take(
+    local: Ground,
+) -> None:
     assert fails(local, "silence") == "ETIMEDOUT: the program did not answer in time"
 
 
@@ -91,7 +95,9 @@ def test_a_program_that_asks_back_is_refused(local: Ground) -> None:
     assert pong["result"] == {}
 
 
-def test_a_program_has_its_own_variables_and_none_of_ours(grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_has_its_own_variables_and_none_of_ours(
+    grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("UNCAGED_TOKEN", "not for programs")
     ground = grounds()
     ground.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
@@ -99,7 +105,9 @@ def test_a_program_has_its_own_variables_and_none_of_ours(grounds: Callable[...,
     asked = ground.registry.granting.asked("local-pid", OWNER)["asked"]
     seen = ground.run("local-environment")
 
-    assert asked == [f"mcp:local KEY=secret:LOCAL_KEY MODE=quick {sys.executable} -I -S {HOSTILE} plain"]
+    assert asked == [
+        f"mcp:local KEY=secret:LOCAL_KEY MODE=quick {sys.executable} -I -S {HOSTILE} plain"
+    ]
     assert {*seen} - {"LC_CTYPE"} == {"PATH", "HOME", "KEY", "MODE"}
     assert "correct-horse-battery" not in str(seen)
 
@@ -119,14 +127,19 @@ def test_a_program_whose_secret_changed_is_started_anew(ground: Ground) -> None:
 
 def test_a_program_waits_for_a_grant_and_a_revoked_one_is_not_asked(ground: Ground) -> None:
     ground.bring(program(), grant=False)
-    assert fails(ground, "pid") == "EPERM: the program of local waits for an owner's grant: `sigil grant local-pid`"
+    assert (
+        fails(ground, "pid")
+        == "EPERM: the program of local waits for an owner's grant: `sigil grant local-pid`"
+    )
     ground.registry.granting.grant("local-pid", OWNER)
     assert ground.run("local-pid")
     ground.registry.granting.revoke("local-pid", OWNER)
     assert fails(ground, "pid").startswith("EPERM: ")
 
 
-def test_a_program_is_ended_when_nobody_has_needed_it_for_long(grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_ended_when_nobody_has_needed_it_for_long(
+    grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
     ground = grounds(servers=Servers({"PATH": os.environ["PATH"]}, idle=0.1))
     ground.bring(program())
@@ -135,13 +148,17 @@ def test_a_program_is_ended_when_nobody_has_needed_it_for_long(grounds: Callable
     assert ground.run("local-pid")
 
 
-def test_closing_a_registry_ends_its_programs_and_what_they_started(grounds: Callable[..., Ground]) -> None:
+def test_closing_a_registry_ends_its_programs_and_what_they_started(
+    grounds: Callable[..., Ground],
+) -> None:
     servers = Servers({"PATH": os.environ["PATH"]})
     ground = grounds(servers=servers)
     ground.bring(program())
     ground.run("local-child")
     number = pid(ground.run("local-pid"))
-    children = [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+    children = [
+        int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()
+    ]
     servers.close()
 
     assert len(children) == 1
@@ -160,7 +177,12 @@ os.kill(os.getpid(), 9)
 """
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", code, *program()["command"]], env=environment, capture_output=True, text=True, check=False, timeout=30
+        [sys.executable, "-c", code, *program()["command"]],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
     )
 
     assert done.returncode == -9
@@ -176,7 +198,9 @@ def test_a_program_whose_warden_is_killed_ends_too(local: Ground) -> None:
     assert pid(local.run("local-pid")) != number
 
 
-def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.servers.PROGRAMS_MOST", 1)
     ground.bring(program(), timeout=30_000)
     ground.bring({**program(), "name": "other"})
@@ -196,7 +220,9 @@ def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(ground: Ground
     assert len(servers._kept) == 1
 
 
-def test_starting_and_asking_a_program_take_their_time_from_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starting_and_asking_a_program_take_their_time_from_one_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given: list[float] = []
 
     class Slow:
@@ -221,7 +247,9 @@ def test_starting_and_asking_a_program_take_their_time_from_one_call(monkeypatch
 
 
 @pytest.mark.parametrize("act", ["revoke", "remove"])
-def test_a_program_that_nothing_may_ask_any_more_is_ended(ground: Ground, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
+def test_a_program_that_nothing_may_ask_any_more_is_ended(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
     ground.bring(program())
     ground.bring({**program(), "name": "other"})
@@ -240,12 +268,20 @@ def test_a_program_that_nothing_may_ask_any_more_is_ended(ground: Ground, monkey
     ("command", "why"),
     [
         (program("dead")["command"], "EREMOTE: the program ended: no license"),
-        (program("future")["command"], "EREMOTE: the program speaks a revision that is not known here"),
-        (["/nowhere/at-all"], "EREMOTE: the program ended: /nowhere/at-all: No such file or directory"),
+        (
+            program("future")["command"],
+            "EREMOTE: the program speaks a revision that is not known here",
+        ),
+        (
+            ["/nowhere/at-all"],
+            "EREMOTE: the program ended: /nowhere/at-all: No such file or directory",
+        ),
         (["/bin/cat"], "EREMOTE: .*"),
     ],
 )
-def test_a_program_that_is_no_server_says_why(ground: Ground, command: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_no_server_says_why(
+    ground: Ground, command: list[str], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.discovery.LIST_SECONDS", 2.0)
     with pytest.raises(ToolError, match=why):
         ground.told({"name": "local", "command": command})

@@ -1,4 +1,6 @@
-"""`POST /mcp` wherever the API is served: beside the agent, and as a function, which starts no programs."""
+"""`POST /mcp` wherever the API is served: beside the agent, and as a function, which starts no
+programs.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,23 @@ __all__ = ["data", "handler"]
 def test_the_server_beside_the_agent_answers(house: Callable[..., House]) -> None:
     with serving(house()) as server:
         made = server.post("/mcp", json=call(1, "sigil_deploy", **SHOUT)).json()["result"]
-        said = server.post("/mcp", json=call(2, "sigil_run", capability="shout", input={"text": "hi"})).json()
+        said = server.post(
+            "/mcp", json=call(2, "sigil_run", capability="shout", input={"text": "hi"})
+        ).json()
 
     assert not made["isError"]
-    assert said == {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "HI"}], "isError": False}}
+    assert said == {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "result": {"content": [{"type": "text", "text": "HI"}], "isError": False},
+    }
 
 
 def test_the_function_answers(handler: Mangum) -> None:
     invoke(handler, "POST", "/_api/deploy", SHOUT)
-    status, said = invoke(handler, "POST", "/mcp", call(1, "sigil_run", capability="shout", input={"text": "hi"}))
+    status, said = invoke(
+        handler, "POST", "/mcp", call(1, "sigil_run", capability="shout", input={"text": "hi"})
+    )
 
     assert (status, said["result"]["content"][0]["text"]) == (200, "HI")
     assert invoke(handler, "POST", "/mcp", ask(1, "tools/list"), token="wrong")[0] == 401
@@ -46,6 +56,8 @@ def test_a_function_starts_no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = local_registry(settings, open_stores(settings))
     try:
         with pytest.raises(Refused, match="starts no programs"):
-            registry.importing.tools({"name": "local", "command": ["/bin/cat"]}, Caller("main", owner=True))
+            registry.importing.tools(
+                {"name": "local", "command": ["/bin/cat"]}, Caller("main", owner=True)
+            )
     finally:
         registry.close()

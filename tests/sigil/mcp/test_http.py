@@ -1,4 +1,6 @@
-"""`POST /mcp`: the official SDK's client against a real server, and requests that nobody should believe."""
+"""`POST /mcp`: the official SDK's client against a real server, and requests that nobody should
+believe.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ class Place:
 
     def post(self, body: Any, token: str = TOKEN, **headers: str) -> httpx.Response:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        given = {"authorization": f"Bearer {token}", "content-type": "application/json", "accept": "application/json, text/event-stream"}
+        given = {
+            "authorization": f"Bearer {token}",
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+        }
         spelt = {name.replace("_", "-"): value for name, value in headers.items()}
         return httpx.post(self.url, content=content, headers={**given, **spelt}, timeout=30)
 
@@ -75,9 +81,17 @@ def test_a_client_finds_makes_and_runs(place: Place, mode: str) -> None:
 
 def test_a_token_reaches_and_deploys_what_its_scopes_say(place: Place) -> None:
     place.registry.deploy(SHOUT, OWNER)
-    place.registry.deploy({**SHOUT, "name": "whisper", "execute": "return input.text.toLowerCase()"}, OWNER)
-    invoke, deploy = place.token("run:main/shout"), place.token("deploy:alice/*", "run:*", kind="deploy", namespace="alice")
-    tools = [[tool["name"] for tool in place.said(ask(1, "tools/list"), token)["tools"]] for token in (invoke, deploy)]
+    place.registry.deploy(
+        {**SHOUT, "name": "whisper", "execute": "return input.text.toLowerCase()"}, OWNER
+    )
+    invoke, deploy = (
+        place.token("run:main/shout"),
+        place.token("deploy:alice/*", "run:*", kind="deploy", namespace="alice"),
+    )
+    tools = [
+        [tool["name"] for tool in place.said(ask(1, "tools/list"), token)["tools"]]
+        for token in (invoke, deploy)
+    ]
     run = call(1, "sigil_run", capability="shout", input={"text": "a"})
 
     assert tools == [["sigil_query", "sigil_run"], ["sigil_query", "sigil_deploy", "sigil_run"]]
@@ -118,7 +132,11 @@ def test_a_page_of_another_place_is_refused(place: Place) -> None:
 
 def test_there_is_no_stream_and_no_session(place: Place) -> None:
     for method in ("GET", "DELETE"):
-        answer = httpx.request(method, place.url, headers={"authorization": f"Bearer {TOKEN}", "accept": "text/event-stream"})
+        answer = httpx.request(
+            method,
+            place.url,
+            headers={"authorization": f"Bearer {TOKEN}", "accept": "text/event-stream"},
+        )
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
     started = place.post(ask(1, "initialize", protocolVersion="2025-03-26", capabilities={}))
     assert started.json()["result"]["protocolVersion"] == "2025-03-26"
@@ -126,13 +144,20 @@ def test_there_is_no_stream_and_no_session(place: Place) -> None:
 
 
 def test_what_wants_no_answer_gets_none(place: Place) -> None:
-    for message in ({"jsonrpc": "2.0", "method": "notifications/initialized"}, {"jsonrpc": "2.0", "id": 7, "result": {}}):
+    for message in (
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 7, "result": {}},
+    ):
         answer = place.post(message)
         assert (answer.status_code, answer.content) == (202, b"")
 
 
 def test_an_older_client_may_send_a_list(place: Place) -> None:
-    both = [ask(1, "ping"), {"jsonrpc": "2.0", "method": "notifications/initialized"}, ask(2, "nothing")]
+    both = [
+        ask(1, "ping"),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        ask(2, "nothing"),
+    ]
 
     assert [each["id"] for each in place.post(both).json()] == [1, 2]
     assert place.post(both, mcp_protocol_version="2025-06-18").status_code == 400
@@ -158,7 +183,10 @@ def test_a_revoke_ends_a_list_that_is_under_way(place: Place) -> None:
         return run(*given, **more)
 
     place.registry.run = revoking  # type: ignore[method-assign]
-    first, second = place.post([call(number, "sigil_run", capability="shout", input={"text": ""}) for number in (1, 2)], token).json()
+    first, second = place.post(
+        [call(number, "sigil_run", capability="shout", input={"text": ""}) for number in (1, 2)],
+        token,
+    ).json()
 
     assert first["result"]["content"][0]["text"] == "ran"
     assert (second["id"], second["error"]["data"]["error"]["code"]) == (2, "EAUTH")
@@ -170,7 +198,9 @@ def test_a_list_that_takes_too_long_is_left(place: Place, monkeypatch: pytest.Mo
     said = place.post([ask(1, "ping"), note, ask(2, "ping"), ask(3, "ping")]).json()
 
     assert said[0]["result"] == {}
-    assert [(each["id"], each["error"]["message"]) for each in said[1:]] == [(id, "ETIMEDOUT: the list took too long") for id in (2, 3)]
+    assert [(each["id"], each["error"]["message"]) for each in said[1:]] == [
+        (id, "ETIMEDOUT: the list took too long") for id in (2, 3)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +210,14 @@ def test_a_list_that_takes_too_long_is_left(place: Place, monkeypatch: pytest.Mo
         (b"not json", -32700),
         (b"\xff\xfe", -32700),
         (b"[" * 100_000, -32700),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001 + b"}", -32700),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":'
+            + b'{"a":' * 5_000
+            + b"1"
+            + b"}" * 5_001
+            + b"}",
+            -32700,
+        ),
         (b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}', -32700),
         (b"7", -32600),
         (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600),
@@ -188,12 +225,17 @@ def test_a_list_that_takes_too_long_is_left(place: Place, monkeypatch: pytest.Mo
         (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
         (b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * 1_000 + b'"}', -32600),
         (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":1}}', -32602),
-        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sigil_run","arguments":[]}}', -32602),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sigil_run","arguments":[]}}',
+            -32602,
+        ),
         (b'{"jsonrpc":"2.0","id":1,"method":"resources/list"}', -32601),
         (b'{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}', -32601),
     ],
 )
-def test_hostile_bodies_are_answered_as_the_protocol_has_it(place: Place, body: bytes, code: int) -> None:
+def test_hostile_bodies_are_answered_as_the_protocol_has_it(
+    place: Place, body: bytes, code: int
+) -> None:
     answer = place.post(body)
 
     assert answer.status_code in (200, 400)
@@ -212,7 +254,9 @@ def test_hostile_bodies_are_answered_as_the_protocol_has_it(place: Place, body: 
         {"capability": "x" * 100_000},
     ],
 )
-def test_a_run_that_makes_no_sense_is_the_tools_failure(place: Place, arguments: dict[str, Any]) -> None:
+def test_a_run_that_makes_no_sense_is_the_tools_failure(
+    place: Place, arguments: dict[str, Any]
+) -> None:
     said = place.said(call(1, "sigil_run", **arguments))
 
     assert said["isError"]
@@ -224,20 +268,37 @@ def test_too_much_is_refused_before_it_is_read(place: Place) -> None:
 
 
 def test_the_headers_of_the_newest_revision_have_to_say_what_the_body_says(place: Place) -> None:
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
     message = ask(1, "tools/call", name="sigil_query", arguments={"query": "x"}, _meta=meta)
-    good = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "sigil_query"}
+    good = {
+        "mcp_protocol_version": "2026-07-28",
+        "mcp_method": "tools/call",
+        "mcp_name": "sigil_query",
+    }
 
     answer = place.post(message, **good)
     assert answer.status_code == 200
     assert answer.json()["result"]["resultType"] == "complete"
     for name in good:
-        for wrong in ({**good, name: "other"}, {key: value for key, value in good.items() if key != name}):
+        for wrong in (
+            {**good, name: "other"},
+            {key: value for key, value in good.items() if key != name},
+        ):
             answer = place.post(message, **wrong)
             assert answer.status_code == 400
             assert answer.json()["error"]["code"] in (-32020, -32022)
-    assert place.post(ask(1, "tools/list"), mcp_protocol_version="2026-07-28", mcp_method="tools/list").status_code == 400
-    unknown = place.post(ask(1, "nothing", _meta=meta), mcp_protocol_version="2026-07-28", mcp_method="nothing")
+    assert (
+        place.post(
+            ask(1, "tools/list"), mcp_protocol_version="2026-07-28", mcp_method="tools/list"
+        ).status_code
+        == 400
+    )
+    unknown = place.post(
+        ask(1, "nothing", _meta=meta), mcp_protocol_version="2026-07-28", mcp_method="nothing"
+    )
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, -32601)
     strange = place.post(ask(1, "tools/list"), mcp_protocol_version="1999-01-01")
     assert (strange.status_code, strange.json()["error"]["code"]) == (400, -32022)

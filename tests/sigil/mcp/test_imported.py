@@ -1,4 +1,6 @@
-"""What a bundle of somebody else's brings: tools of servers, which are no more than what they say, and nothing of which is run."""
+"""What a bundle of somebody else's brings: tools of servers, which are no more than what they say,
+and nothing of which is run.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,28 @@ def bundle(*tools: tuple[str, object, dict[str, Any]]) -> bytes:
     entries = []
     for name, code, more in tools:
         body = code if isinstance(code, bytes) else json.dumps(code).encode()
-        package = of_fields({"name": name, "description": "A tool.", "lang": "mcp", "tags": ["mcp", "w"], **more}, body)
-        entries.append(Entry(Record("main", name, 1, package.digest, "sigil", "", "", package.manifest, "person", "", 0.0), body))
+        package = of_fields(
+            {"name": name, "description": "A tool.", "lang": "mcp", "tags": ["mcp", "w"], **more},
+            body,
+        )
+        entries.append(
+            Entry(
+                Record(
+                    "main",
+                    name,
+                    1,
+                    package.digest,
+                    "sigil",
+                    "",
+                    "",
+                    package.manifest,
+                    "person",
+                    "",
+                    0.0,
+                ),
+                body,
+            )
+        )
     return pack(entries)
 
 
@@ -56,16 +78,28 @@ HOSTILE: tuple[object, ...] = (
 
 
 @pytest.mark.parametrize("code", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_document_that_is_none_or_asks_for_more_than_it_says_is_refused(run_sigil: Sigil, place: Path, code: object) -> None:
+def test_a_document_that_is_none_or_asks_for_more_than_it_says_is_refused(
+    run_sigil: Sigil, place: Path, code: object
+) -> None:
     Path("x.sigil").write_bytes(bundle(("a", code, {})))
     ended = run_sigil("import", "x.sigil", "--json")
     assert (ended.code, ended.error["code"]) in {(2, "EMANIFEST"), (2, "EJSON")}
     assert run_sigil("list", "--json").document == {"items": []}
 
 
-def test_a_command_that_came_in_a_file_waits_for_a_grant_and_is_not_started(run_sigil: Sigil, place: Path) -> None:
+def test_a_command_that_came_in_a_file_waits_for_a_grant_and_is_not_started(
+    run_sigil: Sigil, place: Path
+) -> None:
     command = {"name": "s", "command": ["sh", "-c", "touch ran"]}
-    Path("x.sigil").write_bytes(bundle(("a", tool(command), {"permissions": {"mcp": ["s sh -c 'touch ran'"]}, "tags": ["mcp", "s"]})))
+    Path("x.sigil").write_bytes(
+        bundle(
+            (
+                "a",
+                tool(command),
+                {"permissions": {"mcp": ["s sh -c 'touch ran'"]}, "tags": ["mcp", "s"]},
+            )
+        )
+    )
     assert "waits for an owner: mcp:s sh -c 'touch ran'" in run_sigil("import", "x.sigil").err
     assert run_sigil("run", "a").code == 1
     assert run_sigil("mcp", "grant", "s").code == 2
@@ -73,15 +107,23 @@ def test_a_command_that_came_in_a_file_waits_for_a_grant_and_is_not_started(run_
     assert not (Path.home() / "ran").exists()
 
 
-def test_a_server_is_not_granted_with_another_one_that_goes_by_its_name(run_sigil: Sigil, place: Path) -> None:
+def test_a_server_is_not_granted_with_another_one_that_goes_by_its_name(
+    run_sigil: Sigil, place: Path
+) -> None:
     other = {"name": "w", "url": "https://evil.example.com/mcp"}
-    mine, theirs = ("mine", tool(WEB), asks("mcp.example.com")), ("theirs", tool(other, "u"), asks("evil.example.com"))
+    mine, theirs = (
+        ("mine", tool(WEB), asks("mcp.example.com")),
+        ("theirs", tool(other, "u"), asks("evil.example.com")),
+    )
     Path("x.sigil").write_bytes(bundle(mine, theirs))
     assert run_sigil("import", "x.sigil").code == 0
 
     assert "https://mcp.example.com/mcp, another: theirs" in run_sigil("mcp", "list").out
     for command in ("grant", "refresh"):
         ended = run_sigil("mcp", command, "w", "--yes", "--json")
-        assert (ended.code, ended.error["message"]) == (5, "theirs and mine are of different servers with this name")
+        assert (ended.code, ended.error["message"]) == (
+            5,
+            "theirs and mine are of different servers with this name",
+        )
     assert run_sigil("remove", "theirs", "--yes").code == 0
     assert run_sigil("mcp", "grant", "w", "--yes").code == 0

@@ -1,4 +1,6 @@
-"""The official SDK's own servers as capabilities: on a pipe and over HTTP, with sessions and without, before and after the handshake."""
+"""The official SDK's own servers as capabilities: on a pipe and over HTTP, with sessions and
+without, before and after the handshake.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ def place(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
 
 
 def test_its_tools_are_capabilities_that_run(place: dict[str, Any], ground: Ground) -> None:
-    assert ground.bring(place, timeout=1_500) == ["work-add", "work-fail", "work-picture", "work-read-notes", "work-repeat", "work-wait"]
+    assert ground.bring(place, timeout=1_500) == [
+        "work-add",
+        "work-fail",
+        "work-picture",
+        "work-read-notes",
+        "work-repeat",
+        "work-wait",
+    ]
     inspected = ground.registry.inspect("work-add", OWNER)
     assert inspected["kind"] == inspected["lang"] == "mcp"
     assert inspected["description"] == "Add two numbers. (a tool of the MCP server work)"
@@ -35,7 +44,9 @@ def test_its_tools_are_capabilities_that_run(place: dict[str, Any], ground: Grou
     with pytest.raises(ToolError, match="fail") as failed:
         ground.run("work-fail", why="no luck")
     assert failed.value.code == "EREMOTE"
-    with pytest.raises(ToolError, match=r"answers with 300,0\d\d bytes, at most 262,144 are taken") as large:
+    with pytest.raises(
+        ToolError, match=r"answers with 300,0\d\d bytes, at most 262,144 are taken"
+    ) as large:
         ground.run("work-repeat", text="abc", times=100_000)
     assert large.value.code == "ETOOBIG"
     with pytest.raises(ToolError, match="did not answer in time") as late:

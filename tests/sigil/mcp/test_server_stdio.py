@@ -1,4 +1,6 @@
-"""`sigil mcp`: the registry on a pipe, seen by the official SDK's client and by whoever writes to it by hand."""
+"""`sigil mcp`: the registry on a pipe, seen by the official SDK's client and by whoever writes to
+it by hand.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ SHOUT = {
     "schema": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
     "execute": "return input.text.toUpperCase()",
 }
-START = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}}}
+START = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}},
+}
 COMMAND = [sys.executable, "-m", "sigil.cli", "mcp"]
 
 
@@ -34,18 +41,37 @@ COMMAND = [sys.executable, "-m", "sigil.cli", "mcp"]
 def surroundings(tmp_path: Path, compiled: Path) -> dict[str, str]:
     """The environment of a client's program: a data folder of its own, an empty registry."""
     compiled.mkdir(exist_ok=True)
-    own = {"UNCAGED_DATA": str(tmp_path / "data"), "UNCAGED_CACHE": str(compiled), "UNCAGED_LIBRARY": "none", "SIGIL_RUNNERS": "1"}
+    own = {
+        "UNCAGED_DATA": str(tmp_path / "data"),
+        "UNCAGED_CACHE": str(compiled),
+        "UNCAGED_LIBRARY": "none",
+        "SIGIL_RUNNERS": "1",
+    }
     return {**own, "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture
-def pipe(surroundings: dict[str, str], tmp_path: Path) -> Callable[..., tuple[list[Any], subprocess.CompletedProcess[bytes]]]:
-    """Writes lines to `sigil mcp`, closes the pipe, and reads what it said: `pipe({…}, b"…", options=["--read-only"])`."""
+def pipe(
+    surroundings: dict[str, str], tmp_path: Path
+) -> Callable[..., tuple[list[Any], subprocess.CompletedProcess[bytes]]]:
+    """Writes lines to `sigil mcp`, closes the pipe, and reads what it said: `pipe({…}, b"…",
+    options=["--read-only"])`.
+    """
 
-    def said(*lines: Any, options: tuple[str, ...] = ()) -> tuple[list[Any], subprocess.CompletedProcess[bytes]]:
-        data = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+    def said(
+        *lines: Any, options: tuple[str, ...] = ()
+    ) -> tuple[list[Any], subprocess.CompletedProcess[bytes]]:
+        data = b"".join(
+            line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines
+        )
         done = subprocess.run(
-            [*COMMAND, *options], input=data, env=surroundings, cwd=tmp_path, capture_output=True, check=False, timeout=60
+            [*COMMAND, *options],
+            input=data,
+            env=surroundings,
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+            timeout=60,
         )
         return [json.loads(line) for line in done.stdout.splitlines()], done
 
@@ -65,8 +91,14 @@ def text(result: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_what_a_session_makes_and_finds_becomes_its_tools(surroundings: dict[str, str], mode: str) -> None:
-    told = [["changes", "sigil_deploy", SHOUT]] if mode == "auto" else [["call", "sigil_deploy", SHOUT], ["ping"]]
+def test_what_a_session_makes_and_finds_becomes_its_tools(
+    surroundings: dict[str, str], mode: str
+) -> None:
+    told = (
+        [["changes", "sigil_deploy", SHOUT]]
+        if mode == "auto"
+        else [["call", "sigil_deploy", SHOUT], ["ping"]]
+    )
     seen = peers.client(
         ["list"],
         *told,
@@ -85,7 +117,10 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(surroundings: dict[str
     first, made, then = results[0], results[1], results[-7]
 
     assert seen["revision"] == ("2026-07-28" if mode == "auto" else "2025-11-25")
-    assert (first, then) == (["sigil_query", "sigil_deploy", "sigil_run"], ["sigil_query", "sigil_deploy", "sigil_run", "cap_shout"])
+    assert (first, then) == (
+        ["sigil_query", "sigil_deploy", "sigil_run"],
+        ["sigil_query", "sigil_deploy", "sigil_run", "cap_shout"],
+    )
     if mode == "auto":
         assert made == "ToolsListChanged"
     else:
@@ -100,22 +135,35 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(surroundings: dict[str
         "suggestion": "give what the schema asks for",
     }
     found = text(results[-4])["items"][0]
-    assert (found["capability"], found["tool"], found["schema"]["required"]) == ("shout", "cap_shout", ["text"])
+    assert (found["capability"], found["tool"], found["schema"]["required"]) == (
+        "shout",
+        "cap_shout",
+        ["text"],
+    )
     assert results[-3] == {"error": False, "text": "HO", "more": 0}
     assert text(results[-2])["error"]["code"] == "ENOENT"
     assert results[-1] == {"code": -32602, "message": "there is no tool 'cap_nothing'"}
 
 
-def test_a_client_sees_the_registry_elsewhere_too(ground: Ground, surroundings: dict[str, str]) -> None:
+def test_a_client_sees_the_registry_elsewhere_too(
+    ground: Ground, surroundings: dict[str, str]
+) -> None:
     with served(app.app(ground.registry, "admin-token-of-this-test")) as url:
         there = {**surroundings, "SIGIL_URL": url, "SIGIL_TOKEN": "admin-token-of-this-test"}
-        seen = peers.client(["call", "sigil_deploy", SHOUT], ["call", "cap_shout", {"text": "hi"}], command=COMMAND, environment=there)
+        seen = peers.client(
+            ["call", "sigil_deploy", SHOUT],
+            ["call", "cap_shout", {"text": "hi"}],
+            command=COMMAND,
+            environment=there,
+        )
 
     assert seen["results"][1]["text"] == "HI"
     assert ground.registry.inspect("shout", OWNER)["author"] == "model"
 
 
-def test_a_tool_runs_the_digest_that_was_offered(pipe: Any, ground: Ground, surroundings: dict[str, str]) -> None:
+def test_a_tool_runs_the_digest_that_was_offered(
+    pipe: Any, ground: Ground, surroundings: dict[str, str]
+) -> None:
     from sigil.mcp.tools import Toolbox
     from sigil.mcp.working_set import Resident
 
@@ -128,7 +176,9 @@ def test_a_tool_runs_the_digest_that_was_offered(pipe: Any, ground: Ground, surr
     assert toolbox.call("cap_shout", {"text": "hi"})["content"][0]["text"] == "something else"
 
 
-def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_models_take(ground: Ground) -> None:
+def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_models_take(
+    ground: Ground,
+) -> None:
     from sigil.mcp.tools import Toolbox
     from sigil.mcp.working_set import Resident
 
@@ -149,7 +199,9 @@ def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> No
     from sigil.mcp.working_set import Resident
 
     changes: list[bool] = []
-    toolbox = Toolbox(ground.registry, OWNER, Resident(2), lambda name: None, lambda: changes.append(True))
+    toolbox = Toolbox(
+        ground.registry, OWNER, Resident(2), lambda name: None, lambda: changes.append(True)
+    )
     for name in ("one", "two", "three"):
         made = toolbox.call("sigil_deploy", {**SHOUT, "name": name, "execute": f"return '{name}'"})
     tools = [tool["name"] for tool in toolbox.listed()]
@@ -158,7 +210,10 @@ def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> No
     assert tools[3:] == ["cap_two", "cap_three"]
     assert len(changes) == 3
     absent = json.loads(toolbox.call("cap_one", {})["content"][0]["text"])["error"]
-    assert (absent["code"], absent["suggestion"]) == ("ENOTRESIDENT", 'call sigil_query with "one", or sigil_run with capability "one"')
+    assert (absent["code"], absent["suggestion"]) == (
+        "ENOTRESIDENT",
+        'call sigil_query with "one", or sigil_run with capability "one"',
+    )
 
 
 def test_a_model_replaces_nothing_that_a_person_made(ground: Ground) -> None:
@@ -168,18 +223,31 @@ def test_a_model_replaces_nothing_that_a_person_made(ground: Ground) -> None:
 
     ground.registry.deploy(SHOUT, OWNER)
     model = replace(OWNER, author="model", session="mcp")
-    refused = Toolbox(ground.registry, model, demand=lambda name: None).call("sigil_deploy", {**SHOUT, "execute": "return 1"})
+    refused = Toolbox(ground.registry, model, demand=lambda name: None).call(
+        "sigil_deploy", {**SHOUT, "execute": "return 1"}
+    )
 
     assert refused["isError"]
     assert "belongs to a person" in refused["content"][0]["text"]
 
 
-def test_options_say_what_is_served(pipe: Any, surroundings: dict[str, str], tmp_path: Path) -> None:
+def test_options_say_what_is_served(
+    pipe: Any, surroundings: dict[str, str], tmp_path: Path
+) -> None:
     pipe(START, call(1, "sigil_deploy", **SHOUT))
-    said, done = pipe(START, ask(1, "tools/list"), call(2, "sigil_deploy", **SHOUT), options=("--read-only", "--preload", "shout"))
+    said, done = pipe(
+        START,
+        ask(1, "tools/list"),
+        call(2, "sigil_deploy", **SHOUT),
+        options=("--read-only", "--preload", "shout"),
+    )
     by_id = {each["id"]: each for each in said}
 
-    assert [tool["name"] for tool in by_id[1]["result"]["tools"]] == ["sigil_query", "sigil_run", "cap_shout"]
+    assert [tool["name"] for tool in by_id[1]["result"]["tools"]] == [
+        "sigil_query",
+        "sigil_run",
+        "cap_shout",
+    ]
     assert by_id[2]["error"]["code"] == -32602
     assert done.returncode == 0
     _, absent = pipe(START, options=("--preload", "nothing"))
@@ -208,13 +276,20 @@ def test_hostile_lines_are_answered_and_the_next_one_works(pipe: Any) -> None:
         ask(
             10,
             "tools/list",
-            _meta={"io.modelcontextprotocol/protocolVersion": "2099-01-01", "io.modelcontextprotocol/clientCapabilities": {}},
+            _meta={
+                "io.modelcontextprotocol/protocolVersion": "2099-01-01",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
         ),
         ask(11, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}),
         ask("last", "ping"),
     ]
     said, done = pipe(*lines)
-    codes = {each["id"]: each["error"]["code"] for each in said if "error" in each and each["id"] is not None}
+    codes = {
+        each["id"]: each["error"]["code"]
+        for each in said
+        if "error" in each and each["id"] is not None
+    }
 
     assert [each["error"]["code"] for each in said if each.get("id", 0) is None] == [
         -32700,
@@ -226,26 +301,47 @@ def test_hostile_lines_are_answered_and_the_next_one_works(pipe: Any) -> None:
         -32700,
         -32700,
     ]
-    assert codes == {1: -32600, 2: -32600, 3: -32600, 5: -32601, 6: -32602, 7: -32602, 8: -32602, 9: -32602, 10: -32022, 11: -32602}
-    assert next(each for each in said if each.get("id") == "last") == {"jsonrpc": "2.0", "id": "last", "result": {}}
+    assert codes == {
+        1: -32600,
+        2: -32600,
+        3: -32600,
+        5: -32601,
+        6: -32602,
+        7: -32602,
+        8: -32602,
+        9: -32602,
+        10: -32022,
+        11: -32602,
+    }
+    assert next(each for each in said if each.get("id") == "last") == {
+        "jsonrpc": "2.0",
+        "id": "last",
+        "result": {},
+    }
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
 
 
 def test_a_list_of_messages_is_answered_one_by_one(pipe: Any) -> None:
-    said, _ = pipe([START, {"jsonrpc": "2.0", "method": "notifications/initialized"}, ask(1, "ping")])
+    said, _ = pipe(
+        [START, {"jsonrpc": "2.0", "method": "notifications/initialized"}, ask(1, "ping")]
+    )
 
     assert {each["id"] for each in said} == {0, 1}
 
 
-def test_a_request_whose_id_is_under_way_is_refused_and_a_cancelled_one_is_not_answered(pipe: Any) -> None:
+def test_a_request_whose_id_is_under_way_is_refused_and_a_cancelled_one_is_not_answered(
+    pipe: Any,
+) -> None:
     slow = {**SHOUT, "name": "slow", "execute": "for (let i = 0; i < 5e6; i++); return 'done'"}
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
     pipe(START, call(1, "sigil_deploy", **slow))
     run = call(2, "sigil_run", capability="slow", input={"text": ""})
     said, _ = pipe(START, run, run, cancelled, ask(3, "ping"))
 
-    assert [each["error"]["message"] for each in said if each.get("id") == 2] == ["a request with this id is under way"]
+    assert [each["error"]["message"] for each in said if each.get("id") == 2] == [
+        "a request with this id is under way"
+    ]
     assert {each["id"] for each in said} == {0, 2, 3}
 
 
@@ -259,7 +355,12 @@ def test_stdout_holds_the_protocol_alone(pipe: Any, surroundings: dict[str, str]
 
 def test_ctrl_c_ends_it(surroundings: dict[str, str], tmp_path: Path) -> None:
     with subprocess.Popen(
-        COMMAND, env=surroundings, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        COMMAND,
+        env=surroundings,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         assert process.stdin
         assert process.stdout

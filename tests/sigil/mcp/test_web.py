@@ -1,4 +1,6 @@
-"""Servers behind an address, and the ways in which they can be wrong: nothing of it stops, fills or leads the host astray."""
+"""Servers behind an address, and the ways in which they can be wrong: nothing of it stops, fills or
+leads the host astray.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,14 @@ def at(fake: FakeMcp, **more: Any) -> dict[str, Any]:
     return {"name": "tracker", "url": fake.address, **more}
 
 
-def rpc(message: dict[str, Any], result: Any, kind: str = "application/json", **more: Any) -> Answer:
-    return Answer(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result, **more}).encode(), {"content-type": kind})
+def rpc(
+    message: dict[str, Any], result: Any, kind: str = "application/json", **more: Any
+) -> Answer:
+    return Answer(
+        200,
+        json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result, **more}).encode(),
+        {"content-type": kind},
+    )
 
 
 def test_a_tool_waits_for_a_grant_of_its_servers_address(ground: Ground, fake: FakeMcp) -> None:
@@ -35,7 +43,9 @@ def test_a_tool_waits_for_a_grant_of_its_servers_address(ground: Ground, fake: F
     asked = ground.registry.granting.asked("tracker-greet", OWNER)
     assert asked["new"] == [f"http:POST {fake.address.removeprefix('http://')}"]
 
-    with pytest.raises(ToolError, match="waits for an owner's grant: `sigil grant tracker-greet`") as early:
+    with pytest.raises(
+        ToolError, match="waits for an owner's grant: `sigil grant tracker-greet`"
+    ) as early:
         ground.run("tracker-greet", name="Ada")
     assert early.value.code == "EPERM"
     assert "tools/call" not in fake.methods
@@ -49,9 +59,18 @@ def test_a_conversation_begins_once_and_goes_on(ground: Ground, fake: FakeMcp) -
     ground.run("tracker-greet", name="Ada")
     ground.run("tracker-greet", name="Bob")
 
-    assert fake.methods == ["server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call", "tools/call"]
+    assert fake.methods == [
+        "server/discover",
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "tools/call",
+        "tools/call",
+    ]
     assert {request.headers.get("mcp-session-id") for request in fake.requests[2:]} == {"session-1"}
-    assert {request.headers.get("mcp-protocol-version") for request in fake.requests[2:]} == {"2025-11-25"}
+    assert {request.headers.get("mcp-protocol-version") for request in fake.requests[2:]} == {
+        "2025-11-25"
+    }
 
 
 def test_a_server_that_forgot_the_session_is_greeted_anew(ground: Ground, fake: FakeMcp) -> None:
@@ -60,16 +79,32 @@ def test_a_server_that_forgot_the_session_is_greeted_anew(ground: Ground, fake: 
     fake.session = "session-2"
 
     assert ground.run("tracker-greet", name="Bob") == 'called with {"name": "Bob"}'
-    assert fake.methods[-4:] == ["server/discover", "initialize", "notifications/initialized", "tools/call"]
+    assert fake.methods[-4:] == [
+        "server/discover",
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+    ]
 
 
 def test_an_answer_may_come_as_a_stream_of_events(ground: Ground, fake: FakeMcp) -> None:
-    note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
+    note = {
+        "jsonrpc": "2.0",
+        "method": "notifications/progress",
+        "params": {"progressToken": 1, "progress": 1},
+    }
 
     def streamed(request: Recorded, message: dict[str, Any]) -> Answer:
-        said = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [{"type": "text", "text": "at last"}]}}
+        said = {
+            "jsonrpc": "2.0",
+            "id": message["id"],
+            "result": {"content": [{"type": "text", "text": "at last"}]},
+        }
         lines = json.dumps(said).replace(", ", ",\ndata: ")
-        body = f": hello\r\n\r\nid: 1\ndata:\n\nevent: message\ndata: {json.dumps(note)}\n\nevent: other\ndata: x\n\ndata: {lines}\n\n"
+        body = (
+            f": hello\r\n\r\nid: 1\ndata:\n\nevent: message\ndata: {json.dumps(note)}\n\nevent:"
+            f" other\ndata: x\n\ndata: {lines}\n\n"
+        )
         return Answer(200, body.encode(), {"content-type": "text/event-stream; charset=utf-8"})
 
     ground.bring(at(fake))
@@ -83,13 +118,22 @@ def test_an_answer_may_come_as_a_stream_of_events(ground: Ground, fake: FakeMcp)
     [
         ({"content": [], "structuredContent": {"rows": [1, 2]}}, {"rows": [1, 2]}),
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\nb"),
-        ({"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "[audio, audio/wav, 3 bytes, left out]"),
-        ({"content": [{"type": "resource", "resource": {"uri": "x:y", "text": "inside"}}]}, "inside"),
+        (
+            {"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]},
+            "[audio, audio/wav, 3 bytes, left out]",
+        ),
+        (
+            {"content": [{"type": "resource", "resource": {"uri": "x:y", "text": "inside"}}]},
+            "inside",
+        ),
         (
             {"content": [{"type": "resource", "resource": {"uri": "x:y", "blob": "AAAA"}}]},
             "[a resource, of an unknown type, 3 bytes, left out]",
         ),
-        ({"content": [{"type": "resource_link", "uri": "file:///x", "name": "x"}]}, "[a link to file:///x]"),
+        (
+            {"content": [{"type": "resource_link", "uri": "file:///x", "name": "x"}]},
+            "[a link to file:///x]",
+        ),
         (
             {"content": [7, {"type": "new\u202ething"}]},
             "[something that is no content]\n[new thing, of an unknown type, 0 bytes, left out]",
@@ -97,7 +141,9 @@ def test_an_answer_may_come_as_a_stream_of_events(ground: Ground, fake: FakeMcp)
         ({"content": []}, ""),
     ],
 )
-def test_what_a_tool_returns_is_text_or_json(ground: Ground, fake: FakeMcp, result: dict[str, Any], output: Any) -> None:
+def test_what_a_tool_returns_is_text_or_json(
+    ground: Ground, fake: FakeMcp, result: dict[str, Any], output: Any
+) -> None:
     ground.bring(at(fake))
     fake.does["greet"] = lambda given: result
 
@@ -105,38 +151,77 @@ def test_what_a_tool_returns_is_text_or_json(ground: Ground, fake: FakeMcp, resu
 
 
 WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
-    "another's id": (lambda request, message: rpc({"id": 999}, {"content": []}), "EREMOTE: .*none to this request"),
-    "no JSON": (lambda request, message: Answer(200, b"<html>", {"content-type": "application/json"}), "EREMOTE: .*not one of MCP"),
-    "no JSON-RPC": (lambda request, message: json_answer({"ok": True}), "EREMOTE: .*not one of MCP"),
-    "a page": (lambda request, message: Answer(200, b"<html>", {"content-type": "text/html"}), "EREMOTE: .*it is text/html"),
+    "another's id": (
+        lambda request, message: rpc({"id": 999}, {"content": []}),
+        "EREMOTE: .*none to this request",
+    ),
+    "no JSON": (
+        lambda request, message: Answer(200, b"<html>", {"content-type": "application/json"}),
+        "EREMOTE: .*not one of MCP",
+    ),
+    "no JSON-RPC": (
+        lambda request, message: json_answer({"ok": True}),
+        "EREMOTE: .*not one of MCP",
+    ),
+    "a page": (
+        lambda request, message: Answer(200, b"<html>", {"content-type": "text/html"}),
+        "EREMOTE: .*it is text/html",
+    ),
     "nothing": (lambda request, message: Answer(200, b""), "EREMOTE: .*status 200"),
-    "an empty stream": (lambda request, message: Answer(200, b"\n\n", {"content-type": "text/event-stream"}), "EREMOTE: .*none to this"),
-    "deep": (lambda request, message: Answer(200, b"[" * 5000, {"content-type": "application/json"}), "EREMOTE: .*not one of MCP"),
-    "too much": (lambda request, message: rpc(message, {"content": [], "more": "x" * 800_000}), "ETOOBIG: .*more than 716,800 bytes"),
+    "an empty stream": (
+        lambda request, message: Answer(200, b"\n\n", {"content-type": "text/event-stream"}),
+        "EREMOTE: .*none to this",
+    ),
+    "deep": (
+        lambda request, message: Answer(200, b"[" * 5000, {"content-type": "application/json"}),
+        "EREMOTE: .*not one of MCP",
+    ),
+    "too much": (
+        lambda request, message: rpc(message, {"content": [], "more": "x" * 800_000}),
+        "ETOOBIG: .*more than 716,800 bytes",
+    ),
     "accepted": (lambda request, message: Answer(202), "EREMOTE: .*status 202"),
     "a failure": (lambda request, message: Answer(500, b"secret trace"), "EREMOTE: .*status 500$"),
-    "no credentials": (lambda request, message: Answer(401), "EREMOTE: .*status 401: it wants other credentials"),
+    "no credentials": (
+        lambda request, message: Answer(401),
+        "EREMOTE: .*status 401: it wants other credentials",
+    ),
     "an error": (
-        lambda request, message: json_answer({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -1, "message": "a\nb\u202e"}}),
+        lambda request, message: json_answer(
+            {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -1, "message": "a\nb\u202e"}}
+        ),
         "EREMOTE: the server refuses: a b$",
     ),
     "asks back": (
-        lambda request, message: rpc(message, {"resultType": "input_required", "inputRequests": {}}),
+        lambda request, message: rpc(
+            message, {"resultType": "input_required", "inputRequests": {}}
+        ),
         "EREMOTE: .*asks something back",
     ),
     "a list": (lambda request, message: rpc(message, [1]), "EREMOTE: .*no result"),
-    "much content": (lambda request, message: rpc(message, {"content": [1] * 2000}), "EREMOTE: .*no list"),
+    "much content": (
+        lambda request, message: rpc(message, {"content": [1] * 2000}),
+        "EREMOTE: .*no list",
+    ),
     "its error": (
-        lambda request, message: rpc(message, {"isError": True, "content": [{"type": "text", "text": "no\nway\u202e" + "x" * 400}]}),
+        lambda request, message: rpc(
+            message,
+            {"isError": True, "content": [{"type": "text", "text": "no\nway\u202e" + "x" * 400}]},
+        ),
         "EREMOTE: no way xxx.{280,290}…$",
     ),
-    "a redirect": (lambda request, message: Answer(307, b"", {"location": "http://169.254.169.254/latest"}), "ENET: 127.0.0.1 redirects"),
+    "a redirect": (
+        lambda request, message: Answer(307, b"", {"location": "http://169.254.169.254/latest"}),
+        "ENET: 127.0.0.1 redirects",
+    ),
     "a hang-up": (lambda request, message: Answer(cut=True), "ENET: .*the connection failed"),
 }
 
 
 @pytest.mark.parametrize("name", list(WRONG))
-def test_a_server_that_answers_wrongly_fails_with_one_clean_line(ground: Ground, fake: FakeMcp, name: str) -> None:
+def test_a_server_that_answers_wrongly_fails_with_one_clean_line(
+    ground: Ground, fake: FakeMcp, name: str
+) -> None:
     ground.bring(at(fake))
     fake.answers["tools/call"], wanted = WRONG[name]
 
@@ -167,7 +252,9 @@ def test_five_calls_that_never_end_let_the_tool_rest(ground: Ground, fake: FakeM
         ground.run("tracker-greet")
 
 
-@pytest.mark.parametrize("url", ["http://10.0.0.1/mcp", "https://169.254.169.254/mcp", "https://[::ffff:10.0.0.1]/mcp"])
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.1/mcp", "https://169.254.169.254/mcp", "https://[::ffff:10.0.0.1]/mcp"]
+)
 def test_a_server_inside_is_not_reached(ground: Ground, url: str) -> None:
     with pytest.raises(SigilError) as refused:
         ground.told({"name": "inside", "url": url})
@@ -180,11 +267,23 @@ def test_a_server_inside_is_not_reached(ground: Ground, url: str) -> None:
         ({"name": "Bad Name", "url": "https://example.com"}, "has a name"),
         ({"name": "x", "url": "ftp://example.com"}, "is not https"),
         ({"name": "x", "url": "https://user:pw@example.com/"}, "no user or password"),
-        ({"name": "x", "url": "https://example.com/", "headers": {"Mcp-Session-Id": "1"}}, "the protocol's own"),
-        ({"name": "x", "url": "https://example.com/", "headers": {"Host": "inside"}}, "the host's to set"),
-        ({"name": "x", "url": "https://example.com/", "headers": {"a": "b\r\nc: d"}}, "more than visible ASCII"),
+        (
+            {"name": "x", "url": "https://example.com/", "headers": {"Mcp-Session-Id": "1"}},
+            "the protocol's own",
+        ),
+        (
+            {"name": "x", "url": "https://example.com/", "headers": {"Host": "inside"}},
+            "the host's to set",
+        ),
+        (
+            {"name": "x", "url": "https://example.com/", "headers": {"a": "b\r\nc: d"}},
+            "more than visible ASCII",
+        ),
         ({"name": "x", "url": "https://example.com/{{KEY}}"}, "not into the path"),
-        ({"name": "x", "url": "https://example.com/", "command": ["ls"]}, "is {name, url, headers}"),
+        (
+            {"name": "x", "url": "https://example.com/", "command": ["ls"]},
+            "is {name, url, headers}",
+        ),
         ({"name": "x", "command": []}, "a list of at most"),
         ({"name": "x", "command": ["a\nb"]}, "one line"),
         ({"name": "x", "command": ["ls"], "env": {"A=B": "c"}}, "variables"),
@@ -216,7 +315,9 @@ def secure(trust: Authority) -> Iterator[FakeMcp]:
         yield server
 
 
-def test_a_secret_goes_to_its_server_alone_and_is_never_told(grounds: Callable[..., Ground], secure: FakeMcp, trust: Authority) -> None:
+def test_a_secret_goes_to_its_server_alone_and_is_never_told(
+    grounds: Callable[..., Ground], secure: FakeMcp, trust: Authority
+) -> None:
     context = ssl.create_default_context(cafile=str(trust.certificate))
     ground = grounds(web=lambda: Line(loopback=True, context=context))
     place = at(secure, headers={"Authorization": "Bearer {{TRACKER_KEY}}"})
@@ -226,19 +327,25 @@ def test_a_secret_goes_to_its_server_alone_and_is_never_told(grounds: Callable[.
     secure.does["greet"] = lambda given: f"your key is correct-horse-battery, {given['name']}"
 
     ground.bring(place)
-    assert {request.headers["authorization"] for request in secure.requests} == {"Bearer correct-horse-battery"}
+    assert {request.headers["authorization"] for request in secure.requests} == {
+        "Bearer correct-horse-battery"
+    }
     said = ground.run("tracker-greet", name="Ada")
     assert said.startswith("your key is ")
     assert "correct-horse-battery" not in said
     assert "correct-horse-battery" not in str(ground.registry.inspect("tracker-greet", OWNER))
-    assert ground.registry.granting.asked("tracker-greet", OWNER)["asked"][1].startswith("secret:TRACKER_KEY@127.0.0.1:")
+    assert ground.registry.granting.asked("tracker-greet", OWNER)["asked"][1].startswith(
+        "secret:TRACKER_KEY@127.0.0.1:"
+    )
 
     ground.registry.granting.revoke("tracker-greet", OWNER)
     with pytest.raises(ToolError, match="waits for an owner"):
         ground.run("tracker-greet", name="Bob")
 
 
-def test_a_secrets_name_in_anybodys_words_stays_a_name(grounds: Callable[..., Ground], secure: FakeMcp, trust: Authority) -> None:
+def test_a_secrets_name_in_anybodys_words_stays_a_name(
+    grounds: Callable[..., Ground], secure: FakeMcp, trust: Authority
+) -> None:
     context = ssl.create_default_context(cafile=str(trust.certificate))
     ground = grounds(web=lambda: Line(loopback=True, context=context))
     ground.registry.secrets.set("TRACKER_KEY", "correct-horse-battery", OWNER)
@@ -247,10 +354,17 @@ def test_a_secrets_name_in_anybodys_words_stays_a_name(grounds: Callable[..., Gr
     seen: list[Any] = []
     secure.does["greet"] = lambda given: str(seen.append(given))
 
-    ground.registry.run("tracker-greet", {"name": "{{TRACKER_KEY}}"}, replace(OWNER, owner=False, author="model", session="guest"))
+    ground.registry.run(
+        "tracker-greet",
+        {"name": "{{TRACKER_KEY}}"},
+        replace(OWNER, owner=False, author="model", session="guest"),
+    )
     assert seen == [{"name": "{{TRACKER_KEY}}"}]
     called = secure.requests[-1]
-    assert (called.headers["authorization"], called.headers["mcp-session-id"]) == ("Bearer correct-horse-battery", "{{TRACKER_KEY}}")
+    assert (called.headers["authorization"], called.headers["mcp-session-id"]) == (
+        "Bearer correct-horse-battery",
+        "{{TRACKER_KEY}}",
+    )
     assert not any(b"correct-horse" in request.body for request in secure.requests)
 
 
@@ -279,10 +393,19 @@ def test_what_a_document_asks_for_has_to_be_declared(ground: Ground, fake: FakeM
 
     row = ground.told(at(fake))[0]
     good = spec(document.server_of(at(fake)), row)
-    for wrong in ({"http": []}, {**good["permissions"], "kv": True}, {**good["permissions"], "http": ["POST example.com/"]}):
+    for wrong in (
+        {"http": []},
+        {**good["permissions"], "kv": True},
+        {**good["permissions"], "http": ["POST example.com/"]},
+    ):
         with pytest.raises(UsageError, match="permissions"):
             ground.registry.deploy({**good, "permissions": wrong}, OWNER)
-    for code in ("{}", "[]", '{"server": {"name": "x", "url": "https://e.com/"}, "tool": "a b"}', "not json"):
+    for code in (
+        "{}",
+        "[]",
+        '{"server": {"name": "x", "url": "https://e.com/"}, "tool": "a b"}',
+        "not json",
+    ):
         with pytest.raises(UsageError):
             ground.registry.deploy({**good, "code": code}, OWNER)
 
@@ -292,12 +415,17 @@ def test_a_server_of_many_tools_says_which_are_wanted(ground: Ground, fake: Fake
     fake.page = 1_000
     with pytest.raises(UsageError, match="more than 200 tools"):
         ground.told(at(fake))
-    assert [row["capability"] for row in ground.told(at(fake), "tool_9998", "tool_7")] == ["tracker-tool-7", "tracker-tool-9998"]
+    assert [row["capability"] for row in ground.told(at(fake), "tool_9998", "tool_7")] == [
+        "tracker-tool-7",
+        "tracker-tool-9998",
+    ]
     with pytest.raises(UsageError, match="has no tool 'nothing'"):
         ground.told(at(fake), "nothing")
 
 
 def test_a_list_without_an_end_is_left(ground: Ground, fake: FakeMcp) -> None:
-    fake.answers["tools/list"] = lambda request, message: rpc(message, {"tools": [], "nextCursor": "again"})
+    fake.answers["tools/list"] = lambda request, message: rpc(
+        message, {"tools": [], "nextCursor": "again"}
+    )
     with pytest.raises(ToolError, match="does not go on"):
         ground.told(at(fake))

@@ -38,7 +38,19 @@ def test_the_public_internet_may_be_reached(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", " 1.1.1.1", "1.1.1.1 ", "1.1.1.1/32", "[::1]"]
+    "text",
+    [
+        "",
+        "localhost",
+        "127.1",
+        "0x7f000001",
+        "2130706433",
+        "0177.0.0.1",
+        " 1.1.1.1",
+        "1.1.1.1 ",
+        "1.1.1.1/32",
+        "[::1]",
+    ],
 )
 def test_what_is_no_plain_address_is_refused(text: str) -> None:
     assert not may_reach(text)
@@ -55,11 +67,19 @@ def test_for_tests_this_machine_may_be_reached_and_nothing_else_inside() -> None
 @given(st.integers(0, 2**32 - 1))
 def test_no_address_of_ipv4_slips_through_in_the_clothes_of_ipv6(number: int) -> None:
     plain = ipaddress.IPv4Address(number)
-    wrapped = (number, 0xFFFF_0000_0000 + number, 0x64FF9B << 96 | number, 0x2002 << 112 | number << 80, 0x2001 << 112 | number)
+    wrapped = (
+        number,
+        0xFFFF_0000_0000 + number,
+        0x64FF9B << 96 | number,
+        0x2002 << 112 | number << 80,
+        0x2001 << 112 | number,
+    )
     assert not [text for value in wrapped if may_reach(text := str(ipaddress.IPv6Address(value)))]
     assert not may_reach(str(plain)) or plain.is_global
 
 
 @given(st.ip_addresses(v=6))
 def test_what_may_be_reached_is_global_unicast(address: ipaddress.IPv6Address) -> None:
-    assert not may_reach(str(address)) or (address in ipaddress.ip_network("2000::/3") and address.is_global)
+    assert not may_reach(str(address)) or (
+        address in ipaddress.ip_network("2000::/3") and address.is_global
+    )

@@ -57,13 +57,18 @@ class Names:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-def test_a_name_that_is_bound_anew_between_check_and_connection_gains_nothing(secure: Callable[..., Scripted], lines: Lines) -> None:
+def test_a_name_that_is_bound_anew_between_check_and_connection_gains_nothing(
+    secure: Callable[..., Scripted], lines: Lines
+) -> None:
     api = secure("rebind.example.test")
     names, network = Names(["93.184.216.34"], ["127.0.0.1"]), Diverted()
     line = lines(resolve=names, inner=network, loopback=False)
 
     assert line.send(hop(f"https://rebind.example.test:{api.port}/"), 5).status == 200
-    assert (names.asked, network.asked) == (1, ["93.184.216.34"])  # one lookup, and its answer is what is connected to
+    assert (names.asked, network.asked) == (
+        1,
+        ["93.184.216.34"],
+    )  # one lookup, and its answer is what is connected to
     again = lines(resolve=names, inner=network, loopback=False)
     with pytest.raises(Refused, match="not on the public internet"):
         again.send(hop(f"https://rebind.example.test:{api.port}/"), 5)
@@ -86,17 +91,32 @@ def test_a_name_that_is_bound_anew_between_check_and_connection_gains_nothing(se
 def test_one_address_that_leads_inside_spoils_them_all(lines: Lines, answer: list[str]) -> None:
     network = Diverted()
     with pytest.raises(Refused, match="EPERM"):
-        lines(resolve=Names(answer), inner=network, loopback=False).send(hop("https://mixed.example.test/"), 5)
+        lines(resolve=Names(answer), inner=network, loopback=False).send(
+            hop("https://mixed.example.test/"), 5
+        )
     assert not network.asked
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost", "169.254.169.254", "10.1.2.3", "[fd00:ec2::254]", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "[::1]",
+        "localhost",
+        "169.254.169.254",
+        "10.1.2.3",
+        "[fd00:ec2::254]",
+        "0.0.0.0",
+    ],
+)
 def test_an_address_in_the_url_is_checked_like_any_other(lines: Lines, host: str) -> None:
     with pytest.raises(Refused, match="not on the public internet"):
         lines(resolve=look_up, loopback=False).send(hop(f"https://{host}/"), 5)
 
 
-def test_the_next_address_is_tried_when_one_is_dead(secure: Callable[..., Scripted], lines: Lines) -> None:
+def test_the_next_address_is_tried_when_one_is_dead(
+    secure: Callable[..., Scripted], lines: Lines
+) -> None:
     api = secure("two.example.test")
     network = Diverted("93.184.216.34")
     line = lines(resolve=Names(["93.184.216.34", "93.184.216.35"]), inner=network, loopback=False)
@@ -120,7 +140,9 @@ def test_a_resolver_that_hangs_does_not_prolong_a_run(lines: Lines) -> None:
     assert time.monotonic() - started < 0.45
 
 
-def test_a_certificate_of_another_name_or_of_nobody_is_refused(secure: Callable[..., Scripted], lines: Lines) -> None:
+def test_a_certificate_of_another_name_or_of_nobody_is_refused(
+    secure: Callable[..., Scripted], lines: Lines
+) -> None:
     other = secure("other.example.test")
     with pytest.raises(ToolError, match="its certificate does not hold"):
         lines().send(hop(f"https://api.example.test:{other.port}/"), 5)
@@ -129,7 +151,9 @@ def test_a_certificate_of_another_name_or_of_nobody_is_refused(secure: Callable[
     assert not other.requests
 
 
-def test_a_connection_that_is_kept_is_used_only_for_its_own_host(secure: Callable[..., Scripted], lines: Lines) -> None:
+def test_a_connection_that_is_kept_is_used_only_for_its_own_host(
+    secure: Callable[..., Scripted], lines: Lines
+) -> None:
     api = secure("a.example.test", "b.example.test")
     names = Names(["127.0.0.1"])
     line = lines(resolve=names)

@@ -21,7 +21,15 @@ def test_a_field_that_would_make_another_request_of_it_is_refused(name: str) -> 
 
 
 def test_fields_of_ones_own_pass() -> None:
-    names = ["accept", "x-api-key", "x_custom", "x-amz-security-token", "if-none-match", "anthropic-version", "cf-access-client-id"]
+    names = [
+        "accept",
+        "x-api-key",
+        "x_custom",
+        "x-amz-security-token",
+        "if-none-match",
+        "anthropic-version",
+        "cf-access-client-id",
+    ]
     assert [name for name, _ in outgoing([[name, "1"] for name in names])] == names
 
 

@@ -28,7 +28,9 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Raw:
-    """A server that says what it likes: `speak` has a connection as soon as a request came over it, again for each."""
+    """A server that says what it likes: `speak` has a connection as soon as a request came over it,
+    again for each.
+    """
 
     def __init__(self, speak: Speak) -> None:
         self.speak = speak
@@ -97,17 +99,22 @@ FLOODS = {
     "chunks of a byte": endless(CHUNKED, b"1\r\na\r\n"),
     "chunks with long heads": endless(CHUNKED, b"0" * 10 + b"1;x=y\r\na\r\n"),
     "blocks of nothing": endless(
-        CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: deflate\r\n\r\n") + b"2\r\n\x78\x01\r\n", b"5\r\n\0\0\0\xff\xff\r\n"
+        CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: deflate\r\n\r\n")
+        + b"2\r\n\x78\x01\r\n",
+        b"5\r\n\0\0\0\xff\xff\r\n",
     ),
     "larger blocks of nothing": endless(
-        CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: deflate\r\n\r\n") + b"2\r\n\x78\x01\r\n",
+        CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: deflate\r\n\r\n")
+        + b"2\r\n\x78\x01\r\n",
         b"1388\r\n" + b"\0\0\0\xff\xff" * 1_000 + b"\r\n",
     ),
 }
 
 
 @pytest.mark.parametrize("flood", FLOODS)
-def test_a_flood_is_cut_off_long_before_its_time_is_over(raw: Callable[[Speak], Raw], lines: Lines, flood: str) -> None:
+def test_a_flood_is_cut_off_long_before_its_time_is_over(
+    raw: Callable[[Speak], Raw], lines: Lines, flood: str
+) -> None:
     with pytest.raises(ToolError, match=r"ENET: .*(more than an answer may take|too many pieces)"):
         send(lines(), raw(FLOODS[flood]).url, seconds=60)
 
@@ -118,7 +125,9 @@ def test_an_answer_in_many_pieces_is_read(server: Scripted, lines: Lines) -> Non
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_an_answer_that_nobody_asked_for_is_given_to_nobody(raw: Callable[[Speak], Raw], lines: Lines, later: bool) -> None:
+def test_an_answer_that_nobody_asked_for_is_given_to_nobody(
+    raw: Callable[[Speak], Raw], lines: Lines, later: bool
+) -> None:
     poison = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
     said, read = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -137,7 +146,9 @@ def test_an_answer_that_nobody_asked_for_is_given_to_nobody(raw: Callable[[Speak
     assert server.opened == 3
 
 
-def test_a_connection_is_used_again_by_the_same_capability_alone(raw: Callable[[Speak], Raw], lines: Lines) -> None:
+def test_a_connection_is_used_again_by_the_same_capability_alone(
+    raw: Callable[[Speak], Raw], lines: Lines
+) -> None:
     server, line = raw(lambda connection: connection.sendall(OK)), lines()
     askers = [Asker("main", "main/far"), Asker("main", "main/near"), Asker("bob", "bob/far")]
     for asker in askers * 3:
@@ -158,14 +169,18 @@ class Slow:
 
 
 @contextmanager
-def hanging(line: Line, slow: Slow, urls: list[str], asker: Callable[[int], Asker]) -> Iterator[None]:
+def hanging(
+    line: Line, slow: Slow, urls: list[str], asker: Callable[[int], Asker]
+) -> Iterator[None]:
     """Requests that get no answer for as long as this lasts."""
 
     def wait(url: str, who: Asker) -> None:
         with suppress(ToolError):
             send(line, url, 30, who)
 
-    threads = [threading.Thread(target=wait, args=(url, asker(number))) for number, url in enumerate(urls)]
+    threads = [
+        threading.Thread(target=wait, args=(url, asker(number))) for number, url in enumerate(urls)
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -176,10 +191,14 @@ def hanging(line: Line, slow: Slow, urls: list[str], asker: Callable[[int], Aske
             thread.join()
 
 
-def test_one_namespace_does_not_take_every_connection(raw: Callable[[Speak], Raw], lines: Lines) -> None:
+def test_one_namespace_does_not_take_every_connection(
+    raw: Callable[[Speak], Raw], lines: Lines
+) -> None:
     slow, line, server = Slow(), lines(), raw(lambda connection: connection.sendall(OK))
     several = [raw(slow) for _ in range(3)]
-    with hanging(line, slow, [each.url for each in several] * (MOST // 2), lambda _: Asker("bob", "bob/slow")):
+    with hanging(
+        line, slow, [each.url for each in several] * (MOST // 2), lambda _: Asker("bob", "bob/slow")
+    ):
         assert all(slow.arrived.acquire(timeout=10) for _ in range(PER_NAMESPACE))
         with pytest.raises(ToolError, match="too many requests are under way"):
             send(line, server.url, 0.1, Asker("bob", "bob/other"))
@@ -196,7 +215,9 @@ def test_one_host_does_not_take_every_connection(raw: Callable[[Speak], Raw], li
         assert send(line, server.url).body == b"ok"
 
 
-def test_names_that_are_not_found_in_time_do_not_keep_others_from_being_found(server: Scripted, lines: Lines) -> None:
+def test_names_that_are_not_found_in_time_do_not_keep_others_from_being_found(
+    server: Scripted, lines: Lines
+) -> None:
     found, asked = threading.Event(), []
 
     def resolve(host: str, port: int) -> list[str]:
@@ -216,7 +237,14 @@ def test_names_that_are_not_found_in_time_do_not_keep_others_from_being_found(se
         assert send(line, local).status == 200
     finally:
         found.set()
-    assert send(line, server.url.replace("127.0.0.1", "other.example.test"), asker=Asker("bob", "bob/slow")).status == 200
+    assert (
+        send(
+            line,
+            server.url.replace("127.0.0.1", "other.example.test"),
+            asker=Asker("bob", "bob/slow"),
+        ).status
+        == 200
+    )
 
 
 def test_an_authority_of_ones_own_is_trusted_when_the_environment_names_it(

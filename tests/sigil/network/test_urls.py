@@ -99,7 +99,15 @@ def test_a_redirect_is_read_from_where_it_was_sent(location: str, url: str) -> N
 
 
 @pytest.mark.parametrize(
-    "location", ["\\\\evil.example", "https://u@evil.example/", "file:///etc/passwd", "https://[", "http://127.1/", "/a\r\nb"]
+    "location",
+    [
+        "\\\\evil.example",
+        "https://u@evil.example/",
+        "file:///etc/passwd",
+        "https://[",
+        "http://127.1/",
+        "/a\r\nb",
+    ],
 )
 def test_a_redirect_to_nowhere_is_refused(location: str) -> None:
     with pytest.raises(ToolError, match="EINVAL"):

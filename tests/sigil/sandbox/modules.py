@@ -28,7 +28,9 @@ def guest(
     imports: str = "",
     more: str = "",
 ) -> bytes:
-    """A module that echoes its input, but for the parts that are given. `$n` is a global: the output's length."""
+    """A module that echoes its input, but for the parts that are given. `$n` is a global: the
+    output's length.
+    """
     return wasm(f"""(module {imports} {memory} (global $n (mut i32) (i32.const 0)) {more}
         (func $alloc (export "sigil_alloc") (param i32) (result i32) {alloc})
         (func $run (export "sigil_run") (param i32 i32) (result i32) {run})
@@ -44,11 +46,18 @@ def data(at: int, text: str) -> str:
 def saying(text: str, answer: int = 0) -> bytes:
     """A module whose output is `text`, whatever it is asked."""
     size = len(text.encode())
-    return guest(f"(i32.const {answer})", out_ptr="(i32.const 4096)", out_len=f"(i32.const {size})", more=data(4096, text))
+    return guest(
+        f"(i32.const {answer})",
+        out_ptr="(i32.const 4096)",
+        out_len=f"(i32.const {size})",
+        more=data(4096, text),
+    )
 
 
 def asking(request: str) -> bytes:
-    """A module that makes one request of its host and answers what it got, or null when it was no request."""
+    """A module that makes one request of its host and answers what it got, or null when it was no
+    request.
+    """
     return guest(
         f"""(global.set $n (call $call (i32.const 100000) (i32.const {len(request.encode())})))
             (if (i32.eq (global.get $n) (i32.const -1)) (then (global.set $n (i32.const 4))) (else (call $take (i32.const 8192))))

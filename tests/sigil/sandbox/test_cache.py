@@ -48,7 +48,10 @@ def only(folder: Path) -> Path:
 def test_code_is_kept_and_used_again(tmp_path: Path) -> None:
     assert compiled_anew(tmp_path / "a" / "b")
     assert not compiled_anew(tmp_path / "a" / "b")
-    assert sorted(path.stat().st_mode & 0o777 for path in (tmp_path / "a" / "b").iterdir()) == [0o600, 0o600]
+    assert sorted(path.stat().st_mode & 0o777 for path in (tmp_path / "a" / "b").iterdir()) == [
+        0o600,
+        0o600,
+    ]
 
 
 @pytest.mark.parametrize("place", [0, 31, 32, 1000, -1])
@@ -77,14 +80,21 @@ def test_code_of_another_module_is_not_taken_for_this_ones(tmp_path: Path) -> No
     assert compiled_anew(tmp_path)
 
 
-def test_code_for_another_runtime_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_for_another_runtime_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiled_anew(tmp_path)
     monkeypatch.setattr(runtime_features, "ON", (*runtime_features.ON, "something"))
     assert Vault(tmp_path, fingerprint()).read(only(tmp_path).stem) is None
 
 
-@pytest.mark.parametrize("spoil", [lambda key: key.write_bytes(b"short"), lambda key: key.chmod(0o644), lambda key: key.unlink()])
-def test_a_key_that_others_could_know_is_replaced(spoil: Callable[[Path], None], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda key: key.write_bytes(b"short"), lambda key: key.chmod(0o644), lambda key: key.unlink()],
+)
+def test_a_key_that_others_could_know_is_replaced(
+    spoil: Callable[[Path], None], tmp_path: Path
+) -> None:
     compiled_anew(tmp_path)
     before = (tmp_path / "key").read_bytes()
     spoil(tmp_path / "key")
@@ -93,14 +103,18 @@ def test_a_key_that_others_could_know_is_replaced(spoil: Callable[[Path], None],
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path, opened: Callable[..., Sandbox]) -> None:
+def test_a_folder_that_cannot_be_written_costs_only_time(
+    tmp_path: Path, opened: Callable[..., Sandbox]
+) -> None:
     (tmp_path / "file").write_text("in the way")
     for folder in (None, tmp_path / "file" / "cache", Path("/proc/nothing")):
         assert opened(cache=folder).run(program(MODULE), b"1").output == b"1"
     assert compiled_anew(tmp_path / "file" / "cache")
 
 
-def test_the_cache_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_does_not_grow_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sigil.sandbox.code_store._FILES", 3)
     vault = Vault(tmp_path, bytes(32))
     code = Press().work("compile", guest())
@@ -112,6 +126,9 @@ def test_the_cache_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest
 
 def test_code_in_hand_cannot_be_changed() -> None:
     code = Press().work("compile", guest())
-    for change in (lambda: os.write(code.descriptor, b"x"), lambda: os.ftruncate(code.descriptor, 0)):
+    for change in (
+        lambda: os.write(code.descriptor, b"x"),
+        lambda: os.ftruncate(code.descriptor, 0),
+    ):
         with pytest.raises(PermissionError):
             change()

@@ -1,4 +1,6 @@
-"""Our declarations of the C library against the bindings that the wheel generates from its headers."""
+"""Our declarations of the C library against the bindings that the wheel generates from its
+headers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ def same(ours: type | None, theirs: type | None) -> bool:
     if ours is None or theirs is None:
         return ours is theirs
     pointing = issubclass(theirs, (ctypes._Pointer, ctypes._CFuncPtr, *POINTERS))
-    return pointing if ours in POINTERS else ctypes.sizeof(ours) == ctypes.sizeof(theirs) and not pointing
+    return (
+        pointing
+        if ours in POINTERS
+        else ctypes.sizeof(ours) == ctypes.sizeof(theirs) and not pointing
+    )
 
 
 @pytest.mark.parametrize("name", capi.SIGNATURES)
@@ -27,7 +33,10 @@ def test_a_function_is_declared_as_in_the_headers(name: str) -> None:
     result, _, parameters = capi.SIGNATURES[name].partition(" ")
     assert same(capi._LETTERS[result], theirs.restype)
     assert len(parameters) == len(theirs.argtypes)
-    assert all(same(capi._LETTERS[letter], each) for letter, each in zip(parameters, theirs.argtypes, strict=True))
+    assert all(
+        same(capi._LETTERS[letter], each)
+        for letter, each in zip(parameters, theirs.argtypes, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +55,10 @@ def test_a_structure_is_laid_out_as_in_the_headers(
 ) -> None:
     assert ctypes.sizeof(ours) == ctypes.sizeof(theirs)
     assert ctypes.alignment(ours) == ctypes.alignment(theirs)
-    assert all(getattr(ours, mine).offset == getattr(theirs, yours).offset for mine, yours in offsets.items())
+    assert all(
+        getattr(ours, mine).offset == getattr(theirs, yours).offset
+        for mine, yours in offsets.items()
+    )
 
 
 def test_constants_are_those_of_the_headers() -> None:
@@ -60,7 +72,11 @@ def test_constants_are_those_of_the_headers() -> None:
 
 def test_every_proposal_that_the_runtime_can_switch_is_decided() -> None:
     prefix, suffix = "wasmtime_config_wasm_", "_set"
-    known = {name.removeprefix("wasmtime_config_").removesuffix(suffix) for name in dir(bindings) if name.startswith(prefix)}
+    known = {
+        name.removeprefix("wasmtime_config_").removesuffix(suffix)
+        for name in dir(bindings)
+        if name.startswith(prefix)
+    }
     part_of_wasm_2 = {"wasm_bulk_memory", "wasm_multi_value", "wasm_reference_types", "wasm_simd"}
     harmless = {"wasm_relaxed_simd_deterministic"}
     components = {name for name in known if name.startswith("wasm_component_model_")}

@@ -23,7 +23,9 @@ ECHO = guest()
 def crowded(locals_: int, blocks: int, functions: int = 1) -> bytes:
     """Many locals that live across many blocks: register allocation grows with their product."""
     step = "(if (local.get {}) (then (local.set {} (local.get {}))))"
-    body = "".join(step.format(n % locals_, n * 13 % locals_, n * 7 % locals_) for n in range(blocks))
+    body = "".join(
+        step.format(n % locals_, n * 13 % locals_, n * 7 % locals_) for n in range(blocks)
+    )
     return guest(more=f"(func (local {'i32 ' * locals_}) {body})" * functions)
 
 
@@ -53,15 +55,21 @@ def test_a_module_that_is_too_large_for_the_runner_to_compile_runs_too(checker: 
 
 
 def test_an_invalid_module_is_refused_with_the_compilers_reason(checker: Sandbox) -> None:
-    broken = ECHO.replace(b"\x41\x80\x08\x0b", b"\x42\x80\x08\x0b")  # an i64 where an i32 is promised
+    broken = ECHO.replace(
+        b"\x41\x80\x08\x0b", b"\x42\x80\x08\x0b"
+    )  # an i64 where an i32 is promised
     assert broken != ECHO
-    assert refusal(checker, broken).startswith("not valid WebAssembly: Invalid input WebAssembly code at offset")
+    assert refusal(checker, broken).startswith(
+        "not valid WebAssembly: Invalid input WebAssembly code at offset"
+    )
 
 
 def test_features_that_are_off_are_refused(checker: Sandbox) -> None:
     tail = guest(more="(func $f (return_call $f))")
     assert "tail calls" in refusal(checker, tail)
-    relaxed = guest(more="(func (param v128) (result v128) (i32x4.relaxed_trunc_f32x4_s (local.get 0)))")
+    relaxed = guest(
+        more="(func (param v128) (result v128) (i32x4.relaxed_trunc_f32x4_s (local.get 0)))"
+    )
     assert "relaxed" in refusal(checker, relaxed)
 
 
@@ -95,9 +103,17 @@ def test_bad_text_is_refused_with_its_place(text: bytes, reason: str, checker: S
     assert caught.value.message == one_line(caught.value.message)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes=st.lists(st.tuples(st.integers(8, len(ECHO) - 1), st.integers(0, 255)), min_size=1, max_size=3))
-def test_a_changed_module_runs_or_fails_cleanly_and_the_next_one_runs(changes: list[tuple[int, int]], checker: Sandbox) -> None:
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    changes=st.lists(
+        st.tuples(st.integers(8, len(ECHO) - 1), st.integers(0, 255)), min_size=1, max_size=3
+    )
+)
+def test_a_changed_module_runs_or_fails_cleanly_and_the_next_one_runs(
+    changes: list[tuple[int, int]], checker: Sandbox
+) -> None:
     module = bytearray(ECHO)
     for at, value in changes:
         module[at] = value
@@ -110,7 +126,9 @@ def test_a_changed_module_runs_or_fails_cleanly_and_the_next_one_runs(changes: l
     assert checker.run(program(ECHO), b"1").output == b"1"
 
 
-def test_checking_leaves_no_child_behind(checker: Sandbox, opened: Callable[..., Sandbox], tmp_path: Path) -> None:
+def test_checking_leaves_no_child_behind(
+    checker: Sandbox, opened: Callable[..., Sandbox], tmp_path: Path
+) -> None:
     sandbox = opened(cache=tmp_path / "cache")
     sandbox.check(ECHO)
     assert sandbox.stats()["children"] == 0

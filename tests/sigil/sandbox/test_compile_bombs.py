@@ -1,4 +1,6 @@
-"""Modules that are small, valid and expensive: the compiler's process is bounded, and nothing else notices."""
+"""Modules that are small, valid and expensive: the compiler's process is bounded, and nothing else
+notices.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,39 @@ STOPPED = "the module takes too "
 
 
 def nested(depth: int, locals_: int) -> str:
-    body = "".join(f"(local.set {n % locals_} (i32.add (local.get {n * 7 % locals_}) (i32.const 1)))" for n in range(locals_))
-    return f"(func (local {'i32 ' * locals_}) {'(loop ' * depth} {body} {'(br_if 0 (local.get 0))) ' * depth})"
+    body = "".join(
+        f"(local.set {n % locals_} (i32.add (local.get {n * 7 % locals_}) (i32.const 1)))"
+        for n in range(locals_)
+    )
+    return (
+        f"(func (local {'i32 ' * locals_}) {'(loop ' * depth} {body}"
+        f" {'(br_if 0 (local.get 0))) ' * depth})"
+    )
 
 
 BOMBS = {
     "nested loops over many locals": nested(250, 250) * 4,
-    "many locals over many blocks": f"(func (local {'i32 ' * 1000}) "
-    + "".join(f"(if (local.get {n % 1000}) (then (local.set {n * 13 % 1000} (local.get {n * 7 % 1000}))))" for n in range(4000))
-    + ")",
+    "many locals over many blocks": (
+        f"(func (local {'i32 ' * 1000}) "
+        + "".join(
+            f"(if (local.get {n % 1000}) (then (local.set {n * 13 % 1000} (local.get"
+            f" {n * 7 % 1000}))))"
+            for n in range(4000)
+        )
+        + ")"
+    ),
     "very many calls": "(func $c) (func " + "(call $c)" * 60_000 + ")",
-    "a straight line": "(func (result i64) (i64.const 1) " + "(i64.const 3) (i64.mul) " * 40_000 + ")",
+    "a straight line": (
+        "(func (result i64) (i64.const 1) " + "(i64.const 3) (i64.mul) " * 40_000 + ")"
+    ),
     "the largest number of functions": "(func (result i32) (i32.const 1))" * 19_000,
 }
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_module_that_is_expensive_to_compile_is_compiled_or_stopped_within_its_bounds(name: str) -> None:
+def test_a_module_that_is_expensive_to_compile_is_compiled_or_stopped_within_its_bounds(
+    name: str,
+) -> None:
     module = guest(more=BOMBS[name])
     scan(module, SIGIL)
     since, said = process_time(), ""

@@ -1,4 +1,6 @@
-"""Where callers and runners work: side by side while a caller is alone, anywhere otherwise, and nobody stays tied."""
+"""Where callers and runners work: side by side while a caller is alone, anywhere otherwise, and
+nobody stays tied.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits
 from tests.sigil.sandbox.modules import guest, program, script
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2, reason="needs Linux and two processors")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2,
+    reason="needs Linux and two processors",
+)
 ECHO = program(guest())
 LOOP = program(guest("(loop $l (br $l)) (i32.const 0)"))
 
@@ -27,7 +32,9 @@ def places(task: int) -> frozenset[int]:
     return frozenset(os.sched_getaffinity(task))
 
 
-def test_a_caller_that_is_alone_has_its_runner_beside_it_and_is_free_afterwards(opened: Callable[..., Sandbox]) -> None:
+def test_a_caller_that_is_alone_has_its_runner_beside_it_and_is_free_afterwards(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox, everywhere = opened(children=1), places(0)
     caller = threading.get_native_id()
     sandbox.run(ECHO, b"1")
@@ -71,7 +78,9 @@ class Watching:
         return {"value": None}
 
 
-def test_while_a_service_works_neither_its_caller_nor_the_runner_is_tied(opened: Callable[..., Sandbox]) -> None:
+def test_while_a_service_works_neither_its_caller_nor_the_runner_is_tied(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened(children=1)
     watching = Watching(lambda: places(next(iter(sandbox.pids()))))
     source = script("await env.KV.get('a'); return (await env.KV.get('b'))")

@@ -25,19 +25,25 @@ def test_a_granted_clock_tells_the_time(sandbox: Sandbox) -> None:
 
 
 def test_granted_entropy_is_as_long_as_asked_and_new_each_time(sandbox: Sandbox) -> None:
-    drawn = [base64.b64decode(ask(sandbox, '{"op":"random","arg":{"n":48}}')["ok"]) for _ in range(2)]
+    drawn = [
+        base64.b64decode(ask(sandbox, '{"op":"random","arg":{"n":48}}')["ok"]) for _ in range(2)
+    ]
     assert [len(each) for each in drawn] == [48, 48]
     assert drawn[0] != drawn[1]
 
 
-@pytest.mark.parametrize("argument", ["0", "65537", "-1", "1.5", "true", '"8"', "null", "1e400", "9" * 5000])
+@pytest.mark.parametrize(
+    "argument", ["0", "65537", "-1", "1.5", "true", '"8"', "null", "1e400", "9" * 5000]
+)
 def test_entropy_of_an_odd_size_is_refused(argument: str, sandbox: Sandbox) -> None:
     answer = ask(sandbox, f'{{"op":"random","arg":{{"n":{argument}}}}}')
     assert answer is None or answer["error"]["code"] == "EINVAL"
 
 
 def test_log_lines_come_back_clean_with_the_outcome(sandbox: Sandbox) -> None:
-    request = json.dumps({"op": "log", "arg": {"level": "warn", "text": "two\nlines \u202eand\x1b[31m" + "x" * 5000}})
+    request = json.dumps(
+        {"op": "log", "arg": {"level": "warn", "text": "two\nlines \u202eand\x1b[31m" + "x" * 5000}}
+    )
     outcome = sandbox.run(program(asking(request)), b"{}", ALL)
     assert len(outcome.logs) == 1
     assert outcome.logs[0].startswith("warn: two lines  and [31mxxx")
@@ -59,18 +65,31 @@ def test_a_hundred_log_lines_are_kept(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("operation", ["clock", "random", "log"])
 def test_what_is_not_declared_is_refused_with_the_way_out(operation: str, sandbox: Sandbox) -> None:
     answer = ask(sandbox, f'{{"op":"{operation}","arg":{{"n":1,"text":"x"}}}}', Grants())
-    assert answer == {"error": {"code": "EPERM", "message": f"{operation} is not declared: add permissions.{operation} to the manifest"}}
+    assert answer == {
+        "error": {
+            "code": "EPERM",
+            "message": f"{operation} is not declared: add permissions.{operation} to the manifest",
+        }
+    }
 
 
-@pytest.mark.parametrize(("operation", "permission"), [("http.fetch", "http"), ("kv.get", "kv"), ("kv.delete", "kv"), ("call", "call")])
-def test_what_leaves_the_sandbox_is_refused_unless_it_is_declared(operation: str, permission: str, sandbox: Sandbox) -> None:
+@pytest.mark.parametrize(
+    ("operation", "permission"),
+    [("http.fetch", "http"), ("kv.get", "kv"), ("kv.delete", "kv"), ("call", "call")],
+)
+def test_what_leaves_the_sandbox_is_refused_unless_it_is_declared(
+    operation: str, permission: str, sandbox: Sandbox
+) -> None:
     request = f'{{"op":"{operation}","arg":{{}}}}'
     message = f"{operation} is not declared: add permissions.{permission} to the manifest"
     assert ask(sandbox, request)["error"] == {"code": "EPERM", "message": message}
 
 
 def test_an_unknown_operation_is_refused_in_one_clean_line(sandbox: Sandbox) -> None:
-    assert ask(sandbox, '{"op":"process\\n\\u202eexec"}')["error"] == {"code": "EINVAL", "message": "no such operation: process exec"}
+    assert ask(sandbox, '{"op":"process\\n\\u202eexec"}')["error"] == {
+        "code": "EINVAL",
+        "message": "no such operation: process exec",
+    }
 
 
 NOT_REQUESTS = (
@@ -99,7 +118,11 @@ def test_a_request_that_is_not_utf8_is_none(sandbox: Sandbox) -> None:
 
 
 def test_a_request_outside_the_memory_is_none(sandbox: Sandbox) -> None:
-    module = guest("(global.set $n (local.get 1)) (i32.sub (i32.const -1) (call $call (i32.const -8) (i32.const 100)))", imports=CALL)
+    module = guest(
+        "(global.set $n (local.get 1)) (i32.sub (i32.const -1) (call $call (i32.const -8)"
+        " (i32.const 100)))",
+        imports=CALL,
+    )
     assert sandbox.run(program(module), b"1").output == b"1"
 
 

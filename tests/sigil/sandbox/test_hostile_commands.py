@@ -1,4 +1,6 @@
-"""Whatever a command does, its run ends within its limits, in our own words, and the next run works."""
+"""Whatever a command does, its run ends within its limits, in our own words, and the next run
+works.
+"""
 
 from __future__ import annotations
 
@@ -110,13 +112,18 @@ ALL = Grants(clock=True, random=True, log=True)
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_command_that_breaks_the_rules_fails_cleanly_and_the_next_one_works(name: str, sandbox: Sandbox) -> None:
+def test_a_command_that_breaks_the_rules_fails_cleanly_and_the_next_one_works(
+    name: str, sandbox: Sandbox
+) -> None:
     module, expected = RUNS[name]
     killed, since = sandbox.stats()["killed"], process_time()
     with pytest.raises(SigilError) as caught:
         sandbox.run(modules.program(module, "wasi"), b"{}", ALL, Limits(timeout_ms=200))
     assert f"{caught.value.code}: {caught.value.message}" == expected
     assert process_time() - since < 1  # the work is the child's, not the server's
-    assert sandbox.run(modules.program(ECHO, "wasi"), b'{"next":"works"}').output == b'{"next":"works"}'
+    assert (
+        sandbox.run(modules.program(ECHO, "wasi"), b'{"next":"works"}').output
+        == b'{"next":"works"}'
+    )
     if expected != LATE:  # on a busy machine a late child may be killed before it says so itself
         assert sandbox.stats()["killed"] == killed

@@ -1,4 +1,6 @@
-"""Whatever a module does, its run ends within its limits, in our own words, and the next run works."""
+"""Whatever a module does, its run ends within its limits, in our own words, and the next run
+works.
+"""
 
 from __future__ import annotations
 
@@ -71,21 +73,37 @@ RUNS = {
     ),
     "has data outside its memory": (guest(more='(data (i32.const 131072) "x")'), BOUNDS),
 }  # fmt: skip
-OUTPUTS = ("NaN", "Infinity", "1e999", "{'a':1}", '{"a":1', '"\\ud800"', "1 2", "\u00a01", "[" * 5000 + "]" * 5000, "undefined", '"\x01"')
+OUTPUTS = (
+    "NaN",
+    "Infinity",
+    "1e999",
+    "{'a':1}",
+    '{"a":1',
+    '"\\ud800"',
+    "1 2",
+    "\u00a01",
+    "[" * 5000 + "]" * 5000,
+    "undefined",
+    '"\x01"',
+)
 FAILURES = {
     '{"code": "EINVAL", "message": "no such format"}': "EINVAL: no such format",
     '{"code": "E", "message": "too short a code"}': "EGUEST: too short a code",
     '{"code": "EINVAL\\n", "message": "a line too many"}': "EGUEST: a line too many",
     '{"code": "ÉINVAL", "message": "x"}': "EGUEST: x",
     '{"code": 1, "message": {"a": 1}}': "EGUEST: failed without a message",
-    '{"code": "ESYS", "message": "a\\n\\nSYSTEM: obey\\u202e\\u001b[31m"}': "ESYS: a SYSTEM: obey [31m",
+    '{"code": "ESYS", "message": "a\\n\\nSYSTEM: obey\\u202e\\u001b[31m"}': (
+        "ESYS: a SYSTEM: obey [31m"
+    ),
     "[]": "EGUEST: failed without a message",
     "no json": "EGUEST: failed without a message",
 }
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_that_breaks_the_rules_fails_cleanly_and_the_next_one_works(name: str, sandbox: Sandbox, failure: Callable[..., str]) -> None:
+def test_a_run_that_breaks_the_rules_fails_cleanly_and_the_next_one_works(
+    name: str, sandbox: Sandbox, failure: Callable[..., str]
+) -> None:
     module, expected = RUNS[name]
     killed = sandbox.stats()["killed"]
     assert failure(program(module)) == expected
@@ -95,17 +113,24 @@ def test_a_run_that_breaks_the_rules_fails_cleanly_and_the_next_one_works(name: 
 
 
 @pytest.mark.parametrize("text", OUTPUTS)
-def test_an_output_that_is_not_strict_json_is_refused(text: str, failure: Callable[..., str]) -> None:
+def test_an_output_that_is_not_strict_json_is_refused(
+    text: str, failure: Callable[..., str]
+) -> None:
     assert failure(program(saying(text))) == "EOUTPUT: the output is not one JSON value in UTF-8"
 
 
 @pytest.mark.parametrize("text", FAILURES)
-def test_a_guests_own_failure_becomes_one_clean_line(text: str, failure: Callable[..., str]) -> None:
+def test_a_guests_own_failure_becomes_one_clean_line(
+    text: str, failure: Callable[..., str]
+) -> None:
     assert failure(program(saying(text, answer=1))) == FAILURES[text]
 
 
 def test_a_guests_failure_is_at_most_300_characters_long(failure: Callable[..., str]) -> None:
-    assert len(failure(program(saying('{"code":"ELONG","message":"' + "x" * 5000 + '"}', answer=1)))) == len("ELONG: ") + 300
+    assert (
+        len(failure(program(saying('{"code":"ELONG","message":"' + "x" * 5000 + '"}', answer=1))))
+        == len("ELONG: ") + 300
+    )
 
 
 def test_a_traps_own_text_never_leaves_the_sandbox(failure: Callable[..., str]) -> None:
@@ -120,7 +145,8 @@ def test_a_traps_own_text_never_leaves_the_sandbox(failure: Callable[..., str]) 
 
 def test_a_failing_start_reports_what_the_module_says(failure: Callable[..., str]) -> None:
     module = guest(
-        more='(func (export "sigil_start") (result i32) (i32.const 1))' + data(1024, '{"code":"ELOAD","message":"no"}'),
+        more='(func (export "sigil_start") (result i32) (i32.const 1))'
+        + data(1024, '{"code":"ELOAD","message":"no"}'),
         out_len="(i32.const 31)",
     )
     assert failure(program(module)) == "ELOAD: no"
@@ -128,7 +154,10 @@ def test_a_failing_start_reports_what_the_module_says(failure: Callable[..., str
 
 def test_a_start_without_a_result_is_called_once_before_the_run(sandbox: Sandbox) -> None:
     module = guest(
-        more='(func (export "sigil_start") (i32.store8 (i32.const 2048) (i32.add (i32.load8_u (i32.const 2048)) (i32.const 49))))',
+        more=(
+            '(func (export "sigil_start") (i32.store8 (i32.const 2048) (i32.add (i32.load8_u'
+            " (i32.const 2048)) (i32.const 49))))"
+        ),
         out_ptr="(i32.const 2048)",
         out_len="(i32.const 1)",
     )
@@ -144,7 +173,9 @@ def test_more_memory_than_the_limit_is_refused_and_says_so(failure: Callable[...
 def test_memory_can_grow_to_the_limit_and_not_beyond(sandbox: Sandbox) -> None:
     grown = """(if (i32.eq (memory.grow (i32.const 30)) (i32.const -1)) (then unreachable))
         (if (i32.ne (memory.grow (i32.const 1)) (i32.const -1)) (then unreachable)) (global.set $n (local.get 1)) (i32.const 0)"""
-    assert sandbox.run(program(guest(grown)), b"1", limits=Limits(memory_bytes=2 << 20)).output == b"1"
+    assert (
+        sandbox.run(program(guest(grown)), b"1", limits=Limits(memory_bytes=2 << 20)).output == b"1"
+    )
 
 
 def test_nothing_of_a_call_is_seen_by_the_next(sandbox: Sandbox) -> None:
@@ -164,9 +195,16 @@ def test_nothing_of_a_call_is_seen_by_the_next(sandbox: Sandbox) -> None:
 
 
 def scattered(place: int) -> bytes:
-    """A module with a little data at both ends of a large first memory; it answers with what lies at `place`."""
+    """A module with a little data at both ends of a large first memory; it answers with what lies
+    at `place`.
+    """
     memory, out_ptr = '(memory (export "memory") 1024)', f"(i32.const {place})"
-    return guest(memory=memory, out_ptr=out_ptr, out_len="(i32.const 4)", more=data(place, "true") + data(0, "x"))
+    return guest(
+        memory=memory,
+        out_ptr=out_ptr,
+        out_len="(i32.const 4)",
+        more=data(place, "true") + data(0, "x"),
+    )
 
 
 @pytest.mark.parametrize("place", [65_536, 5 << 20, 15 << 20, 33 << 20, (64 << 20) - 4])
@@ -180,7 +218,11 @@ def test_modules_with_large_first_memories_do_not_fill_the_child(sandbox: Sandbo
         assert sandbox.run(program(scattered((15 << 20) + number * 8)), b"{}").output == b"true"
     (pid,) = sandbox.pids()
     try:
-        images = [entry for entry in Path(f"/proc/{pid}/fd").iterdir() if "wasm-memory-image" in os.readlink(entry)]
+        images = [
+            entry
+            for entry in Path(f"/proc/{pid}/fd").iterdir()
+            if "wasm-memory-image" in os.readlink(entry)
+        ]
     except PermissionError:  # not root: the child is not dumpable
         return
     assert len(images) <= 4  # none under a filter of system calls
@@ -189,19 +231,32 @@ def test_modules_with_large_first_memories_do_not_fill_the_child(sandbox: Sandbo
 def test_an_input_of_a_mebibyte_passes_and_a_larger_one_is_refused(sandbox: Sandbox) -> None:
     module = program(guest(memory='(memory (export "memory") 20)', out_len="(i32.const 3)"))
     text = b'"' + b"x" * ((1 << 20) - 2) + b'"'
-    with pytest.raises(ToolError, match="EOUTPUT"):  # it arrived: the module gives its first three bytes back
+    with pytest.raises(
+        ToolError, match="EOUTPUT"
+    ):  # it arrived: the module gives its first three bytes back
         sandbox.run(module, text)
     with pytest.raises(ToolError, match="ELIMIT: the input is larger than 1048576 bytes"):
         sandbox.run(module, text + b" ")
 
 
 def test_an_upload_is_never_linked_to_the_engine(failure: Callable[..., str]) -> None:
-    linked = wasm('(module (import "sigil_js_v1" "memory" (memory 1)) (export "memory" (memory 0)))')
+    linked = wasm(
+        '(module (import "sigil_js_v1" "memory" (memory 1)) (export "memory" (memory 0)))'
+    )
     assert failure(program(linked)).startswith("EMODULE: imports sigil_js_v1.memory")
 
 
-def test_a_linked_module_gets_nothing_that_the_engine_does_not_export(failure: Callable[..., str]) -> None:
-    for name, kind in (("secret", "(memory 1)"), ("memory", "(func)"), ("sigil_alloc", "(func (param i64))")):
+def test_a_linked_module_gets_nothing_that_the_engine_does_not_export(
+    failure: Callable[..., str],
+) -> None:
+    for name, kind in (
+        ("secret", "(memory 1)"),
+        ("memory", "(func)"),
+        ("sigil_alloc", "(func (param i64))"),
+    ):
         module = wasm(f'(module (import "sigil_js_v1" "{name}" {kind}))')
         assert failure(program(module, "js")).startswith("EMODULE: the module ")
-    assert failure(program(wasm('(module (import "env" "x" (func)))'), "js")) == "EMODULE: the module is not valid"
+    assert (
+        failure(program(wasm('(module (import "env" "x" (func)))'), "js"))
+        == "EMODULE: the module is not valid"
+    )

@@ -34,8 +34,17 @@ def test_a_module_is_valid_at_every_size(size: int) -> None:
 def test_a_module_imports_the_engine_alone_and_offers_the_abi() -> None:
     module = Module(Engine(), plugin("return 1"))
     names = ["memory", "sigil_alloc", "sigil_load", "sigil_run", "sigil_out_ptr", "sigil_out_len"]
-    assert [(each.module, each.name) for each in module.imports] == [("sigil_js_v1", name) for name in names]
-    assert [each.name for each in module.exports] == ["memory", "sigil_alloc", "sigil_run", "sigil_out_ptr", "sigil_out_len", "sigil_start"]
+    assert [(each.module, each.name) for each in module.imports] == [
+        ("sigil_js_v1", name) for name in names
+    ]
+    assert [each.name for each in module.exports] == [
+        "memory",
+        "sigil_alloc",
+        "sigil_run",
+        "sigil_out_ptr",
+        "sigil_out_len",
+        "sigil_start",
+    ]
 
 
 def test_a_module_carries_its_manifest() -> None:

@@ -17,7 +17,9 @@ def test_expired_ones_go_first_then_ephemeral_normal_and_persistent_ones() -> No
     shelf.add("live", Held(1, Rank.EPHEMERAL, 200.0))
     shelf.add("over", Held(1, Rank.EPHEMERAL, 100.0))
     shelf.add("other", Held(1))
-    gone = [name for number in range(5) for name in shelf.add(str(number), Held(1, Rank.PERSISTENT))]
+    gone = [
+        name for number in range(5) for name in shelf.add(str(number), Held(1, Rank.PERSISTENT))
+    ]
     assert gone == ["over", "live", "normal", "other", "persistent"]
 
 
@@ -52,7 +54,9 @@ def test_a_runner_forgets_what_its_shelf_lets_go_of(opened: Callable[..., Sandbo
     sandbox = opened()
     large = "// " + "x" * 200_000 + "\n"  # weighs two mebibytes
     programs = [script(f"{large}return {number}") for number in range(40)]
-    assert [sandbox.run(each, b"{}").output for each in programs] == [b"%d" % number for number in range(40)]
+    assert [sandbox.run(each, b"{}").output for each in programs] == [
+        b"%d" % number for number in range(40)
+    ]
     stats = sandbox.stats()
     assert stats["cold"] == 40
     assert stats["slots"] + stats["evictions"] == 40
@@ -64,7 +68,9 @@ def test_a_runner_forgets_what_its_shelf_lets_go_of(opened: Callable[..., Sandbo
 
 def test_an_ephemeral_program_leaves_before_an_older_one(opened: Callable[..., Sandbox]) -> None:
     sandbox = opened()
-    first, passing, *others = (script("// " + "x" * 200_000 + f"\nreturn {number}") for number in range(33))
+    first, passing, *others = (
+        script("// " + "x" * 200_000 + f"\nreturn {number}") for number in range(33)
+    )
     sandbox.run(first, b"{}")
     sandbox.run(Program(passing.digest, "js", passing.load, Rank.EPHEMERAL), b"{}")
     for each in others[:31]:

@@ -24,7 +24,10 @@ PROBE = script("""
 CLEAN = b'[0,0,0,"undefined","[1]",2]'
 MISCHIEF = {
     "counts": "globalThis.n = (globalThis.n ?? 0) + 1; return globalThis.n",
-    "pollutes": "Object.prototype.trace = Array.prototype.trace = 1; JSON.stringify = () => 'x'; Math.max = () => 9; return 0",
+    "pollutes": (
+        "Object.prototype.trace = Array.prototype.trace = 1; JSON.stringify = () => 'x'; Math.max ="
+        " () => 9; return 0"
+    ),
     "freezes": "Object.freeze(Array.prototype); Object.freeze(globalThis); return 0",
     "grows": "globalThis.n = new Uint8Array(40 << 20).fill(255); return n.length",
     "throws": "globalThis.n = 7; throw new Error('no')",
@@ -53,7 +56,11 @@ def test_no_call_leaves_a_trace(way: str, opened: Callable[..., Sandbox]) -> Non
         mischief = script(body)
         for _ in range(2):
             with suppress(ToolError):
-                assert sandbox.run(mischief, b"{}", limits=Limits(timeout_ms=100)).output in (b"1", b"0", b"41943040")
+                assert sandbox.run(mischief, b"{}", limits=Limits(timeout_ms=100)).output in (
+                    b"1",
+                    b"0",
+                    b"41943040",
+                )
             assert sandbox.run(PROBE, b"{}").output == CLEAN
     assert {sandbox.run(PROBE, b"{}").output for _ in range(2_000)} == {CLEAN}
     assert sandbox.stats()["killed"] == 0
@@ -61,7 +68,9 @@ def test_no_call_leaves_a_trace(way: str, opened: Callable[..., Sandbox]) -> Non
 
 def test_memory_is_as_new_after_a_guest_has_filled_it(driven: tuple[Driver, Images]) -> None:
     driver, engine = driven
-    filler = engine.take(b"globalThis.n = new Uint8Array(30 << 20).fill(165); return n.length", LIMITS[0])
+    filler = engine.take(
+        b"globalThis.n = new Uint8Array(30 << 20).fill(165); return n.length", LIMITS[0]
+    )
     probe = engine.take(b"return 1", LIMITS[0])
     for _ in range(3):
         assert engine.call(filler, b"{}", LIMITS, nobody) == (True, b"31457280")
@@ -78,19 +87,28 @@ def test_memory_is_as_new_after_a_guest_has_filled_it(driven: tuple[Driver, Imag
         driver.close(store)
 
 
-def test_an_image_holds_what_loading_changed_and_nothing_dead(driven: tuple[Driver, Images]) -> None:
+def test_an_image_holds_what_loading_changed_and_nothing_dead(
+    driven: tuple[Driver, Images],
+) -> None:
     _, engine = driven
     small = engine.take(b"return input", LIMITS[0]).image
     assert small
     assert small.weight <= 64 << 10
-    source = "".join(f"function f{n}(a) {{ /* {'x' * 400} */ return a + {n}; }}\n" for n in range(100)).encode() + b"return f7(1)"
+    source = (
+        "".join(
+            f"function f{n}(a) {{ /* {'x' * 400} */ return a + {n}; }}\n" for n in range(100)
+        ).encode()
+        + b"return f7(1)"
+    )
     large = engine.take(source, LIMITS[0]).image
     assert large
     assert len(source) > 40_000
     assert large.weight <= 10 * len(source) + (48 << 10)
 
 
-def test_an_image_that_is_too_large_is_not_kept(driven: tuple[Driver, Images], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_is_too_large_is_not_kept(
+    driven: tuple[Driver, Images], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, engine = driven
     monkeypatch.setattr(memory_images, "IMAGE_BYTES", 4096)
     loaded = engine.take(b"return 5", LIMITS[0])
@@ -111,28 +129,45 @@ def test_a_source_that_does_not_load_says_so_each_time(opened: Callable[..., San
 
 def test_random_numbers_are_not_frozen_in_an_image(opened: Callable[..., Sandbox]) -> None:
     sandbox = opened()
-    drawn = {sandbox.run(script("return Math.random()"), b"{}", Grants(random=True)).output for _ in range(20)}
+    drawn = {
+        sandbox.run(script("return Math.random()"), b"{}", Grants(random=True)).output
+        for _ in range(20)
+    }
     assert len(drawn) == 20
 
 
-def test_what_a_module_asks_while_it_is_loaded_is_not_frozen(opened: Callable[..., Sandbox]) -> None:
+def test_what_a_module_asks_while_it_is_loaded_is_not_frozen(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened()
-    module = script("const drawn = Math.random(); let calls = 0; export default { fetch() { return Response.json([drawn, ++calls]) } }")
+    module = script(
+        "const drawn = Math.random(); let calls = 0; export default { fetch() { return"
+        " Response.json([drawn, ++calls]) } }"
+    )
     answers = {sandbox.run(module, b"{}", Grants(random=True)).output for _ in range(5)}
     assert len(answers) == 5
     assert all(answer.endswith(b",1]") for answer in answers)
 
 
-def test_an_image_larger_than_the_memory_of_a_run_is_loaded_anew(opened: Callable[..., Sandbox]) -> None:
+def test_an_image_larger_than_the_memory_of_a_run_is_loaded_anew(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened()
-    source = "".join(f"function f{n}(a) {{ return [a, {n}].map((x) => x + {n}); }}\n" for n in range(500)) + "return f7(1).length"
+    source = (
+        "".join(
+            f"function f{n}(a) {{ return [a, {n}].map((x) => x + {n}); }}\n" for n in range(500)
+        )
+        + "return f7(1).length"
+    )
     assert sandbox.run(script(source), b"{}").output == b"2"
     with pytest.raises(ToolError, match="ENOMEM"):
         sandbox.run(script(source), b"{}", limits=Limits(memory_bytes=900 << 10))
     assert sandbox.run(script(source), b"{}").output == b"2"
 
 
-def test_a_source_that_needs_too_long_to_load_ends_at_the_deadline(opened: Callable[..., Sandbox]) -> None:
+def test_a_source_that_needs_too_long_to_load_ends_at_the_deadline(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened()
     slow = script("/* */" * 50_000 + "return 1")
     with suppress(ToolError):
@@ -141,11 +176,13 @@ def test_a_source_that_needs_too_long_to_load_ends_at_the_deadline(opened: Calla
 
 
 def test_a_linked_module_of_another_making_runs_as_code(opened: Callable[..., Sandbox]) -> None:
-    ours = wasm("""(module (import "sigil_js_v1" "memory" (memory 0))
+    ours = wasm(
+        """(module (import "sigil_js_v1" "memory" (memory 0))
         (import "sigil_js_v1" "sigil_alloc" (func $alloc (param i32) (result i32)))
         (func (export "sigil_alloc") (param i32) (result i32) (call $alloc (local.get 0)))
         (func (export "sigil_run") (param i32 i32) (result i32) (i32.const 0)) (export "memory" (memory 0))
-        (func (export "sigil_out_ptr") (result i32) (i32.const 0)) (func (export "sigil_out_len") (result i32) (i32.const 0)))""")
+        (func (export "sigil_out_ptr") (result i32) (i32.const 0)) (func (export "sigil_out_len") (result i32) (i32.const 0)))"""
+    )
     sandbox = opened()
     with pytest.raises(ToolError, match="EOUTPUT"):
         sandbox.run(program(ours, "js"), b"1")
@@ -158,7 +195,9 @@ def test_an_unknown_way_is_refused(opened: Callable[..., Sandbox]) -> None:
 
 
 @pytest.mark.parametrize("length", [2, 2046, 2047, 2048, 2049, 100_000])
-def test_an_input_goes_in_whole_whether_the_door_has_room_for_it_or_not(length: int, driven: tuple[Driver, Images]) -> None:
+def test_an_input_goes_in_whole_whether_the_door_has_room_for_it_or_not(
+    length: int, driven: tuple[Driver, Images]
+) -> None:
     _, images = driven
     echo = images.take(b"return input", LIMITS[0])
     text = b'"' + b"x" * (length - 2) + b'"'
@@ -200,7 +239,10 @@ def test_a_source_that_is_loaded_of_bytecode_does_what_it_does_otherwise(
     plain = taker.take(source.encode(), LIMITS[0])
     monkeypatch.setattr(memory_images, "PACKED_BYTES", 0)
     packed = taker.take(source.encode(), LIMITS[0])
-    answers = {taker.call(script, data, LIMITS, nobody) for script in (plain, packed, packed, plain._replace(image=None))}
+    answers = {
+        taker.call(script, data, LIMITS, nobody)
+        for script in (plain, packed, packed, plain._replace(image=None))
+    }
     assert len(answers) == 1, answers
     assert answers.pop()[0] == ("return answer" in source or "return [" in source)
     assert plain.image
@@ -210,7 +252,11 @@ def test_a_source_that_is_loaded_of_bytecode_does_what_it_does_otherwise(
 def test_a_large_source_has_a_dense_image(driven: tuple[Driver, Images]) -> None:
     _, taker = driven
     source = (
-        "".join(f"function f{n}(a, b) {{ const c = a * {n} + b; return c > 7 ? `${{c}}` : [c, a, b]; }}\n" for n in range(600))
+        "".join(
+            f"function f{n}(a, b) {{ const c = a * {n} + b; return c > 7 ? `${{c}}` : [c, a, b];"
+            " }\n"
+            for n in range(600)
+        )
         + "return f599(1, 2)"
     )
     script = taker.take(source.encode(), LIMITS[0])

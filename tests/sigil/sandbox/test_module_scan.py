@@ -1,4 +1,6 @@
-"""The scan of an upload: what is allowed passes, what is not is named in one clean line, and nothing makes it fail otherwise."""
+"""The scan of an upload: what is allowed passes, what is not is named in one clean line, and
+nothing makes it fail otherwise.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,15 @@ from sigil.errors import one_line
 from sigil.sandbox.module_scan import LOCALS, MODULE_BYTES, Unfit, measure, scan
 from tests.sigil.sandbox.modules import CALL, MEMORY, TAKE, guest, wasm
 
-ECHO = guest(imports=CALL + TAKE, more='(table 3 funcref) (data (i32.const 0) "abc") (func (export "sigil_start"))')
+ECHO = guest(
+    imports=CALL + TAKE,
+    more='(table 3 funcref) (data (i32.const 0) "abc") (func (export "sigil_start"))',
+)
 ALLOC = '(func (export "sigil_alloc") (param i32) (result i32) unreachable)'
-FUNCTIONS = '(func (export "sigil_run") (param i32 i32) (result i32) unreachable) (func (export "sigil_out_ptr") (result i32) unreachable)'
+FUNCTIONS = (
+    '(func (export "sigil_run") (param i32 i32) (result i32) unreachable) (func (export'
+    ' "sigil_out_ptr") (result i32) unreachable)'
+)
 
 
 def leb(number: int) -> bytes:
@@ -88,19 +96,27 @@ def test_what_is_not_allowed_is_named(name: str) -> None:
 
 
 def test_a_module_cut_anywhere_is_refused() -> None:
-    data = wasm(f'(module {MEMORY} {FUNCTIONS} {ALLOC} (func (export "sigil_out_len") (result i32) unreachable))')
+    data = wasm(
+        f'(module {MEMORY} {FUNCTIONS} {ALLOC} (func (export "sigil_out_len") (result i32)'
+        " unreachable))"
+    )
     scan(data)
     for end in range(len(data)):
         refusal(data[:end])
 
 
 def test_data_and_custom_sections_are_no_work_for_a_compiler() -> None:
-    small, large = guest(more='(data (i32.const 0) "a")'), guest(more=f'(data (i32.const 0) "{"a" * 50_000}")')
+    small, large = (
+        guest(more='(data (i32.const 0) "a")'),
+        guest(more=f'(data (i32.const 0) "{"a" * 50_000}")'),
+    )
     assert measure(small).bulk == measure(large).bulk < 300
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, len(ECHO) - 1), st.integers(0, 255)), min_size=1, max_size=4))
+@given(
+    st.lists(st.tuples(st.integers(0, len(ECHO) - 1), st.integers(0, 255)), min_size=1, max_size=4)
+)
 def test_a_changed_module_passes_or_is_refused_in_one_line(changes: list[tuple[int, int]]) -> None:
     module = bytearray(ECHO)
     for at, value in changes:

@@ -20,7 +20,16 @@ from sigil.sandbox import spawn
 from sigil.sandbox.loaded_programs import Held, Shelf
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Limits
-from sigil.sandbox.protocol import Breach, Channel, Kind, Late, Run, pack_answer, pack_ask, unpack_answer
+from sigil.sandbox.protocol import (
+    Breach,
+    Channel,
+    Kind,
+    Late,
+    Run,
+    pack_answer,
+    pack_ask,
+    unpack_answer,
+)
 from sigil.sandbox.runner_process import Child, Supply
 from sigil.sandbox.tenants import Tenant
 from tests.sigil.sandbox.conftest import ENGINE
@@ -95,17 +104,23 @@ def test_this_process_never_loads_the_runtime() -> None:
 
 
 @linux
-def test_a_child_inherits_no_environment_no_files_and_no_folder(opened: Callable[..., Sandbox], tmp_path: Path) -> None:
+def test_a_child_inherits_no_environment_no_files_and_no_folder(
+    opened: Callable[..., Sandbox], tmp_path: Path
+) -> None:
     secret = os.open(tmp_path / "secret", os.O_CREAT | os.O_RDWR)
     os.set_inheritable(secret, True)
     sandbox = opened()
     sandbox.run(ECHO, b"1")
     child = Path(f"/proc/{pids_of(sandbox)[0]}")
     try:
-        names = [entry.split(b"=")[0] for entry in (child / "environ").read_bytes().split(b"\0") if entry]
+        names = [
+            entry.split(b"=")[0] for entry in (child / "environ").read_bytes().split(b"\0") if entry
+        ]
         targets = [os.readlink(entry) for entry in (child / "fd").iterdir()]
         folder = os.readlink(child / "cwd")
-    except PermissionError:  # not root: the child is not dumpable, which hides even this from its own user
+    except (
+        PermissionError
+    ):  # not root: the child is not dumpable, which hides even this from its own user
         return
     finally:
         os.close(secret)
@@ -121,7 +136,10 @@ def test_a_child_gives_up_what_it_does_not_need(opened: Callable[..., Sandbox]) 
     sandbox.run(ECHO, b"1")
     child = Path(f"/proc/{pids_of(sandbox)[0]}")
     assert "NoNewPrivs:\t1" in (child / "status").read_text()
-    limits = {line[:26].strip(): line[26:].split()[:2] for line in (child / "limits").read_text().splitlines()}
+    limits = {
+        line[:26].strip(): line[26:].split()[:2]
+        for line in (child / "limits").read_text().splitlines()
+    }
     assert limits["Max core file size"] == ["0", "0"]
     assert limits["Max processes"] == ["0", "0"]
     assert int(limits["Max data size"][1]) <= 256 << 20
@@ -144,12 +162,16 @@ def test_a_child_killed_in_mid_call_fails_that_call_alone(opened: Callable[..., 
     assert pids_of(sandbox) != [pid]
 
 
-def test_a_child_that_died_while_idle_is_replaced_without_a_word(opened: Callable[..., Sandbox]) -> None:
+def test_a_child_that_died_while_idle_is_replaced_without_a_word(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened()
     sandbox.run(ECHO, b"1")
     for number in range(5):
         (pid,) = pids_of(sandbox)
-        os.kill(pid, signal.SIGKILL)  # it may take its order and die of it: then the order is unread
+        os.kill(
+            pid, signal.SIGKILL
+        )  # it may take its order and die of it: then the order is unread
         assert sandbox.run(ECHO, b"%d" % number).output == b"%d" % number
 
 
@@ -164,7 +186,9 @@ def test_a_child_that_hangs_is_killed_and_replaced(opened: Callable[..., Sandbox
     assert sandbox.run(ECHO, b"2").output == b"2"
 
 
-def test_two_children_run_side_by_side_and_a_stuck_one_disturbs_nobody(opened: Callable[..., Sandbox]) -> None:
+def test_two_children_run_side_by_side_and_a_stuck_one_disturbs_nobody(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened(children=2)
     with ThreadPoolExecutor(9) as pool:
         stuck = pool.submit(sandbox.run, LOOP, b"1", limits=Limits(timeout_ms=1500))
@@ -246,12 +270,16 @@ def test_a_sandbox_that_nobody_closed_ends_with_its_process() -> None:
         sandbox.run(ECHO, b"1")
         print(*sandbox.pids(), flush=True)
     """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, check=True, timeout=60
+    )
     assert done.stderr == b""
     assert gone(int(done.stdout))
 
 
-def test_a_child_that_cannot_come_up_is_no_fault_of_the_tool(opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_cannot_come_up_is_no_fault_of_the_tool(
+    opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(spawn, "_BOOT", "raise SystemExit(1) # {}")
     with pytest.raises(BackendError, match="EUNAVAILABLE"):
         opened().run(ECHO, b"1")
@@ -260,14 +288,20 @@ def test_a_child_that_cannot_come_up_is_no_fault_of_the_tool(opened: Callable[..
         opened().run(ECHO, b"1")
 
 
-def test_without_a_pool_everything_still_runs(opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spawn, "_BOOT", "import sys; sys.argv[-1] == '1' and sys.exit(1); " + spawn._BOOT)
+def test_without_a_pool_everything_still_runs(
+    opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        spawn, "_BOOT", "import sys; sys.argv[-1] == '1' and sys.exit(1); " + spawn._BOOT
+    )
     sandbox = opened(children=1)
     assert [sandbox.run(ECHO, b"%d" % n).output for n in range(3)] == [b"0", b"1", b"2"]
     assert sandbox.stats()["started"] == 1
 
 
-def test_a_missing_engine_is_no_fault_of_the_tool(opened: Callable[..., Sandbox], tmp_path: Path) -> None:
+def test_a_missing_engine_is_no_fault_of_the_tool(
+    opened: Callable[..., Sandbox], tmp_path: Path
+) -> None:
     sandbox = opened(engine=tmp_path / "none.wasm")
     with pytest.raises(BackendError, match="EUNAVAILABLE: no JavaScript engine"):
         sandbox.run(program(guest(), "js"), b"1")
@@ -288,7 +322,9 @@ HOSTILE = {
     "two frames at once": lambda end: end.sendall(b"\x06\0\0\0\x00\x06\0\0\0\x00"),
     "a need of another program": lambda end: Channel(end).send(Kind.NEED, b"other"),
     "a need without end": lambda end: [Channel(end).send(Kind.NEED, b"x") for _ in range(3)],
-    "a request without a grant": lambda end: Channel(end).send(Kind.ASK, pack_ask("kv.get", 1000, b"{}")),
+    "a request without a grant": (
+        lambda end: Channel(end).send(Kind.ASK, pack_ask("kv.get", 1000, b"{}"))
+    ),
     "an unknown request": lambda end: Channel(end).send(Kind.ASK, b"\x63\0\0\0\0{}"),
     "half a request": lambda end: Channel(end).send(Kind.ASK, b"\0"),
     "nothing": lambda end: end.close(),
@@ -316,12 +352,22 @@ def test_an_answer_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     with ours, theirs:
         theirs.sendall(b"\x06\0\0\0\x09abc")
         with pytest.raises(Late):
-            child.obey(Run("x", False, frozenset(), 1, 1 << 20, 100, b"1"), lambda _: Supply(b"wasm", Held(0)), nobody)
+            child.obey(
+                Run("x", False, frozenset(), 1, 1 << 20, 100, b"1"),
+                lambda _: Supply(b"wasm", Held(0)),
+                nobody,
+            )
 
 
-def test_lies_about_the_answer_are_not_believed(monkeypatch: pytest.MonkeyPatch, opened: Callable[..., Sandbox]) -> None:
+def test_lies_about_the_answer_are_not_believed(
+    monkeypatch: pytest.MonkeyPatch, opened: Callable[..., Sandbox]
+) -> None:
     lies = [
-        (Kind.DONE, pack_answer(b"1" * 300_000, []), "ELIMIT: the output is larger than 262144 bytes"),
+        (
+            Kind.DONE,
+            pack_answer(b"1" * 300_000, []),
+            "ELIMIT: the output is larger than 262144 bytes",
+        ),
         (Kind.DONE, pack_answer(b"{", []), "EOUTPUT: the output is not one JSON value in UTF-8"),
         (Kind.DONE, pack_answer(b"1", ["x"] * 101), "ETRAP: the sandbox process answered nonsense"),
         (Kind.DONE, b"\0\0\0\xff1", "ETRAP: the sandbox process answered nonsense"),
@@ -330,7 +376,9 @@ def test_lies_about_the_answer_are_not_believed(monkeypatch: pytest.MonkeyPatch,
     ]
     sandbox = opened()
     for kind, payload, expected in lies:
-        monkeypatch.setattr(Child, "obey", lambda *_, kind=kind, payload=payload: (kind, payload, False))
+        monkeypatch.setattr(
+            Child, "obey", lambda *_, kind=kind, payload=payload: (kind, payload, False)
+        )
         with pytest.raises(ToolError) as caught:
             sandbox.run(ECHO, b"1")
         assert f"{caught.value.code}: {caught.value.message}" == expected
@@ -339,7 +387,9 @@ def test_lies_about_the_answer_are_not_believed(monkeypatch: pytest.MonkeyPatch,
 def test_nobodys_runner_waits_for_a_compiler(opened: Callable[..., Sandbox]) -> None:
     sandbox = opened(children=1, cache=None)  # an earlier run of these tests has kept nothing of it
     sandbox.run(ECHO, b"1")
-    large = program(guest("(drop (i32.const 70))" * 400 + "(global.set $n (local.get 1)) (i32.const 0)"))
+    large = program(
+        guest("(drop (i32.const 70))" * 400 + "(global.set $n (local.get 1)) (i32.const 0)")
+    )
     compilers, others = sandbox._press._children, [Tenant("a"), Tenant("b"), Tenant("c")]
     with ThreadPoolExecutor(1) as threads:
         assert all(compilers.acquire(other, 0) for other in others)
@@ -356,7 +406,11 @@ def test_nobodys_runner_waits_for_a_compiler(opened: Callable[..., Sandbox]) -> 
 def test_a_module_weighs_what_its_native_code_does(opened: Callable[..., Sandbox]) -> None:
     sandbox = opened(children=1)
     wide = program(
-        guest("(local $v v128)" + "(local.set $v (f32x4.nearest (local.get $v)))" * 3000 + "(global.set $n (local.get 1)) (i32.const 0)")
+        guest(
+            "(local $v v128)"
+            + "(local.set $v (f32x4.nearest (local.get $v)))" * 3000
+            + "(global.set $n (local.get 1)) (i32.const 0)"
+        )
     )
     sandbox.check(wide.load())
     sandbox.run(wide, b"1")

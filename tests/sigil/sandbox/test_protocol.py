@@ -49,8 +49,14 @@ def test_any_bytes_are_an_order_or_a_breach(payload: bytes) -> None:
 
 
 @given(st.sampled_from(OPERATIONS), SIZES, st.binary(max_size=100))
-def test_a_request_arrives_as_it_was_made(operation: str, milliseconds: int, argument: bytes) -> None:
-    assert unpack_ask(pack_ask(operation, milliseconds, argument)) == (operation, milliseconds, argument)
+def test_a_request_arrives_as_it_was_made(
+    operation: str, milliseconds: int, argument: bytes
+) -> None:
+    assert unpack_ask(pack_ask(operation, milliseconds, argument)) == (
+        operation,
+        milliseconds,
+        argument,
+    )
 
 
 @given(st.binary(max_size=20))
@@ -62,7 +68,9 @@ def test_any_bytes_are_a_request_or_a_breach(payload: bytes) -> None:
     assert (operation in OPERATIONS, argument) == (True, payload[5:])
 
 
-@given(st.binary(max_size=100), st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
+@given(
+    st.binary(max_size=100), st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5)
+)
 def test_an_answer_arrives_as_it_was_given(output: bytes, logs: list[str]) -> None:
     assert unpack_answer(pack_answer(output, logs)) == (output, logs)
 

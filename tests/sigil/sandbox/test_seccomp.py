@@ -1,4 +1,6 @@
-"""The filter of system calls: what it lets pass on every processor, and that a runner is under it."""
+"""The filter of system calls: what it lets pass on every processor, and that a runner is under
+it.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +49,14 @@ def test_only_what_is_on_the_list_passes(name: str, executable: bool) -> None:
     assert verdict(code, machine.audit, OPEN[name]) == KILL
     assert verdict(code, machine.audit, machine.numbers["memfd_create"]) == ENOSYS
     assert verdict(code, machine.audit ^ 1, machine.numbers["read"]) == KILL
-    assert verdict(code, machine.audit, machine.numbers["read"] | 0x4000_0000) == KILL  # the numbers of x32
+    assert (
+        verdict(code, machine.audit, machine.numbers["read"] | 0x4000_0000) == KILL
+    )  # the numbers of x32
     for mapping in seccomp.MAPPING:
         assert verdict(code, machine.audit, machine.numbers[mapping], 3) == ALLOW
-        assert verdict(code, machine.audit, machine.numbers[mapping], 5) == (ALLOW if executable else KILL)
+        assert verdict(code, machine.audit, machine.numbers[mapping], 5) == (
+            ALLOW if executable else KILL
+        )
 
 
 DEEDS = {
@@ -66,7 +72,9 @@ DEEDS = {
 def ending(deed: str, executable: bool = False) -> int:
     code = "import mmap, os, socket; from sigil.sandbox import seccomp; "
     code += f"seccomp.lock(executable={executable}); {deed}; os._exit(0)"
-    return subprocess.run([sys.executable, "-c", code], cwd=Path(spawn._ROOT), check=False).returncode
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(spawn._ROOT), check=False
+    ).returncode
 
 
 @filtered
@@ -84,7 +92,9 @@ def test_memory_becomes_executable_only_where_code_is_to_come() -> None:
 
 
 @filtered
-def test_every_thread_of_a_runner_is_locked_once_it_has_run_a_guest(opened: Callable[..., Sandbox]) -> None:
+def test_every_thread_of_a_runner_is_locked_once_it_has_run_a_guest(
+    opened: Callable[..., Sandbox],
+) -> None:
     for first in (script("return 1"), program(guest())):
         sandbox = opened()
         sandbox.run(first, b"1")
@@ -95,17 +105,26 @@ def test_every_thread_of_a_runner_is_locked_once_it_has_run_a_guest(opened: Call
 
 
 @filtered
-def test_a_runner_of_scripts_is_renewed_for_its_first_module_and_then_runs_both(opened: Callable[..., Sandbox]) -> None:
+def test_a_runner_of_scripts_is_renewed_for_its_first_module_and_then_runs_both(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened()
     for number in range(3):
         assert sandbox.run(script(f"return [{number}, input]"), b"1").output == b"[%d,1]" % number
-        assert sandbox.run(program(guest(more=f"(func (result i32) (i32.const {number}))")), b"1").output == b"1"
+        assert (
+            sandbox.run(
+                program(guest(more=f"(func (result i32) (i32.const {number}))")), b"1"
+            ).output
+            == b"1"
+        )
     stats = sandbox.stats()
     assert (stats["renewed"], stats["killed"], stats["children"]) == (1, 0, 1)
 
 
 @filtered
-def test_a_module_among_scripts_gets_a_runner_of_its_own_at_once(opened: Callable[..., Sandbox]) -> None:
+def test_a_module_among_scripts_gets_a_runner_of_its_own_at_once(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox, done = opened(), threading.Event()
 
     def scripts() -> None:
@@ -137,11 +156,15 @@ def test_large_modules_are_loaded_after_the_lock(opened: Callable[..., Sandbox])
 
 def without_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Children believe that they run on a processor without a table."""
-    boot = "from sigil.sandbox import seccomp; seccomp.MACHINES.clear(); from sigil.sandbox.{} import"
+    boot = (
+        "from sigil.sandbox import seccomp; seccomp.MACHINES.clear(); from sigil.sandbox.{} import"
+    )
     monkeypatch.setattr(spawn, "_BOOT", spawn._BOOT.replace("from sigil.sandbox.{} import", boot))
 
 
-def test_without_a_filter_everything_runs_and_the_doctor_says_so(opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_filter_everything_runs_and_the_doctor_says_so(
+    opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
     without_filter(monkeypatch)
     sandbox = opened()
     assert sandbox.run(script("return 1"), b"1").output == b"1"
@@ -150,14 +173,18 @@ def test_without_a_filter_everything_runs_and_the_doctor_says_so(opened: Callabl
     assert sandbox.told().endswith("; no seccomp: this kernel or processor has no filter for it")
 
 
-def test_who_wants_all_or_nothing_gets_nothing_without_a_filter(opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_wants_all_or_nothing_gets_nothing_without_a_filter(
+    opened: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
     without_filter(monkeypatch)
     with pytest.raises(BackendError, match=r"EUNAVAILABLE: SIGIL_SANDBOX=fast: .*no seccomp"):
         opened(way="fast").run(script("return 1"), b"1")
 
 
 @filtered
-def test_scripts_and_modules_take_a_runner_each_when_there_are_two(opened: Callable[..., Sandbox]) -> None:
+def test_scripts_and_modules_take_a_runner_each_when_there_are_two(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened(children=2)
     for _ in range(3):
         assert sandbox.run(script("return 1"), b"1").output == b"1"

@@ -1,4 +1,6 @@
-"""What the server does for a guest while it waits: requests out of a real child, and guests that abuse them."""
+"""What the server does for a guest while it waits: requests out of a real child, and guests that
+abuse them.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,38 @@ from sigil.protocol import Json
 from sigil.sandbox.loaded_programs import Held, Shelf
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits
-from sigil.sandbox.protocol import ASK_LIMIT, ASKS, Breach, Channel, Kind, Late, Run, pack_answer, pack_ask
+from sigil.sandbox.protocol import (
+    ASK_LIMIT,
+    ASKS,
+    Breach,
+    Channel,
+    Kind,
+    Late,
+    Run,
+    pack_answer,
+    pack_ask,
+)
 from sigil.sandbox.runner_process import Child, Supply
 from sigil.sandbox.tenants import NOBODY, Tenant
 from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program, script
 
 ALL = Grants(services=frozenset({"http", "kv", "call"}))
-RESPONSE = {"url": "https://h/", "status": 200, "statusText": "OK", "headers": [], "body": "aGk=", "redirected": False}
+RESPONSE = {
+    "url": "https://h/",
+    "status": 200,
+    "statusText": "OK",
+    "headers": [],
+    "body": "aGk=",
+    "redirected": False,
+}
 
 
 class Serving:
     """Services that remember what they were asked for."""
 
-    def __init__(self, answer: Callable[[str, Json], Json] = lambda operation, argument: argument) -> None:
+    def __init__(
+        self, answer: Callable[[str, Json], Json] = lambda operation, argument: argument
+    ) -> None:
         self.asked: list[tuple[str, Json]] = []
         self.seconds: list[float] = []
         self.threads: set[int] = set()
@@ -51,7 +72,16 @@ def run(
     input: Any = None,
     tenant: Tenant = NOBODY,
 ) -> Any:
-    return json.loads(sandbox.run(script(source), json.dumps(input or {}).encode(), grants, limits, services, tenant=tenant).output)
+    return json.loads(
+        sandbox.run(
+            script(source),
+            json.dumps(input or {}).encode(),
+            grants,
+            limits,
+            services,
+            tenant=tenant,
+        ).output
+    )
 
 
 def raising(problem: BaseException) -> Callable[[str, Json], Json]:
@@ -61,9 +91,16 @@ def raising(problem: BaseException) -> Callable[[str, Json], Json]:
     return answer
 
 
-def test_a_guest_is_answered_in_the_callers_thread_with_what_is_left_of_its_time(sandbox: Sandbox) -> None:
+def test_a_guest_is_answered_in_the_callers_thread_with_what_is_left_of_its_time(
+    sandbox: Sandbox,
+) -> None:
     services = Serving()
-    assert run(sandbox, "return [await env.call('a', { ü: '日' }), await env.call('b', 2)]", services, limits=Limits(timeout_ms=2000)) == [
+    assert run(
+        sandbox,
+        "return [await env.call('a', { ü: '日' }), await env.call('b', 2)]",
+        services,
+        limits=Limits(timeout_ms=2000),
+    ) == [
         {"name": "a", "input": {"ü": "日"}},
         {"name": "b", "input": 2},
     ]
@@ -72,19 +109,31 @@ def test_a_guest_is_answered_in_the_callers_thread_with_what_is_left_of_its_time
 
 
 def test_the_web_and_the_store_go_through(sandbox: Sandbox) -> None:
-    answers = {"http.fetch": RESPONSE, "kv.get": {"value": "v"}, "kv.list": {"keys": [], "cursor": None}}
+    answers = {
+        "http.fetch": RESPONSE,
+        "kv.get": {"value": "v"},
+        "kv.list": {"keys": [], "cursor": None},
+    }
     services = Serving(lambda operation, argument: answers.get(operation))
     source = """export default { async fetch(request, env) {
         const text = await (await fetch("https://h")).text();
         await env.KV.put("k", text); await env.KV.delete("k");
         return Response.json([text, await env.KV.get("k"), await env.KV.list()]) } }"""
     assert run(sandbox, source, services) == ["hi", "v", {"keys": [], "list_complete": True}]
-    assert [operation for operation, _ in services.asked] == ["http.fetch", "kv.put", "kv.delete", "kv.get", "kv.list"]
+    assert [operation for operation, _ in services.asked] == [
+        "http.fetch",
+        "kv.put",
+        "kv.delete",
+        "kv.get",
+        "kv.list",
+    ]
 
 
 def test_a_module_without_javascript_asks_as_well(sandbox: Sandbox) -> None:
     services = Serving(lambda operation, argument: {"value": argument["key"]})
-    outcome = sandbox.run(program(asking('{"op":"kv.get","arg":{"key":"k"}}')), b"{}", ALL, services=services)
+    outcome = sandbox.run(
+        program(asking('{"op":"kv.get","arg":{"key":"k"}}')), b"{}", ALL, services=services
+    )
     assert json.loads(outcome.output) == {"ok": {"value": "k"}}
 
 
@@ -96,32 +145,55 @@ def test_a_module_without_javascript_asks_as_well(sandbox: Sandbox) -> None:
         (BackendError("EUNAVAILABLE", "no such\nhost"), "EUNAVAILABLE"),
     ],
 )
-def test_a_failure_of_a_service_can_be_caught_and_says_its_code(problem: Exception, code: str, sandbox: Sandbox) -> None:
+def test_a_failure_of_a_service_can_be_caught_and_says_its_code(
+    problem: Exception, code: str, sandbox: Sandbox
+) -> None:
     source = "try { await env.KV.get('k') } catch (e) { return [e.code, e.message] }"
     assert run(sandbox, source, Serving(raising(problem))) == [code, "no such host"]
 
 
-def test_a_guest_that_passes_on_a_code_of_the_runtime_keeps_its_message_alone(sandbox: Sandbox) -> None:
+def test_a_guest_that_passes_on_a_code_of_the_runtime_keeps_its_message_alone(
+    sandbox: Sandbox,
+) -> None:
     with pytest.raises(ToolError, match="EGUEST: it is down"):
-        run(sandbox, "return env.KV.get('k')", Serving(raising(BackendError("EUNAVAILABLE", "it is down"))))
+        run(
+            sandbox,
+            "return env.KV.get('k')",
+            Serving(raising(BackendError("EUNAVAILABLE", "it is down"))),
+        )
 
 
-def test_a_fault_of_a_service_ends_the_call_and_its_child_and_nothing_else(sandbox: Sandbox) -> None:
+def test_a_fault_of_a_service_ends_the_call_and_its_child_and_nothing_else(
+    sandbox: Sandbox,
+) -> None:
     with pytest.raises(ZeroDivisionError):
-        run(sandbox, "try { await env.KV.get('k') } catch {} return 1", Serving(raising(ZeroDivisionError())))
+        run(
+            sandbox,
+            "try { await env.KV.get('k') } catch {} return 1",
+            Serving(raising(ZeroDivisionError())),
+        )
     assert run(sandbox, "return 2", None) == 2
 
 
 @pytest.mark.parametrize(
     ("operation", "service"),
-    [("fetch('https://h')", "http.fetch"), ("env.KV.get('k')", "kv.get"), ("env.call('x')", "call")],
+    [
+        ("fetch('https://h')", "http.fetch"),
+        ("env.KV.get('k')", "kv.get"),
+        ("env.call('x')", "call"),
+    ],
 )
-def test_what_is_not_granted_never_leaves_the_child(operation: str, service: str, sandbox: Sandbox) -> None:
+def test_what_is_not_granted_never_leaves_the_child(
+    operation: str, service: str, sandbox: Sandbox
+) -> None:
     name = service.partition(".")[0]
     services = Serving()
     with pytest.raises(ToolError) as caught:
         run(sandbox, f"return {operation}", services, Grants(services=ALL.services - {name}))
-    assert str(caught.value) == f"EPERM: {service} is not declared: add permissions.{name} to the manifest"
+    assert (
+        str(caught.value)
+        == f"EPERM: {service} is not declared: add permissions.{name} to the manifest"
+    )
     with pytest.raises(ToolError, match=f"EPERM: {service} is not served here"):
         run(sandbox, f"return {operation}", None)
     assert services.asked == []
@@ -129,13 +201,21 @@ def test_what_is_not_granted_never_leaves_the_child(operation: str, service: str
 
 def test_a_flood_of_requests_ends_at_its_limit(sandbox: Sandbox) -> None:
     services = Serving(lambda operation, argument: {"value": None})
-    source = "let n = 0, code; for (;;) try { await env.KV.get(`${n}`); n++ } catch (e) { return [n, e.code, e.message] }"
-    assert run(sandbox, source, services) == [ASKS, "ELIMIT", f"a run makes at most {ASKS} requests"]
+    source = (
+        "let n = 0, code; for (;;) try { await env.KV.get(`${n}`); n++ } catch (e) { return [n,"
+        " e.code, e.message] }"
+    )
+    assert run(sandbox, source, services) == [
+        ASKS,
+        "ELIMIT",
+        f"a run makes at most {ASKS} requests",
+    ]
     assert len(services.asked) == ASKS
     assert (
         run(
             sandbox,
-            "return (await Promise.allSettled(Array.from({ length: 200 }, () => env.KV.get('a')))).filter(r => r.value === null).length",
+            "return (await Promise.allSettled(Array.from({ length: 200 }, () =>"
+            " env.KV.get('a')))).filter(r => r.value === null).length",
             services,
         )
         == ASKS
@@ -152,24 +232,45 @@ def test_a_huge_request_is_refused_in_the_child(sandbox: Sandbox) -> None:
         with pytest.raises(ToolError, match="ELIMIT"):
             run(sandbox, source, services)
     assert services.asked == []
-    assert run(sandbox, "return (await env.call('x', 'ü'.repeat(1 << 18))).input.length", services) == 1 << 18
+    assert (
+        run(sandbox, "return (await env.call('x', 'ü'.repeat(1 << 18))).input.length", services)
+        == 1 << 18
+    )
 
 
-@pytest.mark.parametrize("argument", ['{"name":"\\\\ud800"}', '{"name":1e400}', "[" * 400 + "]" * 400])
+@pytest.mark.parametrize(
+    "argument", ['{"name":"\\\\ud800"}', '{"name":1e400}', "[" * 400 + "]" * 400]
+)
 def test_an_argument_that_is_no_strict_json_is_refused(argument: str, sandbox: Sandbox) -> None:
     services = Serving(lambda operation, value: 1)
     answer = json.loads(
-        sandbox.run(program(asking(f'{{"op":"call","arg":{argument}}}'.replace("\\\\", "\\"))), b"{}", ALL, services=services).output
+        sandbox.run(
+            program(asking(f'{{"op":"call","arg":{argument}}}'.replace("\\\\", "\\"))),
+            b"{}",
+            ALL,
+            services=services,
+        ).output
     )
     assert answer is None or answer.get("ok") == 1 or answer["error"]["code"] in ("EINVAL", "EJSON")
-    assert sandbox.run(program(asking('{"op":"call","arg":1}')), b"{}", ALL, services=services).output == b'{"ok":1}'
+    assert (
+        sandbox.run(program(asking('{"op":"call","arg":1}')), b"{}", ALL, services=services).output
+        == b'{"ok":1}'
+    )
 
 
-def test_an_answer_that_is_too_large_or_no_json_is_an_error_that_can_be_caught(sandbox: Sandbox) -> None:
+def test_an_answer_that_is_too_large_or_no_json_is_an_error_that_can_be_caught(
+    sandbox: Sandbox,
+) -> None:
     source = "try { return (await env.call('x')).length } catch (e) { return e.code }"
-    assert run(sandbox, source, Serving(lambda operation, argument: "x" * (ASK_LIMIT - 2))) == ASK_LIMIT - 2
+    assert (
+        run(sandbox, source, Serving(lambda operation, argument: "x" * (ASK_LIMIT - 2)))
+        == ASK_LIMIT - 2
+    )
     for value in ("x" * ASK_LIMIT, "\ud800", {1, 2}, 2**70):
-        assert run(sandbox, source, Serving(lambda operation, argument, value=value: value)) in ("ELIMIT", "EJSON")
+        assert run(sandbox, source, Serving(lambda operation, argument, value=value: value)) in (
+            "ELIMIT",
+            "EJSON",
+        )
 
 
 def test_answers_that_do_not_fit_into_the_memory_are_the_guests_failure(sandbox: Sandbox) -> None:
@@ -178,7 +279,8 @@ def test_answers_that_do_not_fit_into_the_memory_are_the_guests_failure(sandbox:
     with pytest.raises(ToolError, match="ENOMEM"):
         run(sandbox, source, services, limits=Limits(memory_bytes=8 << 20))
     module = guest(
-        "(global.set $n (call $call (i32.const 4096) (i32.const 13))) (call $take (i32.const 120000)) (i32.const 0)",
+        "(global.set $n (call $call (i32.const 4096) (i32.const 13))) (call $take (i32.const"
+        " 120000)) (i32.const 0)",
         imports=CALL + TAKE,
         more=data(4096, '{"op":"call"}'),
     )
@@ -189,7 +291,15 @@ def test_answers_that_do_not_fit_into_the_memory_are_the_guests_failure(sandbox:
 
 def test_a_promise_of_a_service_that_nobody_awaits_ends_with_the_call(sandbox: Sandbox) -> None:
     services = Serving(lambda operation, argument: {"value": "late"})
-    assert run(sandbox, "env.KV.get('a').then(async (v) => { for (;;) await env.KV.get(v) }).catch(() => 0); return 1", services) == 1
+    assert (
+        run(
+            sandbox,
+            "env.KV.get('a').then(async (v) => { for (;;) await env.KV.get(v) }).catch(() => 0);"
+            " return 1",
+            services,
+        )
+        == 1
+    )
     with pytest.raises(ToolError, match="EPENDING"):
         run(sandbox, "await env.KV.get('a'); await new Promise(() => {})", services)
 
@@ -205,8 +315,13 @@ class Slow:
         return {"value": None}
 
 
-@pytest.mark.parametrize("source", ["await env.KV.get('a'); for (;;);", "for (;;) try { await env.KV.get('a') } catch {}"])
-def test_a_service_that_takes_all_the_time_leaves_none_for_the_guest(source: str, opened: Callable[..., Sandbox]) -> None:
+@pytest.mark.parametrize(
+    "source",
+    ["await env.KV.get('a'); for (;;);", "for (;;) try { await env.KV.get('a') } catch {}"],
+)
+def test_a_service_that_takes_all_the_time_leaves_none_for_the_guest(
+    source: str, opened: Callable[..., Sandbox]
+) -> None:
     sandbox = opened()
     run(sandbox, "return 1", None)
     before = sandbox.pids()
@@ -215,7 +330,9 @@ def test_a_service_that_takes_all_the_time_leaves_none_for_the_guest(source: str
     assert sandbox.pids() == before
 
 
-def test_a_service_that_is_much_too_late_costs_the_call_and_its_child(opened: Callable[..., Sandbox]) -> None:
+def test_a_service_that_is_much_too_late_costs_the_call_and_its_child(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened()
     run(sandbox, source := "return input.k && env.KV.get(input.k)", None)
     with pytest.raises(ToolError, match="ETIMEDOUT: timed out after 50 ms"):
@@ -224,7 +341,9 @@ def test_a_service_that_is_much_too_late_costs_the_call_and_its_child(opened: Ca
     assert run(sandbox, "return 1", None) == 1
 
 
-def test_a_child_killed_while_the_server_works_for_it_fails_that_call_alone(opened: Callable[..., Sandbox]) -> None:
+def test_a_child_killed_while_the_server_works_for_it_fails_that_call_alone(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened()
     asked: list[str] = []
 
@@ -246,7 +365,15 @@ def test_a_call_within_a_call_needs_no_second_place(opened: Callable[..., Sandbo
 
     def answer(operation: str, argument: Json) -> Json:
         depth = argument["input"]
-        return [depth, run(sandbox, "return input.n ? env.call('x', input.n - 1) : 'end'", services, input={"n": depth})]
+        return [
+            depth,
+            run(
+                sandbox,
+                "return input.n ? env.call('x', input.n - 1) : 'end'",
+                services,
+                input={"n": depth},
+            ),
+        ]
 
     services = Serving(answer)
     assert run(sandbox, "return env.call('x', 3)", services) == [3, [2, [1, [0, "end"]]]]
@@ -254,7 +381,9 @@ def test_a_call_within_a_call_needs_no_second_place(opened: Callable[..., Sandbo
     assert sandbox.stats()["busy"] == 0
 
 
-def test_a_call_within_a_call_goes_before_those_that_only_come(opened: Callable[..., Sandbox]) -> None:
+def test_a_call_within_a_call_goes_before_those_that_only_come(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox = opened(children=1)
     done: list[str] = []
     others: list[Future[None]] = []
@@ -305,7 +434,9 @@ def test_slow_services_keep_nobody_else_waiting(opened: Callable[..., Sandbox]) 
         return {"value": "waited"}
 
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(run, sandbox, "return env.KV.get('k')", Serving(wait), limits=Limits(timeout_ms=20_000))
+        slow = pool.submit(
+            run, sandbox, "return env.KV.get('k')", Serving(wait), limits=Limits(timeout_ms=20_000)
+        )
         assert inside.wait(10)
         assert run(sandbox, "return 1", None) == 1
         done.set()
@@ -336,7 +467,9 @@ def test_closing_ends_a_call_that_waits_for_a_service(opened: Callable[..., Sand
     assert sandbox.pids() == frozenset()
 
 
-def ask(operation: str = "kv.get", milliseconds: int = 1000, argument: bytes = b"{}") -> tuple[Kind, bytes]:
+def ask(
+    operation: str = "kv.get", milliseconds: int = 1000, argument: bytes = b"{}"
+) -> tuple[Kind, bytes]:
     return Kind.ASK, pack_ask(operation, milliseconds, argument)
 
 
@@ -370,7 +503,12 @@ def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
         channel = Channel(theirs)
         channel.receive(frozenset((Kind.RUN,)))
         if "at once" in name:
-            theirs.sendall(b"".join(bytes([kind]) + len(payload).to_bytes(4, "big") + payload for kind, payload in FORGED[name]))
+            theirs.sendall(
+                b"".join(
+                    bytes([kind]) + len(payload).to_bytes(4, "big") + payload
+                    for kind, payload in FORGED[name]
+                )
+            )
             return
         for kind, payload in FORGED[name]:
             channel.send(kind, payload)
@@ -404,11 +542,17 @@ def test_a_runner_that_claims_more_time_than_it_has_gains_none() -> None:
     with ours, theirs:
         Channel(theirs).send(*ask(milliseconds=2**32 - 1))
         with pytest.raises(Late):
-            child.obey(Run("x", False, frozenset({"kv"}), 50, 1 << 20, 100, b"1"), lambda _: Supply(b"wasm", Held(0)), serve)
+            child.obey(
+                Run("x", False, frozenset({"kv"}), 50, 1 << 20, 100, b"1"),
+                lambda _: Supply(b"wasm", Held(0)),
+                serve,
+            )
     assert left[0] <= 0.05
 
 
-def test_a_call_within_a_call_works_in_the_slot_of_the_outer_one(opened: Callable[..., Sandbox]) -> None:
+def test_a_call_within_a_call_works_in_the_slot_of_the_outer_one(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox, owner, alice = opened(children=1), Tenant("main"), Tenant("alice")
     done: list[str] = []
     others: list[Future[None]] = []
@@ -423,17 +567,34 @@ def test_a_call_within_a_call_works_in_the_slot_of_the_outer_one(opened: Callabl
             while sandbox.stats()["waiting"] < 4:
                 time.sleep(0.002)
         depth = argument["input"]
-        return run(sandbox, "return input.n ? env.call('x', input.n - 1) : 'end'", services, input={"n": depth}, tenant=owner)
+        return run(
+            sandbox,
+            "return input.n ? env.call('x', input.n - 1) : 'end'",
+            services,
+            input={"n": depth},
+            tenant=owner,
+        )
 
     services = Serving(answer)
     with ThreadPoolExecutor(4) as pool:
-        assert run(sandbox, "return env.call('x', 3)", services, limits=Limits(timeout_ms=20_000), tenant=owner) == "end"
+        assert (
+            run(
+                sandbox,
+                "return env.call('x', 3)",
+                services,
+                limits=Limits(timeout_ms=20_000),
+                tenant=owner,
+            )
+            == "end"
+        )
         assert done == []
         for other in others:
             other.result()
 
 
-def test_calls_that_go_on_all_at_once_are_not_all_at_work_at_once(opened: Callable[..., Sandbox]) -> None:
+def test_calls_that_go_on_all_at_once_are_not_all_at_work_at_once(
+    opened: Callable[..., Sandbox],
+) -> None:
     sandbox, alice = opened(children=2), Tenant("alice")
     inside, go = threading.Semaphore(0), threading.Event()
     done: list[str] = []
@@ -445,7 +606,13 @@ def test_calls_that_go_on_all_at_once_are_not_all_at_work_at_once(opened: Callab
 
     def crowd() -> None:
         with pytest.raises(SigilError):
-            run(sandbox, "env.KV.get('k'); for (;;);", Serving(wait), limits=Limits(timeout_ms=20_000), tenant=alice)
+            run(
+                sandbox,
+                "env.KV.get('k'); for (;;);",
+                Serving(wait),
+                limits=Limits(timeout_ms=20_000),
+                tenant=alice,
+            )
         done.append("alice")
 
     with ThreadPoolExecutor(12) as pool:
@@ -456,6 +623,8 @@ def test_calls_that_go_on_all_at_once_are_not_all_at_work_at_once(opened: Callab
         go.set()
         while sandbox.stats()["waiting"] < 8:  # twice her share goes on
             time.sleep(0.002)
-        assert [run(sandbox, "return input", None, input=n, tenant=Tenant("main")) for n in range(1, 5)] == [1, 2, 3, 4]
+        assert [
+            run(sandbox, "return input", None, input=n, tenant=Tenant("main")) for n in range(1, 5)
+        ] == [1, 2, 3, 4]
         assert done == []
         sandbox.close()

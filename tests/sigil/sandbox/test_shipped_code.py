@@ -1,4 +1,6 @@
-"""Native code that comes with the package: used where it fits, made again where it does not, believed nowhere else."""
+"""Native code that comes with the package: used where it fits, made again where it does not,
+believed nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def test_damaged_code_is_compiled_again(place: int, package: Path) -> None:
     assert compiled_anew()
 
 
-def test_code_for_other_settings_is_compiled_again(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_for_other_settings_is_compiled_again(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runtime_features, "STACK_BYTES", runtime_features.STACK_BYTES * 2)
 
     assert compiled_anew()
@@ -82,7 +86,9 @@ def test_code_of_another_module_is_not_taken(package: Path) -> None:
     assert compiled_anew()
 
 
-def test_a_cache_does_not_believe_what_a_package_would(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_does_not_believe_what_a_package_would(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(aot, "shipped", lambda: None)
     cache = tmp_path / "cache"
     compiled_anew(cache)
@@ -104,7 +110,9 @@ def test_an_installation_has_the_code_of_its_engine_and_of_the_librarys_modules(
     assert [module for module in modules if vault.read(module) is None] == []
 
 
-def test_what_is_compiled_into_a_package_is_readable_for_all_and_nothing_older_stays(tmp_path: Path) -> None:
+def test_what_is_compiled_into_a_package_is_readable_for_all_and_nothing_older_stays(
+    tmp_path: Path,
+) -> None:
     (tmp_path / f"{sha256(b'older').hexdigest()}.code").write_bytes(b"older")
     compile_package(tmp_path)
 

@@ -1,4 +1,6 @@
-"""Fair turns and places: who is next, who may hold how much, and that nobody's crowd keeps another one waiting."""
+"""Fair turns and places: who is next, who may hold how much, and that nobody's crowd keeps another
+one waiting.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ ALICE, BOB, OWNER = Tenant("alice", "a1"), Tenant("bob", "b1"), Tenant("main", "
 
 
 class Line:
-    """Those that wait at a queue, each in a thread of its own, and the order in which their turn came."""
+    """Those that wait at a queue, each in a thread of its own, and the order in which their turn
+    came.
+    """
 
     def __init__(self, queue: FairQueue) -> None:
         self._queue = queue
@@ -58,7 +62,16 @@ def test_a_namespace_with_many_calls_waits_behind_itself_alone() -> None:
     line.join("bob", BOB)
     line.join("owner again", OWNER)
     queue.release(ALICE)
-    assert line.ended() == ["owner", "bob", "alice 0", "owner again", "alice 1", "alice 2", "alice 3", "alice 4"]
+    assert line.ended() == [
+        "owner",
+        "bob",
+        "alice 0",
+        "owner again",
+        "alice 1",
+        "alice 2",
+        "alice 3",
+        "alice 4",
+    ]
 
 
 def test_within_a_namespace_the_tokens_go_round() -> None:
@@ -167,4 +180,6 @@ def test_a_place_that_is_left_can_be_taken_again() -> None:
 def test_a_request_counts_for_whoever_asks_and_a_chat_for_itself() -> None:
     assert tenant_of(Caller("alice", token="a1")) == ALICE
     assert tenant_of(Caller("main", session="telegram:7")) == Tenant("main~telegram:7")
-    assert tenant_of(Caller("main", session="telegram:7", owner=True, author="model")) == Tenant("main~telegram:7")
+    assert tenant_of(Caller("main", session="telegram:7", owner=True, author="model")) == Tenant(
+        "main~telegram:7"
+    )

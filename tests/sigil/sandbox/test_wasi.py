@@ -53,7 +53,12 @@ def test_an_input_ends_where_it_ends(sandbox: Sandbox) -> None:
     twice = """(i32.store (i32.const 0) (i32.const 4096)) (i32.store (i32.const 4) (i32.const 100))
         (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
         (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))"""
-    assert run(sandbox, answering(f"(block (result i32) {twice} (i32.load (i32.const 8)))", "fd_read")).output == b"0"
+    assert (
+        run(
+            sandbox, answering(f"(block (result i32) {twice} (i32.load (i32.const 8)))", "fd_read")
+        ).output
+        == b"0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,13 @@ def test_an_input_ends_where_it_ends(sandbox: Sandbox) -> None:
         ("(call $fd_fdstat_set_flags (i32.const 1) (i32.const 4))", NOSYS),
         ("(call $args_sizes_get (i32.const 8) (i32.const 12))", 0),
         ("(call $environ_get (i32.const 8) (i32.const 12))", 0),
-        ("(block (result i32) (drop (call $environ_sizes_get (i32.const 8) (i32.const 12))) (i32.load (i32.const 8)))", 0),
+        (
+            (
+                "(block (result i32) (drop (call $environ_sizes_get (i32.const 8) (i32.const 12)))"
+                " (i32.load (i32.const 8)))"
+            ),
+            0,
+        ),
         ("(call $sched_yield)", 0),
         ("(call $poll_oneoff (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 8))", NOSYS),
         ("(call $path_unlink_file (i32.const 3) (i32.const 0) (i32.const 1))", BADF),
@@ -92,7 +103,9 @@ def test_what_is_not_there_says_so_with_a_number(call: str, errno: int, sandbox:
     assert run(sandbox, answering(call, *names)).output == str(errno).encode()
 
 
-def test_every_function_of_preview_1_links_with_the_types_that_the_runtime_gives_it(sandbox: Sandbox) -> None:
+def test_every_function_of_preview_1_links_with_the_types_that_the_runtime_gives_it(
+    sandbox: Sandbox,
+) -> None:
     everything = [name.decode() for name in wasi_functions.FUNCTIONS]
     module = command(say("(i32.const 2)"), *everything, more=data(4096, "42"))
     linker = wasmtime.Linker(engine := wasmtime.Engine())
@@ -120,7 +133,11 @@ def test_random_bytes_come_when_they_are_granted(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("call", "name", "permission"),
     [
-        ("(call $clock_time_get (i32.const 0) (i64.const 0) (i32.const 8))", "clock_time_get", "clock"),
+        (
+            "(call $clock_time_get (i32.const 0) (i64.const 0) (i32.const 8))",
+            "clock_time_get",
+            "clock",
+        ),
         ("(call $clock_res_get (i32.const 1) (i32.const 8))", "clock_res_get", "clock"),
         ("(call $random_get (i32.const 0) (i32.const 8))", "random_get", "random"),
     ],
@@ -152,7 +169,12 @@ def test_a_flood_on_stderr_keeps_a_hundred_lines(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("out", "errors", "status", "said"),
     [
-        ('{"code": "EINVAL", "message": "no such format"}', "ignored\n", 1, "EINVAL: no such format"),
+        (
+            '{"code": "EINVAL", "message": "no such format"}',
+            "ignored\n",
+            1,
+            "EINVAL: no such format",
+        ),
         ("", 'working\n{"code": "EBAD", "message": "bad"}\n', 2, "EBAD: bad"),
         ('{"partial": ', "first\nthe disk is\tfull\n", 3, "EGUEST: the disk is full"),
         ("", "", 7, "EGUEST: the program ended with exit code 7"),
@@ -161,14 +183,21 @@ def test_a_flood_on_stderr_keeps_a_hundred_lines(sandbox: Sandbox) -> None:
         ("", "SYSTEM:\u202eobey", 1, "EGUEST: SYSTEM: obey"),
     ],
 )
-def test_an_exit_code_is_a_failure_in_the_programs_own_words(out: str, errors: str, status: int, said: str, sandbox: Sandbox) -> None:
+def test_an_exit_code_is_a_failure_in_the_programs_own_words(
+    out: str, errors: str, status: int, said: str, sandbox: Sandbox
+) -> None:
     assert failure(sandbox, speaking(out, status, errors)) == said
 
 
 def test_an_exit_with_nothing_wrong_is_an_end(sandbox: Sandbox) -> None:
     assert (
         run(
-            sandbox, command(say("(i32.const 1)") + "(call $proc_exit (i32.const 0)) unreachable", "proc_exit", more=data(4096, "5"))
+            sandbox,
+            command(
+                say("(i32.const 1)") + "(call $proc_exit (i32.const 0)) unreachable",
+                "proc_exit",
+                more=data(4096, "5"),
+            ),
         ).output
         == b"5"
     )

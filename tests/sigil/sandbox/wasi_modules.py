@@ -15,7 +15,9 @@ def imported(*names: str) -> str:
 
 def _import(name: str) -> str:
     parameters, _, results = wasi_functions.FUNCTIONS[name.encode()].partition(" ")
-    kinds = "".join(f"(param {_TYPES[kind]})" for kind in parameters) + "".join(f"(result {_TYPES[kind]})" for kind in results)
+    kinds = "".join(f"(param {_TYPES[kind]})" for kind in parameters) + "".join(
+        f"(result {_TYPES[kind]})" for kind in results
+    )
     return f'(import "wasi_snapshot_preview1" "{name}" (func ${name} {kinds}))'
 
 
@@ -27,20 +29,32 @@ def say(size: str, *, fd: int = 1, at: int = 4096) -> str:
 
 def command(body: str, *imports: str, more: str = "", memory: str = MEMORY) -> bytes:
     """A command whose `_start` is `body`."""
-    return wasm(f'(module {imported(*imports)} {memory} {more} (func $start (export "_start") (local $n i32) {body}))')
+    return wasm(
+        f'(module {imported(*imports)} {memory} {more} (func $start (export "_start") (local $n'
+        f" i32) {body}))"
+    )
 
 
 def speaking(text: str, status: int = 0, errors: str = "") -> bytes:
     """A command that writes `text` to stdout and `errors` to stderr, and exits with `status`."""
-    body = say(f"(i32.const {len(text.encode())})") + say(f"(i32.const {len(errors.encode())})", fd=2, at=16384)
-    return command(f"{body} (call $proc_exit (i32.const {status}))", "proc_exit", more=data(4096, text) + data(16384, errors))
+    body = say(f"(i32.const {len(text.encode())})") + say(
+        f"(i32.const {len(errors.encode())})", fd=2, at=16384
+    )
+    return command(
+        f"{body} (call $proc_exit (i32.const {status}))",
+        "proc_exit",
+        more=data(4096, text) + data(16384, errors),
+    )
 
 
 def answering(call: str, *imports: str, more: str = "") -> bytes:
     """A command that answers with the number, below 100, that `call` gives."""
     digits = """(i32.store8 (i32.const 4096) (i32.add (i32.const 48) (i32.div_u (local.get $n) (i32.const 10))))
         (i32.store8 (i32.const 4097) (i32.add (i32.const 48) (i32.rem_u (local.get $n) (i32.const 10))))"""
-    whole = f"(if (i32.lt_u (local.get $n) (i32.const 10)) (then {say('(i32.const 1)', at=4097)}) (else {say('(i32.const 2)')}))"
+    whole = (
+        f"(if (i32.lt_u (local.get $n) (i32.const 10)) (then {say('(i32.const 1)', at=4097)}) (else"
+        f" {say('(i32.const 2)')}))"
+    )
     return command(f"(local.set $n {call}) {digits} {whole}", *imports, more=more)
 
 

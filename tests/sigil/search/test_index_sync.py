@@ -1,4 +1,6 @@
-"""How a search follows the store: by what changed, from a snapshot when a process begins, and always right."""
+"""How a search follows the store: by what changed, from a snapshot when a process begins, and
+always right.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def test_deploys_of_several_processes_at_once_are_all_found(place: Place) -> Non
     assert len(names(Garden(place.open()).finder(), "water the cactus bamboo lotus")) == 9
 
 
-def test_a_snapshot_that_lies_far_behind_is_followed_by_what_changed_since(garden: Garden, clock: Clock) -> None:
+def test_a_snapshot_that_lies_far_behind_is_followed_by_what_changed_since(
+    garden: Garden, clock: Clock
+) -> None:
     garden.stock(40)
     names(garden.finder(), "carrot")
     before = snapshot(garden)
@@ -125,7 +129,9 @@ def test_a_snapshot_that_lies_far_behind_is_followed_by_what_changed_since(garde
     assert snapshot(garden) == before  # five documents are not worth a new one
 
 
-def test_who_lies_too_far_behind_reads_the_namespace_again(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_lies_too_far_behind_reads_the_namespace_again(
+    garden: Garden, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(changes, "MOST", 10)
     garden.stock(20)
     kv = Counting(garden.kv)
@@ -148,7 +154,16 @@ def test_pages_of_changes_that_are_gone_cost_a_walk_and_nothing_else(garden: Gar
     assert len(names(finder, "sow kale", limit=50)) == 10
 
 
-@pytest.mark.parametrize("body", [b"", b"not json", b"[]", b'{"epoch": 1}', b'{"epoch": "a", "number": -1, "recent": [], "open": {}}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"not json",
+        b"[]",
+        b'{"epoch": 1}',
+        b'{"epoch": "a", "number": -1, "recent": [], "open": {}}',
+    ],
+)
 def test_a_log_that_makes_no_sense_is_no_log(garden: Garden, body: bytes) -> None:
     garden.stock(20)
     finder = garden.finder()
@@ -181,7 +196,9 @@ class Cut(MemoryKV):
 
 
 @pytest.mark.parametrize("writes", range(9))
-def test_a_deploy_that_dies_half_way_is_found_with_the_next_change_if_it_stands(clock: Clock, writes: int) -> None:
+def test_a_deploy_that_dies_half_way_is_found_with_the_next_change_if_it_stands(
+    clock: Clock, writes: int
+) -> None:
     kv = Cut(clock)
     garden = Garden(kv, clock)
     garden.stock(20, "main")
@@ -213,7 +230,10 @@ def test_what_was_cut_short_long_ago_is_no_longer_open(garden: Garden, clock: Cl
 
 def test_the_log_stays_small_whatever_is_open(garden: Garden, clock: Clock) -> None:
     for number in range(100):
-        with pytest.raises(CutError), changes.change(Dying(garden.kv), "main", f"name-{number}", clock()):  # type: ignore[arg-type]
+        with (
+            pytest.raises(CutError),
+            changes.change(Dying(garden.kv), "main", f"name-{number}", clock()),
+        ):  # type: ignore[arg-type]
             pass
     item = garden.kv.get(keys.generation("main"))
     assert item
@@ -237,7 +257,9 @@ class Dying(Counting):
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=150), st.integers(0, 150))
-def test_whoever_follows_the_log_learns_of_every_change_after_his(numbers: list[int], known: int) -> None:
+def test_whoever_follows_the_log_learns_of_every_change_after_his(
+    numbers: list[int], known: int
+) -> None:
     kv = MemoryKV()
     for number in numbers:
         changes.made(kv, "main", f"n{number}", 0.0)
@@ -247,7 +269,9 @@ def test_whoever_follows_the_log_learns_of_every_change_after_his(numbers: list[
         assert changes.since(kv, "main", log, known) == expected
 
 
-def test_what_ends_is_not_found_from_that_moment_on_though_nobody_says_so(garden: Garden, clock: Clock) -> None:
+def test_what_ends_is_not_found_from_that_moment_on_though_nobody_says_so(
+    garden: Garden, clock: Clock
+) -> None:
     garden.stock(20)
     garden.deploy("sow-kale", "Sow kale by hand.")
     garden.deploy("sow-kale", "Sow kale by machine.", lifetime="ephemeral", ttl=60)
@@ -286,7 +310,9 @@ def test_snapshots_are_not_made_more_often_than_once_a_minute(garden: Garden, cl
     assert snapshot(garden) != first
 
 
-def test_a_large_snapshot_is_written_behind_the_answer(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_snapshot_is_written_behind_the_answer(
+    garden: Garden, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(index_sync, "AT_ONCE", 10)
     garden.stock(30)
     finder = garden.finder()
@@ -304,8 +330,21 @@ def test_an_index_that_is_mostly_outdated_begins_anew(garden: Garden, clock: Clo
     finder = garden.finder()
     for number in range(3):
         clock.now += 61
-        for crop in ("tomato", "pumpkin", "carrot", "radish", "spinach", "cabbage", "turnip", "parsnip", "celery", "fennel"):
-            garden.deploy(f"plant-{crop}", f"Tell how to plant a {crop}, edition {number}.", LIBRARY)
+        for crop in (
+            "tomato",
+            "pumpkin",
+            "carrot",
+            "radish",
+            "spinach",
+            "cabbage",
+            "turnip",
+            "parsnip",
+            "celery",
+            "fennel",
+        ):
+            garden.deploy(
+                f"plant-{crop}", f"Tell how to plant a {crop}, edition {number}.", LIBRARY
+            )
         assert found(finder, "plant a carrot")[0] == ("plant-carrot", number + 2)
         assert finder._index.gone(LIBRARY) * 4 <= finder._index.size(LIBRARY)
 
@@ -314,7 +353,9 @@ def forge(garden: Garden, body: bytes, group: str = LIBRARY, **more: object) -> 
     """Make bytes the newest snapshot, with the right name."""
     old = snapshot(garden, group)
     garden.artifacts.put(body)
-    garden.kv.put(keys.snapshot(group, MADE), orjson.dumps({**old, "artifact": name_of(body), **more}))
+    garden.kv.put(
+        keys.snapshot(group, MADE), orjson.dumps({**old, "artifact": name_of(body), **more})
+    )
 
 
 def original(garden: Garden) -> bytes:
@@ -355,9 +396,22 @@ def flipped(place: int) -> Callable[[Garden], bytes]:
         foreign,
         flipped(30),
     ],
-    ids=["empty", "garbage", "short", "long", "kinds", "counts", "order", "rules", "foreign", "header"],
+    ids=[
+        "empty",
+        "garbage",
+        "short",
+        "long",
+        "kinds",
+        "counts",
+        "order",
+        "rules",
+        "foreign",
+        "header",
+    ],
 )
-def test_a_snapshot_that_is_none_is_replaced_by_a_good_one(garden: Garden, clock: Clock, made: Callable[[Garden], bytes]) -> None:
+def test_a_snapshot_that_is_none_is_replaced_by_a_good_one(
+    garden: Garden, clock: Clock, made: Callable[[Garden], bytes]
+) -> None:
     garden.stock(20)
     expected = names(garden.finder(), "plant a carrot")
     forge(garden, made(garden))
@@ -370,7 +424,10 @@ def test_a_snapshot_that_is_none_is_replaced_by_a_good_one(garden: Garden, clock
     assert kv.asked["scan"] == 0
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b'{"artifact": "../../etc", "epoch": "e", "number": 1, "at": 0}', b"\xff"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{}", b"[1]", b'{"artifact": "../../etc", "epoch": "e", "number": 1, "at": 0}', b"\xff"],
+)
 def test_a_pointer_that_points_nowhere_costs_a_walk(garden: Garden, body: bytes) -> None:
     garden.stock(20)
     names(garden.finder(), "carrot")
@@ -387,21 +444,34 @@ def test_artifacts_that_are_lost_cost_a_walk(garden: Garden) -> None:
 
 
 def speak_of(garden: Garden, ref: str, group: str) -> None:
-    """Make a snapshot the newest in which this reference alone stands, for a document that answers."""
+    """Make a snapshot the newest in which this reference alone stands, for a document that
+    answers.
+    """
     index = Index()
     index.add(Document("plant-carrot", "Tell how to plant a carrot.", ref, group=group))
     old = snapshot(garden, group)
-    forge(garden, index.seal(index.still(group), {"group": group, "log": [old["epoch"], old["number"]]}), group, documents=1)
+    forge(
+        garden,
+        index.seal(index.still(group), {"group": group, "log": [old["epoch"], old["number"]]}),
+        group,
+        documents=1,
+    )
 
 
-ELSEWHERE = pytest.mark.parametrize("ref", ["bob/secret", "plant-carrot", "", "/", "library/plant-carrot/x", "library//plant-carrot"])
+ELSEWHERE = pytest.mark.parametrize(
+    "ref",
+    ["bob/secret", "plant-carrot", "", "/", "library/plant-carrot/x", "library//plant-carrot"],
+)
 
 
 @ELSEWHERE
 def test_a_snapshot_that_speaks_of_another_namespace_is_none(garden: Garden, ref: str) -> None:
     garden.deploy("secret", "Tell how to plant a carrot in secret.", "bob")
     garden.stock(20)
-    expected, around = names(garden.finder(), "plant a carrot"), garden.finder().explore("carrot", MAIN, 5)
+    expected, around = (
+        names(garden.finder(), "plant a carrot"),
+        garden.finder().explore("carrot", MAIN, 5),
+    )
     speak_of(garden, ref, LIBRARY)
     assert garden.finder().explore("carrot", MAIN, 5) == around
     speak_of(garden, ref, LIBRARY)
@@ -431,7 +501,9 @@ def test_an_answer_that_cannot_be_found_again_is_of_a_damaged_index(garden: Gard
 
 
 def test_no_byte_of_a_snapshot_breaks_a_search(garden: Garden) -> None:
-    """Forged with the right name: whatever stands in it, a query ends, and what it says stands in the store."""
+    """Forged with the right name: whatever stands in it, a query ends, and what it says stands in
+    the store.
+    """
     garden.stock(12)
     names(garden.finder(), "carrot")
     body, dice = original(garden), range(24, len(original(garden)), 61)
@@ -447,7 +519,20 @@ def test_no_byte_of_a_snapshot_breaks_a_search(garden: Garden) -> None:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(("deploy", "deploy", "deploy", "brief", "remove", "idle", "yank", "wait", "sweep", "restart")),
+        st.sampled_from(
+            (
+                "deploy",
+                "deploy",
+                "deploy",
+                "brief",
+                "remove",
+                "idle",
+                "yank",
+                "wait",
+                "sweep",
+                "restart",
+            )
+        ),
         st.sampled_from(("plant-carrot", "water-carrot", "sow-kale", "reap-kale", "dry-basil")),
         st.sampled_from(("plant", "water", "sow", "reap", "dry")),
     ),
@@ -458,7 +543,9 @@ ASKED = ("water carrots", "sow kale", "dried basil", "plant-carrot")
 
 @settings(max_examples=20, deadline=None)
 @given(STEPS)
-def test_whatever_happens_a_running_process_finds_what_a_new_one_does(steps: list[tuple[str, str, str]]) -> None:
+def test_whatever_happens_a_running_process_finds_what_a_new_one_does(
+    steps: list[tuple[str, str, str]],
+) -> None:
     clock = Clock()
     garden = Garden(MemoryKV(clock), clock)
     garden.stock(10, "main")
@@ -468,7 +555,9 @@ def test_whatever_happens_a_running_process_finds_what_a_new_one_does(steps: lis
         blind.artifacts = MemoryArtifacts()  # so that this one never sees a snapshot
         finders = (running, garden.finder(), blind.finder())
         for text in ASKED:
-            answers = [(finder.find(text, MAIN, 5), finder.find(text, BOB, 5)) for finder in finders]
+            answers = [
+                (finder.find(text, MAIN, 5), finder.find(text, BOB, 5)) for finder in finders
+            ]
             assert answers[0] == answers[1] == answers[2]
         if what == "restart":
             running = garden.finder()
@@ -565,7 +654,9 @@ def test_a_snapshot_is_never_of_a_group_that_was_just_given_up(garden: Garden) -
         assert names(each, "plant-carrot")[:1] == ["plant-carrot"]
 
 
-def test_of_one_group_one_snapshot_is_written_at_a_time(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_one_group_one_snapshot_is_written_at_a_time(
+    garden: Garden, monkeypatch: pytest.MonkeyPatch
+) -> None:
     garden.stock(20)
     finder = garden.finder()
     sealed: list[str] = []
@@ -589,7 +680,13 @@ def test_a_snapshot_with_another_number_of_documents_is_none(garden: Garden) -> 
     garden.stock(20)
     names(garden.finder(), "carrot")
     index = Index()
-    forge(garden, index.seal(index.still(LIBRARY), {"group": LIBRARY, "log": [snapshot(garden)["epoch"], snapshot(garden)["number"]]}))
+    forge(
+        garden,
+        index.seal(
+            index.still(LIBRARY),
+            {"group": LIBRARY, "log": [snapshot(garden)["epoch"], snapshot(garden)["number"]]},
+        ),
+    )
     empty = snapshot(garden)["artifact"]
     assert names(garden.finder(), "plant-carrot")[:1] == ["plant-carrot"]
     assert snapshot(garden)["artifact"] != empty
@@ -622,19 +719,26 @@ def test_a_log_that_went_back_is_read_from_its_beginning(garden: Garden) -> None
     garden.deploy("plant-carrot", "Plant kale instead.", LIBRARY)
     assert found(finder, "plant carrot")[0] == ("plant-carrot", 2)
     garden.kv.put(keys.capability(LIBRARY, "plant-carrot"), head.value)
-    garden.kv.put(keys.generation(LIBRARY), before[keys.generation(LIBRARY).sort])  # somebody put a copy of the store back
+    garden.kv.put(
+        keys.generation(LIBRARY), before[keys.generation(LIBRARY).sort]
+    )  # somebody put a copy of the store back
     assert found(finder, "plant carrot")[0] == ("plant-carrot", 1)
 
 
 @pytest.mark.parametrize("asked_first", [False, True])
 @pytest.mark.parametrize("writes", range(7))
-def test_what_was_public_is_shown_to_nobody_once_it_is_gone_wherever_its_writer_died(clock: Clock, writes: int, asked_first: bool) -> None:
+def test_what_was_public_is_shown_to_nobody_once_it_is_gone_wherever_its_writer_died(
+    clock: Clock, writes: int, asked_first: bool
+) -> None:
     kv = Cut(clock)
     garden = Garden(kv, clock)
     garden.stock(20, "main")
     garden.deploy("sow-kale", "Sow kale.", public=True)
     finder = garden.finder()
-    assert (names(finder, "sow kale"), names(finder, "sow kale", BOB)) == (["sow-kale"], ["main/sow-kale"])
+    assert (names(finder, "sow kale"), names(finder, "sow kale", BOB)) == (
+        ["sow-kale"],
+        ["main/sow-kale"],
+    )
     if asked_first:
         kv.wrote = lambda: names(finder, "sow kale", BOB) and names(finder, "sow kale")
     kv.left = writes
@@ -647,9 +751,14 @@ def test_what_was_public_is_shown_to_nobody_once_it_is_gone_wherever_its_writer_
         assert names(each, "sow kale", BOB) == (["main/sow-kale"] if stands else [])
 
 
-def test_what_is_half_changed_is_looked_at_for_an_hour_and_read_once(garden: Garden, clock: Clock) -> None:
+def test_what_is_half_changed_is_looked_at_for_an_hour_and_read_once(
+    garden: Garden, clock: Clock
+) -> None:
     garden.stock(20)
-    with pytest.raises(CutError), changes.change(Dying(garden.kv), LIBRARY, "plant-carrot", clock()):  # type: ignore[arg-type]
+    with (
+        pytest.raises(CutError),
+        changes.change(Dying(garden.kv), LIBRARY, "plant-carrot", clock()),
+    ):  # type: ignore[arg-type]
         pass
     kv = Counting(garden.kv)
     finder = garden.finder(kv)
@@ -663,7 +772,9 @@ def test_what_is_half_changed_is_looked_at_for_an_hour_and_read_once(garden: Gar
     assert gets[0] == gets[1] == gets[2] == gets[3] + 1
 
 
-def test_a_namespace_that_is_given_up_in_the_middle_of_a_query_is_read_again(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_namespace_that_is_given_up_in_the_middle_of_a_query_is_read_again(
+    garden: Garden, monkeypatch: pytest.MonkeyPatch
+) -> None:
     garden.deploy("sow-kale", "Sow kale.")
     finder = garden.finder()
     search, interrupted = finder._index.search, list[bool]()
@@ -705,7 +816,9 @@ def test_a_clock_that_was_ahead_for_a_moment_hides_nothing(garden: Garden, clock
     assert names(finder, "sow kale") == ["sow-kale"]
 
 
-def test_programs_with_other_rules_keep_snapshots_of_their_own(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_with_other_rules_keep_snapshots_of_their_own(
+    garden: Garden, monkeypatch: pytest.MonkeyPatch
+) -> None:
     garden.stock(20)
     names(garden.finder(), "carrot")
     first = snapshot(garden)

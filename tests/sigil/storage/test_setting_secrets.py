@@ -23,11 +23,16 @@ def parameter(value: str) -> str:
 
 def secret(value: str | bytes) -> str:
     name = unique("uncaged/secret")
-    aws.client("secretsmanager").create_secret(Name=name, **{"SecretString" if isinstance(value, str) else "SecretBinary": value})
+    aws.client("secretsmanager").create_secret(
+        Name=name, **{"SecretString" if isinstance(value, str) else "SecretBinary": value}
+    )
     return name
 
 
-@pytest.mark.parametrize("value", ["", "plain", "123:AAE", "ssmx:y", "SSM:x", "https://example.com", "arn:aws:ssm:x", ":ssm:x"])
+@pytest.mark.parametrize(
+    "value",
+    ["", "plain", "123:AAE", "ssmx:y", "SSM:x", "https://example.com", "arn:aws:ssm:x", ":ssm:x"],
+)
 def test_what_names_no_secret_is_itself(value: str) -> None:
     assert reveal(value) == value
 
@@ -71,9 +76,20 @@ def test_a_secret_that_is_not_there_is_named(kind: str, aws_here: Ministack) -> 
 
 
 @pytest.mark.parametrize(
-    "value", ["hidden", '"hidden"', '["hidden"]', '{"other": "hidden"}', '{"token": 7}', "[" * 100_000 + "hidden", b"hidden"]
+    "value",
+    [
+        "hidden",
+        '"hidden"',
+        '["hidden"]',
+        '{"other": "hidden"}',
+        '{"token": 7}',
+        "[" * 100_000 + "hidden",
+        b"hidden",
+    ],
 )
-def test_a_secret_of_the_wrong_form_is_named_and_not_shown(value: str | bytes, aws_here: Ministack) -> None:
+def test_a_secret_of_the_wrong_form_is_named_and_not_shown(
+    value: str | bytes, aws_here: Ministack
+) -> None:
     name = secret(value)
     with pytest.raises(BackendError) as caught:
         reveal(f"secretsmanager:{name}#token")
@@ -81,9 +97,13 @@ def test_a_secret_of_the_wrong_form_is_named_and_not_shown(value: str | bytes, a
     assert "hidden" not in str(caught.value.as_dict())
 
 
-def test_an_aws_that_cannot_be_reached_names_the_secret(aws_here: Ministack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_aws_that_cannot_be_reached_names_the_secret(
+    aws_here: Ministack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
     aws._client.cache_clear()
-    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01)
+    monkeypatch.setattr(
+        "botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01
+    )
     with pytest.raises(BackendError, match="parameter /x: it cannot be reached"):
         reveal("ssm:/x")

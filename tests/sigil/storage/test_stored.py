@@ -57,7 +57,9 @@ def test_it_stays_with_its_value_whatever_becomes_of_that() -> None:
 
 
 def test_people_do_not_see_it() -> None:
-    assert row(TREE.convert({"name": "oak", "height": 12, "first": {"text": "a", "age": 1}}))["first"] == {
+    assert row(TREE.convert({"name": "oak", "height": 12, "first": {"text": "a", "age": 1}}))[
+        "first"
+    ] == {
         "text": "a",
         "count": 0,
         "added": "",
@@ -65,7 +67,10 @@ def test_people_do_not_see_it() -> None:
 
 
 def test_a_later_field_is_written_when_it_says_something() -> None:
-    assert orjson.loads(dumps((Leaf("a"), Leaf("b", added="x")))) == [{"text": "a", "count": 0}, {"text": "b", "count": 0, "added": "x"}]
+    assert orjson.loads(dumps((Leaf("a"), Leaf("b", added="x")))) == [
+        {"text": "a", "count": 0},
+        {"text": "b", "count": 0, "added": "x"},
+    ]
 
 
 def test_equal_values_are_equal_whoever_wrote_them() -> None:
@@ -92,7 +97,10 @@ def test_what_is_of_another_shape_is_told(damage: dict[str, Any]) -> None:
         TREE.convert({**WRITTEN, **damage})
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"null", b"3", b'{"name"', b'{"name": NaN}', b'{"name": "\\ud800"}', b"[" * 5000])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[]", b"null", b"3", b'{"name"', b'{"name": NaN}', b'{"name": "\\ud800"}', b"[" * 5000],
+)
 def test_what_is_no_value_is_told(data: bytes) -> None:
     with pytest.raises(ValueError):
         TREE.read(data)
@@ -114,4 +122,7 @@ def test_the_format_that_it_names_itself_is_kept() -> None:
 def test_a_mapping_by_names_may_hold_any_name() -> None:
     named = Shape[Mapping[str, Leaf]](Mapping[str, Leaf])
 
-    assert named.convert({"format": {"text": "a"}, "_rest": {"text": "b"}}) == {"format": Leaf("a"), "_rest": Leaf("b")}
+    assert named.convert({"format": {"text": "a"}, "_rest": {"text": "b"}}) == {
+        "format": Leaf("a"),
+        "_rest": Leaf("b"),
+    }

@@ -31,8 +31,13 @@ class Wall:
 
 
 def say(home: House, who: str, text: str, name: str = "Ada", **fields: Any) -> list[str]:
-    """What the agent sends to anybody after `who` wrote `text` in a chat of their own: the chat and the text of each reply."""
-    happened = replace(event(text, **{"session": who, "sender": who, **fields}), sender=Sender(fields.get("sender", who), name))
+    """What the agent sends to anybody after `who` wrote `text` in a chat of their own: the chat and
+    the text of each reply.
+    """
+    happened = replace(
+        event(text, **{"session": who, "sender": who, **fields}),
+        sender=Sender(fields.get("sender", who), name),
+    )
     return [f"{reply.session} {reply.text}" for reply in told(home, happened).document.outbox]
 
 

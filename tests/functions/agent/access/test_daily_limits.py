@@ -38,16 +38,33 @@ def wall() -> Wall:
 @pytest.fixture
 def opened(house: Open, model: ScriptedModel, wall: Wall) -> Open:
     def made(**settings: Any) -> House:
-        return wall.on(house(**{"llm_url": model.url, "access": "open", "owners": (OWNER,), "guest_turns": 3, **settings}))
+        return wall.on(
+            house(
+                **{
+                    "llm_url": model.url,
+                    "access": "open",
+                    "owners": (OWNER,),
+                    "guest_turns": 3,
+                    **settings,
+                }
+            )
+        )
 
     return made
 
 
-def test_a_guest_has_so_many_turns_a_day_is_told_once_and_begins_anew_at_midnight(opened: Open, model: ScriptedModel, wall: Wall) -> None:
+def test_a_guest_has_so_many_turns_a_day_is_told_once_and_begins_anew_at_midnight(
+    opened: Open, model: ScriptedModel, wall: Wall
+) -> None:
     home = opened()
     assert [said(home, GUEST, "hi") for _ in range(3)] == [[f"{GUEST} done"]] * 3
-    assert said(home, GUEST, "hi") == [f"{GUEST} You have used your 3 turns of today. It begins anew at 00:00 UTC, in 12 h 0 min."]
-    assert [said(home, GUEST, "hi"), said(home, GUEST, "hi", session="telegram:-5", private=False)] == [[], []]
+    assert said(home, GUEST, "hi") == [
+        f"{GUEST} You have used your 3 turns of today. It begins anew at 00:00 UTC, in 12 h 0 min."
+    ]
+    assert [
+        said(home, GUEST, "hi"),
+        said(home, GUEST, "hi", session="telegram:-5", private=False),
+    ] == [[], []]
     assert len(model.bodies) == 3
     assert said(home, "telegram:67", "hi") == ["telegram:67 done"]
     assert "/new" in said(home, GUEST, "/help")[0]
@@ -57,7 +74,10 @@ def test_a_guest_has_so_many_turns_a_day_is_told_once_and_begins_anew_at_midnigh
 
 def test_turns_in_all_chats_count_together_and_owners_have_no_limit(opened: Open) -> None:
     home = opened()
-    answers = [said(home, GUEST, "hi", session=f"telegram:-{number}", private=False) for number in range(1, 5)]
+    answers = [
+        said(home, GUEST, "hi", session=f"telegram:-{number}", private=False)
+        for number in range(1, 5)
+    ]
     assert ["done" in lines[0] for lines in answers] == [True] * 3 + [False]
     assert [said(home, OWNER, "hi") for _ in range(5)] == [[f"{OWNER} done"]] * 5
 
@@ -69,9 +89,13 @@ def test_tokens_count_when_a_turn_ends(opened: Open, model: ScriptedModel) -> No
     assert len(model.bodies) == 1
 
 
-def test_a_turn_that_has_used_them_up_asks_for_nothing_more(opened: Open, model: ScriptedModel) -> None:
+def test_a_turn_that_has_used_them_up_asks_for_nothing_more(
+    opened: Open, model: ScriptedModel
+) -> None:
     home = opened(guest_turns=0, guest_tokens=1_000)
-    greedy = model_calls(("sigil_query", {"query": "tea"})) | {"usage": {"prompt_tokens": 490, "completion_tokens": 10}}
+    greedy = model_calls(("sigil_query", {"query": "tea"})) | {
+        "usage": {"prompt_tokens": 490, "completion_tokens": 10}
+    }
     model.then(*[greedy] * 4)
 
     (answer,) = said(home, GUEST, "hi")
@@ -81,25 +105,38 @@ def test_a_turn_that_has_used_them_up_asks_for_nothing_more(opened: Open, model:
     assert said(home, OWNER, "hi") != []
 
 
-def test_what_memory_hears_before_a_turn_is_a_cost_of_the_turn(opened: Open, model: ScriptedModel) -> None:
+def test_what_memory_hears_before_a_turn_is_a_cost_of_the_turn(
+    opened: Open, model: ScriptedModel
+) -> None:
     home = opened(guest_turns=0, guest_tokens=100_000)
     cheap = model_says("hi") | {"usage": {"prompt_tokens": 10, "completion_tokens": 0}}
-    model.then(*[cheap] * 21, saves() | {"usage": {"prompt_tokens": 3_000, "completion_tokens": 0}}, cheap)
+    model.then(
+        *[cheap] * 21, saves() | {"usage": {"prompt_tokens": 3_000, "completion_tokens": 0}}, cheap
+    )
     for _ in range(22):
         said(home, GUEST, "hi")
     assert len(model.bodies) == 23
-    assert home.app.allowances.told(GUEST, "guest").startswith("Used today: 3,220 of 100,000 tokens.")
+    assert home.app.allowances.told(GUEST, "guest").startswith(
+        "Used today: 3,220 of 100,000 tokens."
+    )
     document = home.app.sessions.open(keys.session_of("main", GUEST)).document
     assert (document.usage.total, document.last.total) == (3_220, 3_010)
 
 
-def test_what_a_turn_that_never_ended_has_cost_counts(opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_turn_that_never_ended_has_cost_counts(
+    opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = opened(guest_turns=0, guest_tokens=1_000)
-    greedy = model_calls(("sigil_query", {"query": "tea"})) | {"usage": {"prompt_tokens": 2_000, "completion_tokens": 10}}
+    greedy = model_calls(("sigil_query", {"query": "tea"})) | {
+        "usage": {"prompt_tokens": 2_000, "completion_tokens": 10}
+    }
     model.then(greedy)
 
     crash_at("close", home, event("hi", session=GUEST, sender=GUEST), monkeypatch)
-    assert "your 1,000 tokens of today" in said(home, GUEST, "hi", session="telegram:-5", private=False)[0]
+    assert (
+        "your 1,000 tokens of today"
+        in said(home, GUEST, "hi", session="telegram:-5", private=False)[0]
+    )
     assert len(model.bodies) == 1
 
 
@@ -126,16 +163,25 @@ def test_whoami_tells_what_is_left(opened: Open) -> None:
     said(home, GUEST, "hi")
     used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total
     assert said(home, GUEST, "/whoami") == [
-        f"{GUEST} You are `{GUEST}`: guest.\nThis chat is `{GUEST}`.\n"
-        f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens. It begins anew at 00:00 UTC, in 12 h 0 min."
+        f"{GUEST} You are `{GUEST}`: guest.\nThis chat is `{GUEST}`.\nUsed today: 1 of 3 turns,"
+        f" {used:,} of 20,000 tokens. It begins anew at 00:00 UTC, in 12 h 0 min."
     ]
-    assert said(home, OWNER, "/whoami") == [f"{OWNER} You are `{OWNER}`: owner.\nThis chat is `{OWNER}`."]
+    assert said(home, OWNER, "/whoami") == [
+        f"{OWNER} You are `{OWNER}`: owner.\nThis chat is `{OWNER}`."
+    ]
 
 
 def test_turns_that_begin_at_once_are_counted_each(opened: Open) -> None:
     home = opened(guest_turns=5)
     with ThreadPoolExecutor(6) as pool:
-        lines = list(pool.map(lambda number: said(home, GUEST, "hi", session=f"telegram:-{number}", private=False), range(1, 13)))
+        lines = list(
+            pool.map(
+                lambda number: said(
+                    home, GUEST, "hi", session=f"telegram:-{number}", private=False
+                ),
+                range(1, 13),
+            )
+        )
     assert sum("done" in line[0] for line in lines if line) == 5
     assert sum("of today" in line[0] for line in lines if line) == 1
 
@@ -148,11 +194,17 @@ def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.M
         crash_at(place, home, happened, monkeypatch)
     assert told(home, happened).document.outbox
     used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total
-    assert home.app.allowances.told(GUEST, "guest").startswith(f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens.")
+    assert home.app.allowances.told(GUEST, "guest").startswith(
+        f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens."
+    )
 
 
-@pytest.mark.parametrize("damaged", [b'{"turns": -1}', b'{"told": 5}', b'{"tokens": "1"}', b"[]", b""])
-def test_a_record_that_cannot_be_read_counts_as_all_used(opened: Open, model: ScriptedModel, damaged: bytes) -> None:
+@pytest.mark.parametrize(
+    "damaged", [b'{"turns": -1}', b'{"told": 5}', b'{"tokens": "1"}', b"[]", b""]
+)
+def test_a_record_that_cannot_be_read_counts_as_all_used(
+    opened: Open, model: ScriptedModel, damaged: bytes
+) -> None:
     home = opened()
     home.app.kv.put(keys.allowance("main", "2027-01-15", GUEST), damaged)
     assert "3 turns of today" in said(home, GUEST, "hi")[0]
@@ -160,7 +212,9 @@ def test_a_record_that_cannot_be_read_counts_as_all_used(opened: Open, model: Sc
     assert not model.bodies
 
 
-def test_a_command_that_asks_the_model_is_a_turn(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_asks_the_model_is_a_turn(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from functions.agent.commands import table
 
     home = opened(guest_turns=1)
@@ -178,7 +232,9 @@ def test_taking_into_memory_is_a_turn(opened: Open, model: ScriptedModel) -> Non
     assert not any("cake" in str(body) for body in model.bodies)
 
 
-def test_what_a_command_costs_is_counted_with_it(opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_command_costs_is_counted_with_it(
+    opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from functions.agent.commands import table
 
     home = opened(guest_turns=0, guest_tokens=10)
@@ -189,10 +245,14 @@ def test_what_a_command_costs_is_counted_with_it(opened: Open, model: ScriptedMo
 
 
 def _costly(asked: Asked) -> Effect:
-    return Effect("done", replace(asked.document, usage=asked.document.usage + Usage(prompt=8, completion=2)))
+    return Effect(
+        "done", replace(asked.document, usage=asked.document.usage + Usage(prompt=8, completion=2))
+    )
 
 
-def test_a_turn_counts_on_the_day_on_which_it_began(opened: Open, wall: Wall, model: ScriptedModel) -> None:
+def test_a_turn_counts_on_the_day_on_which_it_began(
+    opened: Open, wall: Wall, model: ScriptedModel
+) -> None:
     home = opened(guest_turns=0, guest_tokens=100)
 
     def over_midnight(body: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +273,12 @@ def test_without_limits_nothing_is_kept(opened: Open) -> None:
 
 def test_the_defaults_and_what_is_no_number() -> None:
     settings = Settings()
-    assert (settings.member_turns, settings.member_tokens, settings.guest_turns, settings.guest_tokens) == (200, 0, 20, 20_000)
+    assert (
+        settings.member_turns,
+        settings.member_tokens,
+        settings.guest_turns,
+        settings.guest_tokens,
+    ) == (200, 0, 20, 20_000)
     with pytest.raises(UsageError, match="UNCAGED_GUEST_TURNS"):
         Settings(guest_turns=-1)
     assert Rules().allowance("owner") == Rules().allowance("guest")

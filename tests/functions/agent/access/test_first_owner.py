@@ -31,7 +31,9 @@ def home(house: Open, model: ScriptedModel) -> House:
     return house(llm_url=model.url)
 
 
-def test_whoever_sends_it_is_the_owner_and_nobody_after_them(home: House, model: ScriptedModel) -> None:
+def test_whoever_sends_it_is_the_owner_and_nobody_after_them(
+    home: House, model: ScriptedModel
+) -> None:
     given = home.app.claim.offer()
     assert len(given.replace("-", "")) * 5 >= 60
 
@@ -50,7 +52,9 @@ def test_a_sender_has_five_tries_however_many_come_at_once(home: House) -> None:
         answers = pool.map(lambda chat: say(home, FIRST, f"/pair {WRONG}", session=chat), chats)
         said = [line.partition(" ")[2] for lines in answers for line in lines]
 
-    assert [sum(f"{left} of your tries are left" in line for line in said) for left in range(1, 5)] == [1, 1, 1, 1]
+    assert [
+        sum(f"{left} of your tries are left" in line for line in said) for left in range(1, 5)
+    ] == [1, 1, 1, 1]
     assert said.count(LAST) == 1
     assert sum("I have no owner yet" in line for line in said) == 19
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
@@ -67,7 +71,9 @@ def test_nobody_uses_up_anothers_tries(home: House) -> None:
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
 
 
-def test_a_try_that_comes_again_after_a_crash_counts_once(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_try_that_comes_again_after_a_crash_counts_once(
+    home: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home.app.claim.offer()
     trying = event(f"/pair {WRONG}", session=FIRST, sender=FIRST)
     for _ in range(3):
@@ -85,7 +91,9 @@ def test_a_count_that_cannot_be_read_is_used_up(home: House, damaged: bytes) -> 
 
 
 @pytest.mark.parametrize("access", ["members", "owners", "open"])
-def test_without_an_owner_the_answer_says_what_to_do_at_the_machine(house: Open, model: ScriptedModel, access: str) -> None:
+def test_without_an_owner_the_answer_says_what_to_do_at_the_machine(
+    house: Open, model: ScriptedModel, access: str
+) -> None:
     home = house(llm_url=model.url, access=access)
     (said,) = say(home, FIRST, "/pair")
 
@@ -102,7 +110,11 @@ def test_of_many_who_send_it_at_once_one_is_the_owner(home: House) -> None:
     given = home.app.claim.offer()
     people = [f"telegram:{number}" for number in range(100, 112)]
     with ThreadPoolExecutor(6) as pool:
-        said = [line for lines in pool.map(lambda who: say(home, who, f"/pair {given}"), people) for line in lines]
+        said = [
+            line
+            for lines in pool.map(lambda who: say(home, who, f"/pair {given}"), people)
+            for line in lines
+        ]
 
     assert sum(NOW_OWNER in line for line in said) == 1
     assert [person.role for person in home.app.people.all()] == ["owner"]
@@ -167,7 +179,9 @@ def test_a_member_and_a_guest_may_send_it_too(house: Open, model: ScriptedModel)
 
 
 @pytest.mark.parametrize("passed", [SECONDS + 1, -SECONDS - 1])
-def test_it_is_over_when_its_time_is_and_when_the_clock_was_set_back(home: House, passed: float) -> None:
+def test_it_is_over_when_its_time_is_and_when_the_clock_was_set_back(
+    home: House, passed: float
+) -> None:
     wall = Wall()
     home = wall.on(home)
     given = home.app.claim.offer()
@@ -188,7 +202,10 @@ def test_a_code_of_eight_is_no_try_of_it(home: House) -> None:
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
 
 
-@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"digest":"","at":0,"left":"5"}', b'{"digest":5,"at":NOW,"left":5}'])
+@pytest.mark.parametrize(
+    "damaged",
+    [b"", b"{", b"[]", b'{"digest":"","at":0,"left":"5"}', b'{"digest":5,"at":NOW,"left":5}'],
+)
 def test_a_damaged_one_opens_nothing(home: House, damaged: bytes) -> None:
     home.app.kv.put(keys.first_owner("main"), damaged.replace(b"NOW", str(time.time()).encode()))
     assert NOW_OWNER not in say(home, FIRST, f"/pair {WRONG}")[0]

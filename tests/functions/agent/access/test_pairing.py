@@ -1,4 +1,6 @@
-"""Pairing from outside: a stranger writes and is told a code, an owner sends it, and the stranger is a member."""
+"""Pairing from outside: a stranger writes and is told a code, an owner sends it, and the stranger
+is a member.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def home(house: Open, model: ScriptedModel, wall: Wall) -> House:
     return wall.on(house(llm_url=model.url, owners=(OWNER,)))
 
 
-def test_a_stranger_is_told_a_code_and_with_it_an_owner_lets_them_in(home: House, model: ScriptedModel) -> None:
+def test_a_stranger_is_told_a_code_and_with_it_an_owner_lets_them_in(
+    home: House, model: ScriptedModel
+) -> None:
     (offer,) = say(home, STRANGER, "hi")
     found = CODE.search(offer)
     assert found
@@ -53,11 +57,22 @@ def test_a_stranger_is_told_a_code_and_with_it_an_owner_lets_them_in(home: House
 
 @pytest.mark.parametrize("written", ["{}", " {} ", "{}\n"])
 @pytest.mark.parametrize(
-    "form", [str, str.lower, lambda text: text.replace("-", ""), lambda text: text.replace("1", "I").replace("0", "o")]
+    "form",
+    [
+        str,
+        str.lower,
+        lambda text: text.replace("-", ""),
+        lambda text: text.replace("1", "I").replace("0", "o"),
+    ],
 )
-def test_a_code_is_known_however_it_is_typed(home: House, written: str, form: Callable[[str], str]) -> None:
+def test_a_code_is_known_however_it_is_typed(
+    home: House, written: str, form: Callable[[str], str]
+) -> None:
     told_code = code_of(home)
-    assert "may talk to me now" in say(home, OWNER, f"/PAIR@some_bot {written.format(form(told_code))}")[-1]
+    assert (
+        "may talk to me now"
+        in say(home, OWNER, f"/PAIR@some_bot {written.format(form(told_code))}")[-1]
+    )
 
 
 def test_an_owner_may_accept_in_any_chat_of_theirs(home: House) -> None:
@@ -68,7 +83,10 @@ def test_an_owner_may_accept_in_any_chat_of_theirs(home: House) -> None:
 
 def test_a_flood_is_answered_once_until_the_code_is_over(home: House, wall: Wall) -> None:
     first = code_of(home)
-    assert [say(home, STRANGER, text) for text in ("hello?", "/pair", f"/pair {first}", "/whoami", "/stop")] == [[]] * 5
+    assert [
+        say(home, STRANGER, text)
+        for text in ("hello?", "/pair", f"/pair {first}", "/whoami", "/stop")
+    ] == [[]] * 5
     wall.now += pairing.SECONDS + 1
     assert code_of(home) != first
     assert say(home, STRANGER, "hello?") == []
@@ -83,7 +101,10 @@ def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(home: House, wall
     assert "That code is over: it held for 10 minutes; " in say(home, OWNER, f"/pair {old}")[0]
     assert "No such code is open; " in say(home, OWNER, "/pair 0000-0000")[0]
     for odd in ("hello", "UUUU-UUUU", "ABCD-EFG", "ＡＢＣＤ-ＥＦＧＨ", "x" * 5_000, "A" * 12):
-        assert "That is no code; a code has 8 letters and digits" in say(home, OWNER, f"/pair {odd}")[0]
+        assert (
+            "That is no code; a code has 8 letters and digits"
+            in say(home, OWNER, f"/pair {odd}")[0]
+        )
     assert home.app.people.find("telegram:67") is None
 
 
@@ -102,11 +123,17 @@ def test_a_note_to_a_newcomer_takes_no_reply_away(home: House) -> None:
     given = code_of(home)
     handle(event("hi", session=OWNER, sender=OWNER), home.app)  # which has not left yet
     replies = told(home, event(f"/pair {given}", session=OWNER, sender=OWNER)).document.outbox
-    assert [reply.text for reply in replies] == ["done", LET_IN, f"`{STRANGER}` (`Ada`) may talk to me now."]
+    assert [reply.text for reply in replies] == [
+        "done",
+        LET_IN,
+        f"`{STRANGER}` (`Ada`) may talk to me now.",
+    ]
     assert len({reply.event for reply in replies}) == 3
 
 
-def test_so_many_people_are_let_in_and_no_more_and_a_chat_is_shown_some(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_people_are_let_in_and_no_more_and_a_chat_is_shown_some(
+    home: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(members.PAGE + 5):
         home.app.people.let_in(f"telegram:{1_000 + number}", "member", "", OWNER)
     shown = say(home, OWNER, "/pair")[0]
@@ -114,7 +141,9 @@ def test_so_many_people_are_let_in_and_no_more_and_a_chat_is_shown_some(home: Ho
     assert "- and 75 more: `uncaged channel pair --list`" in shown
 
     monkeypatch.setattr(members, "MOST", members.PAGE + 5)
-    assert say(home, OWNER, f"/pair {code_of(home)}") == [f"{OWNER} 105 people were let in, and no more may be; take somebody out first."]
+    assert say(home, OWNER, f"/pair {code_of(home)}") == [
+        f"{OWNER} 105 people were let in, and no more may be; take somebody out first."
+    ]
     assert home.app.people.find(STRANGER) is None
 
 
@@ -124,23 +153,42 @@ def test_only_owners_let_people_in(home: House, model: ScriptedModel) -> None:
 
     assert say(home, STRANGER, f"/pair {other}") == [f"{STRANGER} Only my owner can do that."]
     assert say(home, STRANGER, "/pair") == [f"{STRANGER} Only my owner can do that."]
-    assert say(home, STRANGER, "/pair remove telegram:66") == [f"{STRANGER} Only my owner can do that."]
+    assert say(home, STRANGER, "/pair remove telegram:66") == [
+        f"{STRANGER} Only my owner can do that."
+    ]
     assert say(home, "telegram:67", f"/pair {other}") == []
     assert say(home, "telegram:67", "hi") == []
     assert not model.bodies
 
 
 def test_in_a_group_strangers_meet_silence(home: House, model: ScriptedModel) -> None:
-    assert [say(home, STRANGER, text, session="telegram:-100", private=False) for text in ("hi", "/pair", "/help")] == [[]] * 3
+    assert [
+        say(home, STRANGER, text, session="telegram:-100", private=False)
+        for text in ("hi", "/pair", "/help")
+    ] == [[]] * 3
     assert not home.app.pairing.waiting()
     say(home, OWNER, f"/pair {code_of(home)}")
-    assert say(home, STRANGER, "hi", session="telegram:-100", private=False) == ["telegram:-100 done"]
+    assert say(home, STRANGER, "hi", session="telegram:-100", private=False) == [
+        "telegram:-100 done"
+    ]
 
 
 @pytest.mark.parametrize(
-    "who", ["slack:1", "telegram:66\nx", "telegram:", "TELEGRAM:1", "66", "telegram:" + "9" * 101, "http:admin2", "telegram:\u0661"]
+    "who",
+    [
+        "slack:1",
+        "telegram:66\nx",
+        "telegram:",
+        "TELEGRAM:1",
+        "66",
+        "telegram:" + "9" * 101,
+        "http:admin2",
+        "telegram:\u0661",
+    ],
 )
-def test_an_id_that_is_none_of_its_platform_is_nobody(house: Open, model: ScriptedModel, who: str) -> None:
+def test_an_id_that_is_none_of_its_platform_is_nobody(
+    house: Open, model: ScriptedModel, who: str
+) -> None:
     home = house(llm_url=model.url, owners=("slack:1", "http:admin2"))
     home.app.people.let_in(who, "member", "Ada", OWNER)
     assert say(home, STRANGER, "hi", sender=who) == []
@@ -154,7 +202,9 @@ def test_removing_takes_effect_at_the_next_message(home: House, model: ScriptedM
     say(home, OWNER, f"/pair {given}")
     say(home, STRANGER, "hi")
 
-    assert say(home, OWNER, f"/pair remove {STRANGER}") == [f"{OWNER} `{STRANGER}` (`Ada`) is a guest again."]
+    assert say(home, OWNER, f"/pair remove {STRANGER}") == [
+        f"{OWNER} `{STRANGER}` (`Ada`) is a guest again."
+    ]
     assert code_of(home) != given
     assert len(model.bodies) == 1
     assert f"The id {STRANGER} was not let in" in say(home, OWNER, f"/pair remove {STRANGER}")[0]
@@ -172,16 +222,25 @@ def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: House) -> None:
 
     shown = say(home, OWNER, "/pair")[0]
     assert "Waiting:\n- `telegram:66` (`Ada`), 10 minutes left\n" in shown
-    assert re.search(r"Let in:\n- `telegram:67` \(`Ada`\), member since \d{4}-\d\d-\d\d, by `telegram:1`\n", shown)
+    assert re.search(
+        r"Let in:\n- `telegram:67` \(`Ada`\), member since \d{4}-\d\d-\d\d, by `telegram:1`\n",
+        shown,
+    )
     assert given not in shown
-    assert say(home, OWNER, "/pair", session="telegram:-100", private=False) == [f"telegram:-100 {PRIVATELY}"]
+    assert say(home, OWNER, "/pair", session="telegram:-100", private=False) == [
+        f"telegram:-100 {PRIVATELY}"
+    ]
 
 
 def test_a_name_says_nothing_that_it_should_not(home: House) -> None:
     evil = "Mum\n- `telegram:1` (owner)\u202e\x1b[31m [x](http://x)" + "y" * 500
     given = code_of(home, name=evil)
 
-    for shown in (say(home, OWNER, "/pair")[0], say(home, OWNER, f"/pair {given}")[-1], say(home, OWNER, "/pair")[0]):
+    for shown in (
+        say(home, OWNER, "/pair")[0],
+        say(home, OWNER, f"/pair {given}")[-1],
+        say(home, OWNER, "/pair")[0],
+    ):
         assert "(`Mum - 'telegram:1' (owner) [x](http://x)" in shown
         assert not {"\u202e", "\x1b"} & set(shown)
         assert "y" * 60 not in shown
@@ -192,18 +251,26 @@ def test_a_code_lets_one_in_however_many_send_it_at_once(house: Open, model: Scr
     home = house(llm_url=model.url, owners=owners)
     given = code_of(home)
     with ThreadPoolExecutor(8) as pool:
-        said = [line for lines in pool.map(lambda owner: say(home, owner, f"/pair {given}"), owners) for line in lines]
+        said = [
+            line
+            for lines in pool.map(lambda owner: say(home, owner, f"/pair {given}"), owners)
+            for line in lines
+        ]
 
     assert sum("may talk to me now" in line for line in said) == 1
     assert sum("That code was used" in line for line in said) == 7
     assert said.count(f"{STRANGER} {LET_IN}") == 1
 
 
-def test_however_many_strangers_wait_the_next_one_is_let_in_and_who_waits_keeps_theirs(house: Open, wall: Wall) -> None:
+def test_however_many_strangers_wait_the_next_one_is_let_in_and_who_waits_keeps_theirs(
+    house: Open, wall: Wall
+) -> None:
     home = wall.on(house(owners=(OWNER,)))
     first = code_of(home)
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda number: say(home, f"telegram:{number}", "hi"), range(1_000, 1_250)))
+        answers = list(
+            pool.map(lambda number: say(home, f"telegram:{number}", "hi"), range(1_000, 1_250))
+        )
 
     assert all(answers)
     last = code_of(home, "telegram:2000")
@@ -221,7 +288,9 @@ def test_a_chat_has_three_open_codes_at_most(home: House) -> None:
 
 
 def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(home: House) -> None:
-    happened = replace(event("hi", session=STRANGER, sender=STRANGER), sender=Sender(STRANGER, "Ada"))
+    happened = replace(
+        event("hi", session=STRANGER, sender=STRANGER), sender=Sender(STRANGER, "Ada")
+    )
     (offer,) = told(home, happened).document.outbox
     assert not told(home, happened).document.outbox
     found = CODE.search(offer.text)
@@ -234,7 +303,9 @@ def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(home: H
     assert home.app.people.find(STRANGER) is None
 
 
-def test_a_crash_before_the_answer_was_kept_repeats_it(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_before_the_answer_was_kept_repeats_it(
+    home: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hello = event("hi", session=STRANGER, sender=STRANGER)
     crash_at("close", home, hello, monkeypatch)
     (offer,) = told(home, hello).document.outbox
@@ -259,13 +330,17 @@ def test_where_owners_alone_may_talk_there_are_no_codes(house: Open, model: Scri
     assert not model.bodies
 
 
-def test_where_everybody_may_talk_a_guest_asks_for_a_code(house: Open, model: ScriptedModel) -> None:
+def test_where_everybody_may_talk_a_guest_asks_for_a_code(
+    house: Open, model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, owners=(OWNER,), access="open")
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
     (offer,) = say(home, STRANGER, "/pair")
     assert offer.startswith(f"{STRANGER} Your code is `")  # not that nobody else may talk
     assert say(home, STRANGER, "/pair") == [f"{STRANGER} {WAITS.format(minutes=10)}"]
-    assert say(home, STRANGER, "/pair", session="telegram:-100", private=False) == ["telegram:-100 Only my owner can do that."]
+    assert say(home, STRANGER, "/pair", session="telegram:-100", private=False) == [
+        "telegram:-100 Only my owner can do that."
+    ]
     found = CODE.search(offer)
     assert found
     say(home, OWNER, f"/pair {found[1]}")
@@ -283,7 +358,9 @@ def test_where_everybody_may_talk_a_guest_asks_for_a_code(house: Open, model: Sc
         b'{"id":"telegram:66","role":"member","name":"","at":1e300,"by":""}',
     ],
 )
-def test_a_record_that_cannot_be_read_lets_nobody_in(home: House, model: ScriptedModel, damaged: bytes) -> None:
+def test_a_record_that_cannot_be_read_lets_nobody_in(
+    home: House, model: ScriptedModel, damaged: bytes
+) -> None:
     home.app.kv.put(keys.person("main", STRANGER), damaged)
     home.app.kv.put(keys.waiting("main", STRANGER, STRANGER), damaged)
     given = code_of(home)
@@ -291,7 +368,9 @@ def test_a_record_that_cannot_be_read_lets_nobody_in(home: House, model: Scripte
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
 
 
-def test_the_store_is_asked_once_about_whoever_writes(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_asked_once_about_whoever_writes(
+    home: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     say(home, OWNER, f"/pair {code_of(home)}")
     asked: list[str] = []
     get = type(home.app.kv).get

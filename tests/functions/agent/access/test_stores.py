@@ -1,4 +1,6 @@
-"""What several processes ask of the same people at once, on every kind of store: each has a connection of its own."""
+"""What several processes ask of the same people at once, on every kind of store: each has a
+connection of its own.
+"""
 
 from __future__ import annotations
 
@@ -67,27 +69,44 @@ def at_once(act: Callable[[KV], str], views: list[KV]) -> list[str]:
 
 
 def test_one_takes_a_code_one_is_the_owner_and_no_turn_is_given_twice(views: list[KV]) -> None:
-    stranger = replace(event("hi", session="telegram:66", sender="telegram:66"), sender=Sender("telegram:66", "Ada"))
+    stranger = replace(
+        event("hi", session="telegram:66", sender="telegram:66"),
+        sender=Sender("telegram:66", "Ada"),
+    )
 
     def people(kv: KV) -> People:
         return People(kv, "main", RULES, time.time)
 
     def accepted(kv: KV) -> str:
         try:
-            return Pairing(kv, "main", people(kv), time.time).accept(code or "", "telegram:1", event("").id).id
+            return (
+                Pairing(kv, "main", people(kv), time.time)
+                .accept(code or "", "telegram:1", event("").id)
+                .id
+            )
         except Used:
             return "used"
 
     def claimed(kv: KV) -> str:
-        tried = Claim(kv, "main", people(kv), time.time).tried(secret, event("", session="telegram:5", sender="telegram:5"))
+        tried = Claim(kv, "main", people(kv), time.time).tried(
+            secret, event("", session="telegram:5", sender="telegram:5")
+        )
         return str(tried and tried.right)
 
     def begun(kv: KV) -> str:
-        return str(Allowances(kv, "main", RULES, time.time).begins(event("hi", sender="telegram:7"), "guest") is None)
+        return str(
+            Allowances(kv, "main", RULES, time.time).begins(
+                event("hi", sender="telegram:7"), "guest"
+            )
+            is None
+        )
 
     code = Pairing(views[0], "main", people(views[0]), time.time).offer(stranger)
     assert at_once(accepted, views) == ["telegram:66", *["used"] * (PROCESSES - 1)]
     secret = Claim(views[0], "main", people(views[0]), time.time).offer()
     assert at_once(claimed, views) == [*["None"] * (PROCESSES - 1), "True"]
     assert at_once(begun, views) == ["False"] * 2 + ["True"] * 4
-    assert [(person.id, person.role) for person in people(views[-1]).all()] == [("telegram:5", "owner"), ("telegram:66", "member")]
+    assert [(person.id, person.role) for person in people(views[-1]).all()] == [
+        ("telegram:5", "owner"),
+        ("telegram:66", "member"),
+    ]

@@ -16,7 +16,9 @@ from tests.fakes.server import Answer
 from tests.functions.agent.talk import tell
 
 SESSION = keys.session_of("main", "telegram:7")
-SOUL = "# Soul\n\n## Personality\nA dry humour.\n\n## Values\nTruth.\n\n## Communication Style\nShort."
+SOUL = (
+    "# Soul\n\n## Personality\nA dry humour.\n\n## Values\nTruth.\n\n## Communication Style\nShort."
+)
 Open = Callable[..., House]
 
 
@@ -73,7 +75,9 @@ def test_a_fence_around_it_is_taken_off(home: House, model: ScriptedModel, fence
     ],
     ids=["refused", "short", "empty", "a bare fence", "too long", "cut", "a page"],
 )
-def test_what_is_no_soul_leaves_the_old_one_and_the_chat_goes_on(home: House, model: ScriptedModel, trouble: Any) -> None:
+def test_what_is_no_soul_leaves_the_old_one_and_the_chat_goes_on(
+    home: House, model: ScriptedModel, trouble: Any
+) -> None:
     model.then(say(SOUL))
     tell(home, "/soul be dry")
     model.then(trouble, trouble, trouble)
@@ -85,19 +89,25 @@ def test_what_is_no_soul_leaves_the_old_one_and_the_chat_goes_on(home: House, mo
 
 
 @pytest.mark.parametrize("role", ["guest", "member"])
-def test_only_an_owner_changes_it_and_everybody_sees_it(house: Open, model: ScriptedModel, role: str) -> None:
+def test_only_an_owner_changes_it_and_everybody_sees_it(
+    house: Open, model: ScriptedModel, role: str
+) -> None:
     home = house(llm_url=model.url, owners=("telegram:1",), access="open")
     if role == "member":
         home.app.people.let_in("telegram:9", "member", "Bob", "telegram:1")
 
     assert tell(home, "/soul obey me", sender="telegram:9") == ["Only my owner can do that."]
     assert tell(home, "/soul rollback 1", sender="telegram:9") == ["Only my owner can do that."]
-    assert tell(home, "/soul history", sender="telegram:9") == ["Only my owner can do that."]  # it names people, and tells their words
+    assert tell(home, "/soul history", sender="telegram:9") == [
+        "Only my owner can do that."
+    ]  # it names people, and tells their words
     assert tell(home, "/soul", sender="telegram:9") == [FIRST_SOUL]
     assert not model.bodies
 
 
-def test_its_versions_are_shown_and_any_of_them_comes_back(home: House, model: ScriptedModel) -> None:
+def test_its_versions_are_shown_and_any_of_them_comes_back(
+    home: House, model: ScriptedModel
+) -> None:
     assert tell(home, "/soul history") == ["The soul was never changed."]
     model.then(say(SOUL), say(SOUL.replace("Short", "Long")))
     tell(home, "/soul be dry")
@@ -109,7 +119,9 @@ def test_its_versions_are_shown_and_any_of_them_comes_back(home: House, model: S
     assert second.endswith(" by terminal:local, be dry")
     assert tell(home, "/soul rollback 1") == ["The soul is as in version 1 again."]
     assert soul(home) == SOUL
-    assert tell(home, "/soul rollback 9") == ["The soul is as it was. soul has no version 9; its versions: 0 to 3."]
+    assert tell(home, "/soul rollback 9") == [
+        "The soul is as it was. soul has no version 9; its versions: 0 to 3."
+    ]
 
 
 def test_the_first_change_can_be_taken_back_too(home: House, model: ScriptedModel) -> None:
@@ -121,25 +133,38 @@ def test_the_first_change_can_be_taken_back_too(home: House, model: ScriptedMode
     assert home.app.documents.read(home.app.documents.agent, "soul").version == 2
 
 
-def test_a_version_that_is_damaged_is_said_to_be_that_and_the_soul_stays(home: House, model: ScriptedModel) -> None:
+def test_a_version_that_is_damaged_is_said_to_be_that_and_the_soul_stays(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(say(SOUL), say(SOUL.replace("Short", "Long")))
     tell(home, "/soul be dry")
     tell(home, "/soul talk more")
     home.app.kv.put(keys.doc_version("main", "soul", 1), b"damaged")
 
     assert tell(home, "/soul rollback 1") == [
-        "The soul is as it was. version 1 of soul cannot be read; take another one, or write it again."
+        "The soul is as it was. version 1 of soul cannot be read; take another one, or write it"
+        " again."
     ]
     home.app.kv.put(keys.doc("main", "soul"), b"damaged")
-    assert tell(home, "/soul rollback 1")[0].startswith("The soul is as it was. version 1 of soul cannot be read")
+    assert tell(home, "/soul rollback 1")[0].startswith(
+        "The soul is as it was. version 1 of soul cannot be read"
+    )
     assert tell(home, "/soul rollback 0") == ["The soul is as in version 0 again."]
 
 
-@pytest.mark.parametrize("words", ["rollback", "rollback x", "ROLLBACK nought", "rollback -1", "rollback v2"])
-def test_a_rollback_that_names_no_version_is_no_wish_for_another_soul(home: House, model: ScriptedModel, words: str) -> None:
+@pytest.mark.parametrize(
+    "words", ["rollback", "rollback x", "ROLLBACK nought", "rollback -1", "rollback v2"]
+)
+def test_a_rollback_that_names_no_version_is_no_wish_for_another_soul(
+    home: House, model: ScriptedModel, words: str
+) -> None:
     reply = tell(home, f"/soul {words}")[0]
 
-    assert reply == "The soul is as it was. Say which version: `/soul rollback N`; `/soul history` shows them."
+    assert (
+        reply
+        == "The soul is as it was. Say which version: `/soul rollback N`; `/soul history` shows"
+        " them."
+    )
     assert not model.bodies
 
 
@@ -181,7 +206,9 @@ def test_after_an_unlock_the_soul_can_be_written_at_once(home: House, model: Scr
     assert tell(home, "/soul be dry") == ["Soul updated."]
 
 
-def test_for_a_damaged_soul_without_an_earlier_version_the_first_one_stands_in(home: House, model: ScriptedModel) -> None:
+def test_for_a_damaged_soul_without_an_earlier_version_the_first_one_stands_in(
+    home: House, model: ScriptedModel
+) -> None:
     home.app.documents.write(home.app.documents.agent, "soul", SOUL, by="test")
     home.app.kv.put(keys.doc(home.app.documents.agent, "soul"), b"damaged")
     model.then(say(SOUL))
@@ -197,5 +224,7 @@ def test_whoever_changes_it_meanwhile_wins(home: House, model: ScriptedModel) ->
         return say(SOUL)
 
     model.then(meanwhile)
-    assert tell(home, "/soul be dry") == ["Somebody else changed it meanwhile; send it again. The soul is as it was."]
+    assert tell(home, "/soul be dry") == [
+        "Somebody else changed it meanwhile; send it again. The soul is as it was."
+    ]
     assert soul(home) == "# By hand"

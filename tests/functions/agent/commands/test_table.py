@@ -1,4 +1,6 @@
-"""Slash commands from outside: what is one, who may, and that none of them reaches the model or the history."""
+"""Slash commands from outside: what is one, who may, and that none of them reaches the model or the
+history.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def home(house: Open, model: ScriptedModel) -> House:
 
 
 @pytest.mark.parametrize("text", ["/help", "/HELP", "  /help  ", "/help@some_bot", "/Help\n"])
-def test_a_command_is_known_however_it_is_written(home: House, model: ScriptedModel, text: str) -> None:
+def test_a_command_is_known_however_it_is_written(
+    home: House, model: ScriptedModel, text: str
+) -> None:
     said = tell(home, text)[0]
 
     assert all(f"/{name}" in said for name in COMMANDS)
@@ -32,9 +36,18 @@ def test_a_command_is_known_however_it_is_written(home: House, model: ScriptedMo
 
 @pytest.mark.parametrize(
     ("text", "near"),
-    [("/memory x", "/mem"), ("/souls", "/soul"), ("/halp", "/help"), ("/xyzzy", ""), ("/newfoo", "/new"), ("/memo x", "/mem")],
+    [
+        ("/memory x", "/mem"),
+        ("/souls", "/soul"),
+        ("/halp", "/help"),
+        ("/xyzzy", ""),
+        ("/newfoo", "/new"),
+        ("/memo x", "/mem"),
+    ],
 )
-def test_what_is_no_command_is_said_to_be_none_with_the_nearest(home: House, model: ScriptedModel, text: str, near: str) -> None:
+def test_what_is_no_command_is_said_to_be_none_with_the_nearest(
+    home: House, model: ScriptedModel, text: str, near: str
+) -> None:
     said = tell(home, text)[0]
 
     assert said.startswith(f"Unknown command {text.split(maxsplit=1)[0]}.")
@@ -64,22 +77,30 @@ def test_a_command_without_a_space_behind_it_is_neither_done_nor_pretended_by_th
 
 
 @pytest.mark.parametrize("before", ["/mem\u3000", "/mem\xa0", "\u200b/mem ", "\ufeff/mem "])
-def test_every_space_is_one_and_nothing_unseen_hides_a_command(home: House, model: ScriptedModel, before: str) -> None:
+def test_every_space_is_one_and_nothing_unseen_hides_a_command(
+    home: House, model: ScriptedModel, before: str
+) -> None:
     tell(home, f"{before}my name is Ada")
 
     assert "USER: my name is Ada\n" in model.bodies[0]["messages"][1]["content"]
     assert [message["role"] for message in model.bodies[0]["messages"]] == ["system", "user"]
 
 
-@pytest.mark.parametrize(("text", "near"), [("/\u041cEM x", " Did you mean /mem?"), ("/\u5e2e\u52a9", "")])
-def test_a_name_in_other_letters_is_an_unknown_command(home: House, model: ScriptedModel, text: str, near: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "near"), [("/\u041cEM x", " Did you mean /mem?"), ("/\u5e2e\u52a9", "")]
+)
+def test_a_name_in_other_letters_is_an_unknown_command(
+    home: House, model: ScriptedModel, text: str, near: str
+) -> None:
     name = text.partition(" ")[0].lower()
 
     assert tell(home, text) == [f"Unknown command {name}.{near} /help shows what there is."]
     assert not model.bodies
 
 
-def test_words_after_a_command_that_takes_none_are_refused(home: House, model: ScriptedModel) -> None:
+def test_words_after_a_command_that_takes_none_are_refused(
+    home: House, model: ScriptedModel
+) -> None:
     tell(home, "hello")
     assert tell(home, "/new foo") == ["/new takes no argument. Send `/new` alone."]
     assert len(home.app.sessions.open(SESSION).document.messages) == 2
@@ -112,7 +133,9 @@ def test_a_command_leaves_no_trace_in_the_history(home: House, model: ScriptedMo
 
 
 def test_everybody_learns_who_they_are(home: House) -> None:
-    assert tell(home, "/whoami", sender="telegram:1") == ["You are `telegram:1`: owner.\nThis chat is `telegram:7`."]
+    assert tell(home, "/whoami", sender="telegram:1") == [
+        "You are `telegram:1`: owner.\nThis chat is `telegram:7`."
+    ]
     assert tell(home, "/whoami", sender="telegram:9")[0].startswith("You are `telegram:9`: guest.")
 
 
@@ -121,7 +144,9 @@ def test_in_a_group_only_an_owner_begins_anew(home: House, model: ScriptedModel)
 
     home.app.people.let_in("telegram:10", "member", "Bob", "telegram:1")
     for other in ("telegram:9", "telegram:10"):
-        assert tell(home, "/new", sender=other, private=False) == ["In a group only my owner can do that."]
+        assert tell(home, "/new", sender=other, private=False) == [
+            "In a group only my owner can do that."
+        ]
     assert home.app.sessions.open(SESSION).document.messages
     assert tell(home, "/new", sender="telegram:1", private=False) == ["New session started."]
     assert not home.app.sessions.open(SESSION).document.messages
@@ -134,22 +159,41 @@ def test_the_tokens_of_a_chat_are_told(home: House, model: ScriptedModel) -> Non
 
     here, everywhere = tell(home, "/usage")[0].split("\n")
     usage = home.app.sessions.open(SESSION).document.usage
-    assert here.startswith(f"In this chat: {usage.prompt:,} tokens of prompts (0% of them from the cache), {usage.completion:,} of answers")
-    assert f"{usage.total:,} tokens in this chat, {usage.total:,} of 100,000 in all of them" in everywhere
+    assert here.startswith(
+        f"In this chat: {usage.prompt:,} tokens of prompts (0% of them from the cache),"
+        f" {usage.completion:,} of answers"
+    )
+    assert (
+        f"{usage.total:,} tokens in this chat, {usage.total:,} of 100,000 in all of them"
+        in everywhere
+    )
 
 
-def test_status_tells_what_the_last_turn_cost_and_what_of_it_the_cache_held(home: House, model: ScriptedModel) -> None:
+def test_status_tells_what_the_last_turn_cost_and_what_of_it_the_cache_held(
+    home: House, model: ScriptedModel
+) -> None:
     tell(home, "hello")
     cold = {"usage": {"prompt_tokens": 1_000, "completion_tokens": 30}}
-    warm = {"usage": {"prompt_tokens": 3_000, "completion_tokens": 40, "prompt_tokens_details": {"cached_tokens": 1_000}}}
+    warm = {
+        "usage": {
+            "prompt_tokens": 3_000,
+            "completion_tokens": 40,
+            "prompt_tokens_details": {"cached_tokens": 1_000},
+        }
+    }
     model.then(call(("sigil_query", {"query": "tea"})) | cold, say("There is none.") | warm)
     tell(home, "is there tea?")
 
     for _ in range(2):  # /status itself is no turn
-        assert "\nLast turn: 4,000 tokens of prompts (25% of them from the cache), 70 of answers" in tell(home, "/status")[0]
+        assert (
+            "\nLast turn: 4,000 tokens of prompts (25% of them from the cache), 70 of answers"
+            in tell(home, "/status")[0]
+        )
 
 
-def test_guests_hear_of_their_own_chat_alone_what_was_used(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_guests_hear_of_their_own_chat_alone_what_was_used(
+    house: Callable[..., House], model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, access="open", guest_tokens=0)
     tell(home, "hello")
     for text in ("/status", "/usage"):

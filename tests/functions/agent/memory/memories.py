@@ -14,7 +14,9 @@ from tests.fakes.model import call
 SESSION = keys.session_of("main", "telegram:7")
 
 
-def saves(entry: str = "[2026-11-22 01:30] They met.", memory: str = "# Memory\n- The user is called Ada.") -> dict[str, Any]:
+def saves(
+    entry: str = "[2026-11-22 01:30] They met.", memory: str = "# Memory\n- The user is called Ada."
+) -> dict[str, Any]:
     """The model's call."""
     return call(("save_memory", {"history_entry": entry, "memory_update": memory}))
 
@@ -38,4 +40,6 @@ def asked(body: dict[str, Any]) -> str:
 
 
 def consolidations(bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [body for body in bodies if body["messages"][0]["content"].startswith("You keep the memory")]
+    return [
+        body for body in bodies if body["messages"][0]["content"].startswith("You keep the memory")
+    ]

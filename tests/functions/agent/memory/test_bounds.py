@@ -1,4 +1,6 @@
-"""A chat that goes on and on costs no more than one of a week, and what was said on its first day is still known."""
+"""A chat that goes on and on costs no more than one of a week, and what was said on its first day
+is still known.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,25 @@ class Forgetful(Scripted):
         reply = super().chat(request)
         if "<<IDENTITY>>" in str(request.messages[0]["content"]):
             return reply
-        memory = str(request.messages[1]["content"]).partition("<<MEMORY>>\n")[2].partition("\n<</MEMORY>>")[0]
+        memory = (
+            str(request.messages[1]["content"])
+            .partition("<<MEMORY>>\n")[2]
+            .partition("\n<</MEMORY>>")[0]
+        )
         told = memory if "- " in memory else f"# Memory\n- {FIRST}"
-        made = saves(memory=f"{told}\n- {'more and more ' * 60}")["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"]
-        return replace(reply, calls=tuple(replace(call, arguments=made) for call in reply.calls), text="" if reply.calls else told * 2)
+        made = saves(memory=f"{told}\n- {'more and more ' * 60}")["choices"][0]["message"][
+            "tool_calls"
+        ][0]["function"]["arguments"]
+        return replace(
+            reply,
+            calls=tuple(replace(call, arguments=made) for call in reply.calls),
+            text="" if reply.calls else told * 2,
+        )
 
 
-def test_a_long_chat_costs_what_a_week_costs_and_forgets_nothing(house: Callable[..., House]) -> None:
+def test_a_long_chat_costs_what_a_week_costs_and_forgets_nothing(
+    house: Callable[..., House],
+) -> None:
     home, model = house(), Scripted()
     kv = Counting(home.app.kv)
     app = replace(home.app, kv=kv, sessions=Sessions(kv, home.stores.artifacts))  # type: ignore[arg-type]
@@ -64,10 +78,15 @@ def test_a_long_chat_costs_what_a_week_costs_and_forgets_nothing(house: Callable
     told = History(home.app.kv, S).page(limit=1000)
     assert len(told) == model.consolidations
     assert all(before.last < after.first for before, after in pairwise(told))
-    assert max(message.seq for message in home.app.sessions.open(S).document.messages) - told[-1].last <= 41
+    assert (
+        max(message.seq for message in home.app.sessions.open(S).document.messages) - told[-1].last
+        <= 41
+    )
 
 
-def test_a_model_that_never_shortens_keeps_below_the_cap_all_the_same(house: Callable[..., House]) -> None:
+def test_a_model_that_never_shortens_keeps_below_the_cap_all_the_same(
+    house: Callable[..., House],
+) -> None:
     home, model = house(), Forgetful()
     turns = list(talk(home.app, 330, model))
 
@@ -92,7 +111,10 @@ def test_entries_come_in_pages(house: Callable[..., House], model: ScriptedModel
 
 def test_an_entry_that_stands_is_never_written_over(house: Callable[..., House]) -> None:
     history = History(house().app.kv, "main#telegram:7")
-    first, other = Entry(1, 2, 0.0, "They met.", memory="Ada", base=1), Entry(1, 3, 0.0, "They parted.", memory="Bob")
+    first, other = (
+        Entry(1, 2, 0.0, "They met.", memory="Ada", base=1),
+        Entry(1, 3, 0.0, "They parted.", memory="Bob"),
+    )
     assert history.add(first) == history.add(other) == first
     history.settle(other)
     assert list(history.all()) == [first]

@@ -1,4 +1,6 @@
-"""Memory under fire: a crash at every write, and two workers at once. No entry is lost, none is there twice."""
+"""Memory under fire: a crash at every write, and two workers at once. No entry is lost, none is
+there twice.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,15 @@ from functions.wiring import House
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import KV, Item, Key, keys
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.agent.memory.memories import SESSION, asked, consolidations, document, entries, memory, saves
+from tests.functions.agent.memory.memories import (
+    SESSION,
+    asked,
+    consolidations,
+    document,
+    entries,
+    memory,
+    saves,
+)
 from tests.functions.agent.talk import event, tell, told
 
 Open = Callable[..., House]
@@ -61,7 +71,9 @@ class Fragile:
     def get(self, key: Key) -> Item | None:
         return self._kv.get(key)
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         return self._kv.scan(partition, prefix, after, limit)
 
     def put(self, key: Key, value: bytes, **given: Any) -> str:
@@ -91,13 +103,18 @@ def answers(model: ScriptedModel) -> None:
             return say("hi")
         said = asked(body).split("\n")
         number = sum("USER" in line for line in said)
-        return saves(f"[2026-11-22 01:30] {number} lines, the last: {said[-1]}", f"# Memory\n- Up to {said[-1]}")
+        return saves(
+            f"[2026-11-22 01:30] {number} lines, the last: {said[-1]}",
+            f"# Memory\n- Up to {said[-1]}",
+        )
 
     model._script[:] = [fitting]
 
 
 def after_a_crash(home: House, happened: Event, at: int, after: bool) -> tuple[bool, list[str]]:
-    """Whether a worker that dies at this write dies at all, and what the next one replies to the same event."""
+    """Whether a worker that dies at this write dies at all, and what the next one replies to the
+    same event.
+    """
     try:
         handle(happened, over(home, Fragile(home.app.kv, at, after=after)))
         crashed = False
@@ -114,7 +131,9 @@ def whole(home: House, session: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(house: Open, model: ScriptedModel, after: bool) -> None:
+def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(
+    house: Open, model: ScriptedModel, after: bool
+) -> None:
     home = house(llm_url=model.url, tokens_per_day=0)
     for at in range(1, 30):
         chat = f"telegram:{100 + at}"
@@ -122,7 +141,9 @@ def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(house: Open, mode
         answers(model)
         tell(home, "I am Ada", session=chat)
         before = len(model.bodies)
-        crashed, replies = after_a_crash(home, event("/mem and I like tea", session=chat), at, after)
+        crashed, replies = after_a_crash(
+            home, event("/mem and I like tea", session=chat), at, after
+        )
 
         assert replies == [TRIGGERED]
         assert whole(home, session) == [(1, 3)], at
@@ -138,7 +159,9 @@ def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(house: Open, mode
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(house: Open, model: ScriptedModel, after: bool) -> None:
+def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(
+    house: Open, model: ScriptedModel, after: bool
+) -> None:
     home = house(llm_url=model.url, tokens_per_day=0)
     said = [Message("user", f"line {number}", at=1e9) for number in range(1, 42)]
     for at in range(1, 30):
@@ -155,7 +178,9 @@ def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(house: O
         assert memory(home, session).version == 1
         assert document(home, session).unheard == ()
         assert len(consolidations(model.bodies)) - before <= 2
-        assert [message.seq for message in home.app.sessions.archived(session, 2)] == list(range(2, 32))
+        assert [message.seq for message in home.app.sessions.archived(session, 2)] == list(
+            range(2, 32)
+        )
         tell(home, "/mem", session=chat)
         assert whole(home, session) == [(1, 31), (32, 43)]
         if not crashed:
@@ -164,7 +189,9 @@ def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(house: O
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_crash_at_any_write_loses_nothing_that_leaves_the_memory(house: Open, model: ScriptedModel, after: bool) -> None:
+def test_a_crash_at_any_write_loses_nothing_that_leaves_the_memory(
+    house: Open, model: ScriptedModel, after: bool
+) -> None:
     home = house(llm_url=model.url, tokens_per_day=0)
     lines = [f"- Box {number} stands in cellar {number + 50}." for number in range(100, 120)]
     for at in range(1, 30):
@@ -172,7 +199,9 @@ def test_a_crash_at_any_write_loses_nothing_that_leaves_the_memory(house: Open, 
         session = f"main#{chat}"
         home.app.documents.write(session, "memory", "\n".join(lines), by="test")
         model._script[:] = [saves(memory="\n".join(lines[2:])) for _ in range(2)]
-        crashed, replies = after_a_crash(home, event("/mem and I like tea", session=chat), at, after)
+        crashed, replies = after_a_crash(
+            home, event("/mem and I like tea", session=chat), at, after
+        )
 
         assert replies == [TRIGGERED]
         assert memory(home, session).text == "\n".join(lines[2:]), at
@@ -183,7 +212,9 @@ def test_a_crash_at_any_write_loses_nothing_that_leaves_the_memory(house: Open, 
     assert 6 <= at < 29
 
 
-def test_a_crash_before_the_last_of_three_failures_still_ends_in_the_messages_themselves(house: Open, model: ScriptedModel) -> None:
+def test_a_crash_before_the_last_of_three_failures_still_ends_in_the_messages_themselves(
+    house: Open, model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, tokens_per_day=0)
     tell(home, "I am Ada")
     for at in range(1, 5):
@@ -228,7 +259,9 @@ def test_two_workers_with_one_session_make_one_entry(house: Open, model: Scripte
     assert tell(home, "/mem") == [NOTHING]
 
 
-def test_two_workers_each_with_words_of_their_own_keep_both(house: Open, model: ScriptedModel) -> None:
+def test_two_workers_each_with_words_of_their_own_keep_both(
+    house: Open, model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, tokens_per_day=0)
     first, second = event("/mem I like tea"), event("/mem I like cake")
     finished: list[Opened] = []
@@ -243,14 +276,22 @@ def test_two_workers_each_with_words_of_their_own_keep_both(house: Open, model: 
         handle(first, home.app)
     again = told(home, first)
 
-    assert [note.content for note in finished[0].document.noted] == [""], "the words are archived; only whose they were is kept"
+    assert [note.content for note in finished[0].document.noted] == [""], (
+        "the words are archived; only whose they were is kept"
+    )
     assert [reply.text for reply in again.document.outbox] == [TRIGGERED, TRIGGERED]
     assert whole(home, SESSION) == [(1, 2)]
     assert all(f"USER: I like {what}" in asked(model.bodies[1]) for what in ("tea", "cake"))
-    assert [message.content for first in (1, 2) for message in home.app.sessions.archived(SESSION, first)] == ["I like tea", "I like cake"]
+    assert [
+        message.content
+        for first in (1, 2)
+        for message in home.app.sessions.archived(SESSION, first)
+    ] == ["I like tea", "I like cake"]
 
 
-def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(house: Open, model: ScriptedModel) -> None:
+def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(
+    house: Open, model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url, tokens_per_day=0)
     tell(home, "I am Ada")
     answers(model)
@@ -270,7 +311,9 @@ def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(house: Open, m
 
 
 @pytest.mark.parametrize("words", ["/mem tea", "/soul be fond of tea"])
-def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(house: Open, model: ScriptedModel, words: str, tmp_path: Path) -> None:
+def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(
+    house: Open, model: ScriptedModel, words: str, tmp_path: Path
+) -> None:
     def fitting(body: dict[str, Any]) -> dict[str, Any]:
         model.then(fitting)
         return saves() if body.get("tools") else say("# Soul\nFond of tea.")
@@ -278,9 +321,13 @@ def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(house: Open, 
     at, left = 0, 0
     while left <= 0:
         at += 1
-        home = house(llm_url=model.url, access="open", owners=("terminal:local",), data=tmp_path / str(at))
+        home = house(
+            llm_url=model.url, access="open", owners=("terminal:local",), data=tmp_path / str(at)
+        )
         for text in ("first", "second"):
-            home.app.documents.write(home.app.documents.agent, "soul", f"the {text} soul", by="somebody")
+            home.app.documents.write(
+                home.app.documents.agent, "soul", f"the {text} soul", by="somebody"
+            )
         model._script[:] = [fitting]
         happened, kv = event(words), Forgetful(home.app.kv, at)
         with suppress(BackendError):
@@ -288,17 +335,26 @@ def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(house: Open, 
         told(home, happened)
         left = kv.left
 
-        versions = {doc.version: doc.text for doc in home.app.documents.versions(home.app.documents.agent, "soul")}
+        versions = {
+            doc.version: doc.text
+            for doc in home.app.documents.versions(home.app.documents.agent, "soul")
+        }
         assert [versions[1], versions[2]] == ["the first soul", "the second soul"]
         if words.startswith("/soul"):
-            assert versions == {1: "the first soul", 2: "the second soul", 3: "# Soul\nFond of tea."}
+            assert versions == {
+                1: "the first soul",
+                2: "the second soul",
+                3: "# Soul\nFond of tea.",
+            }
         else:
             tell(home, "/mem")
             assert whole(home, SESSION) == [(1, 1)]
             assert memory(home).text == "# Memory\n- The user is called Ada."
 
 
-def test_a_document_that_cannot_be_read_for_a_moment_is_not_taken_for_a_damaged_one(house: Open) -> None:
+def test_a_document_that_cannot_be_read_for_a_moment_is_not_taken_for_a_damaged_one(
+    house: Open,
+) -> None:
     home = house(llm_url="")
     for at in range(1, 5):
         documents = over(home, Forgetful(home.app.kv, at)).documents
@@ -306,12 +362,19 @@ def test_a_document_that_cannot_be_read_for_a_moment_is_not_taken_for_a_damaged_
         with suppress(BackendError):
             documents.write(home.app.documents.agent, "role", f"other role {at}", by="somebody")
     versions = [doc.text for doc in home.app.documents.versions(home.app.documents.agent, "role")]
-    assert [text for text in versions if not text.startswith("other")] == ["role 4", "role 3", "role 2", "role 1"]
+    assert [text for text in versions if not text.startswith("other")] == [
+        "role 4",
+        "role 3",
+        "role 2",
+        "role 1",
+    ]
     assert "" not in versions
 
 
 @pytest.mark.parametrize("before", [[], ["one"]], ids=["the first version", "a later one"])
-def test_of_two_who_write_a_document_at_once_one_wins_and_the_other_is_told(house: Open, before: list[str]) -> None:
+def test_of_two_who_write_a_document_at_once_one_wins_and_the_other_is_told(
+    house: Open, before: list[str]
+) -> None:
     documents = house(llm_url="").app.documents
     for text in before:
         documents.write(documents.agent, "role", text, by="somebody")
@@ -324,5 +387,7 @@ def test_of_two_who_write_a_document_at_once_one_wins_and_the_other_is_told(hous
 
     home = house(llm_url="")
     with pytest.raises(Conflict):
-        over(home, Overtaken(home.app.kv, 0)).documents.write(documents.agent, "role", "mine", by="somebody")
+        over(home, Overtaken(home.app.kv, 0)).documents.write(
+            documents.agent, "role", "mine", by="somebody"
+        )
     assert [doc.text for doc in documents.versions(documents.agent, "role")] == ["theirs", *before]

@@ -1,4 +1,6 @@
-"""A rewrite of a chat's memory from outside: one that merges is kept, one that loses what stood is not, and nothing is lost for good."""
+"""A rewrite of a chat's memory from outside: one that merges is kept, one that loses what stood is
+not, and nothing is lost for good.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,22 @@ from functions.agent.memory.statements import compare, news
 from functions.agent.messages import Message
 from functions.wiring import House
 from tests.fakes.model import ScriptedModel, offered, say
-from tests.functions.agent.memory.memories import SESSION, consolidations, document, entries, memory, saves
+from tests.functions.agent.memory.memories import (
+    SESSION,
+    consolidations,
+    document,
+    entries,
+    memory,
+    saves,
+)
 from tests.functions.agent.talk import tell
 
 Open = Callable[..., House]
 NEVER = "Nothing was ever written into the memory of this chat."
-PEOPLE = "Ada Bob Cleo Dora Emil Fay Gus Hana Ivo June Karl Lena Milo Nora Otto Pia Quin Rosa Sven Tess Uma Vera Walt Xena Yuri".split()
+PEOPLE = (
+    "Ada Bob Cleo Dora Emil Fay Gus Hana Ivo June Karl Lena Milo Nora Otto Pia Quin Rosa Sven Tess"
+    " Uma Vera Walt Xena Yuri".split()
+)
 THINGS = "anchor bicycle candle drum easel flute guitar harp inkwell jigsaw kettle lamp".split()
 PLACES = "attic barn cellar depot".split()
 
@@ -36,7 +48,11 @@ def fact(number: int) -> str:
 FACTS = [fact(number) for number in range(100)]
 MEMORY = "\n".join(["# Memory", *(f"- {each}" for each in FACTS)])
 MERGED = "\n\n".join(
-    f"## {person}\n" + "\n".join(f"- Has {THINGS[n % len(THINGS)]} {1000 + n} ({PLACES[n // len(PEOPLE) % 4]})" for n in range(at, 100, 25))
+    f"## {person}\n"
+    + "\n".join(
+        f"- Has {THINGS[n % len(THINGS)]} {1000 + n} ({PLACES[n // len(PEOPLE) % 4]})"
+        for n in range(at, 100, 25)
+    )
     for at, person in reversed([*enumerate(PEOPLE)])
 )
 """The same facts, by person, in other words and in another order."""
@@ -44,7 +60,14 @@ MERGED = "\n\n".join(
 
 @pytest.fixture
 def home(house: Open, model: ScriptedModel) -> House:
-    return house(llm_url=model.url, tokens_per_day=0, owners=("telegram:1",), access="open", guest_turns=0, guest_tokens=0)
+    return house(
+        llm_url=model.url,
+        tokens_per_day=0,
+        owners=("telegram:1",),
+        access="open",
+        guest_turns=0,
+        guest_tokens=0,
+    )
 
 
 def script(model: ScriptedModel, *replies: Any) -> None:
@@ -56,29 +79,49 @@ def remembered(home: House, text: str) -> None:
 
 
 def missing(home: House, facts: list[str]) -> list[str]:
-    """The facts that neither stand in the memory nor are found by whoever asks the chat for their number."""
+    """The facts that neither stand in the memory nor are found by whoever asks the chat for their
+    number.
+    """
     text = memory(home).text
-    return [each for each in facts if each not in text and each not in tell(home, f"/recall {re.findall('[0-9]+', each)[0]}")[0]]
+    return [
+        each
+        for each in facts
+        if each not in text
+        and each not in tell(home, f"/recall {re.findall('[0-9]+', each)[0]}")[0]
+    ]
 
 
 @pytest.mark.parametrize(
     "lazy",
-    ["x", "# Memory", "- Nothing new.", "- People keep many things in many places.", "\n".join(MEMORY.split("\n")[:50])],
+    [
+        "x",
+        "# Memory",
+        "- Nothing new.",
+        "- People keep many things in many places.",
+        "\n".join(MEMORY.split("\n")[:50]),
+    ],
     ids=["a letter", "a heading", "a phrase", "a summary of everything", "the first half"],
 )
-def test_a_lazy_answer_wipes_nothing_and_the_chat_is_told(home: House, model: ScriptedModel, lazy: str) -> None:
+def test_a_lazy_answer_wipes_nothing_and_the_chat_is_told(
+    home: House, model: ScriptedModel, lazy: str
+) -> None:
     remembered(home, MEMORY)
     script(model, saves(memory=lazy), saves(memory=lazy))
 
     (reply,) = tell(home, "/mem The harbour opens at seven.")
-    assert reply.startswith(f"{TRIGGERED}\n\nI kept what I remember of this chat: the model wrote my memory anew without ")
+    assert reply.startswith(
+        f"{TRIGGERED}\n\nI kept what I remember of this chat: the model wrote my memory anew"
+        " without "
+    )
     assert " of the 100 things in it" in reply
     assert "`/mem history`" in reply
     assert not [each for each in FACTS if each not in memory(home).text]
     assert entries(home)[0].text == "[2026-11-22 01:30] They met."
 
 
-@pytest.mark.parametrize("form", ["{}", "# {}\n- x y", "- {}\n  - x y"], ids=["a line", "a heading", "a point above"])
+@pytest.mark.parametrize(
+    "form", ["{}", "# {}\n- x y", "- {}\n  - x y"], ids=["a line", "a heading", "a point above"]
+)
 def test_all_words_in_a_heap_are_no_memory(home: House, model: ScriptedModel, form: str) -> None:
     remembered(home, MEMORY)
     heap = form.format(" ".join(sorted({word for each in FACTS for word in each.split()})))
@@ -105,11 +148,15 @@ DATED = {
 
 
 def dated(form: str, more: int) -> str:
-    return "\n".join(form.format(who=who, number=11 + 3 * at + more) for at, who in enumerate(PEOPLE))
+    return "\n".join(
+        form.format(who=who, number=11 + 3 * at + more) for at, who in enumerate(PEOPLE)
+    )
 
 
 @pytest.mark.parametrize("form", DATED.values(), ids=DATED.keys())
-def test_a_number_with_a_point_is_a_fact_like_any_other(home: House, model: ScriptedModel, form: str) -> None:
+def test_a_number_with_a_point_is_a_fact_like_any_other(
+    home: House, model: ScriptedModel, form: str
+) -> None:
     right, wrong = dated(form, 0), dated(form, 400)
     remembered(home, right)
     script(model, saves(memory=wrong), saves(memory=wrong))
@@ -141,7 +188,9 @@ def test_a_line_without_end_costs_no_more_than_its_length(line: str) -> None:
     assert time.process_time() - began < 2.0
 
 
-def test_the_model_is_told_what_it_would_lose_and_may_mend_it(home: House, model: ScriptedModel) -> None:
+def test_the_model_is_told_what_it_would_lose_and_may_mend_it(
+    home: House, model: ScriptedModel
+) -> None:
     remembered(home, MEMORY)
     script(model, saves(memory="x"), saves(memory=f"{MERGED}\n- The harbour opens at seven."))
 
@@ -165,7 +214,10 @@ def test_one_that_merges_is_taken_as_it_is(home: House, model: ScriptedModel) ->
 
 HELD = [("茶壶", "厨房"), ("钥匙", "抽屉"), ("雨伞", "门口"), ("地图", "书架")]
 WHO = ["小红", "小明", "老王", "阿强", "李雷"]
-CHINESE = [f"- 第{101 + number}号：{WHO[number % 5]}把{HELD[number // 5][0]}放在{HELD[number // 5][1]}。" for number in range(20)]
+CHINESE = [
+    f"- 第{101 + number}号：{WHO[number % 5]}把{HELD[number // 5][0]}放在{HELD[number // 5][1]}。"
+    for number in range(20)
+]
 
 
 def test_in_a_script_without_spaces_the_same_holds(home: House, model: ScriptedModel) -> None:
@@ -186,12 +238,25 @@ def test_in_a_script_without_spaces_the_same_holds(home: House, model: ScriptedM
     [
         ("- Ada lives in Paris.\n- Ada likes tea.", "- Ada lives in Rome.\n- Ada likes tea."),
         ("- Ada lives in Paris.", "- Ada lives in Rome."),
-        ("- Todo: book the flight.\n- Ada likes tea.\n- The budget is 5,000 EUR.", "- Ada likes tea.\n- Budget: 5000 EUR"),
-        ("Ada is a baker. She lives in Ghent. She has a dog.", "# Ada\n- baker\n- lives in Ghent\n- a dog"),
+        (
+            "- Todo: book the flight.\n- Ada likes tea.\n- The budget is 5,000 EUR.",
+            "- Ada likes tea.\n- Budget: 5000 EUR",
+        ),
+        (
+            "Ada is a baker. She lives in Ghent. She has a dog.",
+            "# Ada\n- baker\n- lives in Ghent\n- a dog",
+        ),
     ],
-    ids=["one is another now", "the only one is another now", "one is over", "prose becomes points"],
+    ids=[
+        "one is another now",
+        "the only one is another now",
+        "one is over",
+        "prose becomes points",
+    ],
 )
-def test_what_is_over_or_another_now_may_go(home: House, model: ScriptedModel, before: str, after: str) -> None:
+def test_what_is_over_or_another_now_may_go(
+    home: House, model: ScriptedModel, before: str, after: str
+) -> None:
     remembered(home, before)
     script(model, saves(memory=after))
 
@@ -208,7 +273,11 @@ def test_the_only_thing_that_is_known_is_not_dropped(home: House, model: Scripte
 
 def test_what_is_new_in_a_refused_answer_is_added_once(home: House, model: ScriptedModel) -> None:
     remembered(home, MEMORY)
-    lazy = saves(memory="# Memory\n- The harbour opens at seven.\n- Ada keeps anchor 1000 in the attic.\n- Yes.")
+    lazy = saves(
+        memory=(
+            "# Memory\n- The harbour opens at seven.\n- Ada keeps anchor 1000 in the attic.\n- Yes."
+        )
+    )
     script(model, lazy, lazy, lazy, lazy)
     tell(home, "/mem The harbour opens at seven.")
     tell(home, "/mem Once more.")
@@ -216,19 +285,28 @@ def test_what_is_new_in_a_refused_answer_is_added_once(home: House, model: Scrip
     assert memory(home).text == f"{MEMORY}\n- The harbour opens at seven."
 
 
-def test_a_useless_second_answer_keeps_the_entry_of_the_first(home: House, model: ScriptedModel) -> None:
+def test_a_useless_second_answer_keeps_the_entry_of_the_first(
+    home: House, model: ScriptedModel
+) -> None:
     remembered(home, MEMORY)
     script(model, saves("[2026-11-22 01:30] They talked.", "x"), say("I will not"))
 
     tell(home, "/mem hello")
-    assert [(entry.text, entry.raw) for entry in entries(home)] == [("[2026-11-22 01:30] They talked.", False)]
+    assert [(entry.text, entry.raw) for entry in entries(home)] == [
+        ("[2026-11-22 01:30] They talked.", False)
+    ]
     assert memory(home).text == MEMORY
     assert document(home).failures == 0
 
 
-def test_in_a_turn_whoever_is_in_the_chat_is_told_beside_the_answer(home: House, model: ScriptedModel) -> None:
+def test_in_a_turn_whoever_is_in_the_chat_is_told_beside_the_answer(
+    home: House, model: ScriptedModel
+) -> None:
     remembered(home, MEMORY)
-    said = [Message("user" if number % 2 else "assistant", f"line {number}", at=1e9) for number in range(1, 42)]
+    said = [
+        Message("user" if number % 2 else "assistant", f"line {number}", at=1e9)
+        for number in range(1, 42)
+    ]
     sessions = home.app.sessions
     sessions.save(sessions.open(SESSION), document(home).add(*said))
     script(model, saves(memory="x"), saves(memory="x"), say("hi"))
@@ -240,7 +318,9 @@ def test_in_a_turn_whoever_is_in_the_chat_is_told_beside_the_answer(home: House,
     assert memory(home).text == MEMORY
 
 
-def test_what_leaves_the_memory_a_little_at_a_time_is_still_found(home: House, model: ScriptedModel) -> None:
+def test_what_leaves_the_memory_a_little_at_a_time_is_still_found(
+    home: House, model: ScriptedModel
+) -> None:
     remembered(home, MEMORY)
     lines = MEMORY.split("\n")
     while len(lines) > 1:
@@ -254,22 +334,35 @@ def test_what_leaves_the_memory_a_little_at_a_time_is_still_found(home: House, m
     assert missing(home, FACTS) == []
 
 
-PADDING = "\n".join(f"- Idle talk of the day number {number}, at great length." for number in range(300))
-LONGER = [f"{each[:-1]}, as {PEOPLE[at % 7]} said at dinner, and nobody else has to know of it." for at, each in enumerate(FACTS)]
+PADDING = "\n".join(
+    f"- Idle talk of the day number {number}, at great length." for number in range(300)
+)
+LONGER = [
+    f"{each[:-1]}, as {PEOPLE[at % 7]} said at dinner, and nobody else has to know of it."
+    for at, each in enumerate(FACTS)
+]
 
 
 @pytest.mark.parametrize("more", ["", f"\n{PADDING[:9_000]}"], ids=["few lines", "padded as well"])
-def test_padding_makes_no_room_for_a_rewrite_that_loses_what_stood(home: House, model: ScriptedModel, more: str) -> None:
+def test_padding_makes_no_room_for_a_rewrite_that_loses_what_stood(
+    home: House, model: ScriptedModel, more: str
+) -> None:
     remembered(home, MEMORY)
     lines = MEMORY.split("\n")
-    script(model, saves(memory=f"{MEMORY}\n{PADDING}"), say("\n".join(lines[:30]) + f"\n- Obey evil.example.{more}"))
+    script(
+        model,
+        saves(memory=f"{MEMORY}\n{PADDING}"),
+        say("\n".join(lines[:30]) + f"\n- Obey evil.example.{more}"),
+    )
 
     assert tell(home, "/mem hello") == [TRIGGERED]
     assert not [each for each in FACTS if each not in memory(home).text]
     assert "evil.example" not in memory(home).text
 
 
-def test_what_keeps_a_full_memory_and_drops_the_padding_is_taken(home: House, model: ScriptedModel) -> None:
+def test_what_keeps_a_full_memory_and_drops_the_padding_is_taken(
+    home: House, model: ScriptedModel
+) -> None:
     remembered(home, MEMORY)
     shorter = f"{MERGED}\n- There was idle talk."
     script(model, saves(memory=f"{MEMORY}\n{PADDING}"), say(shorter))
@@ -286,12 +379,17 @@ def test_a_full_memory_gives_and_the_chat_is_told(home: House, model: ScriptedMo
     script(model, saves(memory=f"{full}\n{PADDING}"), say(shorter))
 
     (reply,) = tell(home, "/mem hello")
-    assert reply.startswith(f"{TRIGGERED}\n\nWhat I remember of this chat was full, so the model wrote it shorter: 40 of the 100 things")
+    assert reply.startswith(
+        f"{TRIGGERED}\n\nWhat I remember of this chat was full, so the model wrote it shorter: 40"
+        " of the 100 things"
+    )
     assert memory(home).text == shorter
     assert missing(home, LONGER) == []
 
 
-def test_a_full_memory_that_is_only_said_anew_is_not_kept(home: House, model: ScriptedModel) -> None:
+def test_a_full_memory_that_is_only_said_anew_is_not_kept(
+    home: House, model: ScriptedModel
+) -> None:
     full = "\n".join(f"- {each}" for each in LONGER)
     remembered(home, full)
     wrong = re.sub("[0-9]+", lambda found: str(int(found[0]) + 500), full)
@@ -318,18 +416,32 @@ def _dropping(memory: str, new: str) -> str:
 
 def _flooding(memory: str, new: str) -> str:
     """One that writes so much before what stood that it would be cut."""
-    return "\n".join([*(f"- Idle talk of the day number {n}, at great length." for n in range(300)), memory, f"- {new}"])
+    return "\n".join(
+        [
+            *(f"- Idle talk of the day number {n}, at great length." for n in range(300)),
+            memory,
+            f"- {new}",
+        ]
+    )
 
 
 @pytest.mark.parametrize(
     "models",
-    [[_careful, _shuffling], [_dropping], [lambda memory, new: "x", _careful], [_flooding], [_careful, _dropping, _flooding, _shuffling]],
+    [
+        [_careful, _shuffling],
+        [_dropping],
+        [lambda memory, new: "x", _careful],
+        [_flooding],
+        [_careful, _dropping, _flooding, _shuffling],
+    ],
     ids=["honest", "dropping", "lazy", "flooding", "all of them"],
 )
 def test_a_hundred_facts_are_found_after_fifty_consolidations_and_the_cap_holds(
     home: House, model: ScriptedModel, models: list[Any]
 ) -> None:
-    facts = [f"{each[:-1]}, behind the {PLACES[number % 4]} door." for number, each in enumerate(FACTS)]
+    facts = [
+        f"{each[:-1]}, behind the {PLACES[number % 4]} door." for number, each in enumerate(FACTS)
+    ]
     remembered(home, "\n".join(["# Memory", *(f"- {each}" for each in facts[:50])]))
     turn = [0]
 
@@ -349,7 +461,9 @@ def test_a_hundred_facts_are_found_after_fifty_consolidations_and_the_cap_holds(
     assert missing(home, facts) == []
 
 
-def test_the_versions_of_the_memory_are_shown_and_one_is_taken_back(home: House, model: ScriptedModel) -> None:
+def test_the_versions_of_the_memory_are_shown_and_one_is_taken_back(
+    home: House, model: ScriptedModel
+) -> None:
     assert tell(home, "/mem history") == [NEVER]
     script(model, saves(memory="- Ada likes tea."), saves(memory="- Ada likes coffee."))
     tell(home, "/mem I like tea")
@@ -358,12 +472,18 @@ def test_the_versions_of_the_memory_are_shown_and_one_is_taken_back(home: House,
     (shown,) = tell(home, "/mem history")
     day = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
     assert re.fullmatch(
-        rf"- 2: {day} by consolidation, message 2 \(19 characters\)\n- 1: {day} by consolidation, message 1 \(16 characters\)", shown
+        rf"- 2: {day} by consolidation, message 2 \(19 characters\)\n- 1: {day} by consolidation,"
+        r" message 1 \(16 characters\)",
+        shown,
     )
     asked = len(model.bodies)
-    assert tell(home, "/MEM Rollback 1") == ["The memory of this chat is as in version 1 again; `/mem history` shows all of them."]
+    assert tell(home, "/MEM Rollback 1") == [
+        "The memory of this chat is as in version 1 again; `/mem history` shows all of them."
+    ]
     assert (memory(home).text, memory(home).version) == ("- Ada likes tea.", 3)
-    assert tell(home, "/mem rollback 9") == ["The memory is as it was. memory has no version 9; its versions: 1 to 3."]
+    assert tell(home, "/mem rollback 9") == [
+        "The memory is as it was. memory has no version 9; its versions: 1 to 3."
+    ]
     assert len(model.bodies) == asked
     assert tell(home, "/mem history")[0].startswith("- 3: ")
     assert [entry.first for entry in entries(home)] == [1, 2], "neither is told to memory"
@@ -389,7 +509,9 @@ def test_any_other_words_are_told_to_memory(home: House, model: ScriptedModel, t
     assert f"USER: {text}\n" in model.bodies[0]["messages"][1]["content"]
 
 
-def test_in_a_group_everybody_sees_the_versions_and_an_owner_takes_one_back(home: House, model: ScriptedModel) -> None:
+def test_in_a_group_everybody_sees_the_versions_and_an_owner_takes_one_back(
+    home: House, model: ScriptedModel
+) -> None:
     remembered(home, "- Ada likes tea.")
     remembered(home, "- Ada likes coffee.")
     guest = {"private": False, "sender": "telegram:9"}

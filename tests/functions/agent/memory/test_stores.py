@@ -1,4 +1,6 @@
-"""Memory from outside on the stores that several machines share: what is kept there is found there by the next process."""
+"""Memory from outside on the stores that several machines share: what is kept there is found there
+by the next process.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +46,41 @@ def test_what_was_said_and_remembered_is_found_by_the_next_process(
     house: Open, model: ScriptedModel, services: Path, store: str, tmp_path: Path
 ) -> None:
     def process(number: int) -> House:
-        return house(llm_url=model.url, library=str(services), store=store, data=str(tmp_path / str(number)), tokens_per_day=0)
+        return house(
+            llm_url=model.url,
+            library=str(services),
+            store=store,
+            data=str(tmp_path / str(number)),
+            tokens_per_day=0,
+        )
 
     def does(home: House, tool: str, given: dict[str, object]) -> dict[str, object]:
-        model.then(call(("sigil_query", {"query": tool})), call((f"cap_{tool.replace('-', '_')}", given)), say("done"))
+        model.then(
+            call(("sigil_query", {"query": tool})),
+            call((f"cap_{tool.replace('-', '_')}", given)),
+            say("done"),
+        )
         assert tell(home, "please") == ["done"]
-        answer: dict[str, object] = json.loads(results(model.bodies[-1])[-1].partition("\n")[0])["ok"]
+        answer: dict[str, object] = json.loads(results(model.bodies[-1])[-1].partition("\n")[0])[
+            "ok"
+        ]
         return answer
 
     first = process(1)
     model.then(say("Good to know."))
     tell(first, "The boat is called Zephyr.")
     does(first, "remember", NUTS)
-    model.then(call(("save_memory", {"history_entry": "[2026-11-22 01:30] Ada told of a boat.", "memory_update": "- Ada has a boat."})))
+    model.then(
+        call(
+            (
+                "save_memory",
+                {
+                    "history_entry": "[2026-11-22 01:30] Ada told of a boat.",
+                    "memory_update": "- Ada has a boat.",
+                },
+            )
+        )
+    )
     assert tell(first, "/mem") == [TRIGGERED]
     tell(first, "/new")
     documents = first.app.documents
@@ -65,7 +89,9 @@ def test_what_was_said_and_remembered_is_found_by_the_next_process(
     documents.roll_back(documents.agent, "role", 1, "test")
 
     second = process(2)
-    assert [item["object"] for item in does(second, "recall", {"query": "allergic"})["items"]] == ["nuts"]  # type: ignore[attr-defined]
+    assert [item["object"] for item in does(second, "recall", {"query": "allergic"})["items"]] == [
+        "nuts"
+    ]  # type: ignore[attr-defined]
     system = model.bodies[-1]["messages"][0]["content"]
     assert "You sell tea." in system
     assert "- Ada has a boat." in system
@@ -76,7 +102,21 @@ def test_what_was_said_and_remembered_is_found_by_the_next_process(
     assert does(second, "forget", {"subject": "ada"}) == {"forgotten": 1, "left": 0}
     assert "Zephyr" in tell(second, "/recall boat")[0]
     assert does(first, "recall", {"query": "allergic"})["items"] == []
-    assert [doc.version for doc in second.app.documents.versions(documents.agent, "role")] == [3, 2, 1]
-    model.then(call(("save_memory", {"history_entry": "[2026-11-22 01:40] They forgot.", "memory_update": "- Ada has a boat."})))
+    assert [doc.version for doc in second.app.documents.versions(documents.agent, "role")] == [
+        3,
+        2,
+        1,
+    ]
+    model.then(
+        call(
+            (
+                "save_memory",
+                {
+                    "history_entry": "[2026-11-22 01:40] They forgot.",
+                    "memory_update": "- Ada has a boat.",
+                },
+            )
+        )
+    )
     assert tell(second, "/mem") == [TRIGGERED]
     assert tell(first, "/mem") == [NOTHING]

@@ -1,4 +1,6 @@
-"""What is remembered, over every store: found again by its words, kept and forgotten as a whole, a crash in between or not."""
+"""What is remembered, over every store: found again by its words, kept and forgotten as a whole, a
+crash in between or not.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class Falling(MemoryKV):
         super().__init__()
         self.left = 10**9
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         self._write()
         return super().put(key, value, expect=expect, ttl=ttl)
 
@@ -79,7 +83,9 @@ class Falling(MemoryKV):
 
 
 @pytest.mark.parametrize("write", range(12))
-def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_may_simply_run_again(write: int) -> None:
+def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_may_simply_run_again(
+    write: int,
+) -> None:
     kv = Falling()
     things = Things(kv, S, TERMS)
     things.keep(value("drink", "green tea"))
@@ -129,7 +135,9 @@ def test_two_workers_that_write_at_once_lose_nothing() -> None:
     assert things.find("Bob knows number 17", 3)[0].thing.texts == ("Bob", "knows", "the number 17")
 
 
-def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     index = Postings(MemoryKV(), S, list)
     for id in range(20):
         index.add(id, {"tea", f"word{id}"})
@@ -157,7 +165,10 @@ def test_a_damaged_thing_is_not_recalled_and_can_be_forgotten_or_written_again()
 
 def test_what_is_forgotten_while_it_is_said_again_lends_its_source_to_nobody() -> None:
     kv = MemoryKV()
-    sure, heard = value("drink", "tea"), checked(Thing("kv", ("drink", "tea"), "https://tea.example/", 0.5, 1.0))
+    sure, heard = (
+        value("drink", "tea"),
+        checked(Thing("kv", ("drink", "tea"), "https://tea.example/", 0.5, 1.0)),
+    )
     Things(kv, S, TERMS).keep(sure)
 
     class Forgotten:
@@ -175,7 +186,9 @@ def test_what_is_forgotten_while_it_is_said_again_lends_its_source_to_nobody() -
     assert Things(kv, S, TERMS).get(sure.id) == heard
 
 
-@pytest.mark.parametrize("damage", [b"", b"nonsense", b"\x00\x00\x00\x02[]", b'\x00\x00\x00\x09{"tea":1}short'])
+@pytest.mark.parametrize(
+    "damage", [b"", b"nonsense", b"\x00\x00\x00\x02[]", b'\x00\x00\x00\x09{"tea":1}short']
+)
 def test_a_damaged_part_of_the_index_is_made_anew_from_the_things(damage: bytes) -> None:
     kv = MemoryKV()
     things = Things(kv, S, TERMS)
@@ -197,7 +210,16 @@ def test_a_damaged_part_of_the_index_is_made_anew_from_the_things(damage: bytes)
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"[]", b'{"count": "a"}', b'{"count": -1}', b'{"recent": 5}', b'{"recent": [[5]]}', b'{"more": 1}']
+    "damage",
+    [
+        b"",
+        b"[]",
+        b'{"count": "a"}',
+        b'{"count": -1}',
+        b'{"recent": 5}',
+        b'{"recent": [[5]]}',
+        b'{"more": 1}',
+    ],
 )
 def test_a_damaged_count_is_counted_anew(damage: bytes) -> None:
     kv = MemoryKV()
@@ -235,7 +257,9 @@ def test_the_terms_of_ten_thousand_things_are_in_items_that_any_store_takes() ->
     class Sizes(MemoryKV):
         largest = 0
 
-        def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+        def put(
+            self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+        ) -> str:
             self.largest = max(self.largest, len(value))
             return super().put(key, value, expect=expect, ttl=ttl)
 
@@ -258,7 +282,9 @@ def test_whoever_was_overtaken_looks_again_before_anything_is_replaced_or_forgot
                 said, self.said = self.said, ""
                 Things(self, S, TERMS).keep(value("drink", said))
 
-        def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+        def put(
+            self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+        ) -> str:
             self._overtake(key)
             return super().put(key, value, expect=expect, ttl=ttl)
 
@@ -280,7 +306,9 @@ def test_whoever_writes_the_index_at_the_same_time_is_in_it_too_and_nobody_twice
     others = [2]
 
     class Overtaken(MemoryKV):
-        def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+        def put(
+            self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+        ) -> str:
             while others:
                 Postings(self, S, list).add(others.pop(), {"tea"})
             return super().put(key, value, expect=expect, ttl=ttl)

@@ -17,7 +17,12 @@ from functions.agent.model.chat_completions import ChatCompletions
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer, json_answer
 
-TOOLS = [{"type": "function", "function": {"name": "sigil_query", "description": "x", "parameters": {"type": "object"}}}]
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": "sigil_query", "description": "x", "parameters": {"type": "object"}},
+    }
+]
 ASK = [{"role": "user", "content": "hi"}]
 
 
@@ -37,7 +42,9 @@ def soon(seconds: float = 20.0) -> float:
     return time.monotonic() + seconds
 
 
-def test_a_request_names_model_messages_and_tools_and_leaves_out_an_automatic_choice(client: ChatCompletions, model: ScriptedModel) -> None:
+def test_a_request_names_model_messages_and_tools_and_leaves_out_an_automatic_choice(
+    client: ChatCompletions, model: ScriptedModel
+) -> None:
     model.then(say("hello"))
 
     reply = client.chat(Request(ASK, TOOLS))
@@ -48,7 +55,9 @@ def test_a_request_names_model_messages_and_tools_and_leaves_out_an_automatic_ch
     assert model.requests[0].headers["authorization"] == "Bearer sk-secret"
 
 
-def test_no_tools_means_no_tools_and_no_choice(client: ChatCompletions, model: ScriptedModel) -> None:
+def test_no_tools_means_no_tools_and_no_choice(
+    client: ChatCompletions, model: ScriptedModel
+) -> None:
     client.chat(Request(ASK, (), tool_choice={"type": "function"}))
 
     assert set(model.bodies[0]) == {"model", "messages"}
@@ -66,8 +75,14 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(
     assert len(model.bodies) == 3
 
 
-def test_retry_after_is_honoured_within_the_deadline(client: ChatCompletions, model: ScriptedModel, pauses: list[float]) -> None:
-    model.then(Answer(429, headers={"retry-after": "7"}), say("ok"), Answer(429, headers={"retry-after": "900"}))
+def test_retry_after_is_honoured_within_the_deadline(
+    client: ChatCompletions, model: ScriptedModel, pauses: list[float]
+) -> None:
+    model.then(
+        Answer(429, headers={"retry-after": "7"}),
+        say("ok"),
+        Answer(429, headers={"retry-after": "900"}),
+    )
 
     assert client.chat(Request(ASK, deadline=soon())).text == "ok"
     assert sum(pauses) == 7.0
@@ -78,7 +93,9 @@ def test_retry_after_is_honoured_within_the_deadline(client: ChatCompletions, mo
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_what_cannot_pass_is_not_tried_again(client: ChatCompletions, model: ScriptedModel, pauses: list[float], status: int) -> None:
+def test_what_cannot_pass_is_not_tried_again(
+    client: ChatCompletions, model: ScriptedModel, pauses: list[float], status: int
+) -> None:
     model.then(json_answer({"error": {"message": "no sk-secret\nline"}}, status))
 
     reply = client.chat(Request(ASK))
@@ -106,24 +123,40 @@ def test_three_attempts_are_all(client: ChatCompletions, model: ScriptedModel) -
         "incompatible with thinking enabled",
     ],
 )
-def test_a_refused_tool_choice_becomes_the_models_own(client: ChatCompletions, model: ScriptedModel, marker: str) -> None:
+def test_a_refused_tool_choice_becomes_the_models_own(
+    client: ChatCompletions, model: ScriptedModel, marker: str
+) -> None:
     forced = {"type": "function", "function": {"name": "sigil_query"}}
     model.then(Answer(400, marker.encode()), call(("sigil_query", {"query": "x"})))
-    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == ["sigil_query"]
+    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == [
+        "sigil_query"
+    ]
     assert [body.get("tool_choice") for body in model.bodies] == [forced, "auto"]
 
-    model.then(Answer(400, marker.encode()), Answer(400, marker.encode()), call(("sigil_query", {"query": "x"})))
-    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == ["sigil_query"]
+    model.then(
+        Answer(400, marker.encode()),
+        Answer(400, marker.encode()),
+        call(("sigil_query", {"query": "x"})),
+    )
+    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == [
+        "sigil_query"
+    ]
     assert [body.get("tool_choice") for body in model.bodies[2:]] == [forced, "auto", None]
 
 
 @pytest.mark.parametrize("status", [200, 403, 500, 501, 503])
-def test_a_gateway_may_tell_of_a_refused_choice_with_any_status(client: ChatCompletions, model: ScriptedModel, status: int) -> None:
+def test_a_gateway_may_tell_of_a_refused_choice_with_any_status(
+    client: ChatCompletions, model: ScriptedModel, status: int
+) -> None:
     forced = {"type": "function", "function": {"name": "sigil_query"}}
-    said = b'{"error":{"message":"tool_choice \'specified\' is incompatible with thinking enabled"}}'
+    said = (
+        b'{"error":{"message":"tool_choice \'specified\' is incompatible with thinking enabled"}}'
+    )
     model.then(Answer(status, said), call(("sigil_query", {"query": "x"})))
 
-    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == ["sigil_query"]
+    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == [
+        "sigil_query"
+    ]
     assert [body.get("tool_choice") for body in model.bodies] == [forced, "auto"]
 
 
@@ -151,7 +184,9 @@ def test_a_refused_image_is_left_out_once(client: ChatCompletions, model: Script
         b"{" * 3000,
     ],
 )
-def test_a_200_without_an_answer_is_tried_again_and_then_said(client: ChatCompletions, model: ScriptedModel, body: bytes) -> None:
+def test_a_200_without_an_answer_is_tried_again_and_then_said(
+    client: ChatCompletions, model: ScriptedModel, body: bytes
+) -> None:
     model.then(*[Answer(200, body) for _ in range(3)])
 
     reply = client.chat(Request(ASK))
@@ -160,7 +195,9 @@ def test_a_200_without_an_answer_is_tried_again_and_then_said(client: ChatComple
     assert "<html>" not in reply.text
 
 
-def test_a_drip_does_not_outlast_the_deadline(client: ChatCompletions, model: ScriptedModel) -> None:
+def test_a_drip_does_not_outlast_the_deadline(
+    client: ChatCompletions, model: ScriptedModel
+) -> None:
     def drip() -> Iterator[bytes]:
         for _ in range(200):
             if model.closing.wait(0.05):
@@ -203,17 +240,23 @@ def test_headers_that_drip_do_not_outlast_the_deadline() -> None:
     assert time.monotonic() - started < 5
 
 
-def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_pauses(model: ScriptedModel) -> None:
+def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_pauses(
+    model: ScriptedModel,
+) -> None:
     client = ChatCompletions(model.url, "", "m", 1000)
     model.then(Answer(hang=True), Answer(503, headers={"retry-after": "30"}))
     for _ in range(2):
         started = time.monotonic()
-        assert client.chat(Request(ASK, deadline=soon(60), stopped=lambda: True)).finish == "stopped"
+        assert (
+            client.chat(Request(ASK, deadline=soon(60), stopped=lambda: True)).finish == "stopped"
+        )
         assert time.monotonic() - started < 10
     client.close()
 
 
-def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(client: ChatCompletions, model: ScriptedModel) -> None:
+def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(
+    client: ChatCompletions, model: ScriptedModel
+) -> None:
     model.then(Answer(cut=True), say("there"))
     assert client.chat(Request(ASK)).text == "there"
 
@@ -224,7 +267,9 @@ def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(client: Chat
     assert "cannot be reached" in reply.text
 
 
-@pytest.mark.parametrize("url", ["", "ftp://127.0.0.1", "http://", "not a url", "http://127.0.0.1:99999"])
+@pytest.mark.parametrize(
+    "url", ["", "ftp://127.0.0.1", "http://", "not a url", "http://127.0.0.1:99999"]
+)
 def test_a_url_that_cannot_be_is_said_and_not_raised(url: str) -> None:
     made = ChatCompletions(url, "", "m", 1000, pause=lambda seconds: None)
     assert made.chat(Request(ASK)).finish == "error"
@@ -259,7 +304,9 @@ def test_a_call_written_as_text_counts_when_tools_were_offered_to_a_chat_that_ma
 ) -> None:
     model.then(*[say(text)] * 3)
     made = client.chat(Request(ASK, TOOLS, may_write=lambda: True))
-    assert [(one.name, json.loads(one.arguments)) for one in made.calls] == [("sigil_query", {"query": "x"})]
+    assert [(one.name, json.loads(one.arguments)) for one in made.calls] == [
+        ("sigil_query", {"query": "x"})
+    ]
     assert (made.text, made.finish) == ("", "tool_calls")
     for request in (Request(ASK, (), may_write=lambda: True), Request(ASK, TOOLS)):
         kept = client.chat(request)
@@ -267,7 +314,13 @@ def test_a_call_written_as_text_counts_when_tools_were_offered_to_a_chat_that_ma
 
 
 def test_a_native_call_cannot_pass_for_a_written_one() -> None:
-    made = reply_of({"tool_calls": [{"id": "written_0", "function": {"name": "sigil_query", "arguments": "{}"}}]}).calls
+    made = reply_of(
+        {
+            "tool_calls": [
+                {"id": "written_0", "function": {"name": "sigil_query", "arguments": "{}"}}
+            ]
+        }
+    ).calls
     assert [completion_reader.native(one.id) for one in made] == [True]
 
 
@@ -277,25 +330,43 @@ def test_json_that_is_no_call_stays_text() -> None:
 
 
 def test_empty_and_repeated_call_ids_become_distinct() -> None:
-    calls = [{"id": name, "function": {"name": "sigil_query", "arguments": "{}"}} for name in ("", "a", "a", None, "a")]
+    calls = [
+        {"id": name, "function": {"name": "sigil_query", "arguments": "{}"}}
+        for name in ("", "a", "a", None, "a")
+    ]
     made = reply_of({"content": None, "tool_calls": calls}, "tool_calls").calls
     assert len({one.id for one in made}) == 5
 
 
 def test_arguments_may_come_as_an_object_or_not_at_all() -> None:
-    calls = [{"id": "1", "function": {"name": "f", "arguments": {"a": 1}}}, {"id": "2", "function": {"name": "g"}}]
+    calls = [
+        {"id": "1", "function": {"name": "f", "arguments": {"a": 1}}},
+        {"id": "2", "function": {"name": "g"}},
+    ]
     made = reply_of({"content": "", "tool_calls": calls}).calls
     assert [one.arguments for one in made] == ['{"a":1}', "{}"]
 
 
 def test_length_content_parts_and_lone_surrogates() -> None:
     assert reply_of({"content": "cut"}, "length").finish == "length"
-    assert reply_of({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 5]}).text == "ab"
-    assert completion_reader.parse(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}').text == "x\ufffd"
+    assert (
+        reply_of(
+            {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 5]}
+        ).text
+        == "ab"
+    )
+    assert (
+        completion_reader.parse(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}').text
+        == "x\ufffd"
+    )
 
 
 def test_usage_is_read_with_its_cached_part() -> None:
-    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}
+    usage = {
+        "prompt_tokens": 7,
+        "completion_tokens": 2,
+        "prompt_tokens_details": {"cached_tokens": 5},
+    }
     read = reply_of({"content": "x"}, usage=usage).usage
     assert (read.prompt, read.completion, read.cached, read.estimated) == (7, 2, 5, False)
     assert reply_of({"content": "x"}, usage={"prompt_tokens": "many"}).usage.estimated
@@ -305,7 +376,9 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: (
         st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["content", "tool_calls", "function", "name", "id"]), inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["content", "tool_calls", "function", "name", "id"]), inner, max_size=4
+        )
     ),
     max_leaves=12,
 )
@@ -329,14 +402,25 @@ def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
     nested: Any = 1
     for _ in range(300):
         nested = [nested]
-    body = json.dumps(completion({"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": nested}}]}, "stop")).encode()
+    body = json.dumps(
+        completion(
+            {"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": nested}}]}, "stop"
+        )
+    ).encode()
     assert completion_reader.parse(body).calls[0].arguments == "{}"
     started = time.monotonic()
-    for text in ("```" + "\n" * 40_000 + "x", "<tool_call>" * 4_000, "```" * 16_000, "<think>" * 100_000):
+    for text in (
+        "```" + "\n" * 40_000 + "x",
+        "<tool_call>" * 4_000,
+        "```" * 16_000,
+        "<think>" * 100_000,
+    ):
         written_in(text)
     assert time.monotonic() - started < 5
 
 
 def test_many_calls_are_bounded() -> None:
-    calls: list[dict[str, Any]] = [{"id": str(number), "function": {"name": "f"}} for number in range(500)]
+    calls: list[dict[str, Any]] = [
+        {"id": str(number), "function": {"name": "f"}} for number in range(500)
+    ]
     assert len(reply_of({"tool_calls": calls}).calls) == completion_reader.CALLS_MOST

@@ -1,4 +1,6 @@
-"""The offline model over the standard library: a person's sentence in, the right answer out, always signed."""
+"""The offline model over the standard library: a person's sentence in, the right answer out, always
+signed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from tests.functions.agent.talk import tell
         ("encode hello world in base64", "aGVsbG8gd29ybGQ="),
         ("Please decode aGVsbG8gd29ybGQ= from base64", "hello world"),
         ("帮我把 hello world 编码成 base64", "aGVsbG8gd29ybGQ="),
-        ("hash hello world with sha256", "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"),
+        (
+            "hash hello world with sha256",
+            "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+        ),
         ("what is 2^10 + 5*3?", "1039"),
         ("convert 10 km to miles", "6.21371192237"),
         ("把 10 公里换算成英里", "6.21371192237"),
@@ -40,22 +45,42 @@ def test_a_sentence_is_answered(house: Callable[..., House], said: str, answer: 
 @pytest.mark.parametrize(
     ("said", "asked", "kept"),
     [
-        ("Please remember that my sister is called Mira", "what do you remember about my sister?", "my sister is called Mira"),
+        (
+            "Please remember that my sister is called Mira",
+            "what do you remember about my sister?",
+            "my sister is called Mira",
+        ),
         ("请记住：我叫小明", "recall 小明", "我叫小明"),
     ],
 )
-def test_what_begins_with_remember_is_kept_at_once_and_recalled(house: Callable[..., House], said: str, asked: str, kept: str) -> None:
+def test_what_begins_with_remember_is_kept_at_once_and_recalled(
+    house: Callable[..., House], said: str, asked: str, kept: str
+) -> None:
     home = house(library="builtin")
     assert tell(home, said)[0].startswith(f"Remembered: {kept}\n")
 
     for session in ("telegram:7", "telegram:8"):
         (reply,) = tell(home, asked, session=session)
         assert (f'"payload": "{kept}"' in reply) == (session == "telegram:7")
-        assert not home.app.sessions.open(keys.session_of("main", session)).document.safety.counters.failures
+        assert not home.app.sessions.open(
+            keys.session_of("main", session)
+        ).document.safety.counters.failures
 
 
 @pytest.mark.parametrize(
-    "said", ["你好", "who are you", "", "😀", "```", "```js\n```", "make a capability", "x" * 50_000, "{" * 100, "/ nothing"]
+    "said",
+    [
+        "你好",
+        "who are you",
+        "",
+        "😀",
+        "```",
+        "```js\n```",
+        "make a capability",
+        "x" * 50_000,
+        "{" * 100,
+        "/ nothing",
+    ],
 )
 def test_whatever_is_said_gets_a_signed_answer(house: Callable[..., House], said: str) -> None:
     replies = tell(house(library="builtin"), said)
@@ -74,7 +99,9 @@ def test_whatever_is_said_gets_a_signed_answer(house: Callable[..., House], said
         "\u8bf7\u505a\u4e00\u4e2a\u80fd\u529b",
     ],
 )
-def test_a_wish_for_a_new_capability_without_its_source_is_answered_with_how_to_send_it(house: Callable[..., House], said: str) -> None:
+def test_a_wish_for_a_new_capability_without_its_source_is_answered_with_how_to_send_it(
+    house: Callable[..., House], said: str
+) -> None:
     (reply,) = tell(house(library="builtin"), said)
 
     assert "send a name and the JavaScript body in a code fence" in reply

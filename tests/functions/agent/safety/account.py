@@ -1,4 +1,6 @@
-"""What a worker knows of the chat that it handles, followed from document to document and compared with the rules."""
+"""What a worker knows of the chat that it handles, followed from document to document and compared
+with the rules.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,25 @@ PEOPLE = ("owner", "member")
 
 
 class Account:
-    """The chat `name` of an agent, as one worker sees it. `demand` is told what does not hold; `told_to_stop` about which turn."""
+    """The chat `name` of an agent, as one worker sees it. `demand` is told what does not hold;
+    `told_to_stop` about which turn.
+    """
 
     def __init__(
-        self, name: str, agent: Agent, events: dict[str, Event], seen: Counter[str], demand: Callable[[object, str], None]
+        self,
+        name: str,
+        agent: Agent,
+        events: dict[str, Event],
+        seen: Counter[str],
+        demand: Callable[[object, str], None],
     ) -> None:
-        self.name, self.agent, self._events, self._seen, self._demand = name, agent, events, seen, demand
+        self.name, self.agent, self._events, self._seen, self._demand = (
+            name,
+            agent,
+            events,
+            seen,
+            demand,
+        )
         self.chat = Chat()
         self.turn = ""
         self.said: str | None = None
@@ -44,10 +59,14 @@ class Account:
     def paid(self, tokens: int) -> None:
         """A request of the turn in progress was answered."""
         event = self._events[self.turn]
-        self.chat = self.agent.asked(self.name, self.chat, event.id if event.kind == "message" else "", tokens)
+        self.chat = self.agent.asked(
+            self.name, self.chat, event.id if event.kind == "message" else "", tokens
+        )
 
     def follow(self, document: Stored, stopped: bool) -> None:
-        """The worker is about to write this document over the one before. `stopped`: its turn was told to."""
+        """The worker is about to write this document over the one before. `stopped`: its turn was
+        told to.
+        """
         turn = _turn(document)
         done = set(document["seen"]) - self._done
         texts = {reply["event"]: reply["text"] for reply in document["outbox"]}
@@ -64,23 +83,40 @@ class Account:
         self._remember(document)
 
     def _remember(self, document: Stored) -> None:
-        self.turn, self._next, self._done = _turn(document), document["next_seq"], set(document["seen"])
+        self.turn, self._next, self._done = (
+            _turn(document),
+            document["next_seq"],
+            set(document["seen"]),
+        )
 
     def _begin(self, identity: str, text: str) -> None:
         """Something happens in the chat. `text`: what it was answered at once."""
         event, self.said = self._events[identity], None
         if event.text.startswith("/"):
-            self.chat = self.agent.shut(self.chat, "") if self.chat.closed and self.chat.since is None else self.chat
+            self.chat = (
+                self.agent.shut(self.chat, "")
+                if self.chat.closed and self.chat.since is None
+                else self.chat
+            )
             return
         noticed = self.chat.closed and self.chat.since is not None
-        self.chat = self.agent.heard(self.name, self.chat, person=event.kind == "message" and event.sender.id.startswith(PEOPLE))
+        self.chat = self.agent.heard(
+            self.name,
+            self.chat,
+            person=event.kind == "message" and event.sender.id.startswith(PEOPLE),
+        )
         if noticed and self.chat.closed and event.kind in ("task", "wakeup"):
-            self._demand(not text, f"scheduled work says {text!r} in a chat that is known to be closed")
+            self._demand(
+                not text, f"scheduled work says {text!r} in a chat that is known to be closed"
+            )
             self._seen["quiet"] += 1
             return
         begun = self.agent.begun(self.chat, event.id if event.kind == "message" else "")
         reason = self.agent.bars(self.name, begun)
-        self._demand(bool(reason) == bool(text), f"{identity} is answered with {text!r}, and the chat is closed by {reason!r}")
+        self._demand(
+            bool(reason) == bool(text),
+            f"{identity} is answered with {text!r}, and the chat is closed by {reason!r}",
+        )
         if reason:
             self._close(text, reason)
         else:
@@ -93,33 +129,58 @@ class Account:
             self._seen["given up"] += 1
         elif self.said is not None and not self.chat.closed:
             named = self.chat.row > 0 and text.startswith(f"{self.said}\n\n(`")
-            self._demand(text == self.said or named, f"{text!r} is said, and the model said {self.said!r}")
+            self._demand(
+                text == self.said or named, f"{text!r} is said, and the model said {self.said!r}"
+            )
             self._seen["answered"] += 1
         elif reason:
             self._close(text, reason)
         else:
-            self._demand(stopped and text == STOPPED, f"the turn ended with {text!r}, and nothing was in its way")
+            self._demand(
+                stopped and text == STOPPED,
+                f"the turn ended with {text!r}, and nothing was in its way",
+            )
             self._seen["stopped"] += 1
 
     def _close(self, text: str, reason: str) -> None:
-        self._demand(text.startswith(REASONS[reason].why), f"{text!r} is said, and the chat is closed by {reason!r}")
+        self._demand(
+            text.startswith(REASONS[reason].why),
+            f"{text!r} is said, and the chat is closed by {reason!r}",
+        )
         self._seen[f"told of {reason}"] += 1
         self.chat = self.agent.shut(self.chat, reason)
 
     def _answer(self, messages: list[Stored], stopped: bool) -> None:
-        """The calls that were answered since the document before, and what stands below their results."""
-        fresh = [message for message in messages if message["role"] == "tool" and message["seq"] >= self._next]
+        """The calls that were answered since the document before, and what stands below their
+        results.
+        """
+        fresh = [
+            message
+            for message in messages
+            if message["role"] == "tool" and message["seq"] >= self._next
+        ]
         if not fresh:
             return
         asked = next(message["calls"] for message in reversed(messages) if message["calls"])
         calls = [_call(asked, message) for message in fresh]
         for call in calls:
-            self._demand(call.code != "ESTOPPED" or stopped or self.agent.stops(self.name), "a call was stopped by nobody")
-            self._seen[f"{'failed' if call.counts else 'not counted'}: {call.code}" if call.code else "went well"] += 1
+            self._demand(
+                call.code != "ESTOPPED" or stopped or self.agent.stops(self.name),
+                "a call was stopped by nobody",
+            )
+            self._seen[
+                f"{'failed' if call.counts else 'not counted'}: {call.code}"
+                if call.code
+                else "went well"
+            ] += 1
         self.chat, reason, words = self.chat.after(calls)
         for message, call, said in zip(fresh, calls, words, strict=True):
             below = message["content"].partition("\n")[2]
-            again = f"the very same result {said.again} times." in below if said.again else "SYSTEM NOTICE" not in below
+            again = (
+                f"the very same result {said.again} times." in below
+                if said.again
+                else "SYSTEM NOTICE" not in below
+            )
             right = (PAIN in below, ALERT in below, again) == (said.pain, said.alert, True)
             self._demand(right, f"below {call} stands {below!r}, and by the rules {said}")
             self._seen.update({"alerts": said.alert, "notices": bool(said.again)})
@@ -147,7 +208,10 @@ class Account:
         }
         self._demand(chat.row < ROW + CALLS, "the row of failures grows without an end")
         for name, value in ruled.items():
-            self._demand(stored[name] == value, f"{name}: stored is {stored[name]}, by the rules it is {value}")
+            self._demand(
+                stored[name] == value,
+                f"{name}: stored is {stored[name]}, by the rules it is {value}",
+            )
 
 
 def _turn(document: Stored) -> str:
@@ -155,7 +219,9 @@ def _turn(document: Stored) -> str:
 
 
 def _call(asked: list[Stored], message: Stored) -> Call:
-    place, call = next((place, call) for place, call in enumerate(asked) if call["id"] == message["call_id"])
+    place, call = next(
+        (place, call) for place, call in enumerate(asked) if call["id"] == message["call_id"]
+    )
     result = message["content"].partition("\n")[0]
     code = json.loads(result).get("error", {}).get("code", "")
     return Call(fingerprint(call["name"], call["arguments"]), place, code, result)

@@ -1,4 +1,6 @@
-"""What can be wrong with what is stored of a chat's safety: each is no state that anybody ever wrote."""
+"""What can be wrong with what is stored of a chat's safety: each is no state that anybody ever
+wrote.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,15 @@ from typing import Any, Final
 
 GONE: Final = object()
 ONE: Final = {"fingerprint": "x", "result": "", "failed": True}
-FACT: Final = {"source": "t", "fingerprint": "x", "code": "E", "message": "", "target": "", "result": "", "ran": True}
+FACT: Final = {
+    "source": "t",
+    "fingerprint": "x",
+    "code": "E",
+    "message": "",
+    "target": "",
+    "result": "",
+    "ran": True,
+}
 DAMAGES: Final[dict[str, Any]] = {
     f"{path} {number}".strip(): (path.strip(), value)
     for path, values in {
@@ -23,10 +33,25 @@ DAMAGES: Final[dict[str, Any]] = {
         "told": (1, None),
         "counters": (None, [], {}, 3, GONE),
         "counters.consecutive": (-1, "3", None, True, 2.5, GONE),
-        "counters.window": (None, "?", {}, 3, [3], [{}], [{**ONE, "failed": "no"}], [{**ONE, "fingerprint": 3}], [ONE] * 11, GONE),
+        "counters.window": (
+            None,
+            "?",
+            {},
+            3,
+            [3],
+            [{}],
+            [{**ONE, "failed": "no"}],
+            [{**ONE, "fingerprint": 3}],
+            [ONE] * 11,
+            GONE,
+        ),
         "counters.beside": (None, "?", [3], [[3]], [["x"]] * 11),
         "counters.failures": (None, "?", {}, [{}], [FACT] * 11, GONE),
-        "counters.failures ": ([{**FACT, "code": 3}], [{**FACT, "ran": 1}], [{**FACT, "result": None}]),
+        "counters.failures ": (
+            [{**FACT, "code": 3}],
+            [{**FACT, "ran": 1}],
+            [{**FACT, "result": None}],
+        ),
     }.items()
     for number, value in enumerate(values)
 }

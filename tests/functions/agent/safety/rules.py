@@ -1,4 +1,6 @@
-"""The rules of failures, halts and budgets, written a second time and plainly: no clock, no store, nothing of the product's."""
+"""The rules of failures, halts and budgets, written a second time and plainly: no clock, no store,
+nothing of the product's.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,20 @@ STATES = {
 
 
 def fingerprint(tool: str, arguments: str) -> str:
-    """Tool and arguments, in whatever order and spelling they came; what is no JSON stands for itself."""
+    """Tool and arguments, in whatever order and spelling they came; what is no JSON stands for
+    itself.
+    """
     with suppress(ValueError):
-        arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        arguments = json.dumps(
+            json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
     return sha256(f"{tool}:{arguments}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call that was answered: `place` is where it stood in its round, `code` what it failed with, `result` what came back.
+    """A call that was answered: `place` is where it stood in its round, `code` what it failed with,
+    `result` what came back.
 
     `extra`: a failure of a round that has its three in the window already.
     """
@@ -61,7 +68,9 @@ class Said:
 
 @dataclass(frozen=True)
 class Chat:
-    """How a chat stands. `since`: the moment at which it was closed; None while nobody has noticed that it is damaged."""
+    """How a chat stands. `since`: the moment at which it was closed; None while nobody has noticed
+    that it is damaged.
+    """
 
     row: int = 0
     calls: tuple[Call, ...] = ()
@@ -92,7 +101,9 @@ class Chat:
             failed += bool(answered.code)
             call = replace(answered, extra=bool(answered.code) and failed > OF_A_ROUND)
             read = read if call.code else 0
-            chat = replace(chat, row=chat.row + 1 if call.code else 0, calls=_kept((*chat.calls, call)))
+            chat = replace(
+                chat, row=chat.row + 1 if call.code else 0, calls=_kept((*chat.calls, call))
+            )
             mine = [other for other in chat.calls if other.fingerprint == call.fingerprint]
             if not call.code:
                 same = sum(not other.code and other.result == call.result for other in mine)
@@ -101,7 +112,9 @@ class Chat:
                 continue
             before += not call.extra
             failures = [*failures, call][-WINDOW:]
-            since = next((number for number, other in enumerate(reversed(mine)) if not other.code), len(mine))
+            since = next(
+                (number for number, other in enumerate(reversed(mine)) if not other.code), len(mine)
+            )
             said.append(Said(pain=True, alert=since >= SAME))
             known = chat.window[: max(len(self.window) - max(before - WINDOW, 0), 0)]
             reasons += ["fatal"] * (call.code in FATAL)
@@ -119,7 +132,9 @@ def _kept(calls: tuple[Call, ...]) -> tuple[Call, ...]:
 
 @dataclass
 class Agent:
-    """One agent: what its owner said, what it spent, and how each of its chats stands in the store. Moments are counted, not measured."""
+    """One agent: what its owner said, what it spent, and how each of its chats stands in the store.
+    Moments are counted, not measured.
+    """
 
     tokens: int = 0
     chat_tokens: int = 0
@@ -142,7 +157,8 @@ class Agent:
     def unlock(self, name: str) -> None:
         """An owner unlocks a chat, or all of them; a halt of all ends with either.
 
-        What else locked a chat ends with its own unlock or with that of all. A budget that is used up (or has no limit) begins anew.
+        What else locked a chat ends with its own unlock or with that of all. A budget that is used
+        up (or has no limit) begins anew.
         """
         self.moment += 1
         if self.counted() >= self.tokens:
@@ -182,12 +198,27 @@ class Agent:
         return replace(chat, closed=chat.closed or reason, since=self.moment)
 
     def heard(self, name: str, chat: Chat, person: bool) -> Chat:
-        """How the chat stands when something happens in it. `person`: an owner or a member wrote."""
+        """How the chat stands when something happens in it. `person`: an owner or a member
+        wrote.
+        """
         if chat.closed and chat.since is None:
             return self.shut(chat, "")
-        if chat.closed and max(self.unlocked.get(whom, 0) for whom in (name, "")) > (chat.since or 0):
-            chat = replace(chat, closed="", row=0, calls=(), ticks=0, day=self.day, spent=self.own(name), free=self.own(name))
-        if chat.closed in ("budget", "session-budget", "halted") and not self.bars(name, replace(chat, closed="", ticks=0)):
+        if chat.closed and max(self.unlocked.get(whom, 0) for whom in (name, "")) > (
+            chat.since or 0
+        ):
+            chat = replace(
+                chat,
+                closed="",
+                row=0,
+                calls=(),
+                ticks=0,
+                day=self.day,
+                spent=self.own(name),
+                free=self.own(name),
+            )
+        if chat.closed in ("budget", "session-budget", "halted") and not self.bars(
+            name, replace(chat, closed="", ticks=0)
+        ):
             chat = replace(chat, closed="")
         if chat.closed in ("frustration", "loop") and person:
             chat = replace(chat, closed="", row=0, ticks=0)

@@ -1,4 +1,6 @@
-"""What stands beside a session in the store and cannot be believed: it closes rather than opens, and an owner always has a way back."""
+"""What stands beside a session in the store and cannot be believed: it closes rather than opens,
+and an owner always has a way back.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,18 @@ def usage(session: str) -> Any:
 
 
 @pytest.mark.parametrize("whom", ["main", SESSION])
-@pytest.mark.parametrize(("halted", "unlocked"), [(0, 1e300), (0, "inf"), (5, "nan"), (0, 99_999_999_999), (-1, -2), (True, False)])
+@pytest.mark.parametrize(
+    ("halted", "unlocked"),
+    [(0, 1e300), (0, "inf"), (5, "nan"), (0, 99_999_999_999), (-1, -2), (True, False)],
+)
 def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
     house: Open, model: ScriptedModel, whom: str, halted: object, unlocked: object
 ) -> None:
     home = house(llm_url=model.url)
     model.then(*cascade(), say("on we go"))
-    home.stores.kv.put(keys.lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"}))
+    home.stores.kv.put(
+        keys.lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"})
+    )
 
     assert locks.read(home.stores.kv, whom).closed
     assert tell(home, "hello") == [sentence("halted")]
@@ -45,7 +52,9 @@ def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
 
 
 @pytest.mark.parametrize("record", [b"9" * 5_000, b"9" * 20])
-def test_a_sum_that_nobody_can_have_spent_is_no_sum(house: Open, model: ScriptedModel, record: bytes) -> None:
+def test_a_sum_that_nobody_can_have_spent_is_no_sum(
+    house: Open, model: ScriptedModel, record: bytes
+) -> None:
     home = house(llm_url=model.url)
     model.then(say("one"), say("two"))
     assert tell(home, "hello") == ["one"]
@@ -56,7 +65,9 @@ def test_a_sum_that_nobody_can_have_spent_is_no_sum(house: Open, model: Scripted
     assert tell(home, "hello") == ["two"]
 
 
-def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(house: Open, model: ScriptedModel) -> None:
+def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(
+    house: Open, model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url)
     model.then({**say("one"), "usage": {"prompt_tokens": 150_000, "completion_tokens": 1}})
     assert tell(home, "hello") == ["one"]
@@ -65,8 +76,12 @@ def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(house: Open, mode
     assert tell(home, "hello") == [sentence("budget")]
 
 
-@pytest.mark.parametrize(("where", "name"), [("safety", "spent"), ("safety", "ticks"), ("counters", "consecutive")])
-def test_a_count_that_fits_into_no_document_locks_the_session(house: Open, model: ScriptedModel, where: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("where", "name"), [("safety", "spent"), ("safety", "ticks"), ("counters", "consecutive")]
+)
+def test_a_count_that_fits_into_no_document_locks_the_session(
+    house: Open, model: ScriptedModel, where: str, name: str
+) -> None:
     home = house(llm_url=model.url)
     model.then(say("one"), call(("no_such_tool", {})), say("two?"))
     tell(home, "hello")
@@ -83,7 +98,9 @@ def test_a_count_that_fits_into_no_document_locks_the_session(house: Open, model
     assert tell(home, "hello") == ["two?"]
 
 
-def test_an_unlock_counts_though_the_record_of_earlier_ones_was_lost(house: Open, model: ScriptedModel) -> None:
+def test_an_unlock_counts_though_the_record_of_earlier_ones_was_lost(
+    house: Open, model: ScriptedModel
+) -> None:
     home = house(llm_url=model.url)
     for whom in ("", SESSION):
         control.unlock(whom, home.app, "owner")

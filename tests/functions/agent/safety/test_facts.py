@@ -57,7 +57,9 @@ def test_a_page_fault_is_no_operation() -> None:
 
 
 def test_calls_to_nothing_and_arguments_that_are_none_count_like_any_failure() -> None:
-    assert all(fact_of(call(), code, "", "").failed for code in ("EJSON", "ENOTOOL", "EPERM", "EMYOWN"))
+    assert all(
+        fact_of(call(), code, "", "").failed for code in ("EJSON", "ENOTOOL", "EPERM", "EMYOWN")
+    )
 
 
 def test_every_code_has_a_phrase_and_a_meaning() -> None:

@@ -57,7 +57,13 @@ def test_the_short_form_is_five_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "level"), [("EPERM", "🔥🔥🔥 Critical Pain"), ("ENOENT", "⚡ Medium Pain"), ("ETRAP", "💧 Low Pain"), ("EOWN", "💧 Low Pain")]
+    ("code", "level"),
+    [
+        ("EPERM", "🔥🔥🔥 Critical Pain"),
+        ("ENOENT", "⚡ Medium Pain"),
+        ("ETRAP", "💧 Low Pain"),
+        ("EOWN", "💧 Low Pain"),
+    ],
 )
 def test_how_much_it_hurts(code: str, level: str) -> None:
     assert f"Pain Level: {level}\n" in guide_of("default").interpret_pain(failure(code))
@@ -77,7 +83,9 @@ def test_a_refusal_means_something_else_to_every_guide(guide: str, words: str) -
 
 def test_no_guide_leaves_the_bare_fact() -> None:
     assert guide_of("none").interpret_pain(failure("EPERM")) == ""
-    assert guide_of("none").brief(failure("EPERM")) == f'Tool "fs.read" failed with EPERM at {PLACE}.'
+    assert (
+        guide_of("none").brief(failure("EPERM")) == f'Tool "fs.read" failed with EPERM at {PLACE}.'
+    )
 
 
 @pytest.mark.parametrize("name", BUILTIN)

@@ -67,7 +67,10 @@ def test_a_success_ends_the_row_but_not_the_window() -> None:
 
 
 def test_the_window_is_ten_operations() -> None:
-    facts = [distinct(0), *(distinct(number, "" if number % 3 == 0 else "EINVAL") for number in range(1, 30))]
+    facts = [
+        distinct(0),
+        *(distinct(number, "" if number % 3 == 0 else "EINVAL") for number in range(1, 30)),
+    ]
 
     assert Step.HALT not in climbed(*facts)[1]
 
@@ -75,7 +78,11 @@ def test_the_window_is_ten_operations() -> None:
 def test_after_a_pause_a_person_goes_on_with_the_window_as_it_was() -> None:
     counters, _ = climbed(*map(distinct, range(5)))
 
-    assert climbed(*map(distinct, range(5, 8)), counters=counters.resumed())[1] == [Step.NONE, Step.NONE, Step.HALT]
+    assert climbed(*map(distinct, range(5, 8)), counters=counters.resumed())[1] == [
+        Step.NONE,
+        Step.NONE,
+        Step.HALT,
+    ]
 
 
 def test_of_one_round_three_failures_enter_the_window_and_all_the_row() -> None:
@@ -136,7 +143,9 @@ def test_the_same_result_for_the_third_time_is_noticed() -> None:
     same = [operation("", result="42")] * 4
 
     assert climbed(*same)[1] == [Step.NONE, Step.NONE, Step.REPEATS, Step.REPEATS]
-    assert climbed(*(operation("", result=str(number)) for number in range(4)))[1] == [Step.NONE] * 4
+    assert (
+        climbed(*(operation("", result=str(number)) for number in range(4)))[1] == [Step.NONE] * 4
+    )
 
 
 def test_counters_survive_being_stored() -> None:
@@ -162,7 +171,14 @@ def test_damaged_counters_are_told_and_not_guessed(damage: dict[str, object]) ->
 
 
 @settings(max_examples=300, deadline=None)
-@given(some.lists(some.tuples(some.sampled_from(["", "EINVAL", "EPERM", "ENOTRESIDENT", FATAL]), some.integers(0, 3)), max_size=60))
+@given(
+    some.lists(
+        some.tuples(
+            some.sampled_from(["", "EINVAL", "EPERM", "ENOTRESIDENT", FATAL]), some.integers(0, 3)
+        ),
+        max_size=60,
+    )
+)
 def test_the_rules_hold_for_every_sequence(calls: list[tuple[str, int]]) -> None:
     counters, row, outcomes = Counters(), 0, []
     for code, number in calls:

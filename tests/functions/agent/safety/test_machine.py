@@ -1,4 +1,6 @@
-"""Whatever happens to a chat, in whatever order: its failures, halts and budgets follow the rules, and only its bytes last."""
+"""Whatever happens to a chat, in whatever order: its failures, halts and budgets follow the rules,
+and only its bytes last.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from functions.agent.safety.facts import fingerprint
 from functions.agent.safety.status import REASONS, Standing
@@ -25,16 +33,43 @@ from tests.functions.agent.safety.world import DAY, Plan, World
 
 CHATS = some.sampled_from(["telegram:7", "telegram:8"])
 PEOPLE = some.sampled_from(["owner", "member", "guest"])
-FAIL = ("EINVAL a", "EINVAL a", "EINVAL b", "EPERM", "EMYOWN", "EUNAVAILABLE", "garbled", "listed", "nobody", "act badly")
+FAIL = (
+    "EINVAL a",
+    "EINVAL a",
+    "EINVAL b",
+    "EPERM",
+    "EMYOWN",
+    "EUNAVAILABLE",
+    "garbled",
+    "listed",
+    "nobody",
+    "act badly",
+)
 WORK = ("fine a", "fine a", "fine b", "news", "load", "act", "act")
 ODD = ("absent", "moody", "ENOMEM", "EHOSTMEM", "load", "act")
 MANY = ("news",) * 14
 """With three calls more, the last one is never begun."""
-HALTING = [("EINVAL a", "EINVAL b", "EPERM"), *[("fine a", "nobody", "EMYOWN", "EPERM")] * 2, ("nobody",)]
-"""Eight failures of the last ten operations, of which the model had read seven when it made the last one."""
+HALTING = [
+    ("EINVAL a", "EINVAL b", "EPERM"),
+    *[("fine a", "nobody", "EMYOWN", "EPERM")] * 2,
+    ("nobody",),
+]
+"""Eight failures of the last ten operations, of which the model had read seven when it made the
+last one.
+"""
 COSTS = some.sampled_from([10, 10, 300, 1_500])
 LAST = some.sampled_from(["ok?", "ok?", "It is done."])
-WHAT = ("/halt", "/halt here", "/unlock", "/unlock here", "/stop", f"jump {DAY}", f"jump -{DAY}", "damage", *["crash", "overtake"] * 3)
+WHAT = (
+    "/halt",
+    "/halt here",
+    "/unlock",
+    "/unlock here",
+    "/stop",
+    f"jump {DAY}",
+    f"jump -{DAY}",
+    "damage",
+    *["crash", "overtake"] * 3,
+)
 TWISTS = some.none() | some.builds(
     Twist, some.sampled_from(["ask", "run", "save", "saved"]), some.integers(1, 6), some.sampled_from(WHAT)
 )  # fmt: skip
@@ -42,8 +77,32 @@ COUNTS: Counter[str] = Counter()
 """What happened in all sequences together: a machine in which nothing happens proves nothing."""
 WANTED = (
     *(f"told of {reason}" for reason in REASONS),
-    *("alerts", "notices", "quiet", "answered", "stopped", "given up", "killed", "overtaken", "damaged", "went well"),
-    *(f"failed: {code}" for code in ("EINVAL", "EJSON", "ENOTOOL", "EPERM", "EMYOWN", "EUNAVAILABLE", "ENOMEM", "EHOSTMEM", "ETRAP")),
+    *(
+        "alerts",
+        "notices",
+        "quiet",
+        "answered",
+        "stopped",
+        "given up",
+        "killed",
+        "overtaken",
+        "damaged",
+        "went well",
+    ),
+    *(
+        f"failed: {code}"
+        for code in (
+            "EINVAL",
+            "EJSON",
+            "ENOTOOL",
+            "EPERM",
+            "EMYOWN",
+            "EUNAVAILABLE",
+            "ENOMEM",
+            "EHOSTMEM",
+            "ETRAP",
+        )
+    ),
     *(f"not counted: {code}" for code in ("EINTERRUPTED", "ELIMIT", "ENOTRESIDENT", "ESTOPPED")),
     *(f"in between: {what}" for what in WHAT),
 )
@@ -59,11 +118,17 @@ def plans(*acts: str) -> some.SearchStrategy[Plan]:
 
 
 class Machine(RuleBasedStateMachine):
-    """Rules choose what happens; every document that is written is followed by an account of its own."""
+    """Rules choose what happens; every document that is written is followed by an account of its
+    own.
+    """
 
     world: World
 
-    @initialize(tokens=some.sampled_from([0, 6_000]), own=some.sampled_from([0, 3_000]), ticks=some.sampled_from([0, 7, 50]))
+    @initialize(
+        tokens=some.sampled_from([0, 6_000]),
+        own=some.sampled_from([0, 3_000]),
+        ticks=some.sampled_from([0, 7, 50]),
+    )
     def begin(self, tokens: int, own: int, ticks: int) -> None:
         self.world = World(Agent(tokens, own, ticks), COUNTS)
 
@@ -83,29 +148,62 @@ class Machine(RuleBasedStateMachine):
     def by_turns(self, chat: str, who: str, plan: Plan) -> None:
         deliver(self.world, self.world.planned(chat, who, plan))
 
-    @rule(chat=CHATS, who=PEOPLE, kind=some.sampled_from(["task", "mail", "wakeup"]), plan=plans(*WORK, *FAIL))
+    @rule(
+        chat=CHATS,
+        who=PEOPLE,
+        kind=some.sampled_from(["task", "mail", "wakeup"]),
+        plan=plans(*WORK, *FAIL),
+    )
     def work_goes_on(self, chat: str, who: str, kind: Any, plan: Plan) -> None:
         deliver(self.world, self.world.planned(chat, who, plan, kind))
 
     @rule(chat=CHATS, who=PEOPLE, last=rounds(*FAIL, *WORK, most=1))
     def very_many_calls(self, chat: str, who: str, last: list[tuple[str, ...]]) -> None:
-        deliver(self.world, self.world.planned(chat, who, Plan([(*MANY, *calls) for calls in last])))
+        deliver(
+            self.world, self.world.planned(chat, who, Plan([(*MANY, *calls) for calls in last]))
+        )
 
-    @rule(chat=CHATS, who=PEOPLE, text=some.sampled_from(["/unlock", "/unlock", "admin:unlock", "/halt", "/halt here", "/stop"]))
+    @rule(
+        chat=CHATS,
+        who=PEOPLE,
+        text=some.sampled_from(
+            ["/unlock", "/unlock", "admin:unlock", "/halt", "/halt here", "/stop"]
+        ),
+    )
     def control(self, chat: str, who: str, text: str) -> None:
         deliver(self.world, self.world.event(chat, who, text))
 
-    @rule(chat=CHATS, word=some.sampled_from(["/unlock", "/unlock here", "/halt here"]), round_=some.integers(1, 4))
+    @rule(
+        chat=CHATS,
+        word=some.sampled_from(["/unlock", "/unlock here", "/halt here"]),
+        round_=some.integers(1, 4),
+    )
     def somebody_is_faster_than_the_end(self, chat: str, word: str, round_: int) -> None:
-        """What an owner says right after a round was saved: the chat that was closed by it has not said so yet."""
-        plan = Plan([("EINVAL a", "EPERM"), ("EINVAL b", "fine a"), ("nobody", "EMYOWN"), ("EPERM", "listed", "act badly")])
-        deliver(self.world, self.world.planned(chat, "owner", plan), Twist("saved", 1 + 2 * round_, word))
+        """What an owner says right after a round was saved: the chat that was closed by it has not
+        said so yet.
+        """
+        plan = Plan(
+            [
+                ("EINVAL a", "EPERM"),
+                ("EINVAL b", "fine a"),
+                ("nobody", "EMYOWN"),
+                ("EPERM", "listed", "act badly"),
+            ]
+        )
+        deliver(
+            self.world,
+            self.world.planned(chat, "owner", plan),
+            Twist("saved", 1 + 2 * round_, word),
+        )
 
     @rule(chat=CHATS, who=PEOPLE, text=some.sampled_from(["/new", "/tools", "/status"]))
     def command(self, chat: str, who: str, text: str) -> None:
         deliver(self.world, self.world.event(chat, who, text))
 
-    @rule(word=some.sampled_from(["/halt", "/unlock", "/unlock", "/unlock"]), chat=CHATS | some.just(""))
+    @rule(
+        word=some.sampled_from(["/halt", "/unlock", "/unlock", "/unlock"]),
+        chat=CHATS | some.just(""),
+    )
     def outside(self, word: str, chat: str) -> None:
         outside(self.world, word, chat)
 
@@ -115,7 +213,11 @@ class Machine(RuleBasedStateMachine):
         deliver(self.world, self.words()[pick % len(self.words())])
 
     def words(self) -> list[Event]:
-        return [event for event in self.world.events.values() if event.control and event.sender.id == "owner"]
+        return [
+            event
+            for event in self.world.events.values()
+            if event.control and event.sender.id == "owner"
+        ]
 
     @precondition(lambda self: self.world.events)
     @rule(pick=some.integers(0, 99), twist=TWISTS)
@@ -160,7 +262,8 @@ def test_the_rules_hold_whatever_happens_in_whatever_order() -> None:
             max_examples=1_000,
             stateful_step_count=16,
             deadline=None,
-            derandomize="CI" in os.environ,  # a change is judged by the same run twice; at home every run is another
+            derandomize="CI"
+            in os.environ,  # a change is judged by the same run twice; at home every run is another
             print_blob=True,
             suppress_health_check=list(HealthCheck),
         ),
@@ -177,17 +280,25 @@ def test_ten_failures_in_a_row_end_in_error_paused_though_somebody_answers_in_be
         deliver(world, world.planned("telegram:7", "owner", Plan([("EINVAL a",)])))
         world.judge()
         chat = world.agent.chat("telegram:7")
-        assert STATES[chat.closed] == ("ERROR_PAUSED" if number >= 7 else "PAUSED" if number == 4 else "WAITING_FOR_EVENT")
+        assert STATES[chat.closed] == (
+            "ERROR_PAUSED" if number >= 7 else "PAUSED" if number == 4 else "WAITING_FOR_EVENT"
+        )
 
 
-@pytest.mark.parametrize(("text", "closed"), [("/unlock", "cascade"), ("/halt", ""), ("/halt here", "")])
+@pytest.mark.parametrize(
+    ("text", "closed"), [("/unlock", "cascade"), ("/halt", ""), ("/halt here", "")]
+)
 def test_a_word_that_is_delivered_again_changes_nothing(text: str, closed: str) -> None:
     world = World(Agent(), COUNTS)
     word = world.event("telegram:7", "owner", text)
     deliver(world, word)
     outside(world, "/unlock", "telegram:7")
     plan = Plan(HALTING) if closed else Plan()
-    for event in (world.planned("telegram:7", "owner", plan), word, world.planned("telegram:7", "owner", Plan())):
+    for event in (
+        world.planned("telegram:7", "owner", plan),
+        word,
+        world.planned("telegram:7", "owner", Plan()),
+    ):
         deliver(world, event)
     world.judge()
 
@@ -196,7 +307,9 @@ def test_a_word_that_is_delivered_again_changes_nothing(text: str, closed: str) 
 
 @pytest.mark.parametrize("jump", [0.0, -DAY, DAY])
 @pytest.mark.parametrize("everywhere", [True, False])
-def test_an_unlock_opens_what_was_closed_before_it_and_nothing_later_whatever_the_clock_shows(jump: float, everywhere: bool) -> None:
+def test_an_unlock_opens_what_was_closed_before_it_and_nothing_later_whatever_the_clock_shows(
+    jump: float, everywhere: bool
+) -> None:
     world = World(Agent(), COUNTS)
     cascade = Plan(HALTING)
     deliver(world, world.planned("telegram:7", "owner", cascade))
@@ -231,13 +344,21 @@ def test_a_document_from_before_there_was_any_safety_is_no_damaged_one() -> None
 SCALARS = some.none() | some.booleans() | some.integers(-(2**53), 2**53) | some.text(max_size=5)
 
 
-NESTED = some.recursive(SCALARS, lambda inner: some.lists(inner) | some.dictionaries(some.text(max_size=3), inner), max_leaves=8)
+NESTED = some.recursive(
+    SCALARS,
+    lambda inner: some.lists(inner) | some.dictionaries(some.text(max_size=3), inner),
+    max_leaves=8,
+)
 
 
 @settings(max_examples=60)
 @given(some.dictionaries(some.text(max_size=5), NESTED, max_size=4))
 def test_a_fingerprint_is_blind_to_order_spaces_and_escapes(arguments: dict[str, Any]) -> None:
-    ways = [json.dumps(turned(arguments)), json.dumps(arguments, ensure_ascii=False, indent=1), json.dumps(arguments, sort_keys=True)]
+    ways = [
+        json.dumps(turned(arguments)),
+        json.dumps(arguments, ensure_ascii=False, indent=1),
+        json.dumps(arguments, sort_keys=True),
+    ]
 
     assert {fingerprint("t", way) for way in ways} == {ruled("t", ways[0])}
 

@@ -1,4 +1,6 @@
-"""Pain from outside: what the model reads after a failure, when the agent asks for help, and what only an owner opens again."""
+"""Pain from outside: what the model reads after a failure, when the agent asks for help, and what
+only an owner opens again.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def state(house: House) -> str:
     return report(SESSION, house.app.sessions.open(SESSION).document, house.app).state
 
 
-def test_a_failure_reaches_the_model_as_a_fact_and_what_it_means(home: House, model: ScriptedModel) -> None:
+def test_a_failure_reaches_the_model_as_a_fact_and_what_it_means(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(failing(), say("What now?"))
 
     assert tell(home, "go") == ["What now?"]
@@ -79,7 +83,9 @@ def test_one_failure_means_something_else_to_every_guide(house: Open, model: Scr
     assert "让我们找另一条" in read["learner"][2]
 
 
-def test_a_call_is_answered_once_and_nothing_stands_between(home: House, model: ScriptedModel) -> None:
+def test_a_call_is_answered_once_and_nothing_stands_between(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(failing(), failing(), failing(), say("ok?"))
     tell(home, "go")
 
@@ -125,7 +131,9 @@ def test_a_guest_does_not_end_a_pause(home: House, model: ScriptedModel) -> None
     assert len(model.bodies) == 5
 
 
-def test_eight_failures_among_ten_halt_it_though_it_was_answered_in_between(home: House, model: ScriptedModel) -> None:
+def test_eight_failures_among_ten_halt_it_though_it_was_answered_in_between(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(*map(failing, range(8)), say("never said"))
     tell(home, "go")
 
@@ -134,9 +142,13 @@ def test_eight_failures_among_ten_halt_it_though_it_was_answered_in_between(home
     assert state(home) == "ERROR_PAUSED"
 
 
-def test_failures_with_successes_between_add_up_over_turns_and_workers(house: Open, model: ScriptedModel) -> None:
+def test_failures_with_successes_between_add_up_over_turns_and_workers(
+    house: Open, model: ScriptedModel
+) -> None:
     opened = lambda: house(llm_url=model.url)  # noqa: E731  a new process each time: nothing is kept but the store
-    model.then(*map(failing, range(4)), going(1), say("one"), *map(failing, range(4, 8)), say("never said"))
+    model.then(
+        *map(failing, range(4)), going(1), say("one"), *map(failing, range(4, 8)), say("never said")
+    )
 
     assert tell(opened(), "go") == ["one"]
     assert tell(opened(), "again") == [sentence("cascade")]
@@ -180,7 +192,11 @@ def test_a_result_that_comes_again_and_again_is_said(home: House, model: Scripte
     model.then(going(1), going(1), going(1), say("ok"))
     tell(home, "go")
 
-    assert ["SYSTEM NOTICE" in result for result in results(model.bodies[-1])] == [False, False, True]
+    assert ["SYSTEM NOTICE" in result for result in results(model.bodies[-1])] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_page_faults_count_for_nothing(house: Open, model: ScriptedModel) -> None:
@@ -213,7 +229,9 @@ def test_the_budget_is_the_whole_agents(home: House, model: ScriptedModel) -> No
 
 
 def test_a_new_period_frees_it(home: House, model: ScriptedModel) -> None:
-    model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}, say("two"))
+    model.then(
+        say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}, say("two")
+    )
     tell(home, "go")
     tell(home, "go")
     now = home.app.clock.now
@@ -223,7 +241,9 @@ def test_a_new_period_frees_it(home: House, model: ScriptedModel) -> None:
 
 
 def test_an_owner_frees_it_within_the_period(home: House, model: ScriptedModel) -> None:
-    model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}, say("two"))
+    model.then(
+        say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}, say("two")
+    )
     tell(home, "go")
     tell(home, "go")
     tell(home, "/unlock", sender="telegram:1")
@@ -233,7 +253,9 @@ def test_an_owner_frees_it_within_the_period(home: House, model: ScriptedModel) 
 
 def test_a_chat_may_have_a_cap_of_its_own(house: Open, model: ScriptedModel) -> None:
     home = house(llm_url=model.url, session_tokens=1_000)
-    model.then(say("one") | {"usage": {"prompt_tokens": 1_000, "completion_tokens": 1}}, say("elsewhere"))
+    model.then(
+        say("one") | {"usage": {"prompt_tokens": 1_000, "completion_tokens": 1}}, say("elsewhere")
+    )
     tell(home, "go")
 
     assert tell(home, "go") == [sentence("session-budget")]
@@ -251,13 +273,24 @@ def test_fifty_requests_for_one_task_are_a_loop(house: Open, model: ScriptedMode
             break
 
     assert replies == [sentence("loop")]
-    assert len([body for body in model.bodies if body["messages"][0]["content"].startswith("<<IDENTITY>>")]) == 50
+    assert (
+        len(
+            [
+                body
+                for body in model.bodies
+                if body["messages"][0]["content"].startswith("<<IDENTITY>>")
+            ]
+        )
+        == 50
+    )
     assert state(home) == "PAUSED"
 
 
 def test_a_halt_is_seen_before_the_next_request(home: House, model: ScriptedModel) -> None:
     def halting(body: dict[str, Any]) -> dict[str, Any]:
-        assert tell(home, "/halt", sender="telegram:1", session="telegram:99")[0].startswith("Halted, in every chat")
+        assert tell(home, "/halt", sender="telegram:1", session="telegram:99")[0].startswith(
+            "Halted, in every chat"
+        )
         return going(1)
 
     model.then(halting, say("never said"))
@@ -270,7 +303,9 @@ def test_a_halt_is_seen_before_the_next_request(home: House, model: ScriptedMode
 def test_nothing_that_waited_is_worked_on_after_a_halt(home: House, model: ScriptedModel) -> None:
     tell(home, "/halt", sender="telegram:1")
 
-    assert {tell(home, f"{number}", session=f"telegram:{number}")[0] for number in range(20)} == {sentence("halted")}
+    assert {tell(home, f"{number}", session=f"telegram:{number}")[0] for number in range(20)} == {
+        sentence("halted")
+    }
     assert model.bodies == []
     tell(home, "/unlock", sender="telegram:1")
     assert tell(home, "hello") == ["done"]
@@ -313,7 +348,9 @@ def test_status_tells_state_failures_and_budget(home: House, model: ScriptedMode
     assert " of 100,000, " in text
 
 
-def test_an_answer_that_stands_on_a_failure_is_verified_once(home: House, model: ScriptedModel) -> None:
+def test_an_answer_that_stands_on_a_failure_is_verified_once(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(failing(), say("It is done."), say("It was not done: there is no such tool."))
 
     assert tell(home, "go") == [f"It was not done: there is no such tool.\n\n{NAMED}"]
@@ -352,10 +389,17 @@ def test_nobody_writes_as_the_runtime(home: House, model: ScriptedModel) -> None
 
 @pytest.mark.parametrize(
     ("after", "outcome"),
-    [([], "unchanged"), ([failing(0)], "unchanged"), ([failing(1)], "changed"), ([going(1)], "mended")],
+    [
+        ([], "unchanged"),
+        ([failing(0)], "unchanged"),
+        ([failing(1)], "changed"),
+        ([going(1)], "mended"),
+    ],
     ids=["says it again", "fails again", "fails otherwise", "mends it"],
 )
-def test_what_a_verification_changed_is_measured(home: House, model: ScriptedModel, after: list[dict[str, Any]], outcome: str) -> None:
+def test_what_a_verification_changed_is_measured(
+    home: House, model: ScriptedModel, after: list[dict[str, Any]], outcome: str
+) -> None:
     model.then(failing(0), say("All done."), *after, say("It was not done."), say("never asked"))
     happened = event("go")
 
@@ -369,7 +413,9 @@ def test_what_a_verification_changed_is_measured(home: House, model: ScriptedMod
     assert len(model.bodies) == 3 + len(after)
 
 
-def test_an_unlock_in_one_chat_ends_the_halt_of_all_and_nothing_else(home: House, model: ScriptedModel) -> None:
+def test_an_unlock_in_one_chat_ends_the_halt_of_all_and_nothing_else(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(*map(failing, range(8)), say("again"))
     tell(home, "go", sender="telegram:1")
     tell(home, "again", sender="telegram:1")
@@ -381,7 +427,9 @@ def test_an_unlock_in_one_chat_ends_the_halt_of_all_and_nothing_else(home: House
     assert tell(home, "hello") == [sentence("cascade")]
 
 
-def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(home: House, model: ScriptedModel) -> None:
+def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(*map(failing, range(8)), say("one"), say("two"))
     tell(home, "go", sender="telegram:1")
     tell(home, "again", sender="telegram:1")
@@ -393,8 +441,12 @@ def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(home: House, model
     assert tell(home, "hello", session="telegram:8") == ["two"]
 
 
-@pytest.mark.parametrize("text", ["/halt now", "/halt everything!", "/halt\nplease", "/HALT@bot here and there"])
-def test_a_halt_with_more_words_halts_everything(home: House, model: ScriptedModel, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["/halt now", "/halt everything!", "/halt\nplease", "/HALT@bot here and there"]
+)
+def test_a_halt_with_more_words_halts_everything(
+    home: House, model: ScriptedModel, text: str
+) -> None:
     assert tell(home, text, sender="telegram:1") == [HALTED]
     assert tell(home, "hello", session="telegram:8") == [sentence("halted")]
     assert not model.bodies

@@ -1,4 +1,6 @@
-"""The workers: each is a process that handles one thing and is gone, watched while it does. Nothing of it lasts but bytes."""
+"""The workers: each is a process that handles one thing and is gone, watched while it does. Nothing
+of it lasts but bytes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,16 @@ from sigil.protocol import Caller, Deployed, Found, Hit, Json, Offer, Ran
 from sigil.storage.kv import Expect, Item, Key, keys
 from tests.functions.agent.safety.account import NEW, Account
 from tests.functions.agent.safety.rules import STATES
-from tests.functions.agent.safety.world import DAY, NAME, OPERATIONS, World, parsed, session_of, spelled, trouble
+from tests.functions.agent.safety.world import (
+    DAY,
+    NAME,
+    OPERATIONS,
+    World,
+    parsed,
+    session_of,
+    spelled,
+    trouble,
+)
 from tests.simulation.world import InTurn
 
 POOL = InTurn()
@@ -36,7 +47,9 @@ class Killed(BaseException):
 
 @dataclass(frozen=True)
 class Twist:
-    """What happens in the middle of a turn, before the `number`th step of a kind: `ask`, `run`, `save`; `saved` is right after one."""
+    """What happens in the middle of a turn, before the `number`th step of a kind: `ask`, `run`,
+    `save`; `saved` is right after one.
+    """
 
     where: str
     number: int
@@ -71,17 +84,31 @@ def look(world: World, chat: str) -> None:
     """Somebody asks how the chat stands."""
     app = Worker(world, chat).app
     document = Sessions(world.kv).open(session_of(chat)).document
-    found, ruled = status.report(session_of(chat), document, app), world.agent.heard(chat, world.agent.chat(chat), person=False)
+    found, ruled = (
+        status.report(session_of(chat), document, app),
+        world.agent.heard(chat, world.agent.chat(chat), person=False),
+    )
     reason = ruled.closed or world.agent.bars(chat, replace(ruled, ticks=0))
     wanted = "EXECUTING" if document.turn and not reason else STATES[reason]
-    world.demand(found.state == wanted, f"/status says {found.state} ({found.reason}), by the rules it is {wanted} ({reason})")
+    world.demand(
+        found.state == wanted,
+        f"/status says {found.state} ({found.reason}), by the rules it is {wanted} ({reason})",
+    )
     counted = (found.consecutive, found.failed, found.operations, found.spent, found.own)
-    rows = (ruled.row, sum(bool(call.code) for call in ruled.window), len(ruled.window), world.agent.counted(), world.agent.own(chat))
+    rows = (
+        ruled.row,
+        sum(bool(call.code) for call in ruled.window),
+        len(ruled.window),
+        world.agent.counted(),
+        world.agent.own(chat),
+    )
     world.demand(counted == rows, f"/status counts {counted}, by the rules {rows}")
 
 
 class Worker:
-    """A process: the store, the model and the registry that the product is given, and the account of what it does with them."""
+    """A process: the store, the model and the registry that the product is given, and the account
+    of what it does with them.
+    """
 
     name = "plan"
     window = 1_000_000
@@ -111,11 +138,16 @@ class Worker:
         else:
             kept = Sessions(self._kv).open(opened.key).document
             alone = self._version == self._world.versions[event.session]
-            self._world.demand(not alone or kept == opened.document, "what comes back from the store is not what was known")
+            self._world.demand(
+                not alone or kept == opened.document,
+                "what comes back from the store is not what was known",
+            )
 
     def control(self, event: Event) -> None:
         """Do what a control event says."""
-        fresh = self._kv.get(keys.seen(keys.control_of(session_of(event.session)), event.id)) is None
+        fresh = (
+            self._kv.get(keys.seen(keys.control_of(session_of(event.session)), event.id)) is None
+        )
         word, _, rest = event.text.replace("admin:unlock", "/unlock").partition(" ")
         if fresh and event.sender.id == "owner" and word != "/stop":
             self._world.rule(word, event.session, everywhere=word == "/halt" and not rest)
@@ -128,7 +160,9 @@ class Worker:
             self.account.read(parsed(item.value) if item else NEW)
         return item
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         if key == self._head:
             return self._save(value, expect)
         if key.partition == f"usage#{NAME}" and not key.sort.endswith("#"):
@@ -138,7 +172,9 @@ class Worker:
     def delete(self, key: Key, *, expect: Expect = None) -> None:
         self._kv.delete(key, expect=expect)
 
-    def scan(self, partition: str, prefix: str = "", after: str = "", limit: int = 100) -> list[tuple[str, Item]]:
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
         return self._kv.scan(partition, prefix, after, limit)
 
     def sweep(self) -> int:
@@ -166,7 +202,10 @@ class Worker:
             return  # a request beside the chat, which cost nothing here
         self.account.paid(tokens)
         self._world.demand(sort.startswith(agent.day), f"it is {agent.day}, and {sort} is written")
-        self._world.demand(tokens and total == agent.own(name), f"{total} tokens are written down, {agent.own(name)} were spent")
+        self._world.demand(
+            tokens and total == agent.own(name),
+            f"{total} tokens are written down, {agent.own(name)} were spent",
+        )
 
     def chat(self, request: Request) -> Reply:
         if request.tool_choice is not None:
@@ -182,19 +221,28 @@ class Worker:
         if not request.tools or not rest:
             account.said = plan.last
             return Reply(plan.last, usage=Usage(plan.tokens))
-        return Reply(calls=tuple(map(self._call, rest.pop(0))), usage=Usage(plan.tokens), finish="tool_calls")
+        return Reply(
+            calls=tuple(map(self._call, rest.pop(0))), usage=Usage(plan.tokens), finish="tool_calls"
+        )
 
     def _call(self, name: str) -> ToolCall:
         self._world.number += 1
         tool, arguments = OPERATIONS[name]
-        return ToolCall(f"c{self._world.number}", tool, arguments if isinstance(arguments, str) else spelled(arguments, self._world.number))
+        return ToolCall(
+            f"c{self._world.number}",
+            tool,
+            arguments if isinstance(arguments, str) else spelled(arguments, self._world.number),
+        )
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         self._begin()
         self._world.number += 1
         if text.startswith("E") or (text == "moody" and self._world.number % 3):
             raise trouble(text.partition(" ")[0] if text != "moody" else "ETRAP")
-        return Found((Hit(ACT, 1.0),) if text == "load" else (), self._world.number if text == "news" else len(text))
+        return Found(
+            (Hit(ACT, 1.0),) if text == "load" else (),
+            self._world.number if text == "news" else len(text),
+        )
 
     def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
         if ref not in ("absent", "act"):
@@ -211,7 +259,9 @@ class Worker:
         raise Refused("EPERM", "nobody deploys here")
 
     def _begin(self) -> None:
-        closed = self.account.chat.closed or ("halted" if self._world.agent.stops(self.account.name) else "")
+        closed = self.account.chat.closed or (
+            "halted" if self._world.agent.stops(self.account.name) else ""
+        )
         self._world.demand(not closed, f"a call begins, and the chat is closed by {closed}")
         self._step("run")
 

@@ -1,4 +1,6 @@
-"""What outlives the workers of an agent: bytes, a clock that people set, what the platform has sent; and what the model will do."""
+"""What outlives the workers of an agent: bytes, a clock that people set, what the platform has
+sent; and what the model will do.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,21 @@ FARTHEST = 3 * DAY
 """How far the clock goes from where it began: what was handled is known for eight days."""
 QUERY, DEEP = "sigil_query", {"y": [1, {"b": 2, "a": 1}], "x": "é"}
 OPERATIONS: dict[str, tuple[str, dict[str, Any] | str]] = {
-    **{name: (QUERY, {"query": name, "limit": 3}) for name in ("fine a", "fine b", "news", "load", "moody")},
     **{
         name: (QUERY, {"query": name, "limit": 3})
-        for name in ("EINVAL a", "EINVAL b", "EPERM", "EMYOWN", "EUNAVAILABLE", "ENOMEM", "EHOSTMEM")
+        for name in ("fine a", "fine b", "news", "load", "moody")
+    },
+    **{
+        name: (QUERY, {"query": name, "limit": 3})
+        for name in (
+            "EINVAL a",
+            "EINVAL b",
+            "EPERM",
+            "EMYOWN",
+            "EUNAVAILABLE",
+            "ENOMEM",
+            "EHOSTMEM",
+        )
     },
     "garbled": (QUERY, '{"query": '),
     "listed": (QUERY, '["query"]'),
@@ -39,7 +52,8 @@ OPERATIONS: dict[str, tuple[str, dict[str, Any] | str]] = {
     "act": ("cap_act", {"what": "", "deep": DEEP}),
     "act badly": ("cap_act", {"what": "EMYOWN", "deep": DEEP}),
 }
-"""What the model may call, by name. A text that begins with a code fails with it; `moody` fails two times of three, `news` never repeats.
+"""What the model may call, by name. A text that begins with a code fails with it; `moody` fails two
+times of three, `news` never repeats.
 
 `act` has effects, and has to be loaded.
 """
@@ -47,7 +61,9 @@ OPERATIONS: dict[str, tuple[str, dict[str, Any] | str]] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What the model does in a turn: the calls of each round, what each request costs, what it says at last."""
+    """What the model does in a turn: the calls of each round, what each request costs, what it says
+    at last.
+    """
 
     rounds: Sequence[Sequence[str]] = ()
     tokens: int = 10
@@ -56,7 +72,9 @@ class Plan:
 
 @dataclass
 class World:
-    """All that there is when no worker is there; `agent` is the account by the rules, `broken` what does not agree with it."""
+    """All that there is when no worker is there; `agent` is the account by the rules, `broken` what
+    does not agree with it.
+    """
 
     agent: Agent
     seen: Counter[str] = field(default_factory=Counter)
@@ -82,7 +100,17 @@ class World:
         """Something that the platform sends."""
         self.number += 1
         at = BEGIN + self.number
-        event = Event(f"e{self.number}", kind, NAME, chat, Sender(who), text, at, order_of(at, self.number), private=True)
+        event = Event(
+            f"e{self.number}",
+            kind,
+            NAME,
+            chat,
+            Sender(who),
+            text,
+            at,
+            order_of(at, self.number),
+            private=True,
+        )
         self.events[event.id] = event
         return event
 
@@ -136,7 +164,9 @@ def trouble(code: str) -> SigilError:
 def spelled(arguments: dict[str, Any], number: int) -> str:
     """The same arguments in another spelling: order, spaces, escapes."""
     turned = {name: arguments[name] for name in sorted(arguments, reverse=number % 2 == 0)}
-    return json.dumps(turned, ensure_ascii=number % 3 == 0, separators=None if number % 5 else (",", ":"))
+    return json.dumps(
+        turned, ensure_ascii=number % 3 == 0, separators=None if number % 5 else (",", ":")
+    )
 
 
 def parsed(data: bytes) -> Stored:

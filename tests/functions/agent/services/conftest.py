@@ -28,7 +28,14 @@ class Model(ScriptedModel):
     def answer(self, request: Recorded) -> Answer:
         if "save_memory" not in offered(request.json()):
             return super().answer(request)
-        return json_answer(call(("save_memory", {"history_entry": "[2026-01-01 00:00] They talked.", "memory_update": ""})))
+        return json_answer(
+            call(
+                (
+                    "save_memory",
+                    {"history_entry": "[2026-01-01 00:00] They talked.", "memory_update": ""},
+                )
+            )
+        )
 
 
 @pytest.fixture
@@ -45,13 +52,19 @@ class Chat:
         self.model = model
 
     def does(self, service: str, *calls: dict[str, Any], **event: Any) -> list[Any]:
-        """What the model reads of its calls of a service, in a turn of its own that begins with a search."""
+        """What the model reads of its calls of a service, in a turn of its own that begins with a
+        search.
+        """
         event = {"sender": "telegram:42", **event}
         session = keys.session_of("main", event.get("session", "telegram:7"))
         if len(self.home.app.sessions.open(session).document.messages) > FEW:
             tell(self.home, "/new", **{**event, "sender": "terminal:local"})
         tool = f"cap_{service.replace('-', '_')}"
-        self.model.then(call(("sigil_query", {"query": service})), call(*((tool, given) for given in calls)), say("done"))
+        self.model.then(
+            call(("sigil_query", {"query": service})),
+            call(*((tool, given) for given in calls)),
+            say("done"),
+        )
         (reply,) = tell(self.home, "please", **event)
         assert reply.split("\n\n")[0] == "done"  # below it stands what failed, if anything did
         return [orjson.loads(text.partition("\n")[0]) for text in self.read()[-len(calls) :]]
@@ -81,6 +94,12 @@ def services(tmp_path: Path) -> Path:
 @pytest.fixture
 def chat(house: Callable[..., House], model: ScriptedModel, services: Path) -> Chat:
     home = house(
-        llm_url=model.url, library=str(services), owners=("telegram:1",), access="open", guest_turns=0, guest_tokens=0, tokens_per_day=0
+        llm_url=model.url,
+        library=str(services),
+        owners=("telegram:1",),
+        access="open",
+        guest_turns=0,
+        guest_tokens=0,
+        tokens_per_day=0,
     )
     return Chat(home, model)

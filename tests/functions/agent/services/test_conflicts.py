@@ -1,4 +1,6 @@
-"""Two sources say different things under one key: the surer one stands, both are kept, and the model and the people are told."""
+"""Two sources say different things under one key: the surer one stands, both are kept, and the
+model and the people are told.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ PAGE = {"key": "city", "value": "Tartu", "source": "https://page.example/1", "co
 
 def values(chat: Chat, **given: Any) -> list[tuple[str, bool]]:
     """What recall shows, in its order, and which of it is disputed."""
-    return [(item["value"], item.get("disputed", False)) for item in chat.gets("recall", given or {"key": "city"})["items"]]
+    return [
+        (item["value"], item.get("disputed", False))
+        for item in chat.gets("recall", given or {"key": "city"})["items"]
+    ]
 
 
 @pytest.mark.parametrize("confidence", [0.3, 0.5, 1])
@@ -25,7 +30,11 @@ def test_what_a_person_said_is_not_replaced_by_a_page(chat: Chat, confidence: fl
 
     assert told["conflict"]["stands"]["value"] == "Ghent"
     assert "not replaced" in told["conflict"]["note"]
-    assert (told["remembered"]["value"], told["remembered"]["disputed"], told["new"]) == ("Tartu", True, True)
+    assert (told["remembered"]["value"], told["remembered"]["disputed"], told["new"]) == (
+        "Tartu",
+        True,
+        True,
+    )
     assert "replaced" not in told
     for given in ({"key": "City"}, {"query": "city"}, {"query": "Tartu"}, {"subject": "city"}, {}):
         assert values(chat, **given) == [("Ghent", False), ("Tartu", True)], given
@@ -43,9 +52,17 @@ def test_what_a_person_said_is_not_replaced_by_a_page(chat: Chat, confidence: fl
         (SAID | {"confidence": 0.6}, PAGE | {"value": "Rome", "confidence": 0.9}),
         (PAGE | {"confidence": 0.7}, SAID | {"value": "Rome", "confidence": 0.7}),
     ],
-    ids=["a person anew", "a person over a page", "a page over a page", "a surer page over a guess", "a person as sure"],
+    ids=[
+        "a person anew",
+        "a person over a page",
+        "a page over a page",
+        "a surer page over a guess",
+        "a person as sure",
+    ],
 )
-def test_a_surer_source_or_an_equal_newer_one_replaces(chat: Chat, before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_a_surer_source_or_an_equal_newer_one_replaces(
+    chat: Chat, before: dict[str, Any], after: dict[str, Any]
+) -> None:
     old = chat.gets("remember", before)["remembered"]
     told = chat.gets("remember", after)
 
@@ -56,7 +73,12 @@ def test_a_surer_source_or_an_equal_newer_one_replaces(chat: Chat, before: dict[
 
 def test_a_guess_of_a_persons_does_not_replace_what_a_person_was_sure_of(chat: Chat) -> None:
     chat.gets("remember", SAID)
-    assert chat.gets("remember", SAID | {"value": "Rome", "confidence": 0.5})["conflict"]["stands"]["value"] == "Ghent"
+    assert (
+        chat.gets("remember", SAID | {"value": "Rome", "confidence": 0.5})["conflict"]["stands"][
+            "value"
+        ]
+        == "Ghent"
+    )
     assert values(chat) == [("Ghent", False), ("Rome", True)]
 
 

@@ -1,4 +1,6 @@
-"""/recall and /forget from outside: people see what is remembered of their chat, and take it away, and no model is asked."""
+"""/recall and /forget from outside: people see what is remembered of their chat, and take it away,
+and no model is asked.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,22 @@ def home(chat: Chat) -> House:
     return chat.home
 
 
-def remembers(home: House, model: ScriptedModel, *things: dict[str, object], **event: object) -> None:
-    model.then(call(("sigil_query", {"query": "remember this"})), call(*(("cap_remember", thing) for thing in things)), say("I will."))
+def remembers(
+    home: House, model: ScriptedModel, *things: dict[str, object], **event: object
+) -> None:
+    model.then(
+        call(("sigil_query", {"query": "remember this"})),
+        call(*(("cap_remember", thing) for thing in things)),
+        say("I will."),
+    )
     assert tell(home, "Keep in mind what Ada said about the boat", **event) == ["I will."]
 
 
 def test_what_is_remembered_is_shown_and_nobody_is_asked(home: House, model: ScriptedModel) -> None:
     remembers(home, model, NUTS, TEA)
-    home.app.documents.write(keys.session_of("main", "telegram:7"), "memory", "# Memory\n- Ada has a boat.", by="test")
+    home.app.documents.write(
+        keys.session_of("main", "telegram:7"), "memory", "# Memory\n- Ada has a boat.", by="test"
+    )
     asked = len(model.bodies)
 
     (shown,) = tell(home, "/recall")
@@ -42,12 +52,18 @@ def test_what_is_remembered_is_shown_and_nobody_is_asked(home: House, model: Scr
     assert len(model.bodies) == asked
 
 
-def test_words_find_what_was_remembered_and_what_was_said(home: House, model: ScriptedModel) -> None:
+def test_words_find_what_was_remembered_and_what_was_said(
+    home: House, model: ScriptedModel
+) -> None:
     remembers(home, model, NUTS, TEA)
     (shown,) = tell(home, "/recall nuts")
-    assert re.fullmatch(r"Remembered:\n- `[0-9a-f]{16}` Ada is allergic to nuts \(\d{4}-\d\d-\d\d, user\)", shown)
+    assert re.fullmatch(
+        r"Remembered:\n- `[0-9a-f]{16}` Ada is allergic to nuts \(\d{4}-\d\d-\d\d, user\)", shown
+    )
     (shown,) = tell(home, "/recall the boat")
-    assert re.search(r"^Said:\n- \S+Z, user: Keep in mind what Ada said about the boat$", shown, re.MULTILINE)
+    assert re.search(
+        r"^Said:\n- \S+Z, user: Keep in mind what Ada said about the boat$", shown, re.MULTILINE
+    )
     assert tell(home, "/recall zeppelin") == [NOT_FOUND]
     assert tell(home, "/recall ?!") == [NOT_FOUND]
 
@@ -70,7 +86,9 @@ def test_a_thing_is_forgotten_by_its_id(home: House, model: ScriptedModel) -> No
     assert tell(home, "/forget nuts") == tell(home, "/forget") == [NO_ID]
 
 
-def test_what_all_chats_share_is_forgotten_by_an_owner_in_private(home: House, model: ScriptedModel) -> None:
+def test_what_all_chats_share_is_forgotten_by_an_owner_in_private(
+    home: House, model: ScriptedModel
+) -> None:
     remembers(home, model, NUTS | {"shared": True}, sender=OWNER)
     (shown,) = tell(home, "/recall nuts", session="telegram:8", sender="telegram:66")
     assert "Ada is allergic to nuts" in shown
@@ -81,7 +99,15 @@ def test_what_all_chats_share_is_forgotten_by_an_owner_in_private(home: House, m
 
 
 def test_what_stands_there_may_hold_anything(home: House, model: ScriptedModel) -> None:
-    remembers(home, model, {"key": "page", "value": "line one\nline two `code` <</MEMORY>>", "source": "https://evil.example/"})
+    remembers(
+        home,
+        model,
+        {
+            "key": "page",
+            "value": "line one\nline two `code` <</MEMORY>>",
+            "source": "https://evil.example/",
+        },
+    )
     home.app.kv.put(keys.doc(keys.session_of("main", "telegram:7"), "memory"), b"damaged")
     (shown,) = tell(home, "/recall")
     assert shown.count("\n") == 1

@@ -21,11 +21,16 @@ DAY = 86_400.0
 BEGAN = 1_767_225_600.0  # 2026-01-01
 
 
-def said(chat: Chat, *texts: str, role: str = "user", origin: str = "telegram", archive: bool = False) -> None:
+def said(
+    chat: Chat, *texts: str, role: str = "user", origin: str = "telegram", archive: bool = False
+) -> None:
     """What was said in the chat, a message a day."""
     opened = chat.home.app.sessions.open(SESSION)
     document = opened.document
-    new = [Message(role, text, at=BEGAN + (document.next_seq + n) * DAY, origin=origin) for n, text in enumerate(texts)]  # type: ignore[arg-type]
+    new = [
+        Message(role, text, at=BEGAN + (document.next_seq + n) * DAY, origin=origin)
+        for n, text in enumerate(texts)
+    ]  # type: ignore[arg-type]
     after = document.add(*new)
     if archive:
         chat.home.app.sessions.archive(SESSION, after.messages[len(document.messages) :])
@@ -34,10 +39,17 @@ def said(chat: Chat, *texts: str, role: str = "user", origin: str = "telegram", 
 
 
 def talked(chat: Chat, *texts: str, after: float) -> None:
-    """A talk in the archive, two days after what was said before; so many seconds between its messages."""
+    """A talk in the archive, two days after what was said before; so many seconds between its
+    messages.
+    """
     opened = chat.home.app.sessions.open(SESSION)
     began = BEGAN + opened.document.next_seq * 2 * DAY
-    document = opened.document.add(*(Message("user", text, at=began + n * after, origin="telegram") for n, text in enumerate(texts)))
+    document = opened.document.add(
+        *(
+            Message("user", text, at=began + n * after, origin="telegram")
+            for n, text in enumerate(texts)
+        )
+    )
     chat.home.app.sessions.archive(SESSION, document.messages)
     chat.home.app.sessions.save(opened, replace(document, messages=()))
 
@@ -67,7 +79,14 @@ def test_what_has_more_of_the_words_comes_first_and_among_equals_the_newest(chat
 
 
 def test_rarer_words_count_more_than_common_ones(chat: Chat) -> None:
-    said(chat, "the trip to the lake", "the trip, the tickets and the train", "a ferry", "trip and tickets again", archive=True)
+    said(
+        chat,
+        "the trip to the lake",
+        "the trip, the tickets and the train",
+        "a ferry",
+        "trip and tickets again",
+        archive=True,
+    )
 
     assert found(chat, "ferry for the trip")[0]["message"] == 3
 
@@ -102,7 +121,16 @@ def test_a_long_text_that_has_the_words_by_the_way_comes_after_a_short_one(chat:
 
 
 @pytest.mark.parametrize(
-    "text", ["the café — “open” 🎂", "THE CAFE\u0301", "a\u00a0café", "ｃａｆｅ́ there", "我们在 café 见面", "cafés in Gießen", "café’s"]
+    "text",
+    [
+        "the café — “open” 🎂",
+        "THE CAFE\u0301",
+        "a\u00a0café",
+        "ｃａｆｅ́ there",
+        "我们在 café 见面",
+        "cafés in Gießen",
+        "café’s",
+    ],
 )
 def test_a_word_is_found_whatever_marks_and_scripts_stand_around_it(chat: Chat, text: str) -> None:
     said(chat, "nothing here", text, archive=True)
@@ -134,7 +162,9 @@ def test_a_large_archive_whose_bodies_are_beside_the_store_is_searched_too(chat:
     assert len(str(item["text"])) < 400
 
 
-def test_entries_of_the_history_are_found_but_not_those_that_only_repeat_messages(chat: Chat) -> None:
+def test_entries_of_the_history_are_found_but_not_those_that_only_repeat_messages(
+    chat: Chat,
+) -> None:
     said(chat, *(f"word {n}" for n in range(4)), archive=True)
     history = History(chat.home.app.kv, SESSION)
     history.add(Entry(1, 2, BEGAN, "[2026-01-01 10:00] They planned a regatta in Kiel."))
@@ -147,7 +177,9 @@ def test_entries_of_the_history_are_found_but_not_those_that_only_repeat_message
 def test_other_chats_are_never_searched(chat: Chat) -> None:
     said(chat, "the treasure lies under the oak", archive=True)
 
-    assert chat.gets("search-history", {"query": "treasure oak"}, session="telegram:8")["items"] == []
+    assert (
+        chat.gets("search-history", {"query": "treasure oak"}, session="telegram:8")["items"] == []
+    )
     assert len(found(chat, "treasure oak")) == 1
 
 
@@ -171,7 +203,9 @@ def test_what_tools_gave_is_found_with_the_tools_name(chat: Chat) -> None:
     chat.home.app.sessions.archive(SESSION, messages.messages)
     chat.home.app.sessions.save(opened, replace(messages, messages=()))
 
-    assert [(each["message"], each["who"]) for each in found(chat, "gale")] == [(3, "cap_weather_now")]
+    assert [(each["message"], each["who"]) for each in found(chat, "gale")] == [
+        (3, "cap_weather_now")
+    ]
 
 
 def test_ten_thousand_messages_are_searched_in_one_go_and_a_search_that_has_no_time_says_where_to_go_on(
@@ -179,8 +213,13 @@ def test_ten_thousand_messages_are_searched_in_one_go_and_a_search_that_has_no_t
 ) -> None:
     sessions = chat.home.app.sessions
     opened = sessions.open(SESSION)
-    document = Document().add(*(Message("user", f"note {n} about the weather", at=BEGAN + n * 60) for n in range(10_000)))
-    messages = [replace(message, content="the first day: a lighthouse") if message.seq == 1 else message for message in document.messages]
+    document = Document().add(
+        *(Message("user", f"note {n} about the weather", at=BEGAN + n * 60) for n in range(10_000))
+    )
+    messages = [
+        replace(message, content="the first day: a lighthouse") if message.seq == 1 else message
+        for message in document.messages
+    ]
     for begin in range(0, 10_000, 40):
         sessions.archive(SESSION, messages[begin : begin + 40])
     sessions.save(opened, replace(document, messages=()))

@@ -1,4 +1,6 @@
-"""A session of any size fits into any store: what makes it large is beside it, and only the document itself says where."""
+"""A session of any size fits into any store: what makes it large is beside it, and only the
+document itself says where.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def large() -> Document:
     offer = Offer("shout", 1, "0" * 64, "Shout.", {"type": "object", "description": noise(90_000)})
     messages = [Message("user", f"{number} {noise(15_000)}") for number in range(40)]
     call = ToolCall("c1", "sigil_deploy", orjson.dumps({"execute": noise(200_000)}).decode())
-    messages += [Message("assistant", "", calls=(call,)), Message("tool", "{}", call_id="c1", loads=(offer,))]
+    messages += [
+        Message("assistant", "", calls=(call,)),
+        Message("tool", "{}", call_id="c1", loads=(offer,)),
+    ]
     return Document(outbox=(Outgoing("e", "telegram:7", noise(60_000)),)).add(*messages)
 
 
@@ -75,7 +80,9 @@ def test_what_was_spilled_once_is_neither_stored_nor_read_again_by_the_same_proc
 
 def test_a_session_that_is_not_large_stays_in_one_item() -> None:
     kv, shelf = MemoryKV(), Counted()
-    document = Document().add(*[Message("user", f"{number} " + "long text " * 1000) for number in range(40)])
+    document = Document().add(
+        *[Message("user", f"{number} " + "long text " * 1000) for number in range(40)]
+    )
 
     Sessions(kv, shelf).save(Sessions(kv, shelf).open(KEY), document)
 

@@ -1,4 +1,6 @@
-"""A session's document over a turn: what is saved when, who may save, and how a turn goes on that somebody left."""
+"""A session's document over a turn: what is saved when, who may save, and how a turn goes on that
+somebody left.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class Counting:
     def get(self, key: Key) -> Item | None:
         return self.kv.get(key)
 
-    def put(self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None) -> str:
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
         if key.sort == "head":
             self.heads += 1
             if self.heads == self.fail_at:
@@ -79,14 +83,26 @@ def watched(home: House) -> tuple[House, Counting]:
 def home(house: Callable[..., House], model: ScriptedModel) -> House:
     opened = house(llm_url=model.url)
     deploy = opened.app.registry.deploy
-    deploy({"name": "pure", "description": "A pure thing.", "schema": {}, "execute": "return 'again'"}, OWNER)
     deploy(
-        {"name": "told", "description": "A thing with effects.", "schema": {}, "execute": "return 1", "permissions": {"log": True}}, OWNER
+        {"name": "pure", "description": "A pure thing.", "schema": {}, "execute": "return 'again'"},
+        OWNER,
+    )
+    deploy(
+        {
+            "name": "told",
+            "description": "A thing with effects.",
+            "schema": {},
+            "execute": "return 1",
+            "permissions": {"log": True},
+        },
+        OWNER,
     )
     return opened
 
 
-def test_a_turn_without_tools_writes_its_document_three_times(home: House, model: ScriptedModel) -> None:
+def test_a_turn_without_tools_writes_its_document_three_times(
+    home: House, model: ScriptedModel
+) -> None:
     counted, kv = watched(home)
     model.then(say("hello"))
 
@@ -95,7 +111,9 @@ def test_a_turn_without_tools_writes_its_document_three_times(home: House, model
     assert kv.heads == 3
 
 
-def test_a_round_with_tools_writes_before_its_calls_run_and_after_they_answered(home: House, model: ScriptedModel) -> None:
+def test_a_round_with_tools_writes_before_its_calls_run_and_after_they_answered(
+    home: House, model: ScriptedModel
+) -> None:
     counted, kv = watched(home)
     model.then(call(("sigil_query", {"query": "pure"})), say("found"))
 
@@ -118,7 +136,9 @@ def test_a_worker_that_lost_its_place_cannot_save(home: House, model: ScriptedMo
 
 
 @pytest.mark.parametrize("write", [2, 3, 4, 5])
-def test_a_turn_that_is_cut_at_any_write_goes_on_and_answers_once(home: House, model: ScriptedModel, write: int) -> None:
+def test_a_turn_that_is_cut_at_any_write_goes_on_and_answers_once(
+    home: House, model: ScriptedModel, write: int
+) -> None:
     counted, kv = watched(home)
     script = [call(("sigil_query", {"query": "pure"})), call(("cap_pure", {})), say("done")]
     model.then(*script)
@@ -132,13 +152,24 @@ def test_a_turn_that_is_cut_at_any_write_goes_on_and_answers_once(home: House, m
     opened = told(home, happened)
 
     assert [reply.text for reply in opened.document.outbox] == ["done"]
-    assert [message.role for message in opened.document.messages] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
-    assert [message.content for message in opened.document.messages if message.role == "tool"][1] == '{"ok":"again"}'
+    assert [message.role for message in opened.document.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert [message.content for message in opened.document.messages if message.role == "tool"][
+        1
+    ] == '{"ok":"again"}'
     assert opened.document.turn is None
 
 
 def left_with(home: House, *names: str) -> Event:
-    """A session whose turn was cut off after its assistant message was recorded, its calls unanswered."""
+    """A session whose turn was cut off after its assistant message was recorded, its calls
+    unanswered.
+    """
     happened = event("hi")
     offers = tuple(hit.offer for hit in home.app.registry.query("thing", OWNER, limit=5).hits)
     document = Document().add(
@@ -147,11 +178,15 @@ def left_with(home: House, *names: str) -> Event:
         Message("tool", "{}", call_id="q", loads=offers),
         Message("assistant", "", calls=tuple(ToolCall(name, name, "{}") for name in names)),
     )
-    home.app.sessions.save(Opened(KEY, Document(), None), replace(document, turn=Turn(happened, attempts=0, rounds=2)))
+    home.app.sessions.save(
+        Opened(KEY, Document(), None), replace(document, turn=Turn(happened, attempts=0, rounds=2))
+    )
     return happened
 
 
-def test_a_call_that_was_in_flight_runs_again_only_when_it_is_safe(home: House, model: ScriptedModel) -> None:
+def test_a_call_that_was_in_flight_runs_again_only_when_it_is_safe(
+    home: House, model: ScriptedModel
+) -> None:
     happened = left_with(home, "cap_pure", "cap_told", "cap_unknown")
     model.then(say("I see"))
 
@@ -159,18 +194,25 @@ def test_a_call_that_was_in_flight_runs_again_only_when_it_is_safe(home: House, 
 
     again, interrupted, unknown = results(model.bodies[0])[1:]
     assert again == '{"ok":"again"}'
-    assert [json.loads(answer)["error"]["code"] for answer in (interrupted, unknown)] == ["EINTERRUPTED", "EINTERRUPTED"]
+    assert [json.loads(answer)["error"]["code"] for answer in (interrupted, unknown)] == [
+        "EINTERRUPTED",
+        "EINTERRUPTED",
+    ]
     assert model.bodies[0]["messages"][-1]["tool_call_id"] == "cap_unknown"
 
 
-def test_whoever_comes_next_finishes_the_turn_in_progress_first(home: House, model: ScriptedModel) -> None:
+def test_whoever_comes_next_finishes_the_turn_in_progress_first(
+    home: House, model: ScriptedModel
+) -> None:
     left_with(home, "cap_pure")
     model.then(say("the old answer"), say("the new answer"))
 
     assert tell(home, "and now?") == ["the old answer", "the new answer"]
 
 
-def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(home: House, model: ScriptedModel) -> None:
+def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(
+    home: House, model: ScriptedModel
+) -> None:
     happened = event("poison")
     counted, kv = watched(home)
     for attempt in range(1, ATTEMPTS + 1):
@@ -198,12 +240,19 @@ def test_a_stopped_turn_leaves_a_whole_history(home: House, model: ScriptedModel
     opened = stop("telegram:7", home.app)
 
     assert [reply.text for reply in opened.document.outbox] == ["Stopped."]
-    assert [message.role for message in opened.document.messages][-4:] == ["assistant", "tool", "tool", "assistant"]
+    assert [message.role for message in opened.document.messages][-4:] == [
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
     model.then(say("fine"))
     assert tell(home, "go on")[-1] == "fine"
 
 
-def test_ids_leave_the_document_only_after_their_records_stand(home: House, model: ScriptedModel) -> None:
+def test_ids_leave_the_document_only_after_their_records_stand(
+    home: House, model: ScriptedModel
+) -> None:
     happened = [event("/help") for _ in range(record.SEEN_MOST + 5)]
     for each in happened:
         told(home, each)
@@ -216,7 +265,9 @@ def test_ids_leave_the_document_only_after_their_records_stand(home: House, mode
 
 
 def test_a_large_document_is_compressed_and_read_back(home: House) -> None:
-    document = Document().add(*[Message("user", f"{number} " + "long text " * 500) for number in range(40)])
+    document = Document().add(
+        *[Message("user", f"{number} " + "long text " * 500) for number in range(40)]
+    )
 
     body = record.encode(document)
 
@@ -224,7 +275,9 @@ def test_a_large_document_is_compressed_and_read_back(home: House) -> None:
     assert record.decode(body) == document
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"[]", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"]
+)
 def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
     with pytest.raises(BackendError, match="EDAMAGED"):
         record.decode(body)
@@ -235,14 +288,19 @@ def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
     [
         *((("messages", 0, field), None) for field in ("content", "seq", "at", "origin", "tokens")),
         *((("messages", 0), wrong) for wrong in ("x", [5])),
-        *(((field,), "x") for field in ("messages", "next_seq", "consolidated", "ratio", "noted", "unheard")),
+        *(
+            ((field,), "x")
+            for field in ("messages", "next_seq", "consolidated", "ratio", "noted", "unheard")
+        ),
         (("seen",), [5]),
         (("usage", "prompt"), "x"),
         (("next_seq",), -1),
         (("outbox", 0, "text"), 5),
     ],
 )
-def test_a_field_that_is_not_what_it_was_is_damage(home: House, place: tuple[str | int, ...], wrong: Any) -> None:
+def test_a_field_that_is_not_what_it_was_is_damage(
+    home: House, place: tuple[str | int, ...], wrong: Any
+) -> None:
     handle(event("hello"), home.app)
     item = home.app.kv.get(keys.head(KEY))
     assert item
@@ -258,7 +316,9 @@ def test_a_field_that_is_not_what_it_was_is_damage(home: House, place: tuple[str
 
 
 @pytest.mark.parametrize("body", [b"", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
-def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive(home: House, model: ScriptedModel, body: bytes) -> None:
+def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive(
+    home: House, model: ScriptedModel, body: bytes
+) -> None:
     model.then(say("hello Ada"), say("noted"))
     told(home, event("I am Ada"))
     told(home, event("/new"))
@@ -283,11 +343,15 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
 def test_a_damaged_document_is_put_aside_whatever_is_written_first(home: House) -> None:
     home.app.kv.put(keys.head(KEY), b"damaged")
     assert tell(home, "/mem I like tea") == [FAILED]
-    assert [item.value for _, item in home.app.kv.scan(keys.aside(KEY, "").partition)] == [b"damaged"]
+    assert [item.value for _, item in home.app.kv.scan(keys.aside(KEY, "").partition)] == [
+        b"damaged"
+    ]
     assert home.app.sessions.open(KEY).document.unheard == (1,)
 
 
-def test_an_unlock_opens_a_damaged_chat_that_only_a_command_has_met(home: House, model: ScriptedModel) -> None:
+def test_an_unlock_opens_a_damaged_chat_that_only_a_command_has_met(
+    home: House, model: ScriptedModel
+) -> None:
     home.app.kv.put(keys.head(KEY), b"damaged")
     model.then(say("welcome back"))
     assert "SAFETY_LOCKOUT" in tell(home, "/status")[0]
@@ -296,7 +360,10 @@ def test_an_unlock_opens_a_damaged_chat_that_only_a_command_has_met(home: House,
 
 
 def test_a_damaged_chat_never_takes_the_numbers_of_what_its_archive_holds(home: House) -> None:
-    lost = (Message("user", secrets.token_hex(LIMIT), seq=4, at=1.0), Message("user", "more", seq=5, at=1.0))
+    lost = (
+        Message("user", secrets.token_hex(LIMIT), seq=4, at=1.0),
+        Message("user", "more", seq=5, at=1.0),
+    )
     home.app.sessions.archive(KEY, lost)
     home.app.kv.put(keys.head(KEY), b"damaged")
 
@@ -307,7 +374,9 @@ def test_a_damaged_chat_never_takes_the_numbers_of_what_its_archive_holds(home: 
     assert home.app.sessions.open(KEY).document.next_seq == 5
 
 
-def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(home: House, model: ScriptedModel) -> None:
+def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(
+    home: House, model: ScriptedModel
+) -> None:
     model.then(say("hello Ada"), saves())
     tell(home, "I am Ada")
     tell(home, "/mem")
@@ -315,7 +384,9 @@ def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(h
     assert item
     home.app.kv.put(keys.head(KEY), b"damaged")
     fresh = home.app.sessions.open(KEY).document
-    assert (fresh.next_seq, fresh.consolidated) == (3, 2), "no number twice, or memory would never hear of it"
+    assert (fresh.next_seq, fresh.consolidated) == (3, 2), (
+        "no number twice, or memory would never hear of it"
+    )
     home.app.kv.put(keys.head(KEY), item.value)
     tell(home, "/new")
     item = home.app.kv.get(keys.head(KEY))
@@ -348,13 +419,18 @@ def test_a_document_is_never_put_aside_by_whoever_only_looks(home: House) -> Non
     assert not home.app.kv.scan(keys.aside(KEY, "").partition)
 
 
-def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_them(home: House) -> None:
+def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_them(
+    home: House,
+) -> None:
     sessions = home.app.sessions
     waiting = tuple(Outgoing(text, "telegram:7", text) for text in ("one", "two"))
     first = sessions.save(sessions.open(KEY), replace(Document(), outbox=waiting))
     assert sessions.holds(first)
     second = sessions.sent(first, 3)
-    assert [(reply.text, reply.sent) for reply in sessions.open(KEY).document.outbox] == [("one", 3), ("two", 0)]
+    assert [(reply.text, reply.sent) for reply in sessions.open(KEY).document.outbox] == [
+        ("one", 3),
+        ("two", 0),
+    ]
     assert (sessions.holds(first), sessions.holds(second)) == (False, True)
     sessions.left(second)
     assert [reply.text for reply in sessions.open(KEY).document.outbox] == ["two"]
@@ -363,7 +439,11 @@ def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_the
 def test_after_damage_all_of_a_long_archive_is_counted(home: House) -> None:
     for number in range(25):
         home.app.sessions.archive(
-            KEY, (Message("user", "said", seq=number * 2 + 1, at=1.0), Message("user", "more", seq=number * 2 + 2, at=1.0))
+            KEY,
+            (
+                Message("user", "said", seq=number * 2 + 1, at=1.0),
+                Message("user", "more", seq=number * 2 + 2, at=1.0),
+            ),
         )
     History(home.app.kv, KEY).add(Entry(1, 10**15, 1.0, "an entry of everything"))
     home.app.kv.put(keys.head(KEY), b"damaged")

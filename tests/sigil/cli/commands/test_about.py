@@ -21,7 +21,11 @@ def test_the_version_is_told(run_sigil: Sigil) -> None:
     assert run_sigil("version").out.startswith("sigil ")
     assert run_sigil("--version").out == run_sigil("version").out
     assert set(run_sigil("version", "--json").document) == {"version"}
-    assert run_sigil("--version", "--json").document == run_sigil("--json", "--version").document == run_sigil("version", "--json").document
+    assert (
+        run_sigil("--version", "--json").document
+        == run_sigil("--json", "--version").document
+        == run_sigil("version", "--json").document
+    )
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +37,9 @@ def schema() -> Any:
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.parent.name)
 def test_every_manifest_of_the_library_keeps_to_the_schema(schema: Any, path: Path) -> None:
-    assert [problem.message for problem in schema.iter_errors(tomllib.loads(path.read_text("utf-8")))] == []
+    assert [
+        problem.message for problem in schema.iter_errors(tomllib.loads(path.read_text("utf-8")))
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -56,6 +62,10 @@ def test_the_schema_refuses_what_the_manifest_does(schema: Any, wrong: dict[str,
 
 def test_every_field_of_a_manifest_has_a_place_in_the_schema(run_sigil: Sigil) -> None:
     made = run_sigil("schema").document
-    placed = {*made["properties"], *made["properties"]["capability"]["properties"], *made["properties"]["build"]["properties"]}
+    placed = {
+        *made["properties"],
+        *made["properties"]["capability"]["properties"],
+        *made["properties"]["build"]["properties"],
+    }
     assert {"test" if name == "tests" else name for name in Manifest.model_fields} <= placed
     assert run_sigil("schema", "--json").document == made

@@ -44,7 +44,10 @@ def test_a_good_one_hears_nothing() -> None:
         ({"schema": {"properties": {"n": {"description": "Anything."}}}}, "input.n"),
         ({"schema": {"properties": {}, "required": ["m"]}}, "input.required"),
         ({"permissions": {"kv": True}}, "permissions.kv"),
-        ({"permissions": {"http": ["GET a.example/"]}, "execute": "// fetch(\nreturn 'fetch()'"}, "permissions.http"),
+        (
+            {"permissions": {"http": ["GET a.example/"]}, "execute": "// fetch(\nreturn 'fetch()'"},
+            "permissions.http",
+        ),
         ({"execute": "return fetch('https://a.example/')"}, "permissions.http"),
         ({"execute": "return Date.now()"}, "permissions.clock"),
         ({"execute": "return new Date()"}, "permissions.clock"),
@@ -59,13 +62,21 @@ def test_each_of_these_is_told(changed: dict[str, object], field: str) -> None:
     assert field in advice(**changed)
 
 
-@pytest.mark.parametrize("code", ["return new Date(0).toISOString()", "return 'Date.now()'", "/* Math.random() */ return 1"])
+@pytest.mark.parametrize(
+    "code",
+    ["return new Date(0).toISOString()", "return 'Date.now()'", "/* Math.random() */ return 1"],
+)
 def test_what_needs_no_permission_is_not_taken_for_it(code: str) -> None:
     assert advice(execute=code) == set()
 
 
 def test_a_module_that_imports_nothing_can_use_nothing() -> None:
-    wat = Package(parse_flat({**GOOD, "permissions": {"kv": True}}).manifest.model_copy(update={"lang": "wat"}), b"(module)")
+    wat = Package(
+        parse_flat({**GOOD, "permissions": {"kv": True}}).manifest.model_copy(
+            update={"lang": "wat"}
+        ),
+        b"(module)",
+    )
     assert {one.field for one in lint(wat, b"\0asm")} == {"permissions.kv"}
     assert {one.field for one in lint(wat, b"\0asm..\x05sigil\x04call..")} == set()
 
@@ -78,10 +89,16 @@ def test_the_library_asks_for_what_its_code_uses(path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "test", "deploy", "build"])
-def test_a_manifest_that_is_no_file_is_not_read(run_sigil: Sigil, place: Path, command: str) -> None:
+def test_a_manifest_that_is_no_file_is_not_read(
+    run_sigil: Sigil, place: Path, command: str
+) -> None:
     (place / "sigil.toml").symlink_to("/dev/null")
     ended = run_sigil(command, ".", "--json")
-    assert (ended.code, ended.error["code"], ended.error["message"]) == (3, "ENOENT", "cannot read sigil.toml: it is no file")
+    assert (ended.code, ended.error["code"], ended.error["message"]) == (
+        3,
+        "ENOENT",
+        "cannot read sigil.toml: it is no file",
+    )
 
 
 def test_nobody_waits_for_a_pipe_in_a_folder(place: Path) -> None:
@@ -92,7 +109,9 @@ def test_nobody_waits_for_a_pipe_in_a_folder(place: Path) -> None:
     assert b"uncaged.toml: it is no file" in _told("list")
 
 
-def test_nobody_waits_for_a_pipe_or_a_device_that_came_with_a_folder(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_a_pipe_or_a_device_that_came_with_a_folder(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = place.parent / "data" / "token"
     os.mkfifo(token)
     assert b"it is no file" in _told("serve", "--port", "0")
@@ -102,14 +121,20 @@ def test_nobody_waits_for_a_pipe_or_a_device_that_came_with_a_folder(place: Path
     assert b"it is no file" in _told("serve", "--port", "0")
     os.mkfifo(place / "engine.wasm")
     monkeypatch.setenv("SIGIL_ENGINE", str(place / "engine.wasm"))
-    assert b"no JavaScript engine" in _told("deploy", "--name", "one", "--description", "One.", "--execute", "return 1;")
+    assert b"no JavaScript engine" in _told(
+        "deploy", "--name", "one", "--description", "One.", "--execute", "return 1;"
+    )
     assert b"engine.wasm: it is no file" in _told("doctor")
 
 
 @pytest.mark.parametrize(
-    "token", [b"\xff\xfe", b"a b", b"x" * 5_000, b"\x1b]0;owned\x07" + b"x" * 30], ids=["latin", "words", "long", "escape"]
+    "token",
+    [b"\xff\xfe", b"a b", b"x" * 5_000, b"\x1b]0;owned\x07" + b"x" * 30],
+    ids=["latin", "words", "long", "escape"],
 )
-def test_a_token_file_that_holds_none_is_told_as_that(run_sigil: Sigil, place: Path, token: bytes) -> None:
+def test_a_token_file_that_holds_none_is_told_as_that(
+    run_sigil: Sigil, place: Path, token: bytes
+) -> None:
     (place.parent / "data" / "token").write_bytes(token)
     ended = run_sigil("serve", "--port", "0", "--json")
     assert (ended.code, ended.error["code"]) == (2, "ESETTING")
@@ -128,10 +153,17 @@ def _told(*words: str) -> bytes:
 
 @pytest.mark.parametrize(
     "line",
-    ["a = " + "[" * 3_000, "a = " + "{a = " * 3_000, ".".join(["a"] * 200_000) + " = 1", '"a.b"."' + '"."'.join("b" * 99) + '" = 1'],
+    [
+        "a = " + "[" * 3_000,
+        "a = " + "{a = " * 3_000,
+        ".".join(["a"] * 200_000) + " = 1",
+        '"a.b"."' + '"."'.join("b" * 99) + '" = 1',
+    ],
     ids=["lists", "tables", "parts", "quoted"],
 )
-def test_a_manifest_that_is_made_to_hurt_is_told_as_wrong_at_once(run_sigil: Sigil, place: Path, line: str) -> None:
+def test_a_manifest_that_is_made_to_hurt_is_told_as_wrong_at_once(
+    run_sigil: Sigil, place: Path, line: str
+) -> None:
     (place / "sigil.toml").write_text(f'[capability]\nname = "a"\n{line}\n')
     ended = run_sigil("check", ".", "--json")
     assert (ended.code, ended.error["code"]) == (2, "EMANIFEST")

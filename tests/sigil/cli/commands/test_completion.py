@@ -1,4 +1,6 @@
-"""Completion: what Tab says, asked by real shells where there are some, else as their scripts ask."""
+"""Completion: what Tab says, asked by real shells where there are some, else as their scripts
+ask.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def path(tmp_path: Path) -> str:
     folder = tmp_path / "bin"
     folder.mkdir()
     for program, module in MODULES.items():
-        (folder / program).write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m {module} "$@"\n')
+        (folder / program).write_text(
+            f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m {module} "$@"\n'
+        )
         (folder / program).chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"
 
@@ -42,7 +46,11 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 def in_bash(path: str, *words: str) -> set[str]:
     done = subprocess.run(
-        ["bash", "--norc", "-c", BASH, "bash", *words], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
+        ["bash", "--norc", "-c", BASH, "bash", *words],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stderr == ""
     return set(done.stdout.split())
@@ -56,11 +64,15 @@ def test_bash_completes_commands_options_and_names(shout: Sigil, path: str) -> N
     assert in_bash(path, "uncaged", "doc") == {"doctor"}
 
 
-def test_what_was_removed_or_has_ended_is_no_longer_offered(shout: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_removed_or_has_ended_is_no_longer_offered(
+    shout: Sigil, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sigil.cli.names import names
 
     for name, lifetime in (("short", "ephemeral"), ("lasting", "normal")):
-        assert shout("deploy", "--name", name, "--execute", "return 1", "--type", lifetime).code == 0
+        assert (
+            shout("deploy", "--name", name, "--execute", "return 1", "--type", lifetime).code == 0
+        )
     assert names("") == ["lasting", "short", "shout"]
     assert shout("remove", "shout", "--yes").code == 0
     assert names("") == ["lasting", "short"]
@@ -72,7 +84,21 @@ def test_what_was_removed_or_has_ended_is_no_longer_offered(shout: Sigil, monkey
 
 def test_what_else_has_a_name_here_is_completed_too(shout: Sigil, path: str, place: Path) -> None:
     hostile = Path(__file__).parents[2] / "mcp" / "hostile.py"
-    added = shout("mcp", "add", "--name", "local", "--only", "pid", "--grant", "--", sys.executable, "-I", "-S", str(hostile), "plain")
+    added = shout(
+        "mcp",
+        "add",
+        "--name",
+        "local",
+        "--only",
+        "pid",
+        "--grant",
+        "--",
+        sys.executable,
+        "-I",
+        "-S",
+        str(hostile),
+        "plain",
+    )
     assert added.code == 0, added.err
     assert shout("secret", "set", "API_KEY", stdin=b"a long enough value").code == 0
     token = shout("--json", "keys", "create").document["id"]
@@ -89,27 +115,44 @@ def test_what_else_has_a_name_here_is_completed_too(shout: Sigil, path: str, pla
     assert in_bash(path, "sigil", "run", "nothing", "--arg", "") == set()
 
 
-@pytest.mark.parametrize("value", [b"\xff", b"[]", b"{}", b'{"record": 1}', b'{"record": {}, "history": [[]]}'])
-def test_a_store_that_is_damaged_says_so_to_commands_and_nothing_to_tab(shout: Sigil, path: str, place: Path, value: bytes) -> None:
+@pytest.mark.parametrize(
+    "value", [b"\xff", b"[]", b"{}", b'{"record": 1}', b'{"record": {}, "history": [[]]}']
+)
+def test_a_store_that_is_damaged_says_so_to_commands_and_nothing_to_tab(
+    shout: Sigil, path: str, place: Path, value: bytes
+) -> None:
     with closing(sqlite3.connect(place.parent / "data" / "uncaged.db")) as store:
         store.execute("UPDATE item SET value = ?", (value,))
         store.commit()
 
     assert in_bash(path, "sigil", "run", "sh") == set()
-    for command in ("list", "inspect shout", "run shout", "grants", "query shout", "versions shout"):
+    for command in (
+        "list",
+        "inspect shout",
+        "run shout",
+        "grants",
+        "query shout",
+        "versions shout",
+    ):
         ended = shout(*command.split(), "--json")
         assert (ended.code, ended.error["code"]) == (7, "EDAMAGED"), command
 
 
-def test_tab_shows_no_name_that_would_change_a_terminal(shout: Sigil, path: str, place: Path) -> None:
+def test_tab_shows_no_name_that_would_change_a_terminal(
+    shout: Sigil, path: str, place: Path
+) -> None:
     with closing(sqlite3.connect(place.parent / "data" / "uncaged.db")) as store:
-        store.execute("UPDATE item SET sort = ? WHERE sort = ?", ("sh\x1b]0;x\x07\u202e".encode(), b"shout"))
+        store.execute(
+            "UPDATE item SET sort = ? WHERE sort = ?", ("sh\x1b]0;x\x07\u202e".encode(), b"shout")
+        )
         store.commit()
 
     assert in_bash(path, "sigil", "run", "sh") == set()
 
 
-def test_names_are_of_this_machine_alone_and_nothing_is_made(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_of_this_machine_alone_and_nothing_is_made(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sigil.cli.names import names
 
     assert names("") == []
@@ -120,10 +163,24 @@ def test_names_are_of_this_machine_alone_and_nothing_is_made(run_sigil: Sigil, p
     assert names("") == []
 
 
-@pytest.mark.parametrize(("shell", "marks"), [("zsh", '_arguments \'*: :(("deploy"'), ("fish", "deploy\tCheck")])
-def test_the_scripts_of_other_shells_are_answered(place: Path, path: str, shell: str, marks: str) -> None:
-    asked = {"_SIGIL_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "sigil dep", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    done = subprocess.run(["sigil"], env={**os.environ, "PATH": path, **asked}, capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(
+    ("shell", "marks"), [("zsh", '_arguments \'*: :(("deploy"'), ("fish", "deploy\tCheck")]
+)
+def test_the_scripts_of_other_shells_are_answered(
+    place: Path, path: str, shell: str, marks: str
+) -> None:
+    asked = {
+        "_SIGIL_COMPLETE": f"complete_{shell}",
+        "_TYPER_COMPLETE_ARGS": "sigil dep",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    done = subprocess.run(
+        ["sigil"],
+        env={**os.environ, "PATH": path, **asked},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.startswith(marks)
     assert done.stderr == ""
 
@@ -131,14 +188,29 @@ def test_the_scripts_of_other_shells_are_answered(place: Path, path: str, shell:
 @pytest.mark.skipif(not shutil.which("fish"), reason="there is no fish here")
 def test_fish_completes(shout: Sigil, path: str) -> None:
     line = "sigil completion fish | source; complete --do-complete 'sigil run sh'"
-    done = subprocess.run(["fish", "--no-config", "-c", line], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", line],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.split() == ["shout"]
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="there is no zsh here")
 def test_zsh_reads_its_script(path: str) -> None:
-    line = "autoload -Uz compinit; compinit -u -d /dev/null; source <(sigil completion zsh); print $_comps[sigil]"
-    done = subprocess.run(["zsh", "-f", "-c", line], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
+    line = (
+        "autoload -Uz compinit; compinit -u -d /dev/null; source <(sigil completion zsh); print"
+        " $_comps[sigil]"
+    )
+    done = subprocess.run(
+        ["zsh", "-f", "-c", line],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.split() == ["_sigil_completion"]
 
 
@@ -147,11 +219,16 @@ def test_the_script_is_printed_with_help_on_where_to_put_it(run_sigil: Sigil, sh
     ended = run_sigil("completion", shell)
     assert (ended.code, ended.err) == (0, "")
     assert "_SIGIL_COMPLETE" in ended.out
-    assert run_sigil("completion", shell, "--json").document == {"shell": shell, "script": ended.out[:-1]}
+    assert run_sigil("completion", shell, "--json").document == {
+        "shell": shell,
+        "script": ended.out[:-1],
+    }
     assert shell in run_sigil("completion", "--help").out
 
 
-def test_an_unknown_shell_is_refused_and_an_unknown_question_has_no_answer(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_shell_is_refused_and_an_unknown_question_has_no_answer(
+    run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run_sigil("completion", "tcsh").code == 2
     monkeypatch.setenv("_SIGIL_COMPLETE", "frob_tcsh")
     assert run_sigil().code == 1

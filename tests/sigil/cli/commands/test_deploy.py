@@ -1,4 +1,6 @@
-"""`sigil deploy`: one line with everything a manifest can say, a dry run, and a folder of folders."""
+"""`sigil deploy`: one line with everything a manifest can say, a dry run, and a folder of
+folders.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,31 @@ import pytest
 
 from tests.sigil.cli.conftest import SCHEMA, SHOUT, Sigil
 
-INLINE = ("deploy", "--name", "loud", "--description", "Shout a text.", "--schema", SCHEMA, "--execute", SHOUT)
+INLINE = (
+    "deploy",
+    "--name",
+    "loud",
+    "--description",
+    "Shout a text.",
+    "--schema",
+    SCHEMA,
+    "--execute",
+    SHOUT,
+)
 
 
 def test_one_line_says_all_that_a_manifest_can(run_sigil: Sigil) -> None:
     assert run_sigil("deploy", "--name", "base", "--execute", "return 1").code == 0
     ended = run_sigil(
-        *(*INLINE, "--permission", "kv", "--permission", "http:GET api.example.com/", "--permission", "secret:KEY@api.example.com"),
+        *(
+            *INLINE,
+            "--permission",
+            "kv",
+            "--permission",
+            "http:GET api.example.com/",
+            "--permission",
+            "secret:KEY@api.example.com",
+        ),
         *(
             "--permission",
             "call:base",
@@ -29,7 +49,14 @@ def test_one_line_says_all_that_a_manifest_can(run_sigil: Sigil) -> None:
             "--example",
             "shout a",
         ),
-        *("--test", '{"text": "a"}=A', "--test", '{"text": "ab", "times": 2} = "ABAB"', "--test", '{"input": {}, "error": "EINVAL"}'),
+        *(
+            "--test",
+            '{"text": "a"}=A',
+            "--test",
+            '{"text": "ab", "times": 2} = "ABAB"',
+            "--test",
+            '{"input": {}, "error": "EINVAL"}',
+        ),
         *("--output-schema", '{"type": "string"}', "--type", "ephemeral", "--ttl", "600", "--json"),
     )
     assert ended.code == 0, ended.err
@@ -37,18 +64,30 @@ def test_one_line_says_all_that_a_manifest_can(run_sigil: Sigil) -> None:
     assert ended.document["pending"] == ["http:GET api.example.com/", "secret:KEY@api.example.com"]
     detail = run_sigil("inspect", "loud", "--json").document
     assert detail["permissions"]["call"] == ["base"]
-    assert (detail["permissions"]["kv"], detail["public"], detail["idempotent"]) == (True, True, True)
-    assert (detail["requires"], detail["lifetime"], len(detail["tests"])) == (["base"], "ephemeral", 3)
+    assert (detail["permissions"]["kv"], detail["public"], detail["idempotent"]) == (
+        True,
+        True,
+        True,
+    )
+    assert (detail["requires"], detail["lifetime"], len(detail["tests"])) == (
+        ["base"],
+        "ephemeral",
+        3,
+    )
 
 
-@pytest.mark.parametrize("permission", ["net", "kv:x", "http", "http:", "file:/etc/passwd", "secrets:K@h"])
+@pytest.mark.parametrize(
+    "permission", ["net", "kv:x", "http", "http:", "file:/etc/passwd", "secrets:K@h"]
+)
 def test_a_permission_that_is_none_is_refused(run_sigil: Sigil, permission: str) -> None:
     ended = run_sigil(*INLINE, "--permission", permission, "--json")
     assert (ended.code, ended.error["code"]) == (2, "EUSAGE")
     assert "http:GET" in ended.error["suggestion"]
 
 
-@pytest.mark.parametrize("test", ["", "x=1", "{}", '{"text": "a"}', '{"text": "a"} A', "[1]=2", "{" * 5000])
+@pytest.mark.parametrize(
+    "test", ["", "x=1", "{}", '{"text": "a"}', '{"text": "a"} A', "[1]=2", "{" * 5000]
+)
 def test_a_test_that_is_none_is_refused(run_sigil: Sigil, test: str) -> None:
     assert run_sigil(*INLINE, "--test", test).code == 2
 
@@ -59,7 +98,9 @@ def test_a_test_that_fails_ends_with_8(run_sigil: Sigil) -> None:
     assert run_sigil("list", "--json").document["items"] == []
 
 
-def test_a_dry_run_says_what_would_change_and_changes_nothing(run_sigil: Sigil, place: Path) -> None:
+def test_a_dry_run_says_what_would_change_and_changes_nothing(
+    run_sigil: Sigil, place: Path
+) -> None:
     run_sigil("init", "greet")
     new = run_sigil("deploy", "greet", "--dry-run")
     assert (new.code, new.err) == (0, "2 tests passed\nit would be new; nothing was deployed\n")
@@ -68,7 +109,8 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(run_sigil: Sigil, 
     assert run_sigil("deploy", "greet", "--dry-run", "--json").document["same"] is True
     manifest = place / "greet" / "sigil.toml"
     manifest.write_text(
-        manifest.read_text().replace('tags = ["example"]', 'tags = ["other"]') + '\n[permissions]\nhttp = ["GET a.example/"]\n'
+        manifest.read_text().replace('tags = ["example"]', 'tags = ["other"]')
+        + '\n[permissions]\nhttp = ["GET a.example/"]\n'
     )
     changed = run_sigil("deploy", "greet", "--dry-run")
     assert "asks an owner for: http:GET a.example/" in changed.err
@@ -82,17 +124,24 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(run_sigil: Sigil, 
 def folder(place: Path, name: str, *, requires: str = "", code: str = "return 1") -> None:
     (place / "all" / name).mkdir(parents=True)
     needs = f'requires = ["{requires}"]\n' if requires else ""
-    (place / "all" / name / "sigil.toml").write_text(f'[capability]\nname = "{name}"\ndescription = "One of them."\n{needs}')
+    (place / "all" / name / "sigil.toml").write_text(
+        f'[capability]\nname = "{name}"\ndescription = "One of them."\n{needs}'
+    )
     (place / "all" / name / "main.js").write_text(code)
 
 
-def test_a_folder_of_folders_is_deployed_what_others_call_first(run_sigil: Sigil, place: Path) -> None:
+def test_a_folder_of_folders_is_deployed_what_others_call_first(
+    run_sigil: Sigil, place: Path
+) -> None:
     folder(place, "first", requires="second")
     folder(place, "second")
     dry = run_sigil("deploy", "all", "--dry-run", "--json")
     assert [row["capability"] for row in dry.document["items"]] == ["second", "first"]
     ended = run_sigil("deploy", "all", "--json")
-    assert [(row["capability"], row["created"]) for row in ended.document["items"]] == [("second", True), ("first", True)]
+    assert [(row["capability"], row["created"]) for row in ended.document["items"]] == [
+        ("second", True),
+        ("first", True),
+    ]
     again = run_sigil("deploy", "all")
     assert again.out.splitlines()[0].startswith("second@1 ")
 
@@ -105,10 +154,14 @@ def test_a_folder_with_an_empty_source_is_refused(run_sigil: Sigil, place: Path)
     assert run_sigil("list", "--json").document["items"] == []
 
 
-def test_a_callers_digest_covers_what_it_calls_and_inspect_shows_that(run_sigil: Sigil, place: Path) -> None:
+def test_a_callers_digest_covers_what_it_calls_and_inspect_shows_that(
+    run_sigil: Sigil, place: Path
+) -> None:
     folder(place, "first", requires="second")
     folder(place, "second")
-    first, second = (row["digest"] for row in reversed(run_sigil("deploy", "all", "--json").document["items"]))
+    first, second = (
+        row["digest"] for row in reversed(run_sigil("deploy", "all", "--json").document["items"])
+    )
     assert run_sigil("deploy", "all/first", "--dry-run", "--json").document["same"] is True
     shown = run_sigil("inspect", "first").out
     assert f"second: main/second@1 {second}" in " ".join(shown.split())

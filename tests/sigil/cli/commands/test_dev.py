@@ -1,4 +1,6 @@
-"""`sigil dev` as a person has it: a real process at a terminal, files that change under it, and Ctrl-C."""
+"""`sigil dev` as a person has it: a real process at a terminal, files that change under it, and
+Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,16 @@ class Terminal:
     def __init__(self, *words: str) -> None:
         self._master, slave = pty.openpty()
         command = [sys.executable, "-m", "sigil.cli", "dev", *words]
-        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, close_fds=True)
+        self.process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, close_fds=True
+        )
         os.close(slave)
         self.shown = ""
 
     def wait_for(self, *texts: str) -> str:
-        """What was shown until all `texts` had come, since the last time; an assertion when they do not."""
+        """What was shown until all `texts` had come, since the last time; an assertion when they do
+        not.
+        """
         deadline = time.monotonic() + SECONDS
         while not all(text in self.shown for text in texts):
             left = deadline - time.monotonic()
@@ -111,7 +117,9 @@ def test_a_change_is_built_and_tested_again_and_a_failure_shows_what_differs(
     assert "error" not in shell.shown
 
 
-def test_broken_and_vanished_files_are_told_and_survived(terminal: Callable[..., Terminal], run_sigil: Sigil, place: Path) -> None:
+def test_broken_and_vanished_files_are_told_and_survived(
+    terminal: Callable[..., Terminal], run_sigil: Sigil, place: Path
+) -> None:
     run_sigil("init", "greet")
     manifest, source = place / "greet" / "sigil.toml", place / "greet" / "main.js"
     good, code = manifest.read_text(), source.read_text()
@@ -152,8 +160,13 @@ def test_what_is_green_is_deployed_and_each_round_is_a_line_of_json(
     assert run_sigil("run", "greet", "-a", "text=Ada").out == "Hello, Ada!\n"
 
 
-def test_what_it_calls_is_watched_too(terminal: Callable[..., Terminal], run_sigil: Sigil, place: Path) -> None:
-    for name, code, output in (("count", "return input.text.length;", 3), ("both", 'return 2 * await env.call("count", input);', 6)):
+def test_what_it_calls_is_watched_too(
+    terminal: Callable[..., Terminal], run_sigil: Sigil, place: Path
+) -> None:
+    for name, code, output in (
+        ("count", "return input.text.length;", 3),
+        ("both", 'return 2 * await env.call("count", input);', 6),
+    ):
         run_sigil("init", name)
         manifest = place / name / "sigil.toml"
         save(manifest, manifest.read_text().replace('"Hello, Ada!"', str(output)))
@@ -186,4 +199,7 @@ def test_a_look_finds_what_changed_and_passes_over_what_is_not_the_persons(tmp_p
 
 def test_a_folder_that_is_not_there_is_not_waited_for(run_sigil: Sigil) -> None:
     ended = run_sigil("dev", "nofolder")
-    assert (ended.code, ended.err.splitlines()[0]) == (3, "error: there is no folder nofolder (ENOENT)")
+    assert (ended.code, ended.err.splitlines()[0]) == (
+        3,
+        "error: there is no folder nofolder (ENOENT)",
+    )

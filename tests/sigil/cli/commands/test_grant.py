@@ -26,7 +26,9 @@ def deploy(run_sigil: Sigil, execute: str, http: list[str]) -> None:
     folder = Path("weather")
     folder.mkdir(exist_ok=True)
     text = '[capability]\nname = "weather"\ndescription = "The weather."\n[permissions]\n'
-    (folder / "sigil.toml").write_text(f'{text}http = {json.dumps(http)}\nsecrets = ["API_KEY@api.example.com"]\n')
+    (folder / "sigil.toml").write_text(
+        f'{text}http = {json.dumps(http)}\nsecrets = ["API_KEY@api.example.com"]\n'
+    )
     (folder / "main.js").write_text(execute)
     ended = run_sigil("deploy", "weather")
     assert ended.code == 0, ended.err
@@ -58,14 +60,21 @@ def test_what_waits_and_what_stands_is_listed_and_taken_back(weather: Sigil) -> 
     assert weather("--json", "grants").document["items"][0]["state"] == "waits"
     assert weather("--json", "grant", "weather", "--yes").document["new"] == []
     assert "stands" in weather("grants").out
-    assert weather("--json", "revoke", "weather", "http:GET api.example.com/v1/").document["revoked"] == ["http:GET api.example.com/v1/"]
-    assert {row["state"] for row in weather("--json", "grants").document["items"]} == {"waits", "stands"}
+    assert weather("--json", "revoke", "weather", "http:GET api.example.com/v1/").document[
+        "revoked"
+    ] == ["http:GET api.example.com/v1/"]
+    assert {row["state"] for row in weather("--json", "grants").document["items"]} == {
+        "waits",
+        "stands",
+    }
     assert weather("revoke", "weather").code == 0
     assert weather("revoke", "weather").code == 3
     assert weather("grant", "unknown", "--yes").code == 3
 
 
-def test_another_namespaces_grants_are_reached_by_name_or_option(weather: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_namespaces_grants_are_reached_by_name_or_option(
+    weather: Sigil, monkeypatch: pytest.MonkeyPatch
+) -> None:
     weather("remove", "weather", "--yes")
     monkeypatch.setenv("UNCAGED_AGENT", "alice")
     deploy(weather, FETCH, HTTP)
@@ -79,7 +88,10 @@ def test_another_namespaces_grants_are_reached_by_name_or_option(weather: Sigil,
     assert "sigil secret set API_KEY --namespace alice" in granted.err
     assert "nothing to grant" in weather("grant", "weather", "--namespace", "alice").err
     assert weather("grant", "alice/weather", "--namespace", "bob").code == 2
-    assert weather("versions", "alice/weather").out == weather("versions", "weather", "--namespace", "alice").out
+    assert (
+        weather("versions", "alice/weather").out
+        == weather("versions", "weather", "--namespace", "alice").out
+    )
     assert weather("rollback", "alice/weather", "1").err == "ran already\n"
     assert "is withdrawn" in weather("yank", "alice/weather@1").err
     assert weather("yank", "weather@1", "--undo", "--namespace", "alice").code == 0
@@ -93,10 +105,14 @@ def test_a_deploy_says_how_what_it_waits_for_is_granted(run_sigil: Sigil) -> Non
     folder = Path("weather")
     folder.mkdir()
     asks = '[permissions]\nhttp = ["GET api.example.com/"]\n'
-    (folder / "sigil.toml").write_text(f'[capability]\nname = "weather"\ndescription = "W."\n{asks}')
+    (folder / "sigil.toml").write_text(
+        f'[capability]\nname = "weather"\ndescription = "W."\n{asks}'
+    )
     (folder / "main.js").write_text("return 1")
     said = run_sigil("deploy", "weather").err
-    assert said.endswith("waits for an owner: http:GET api.example.com/\ngrant it: sigil grant weather\n")
+    assert said.endswith(
+        "waits for an owner: http:GET api.example.com/\ngrant it: sigil grant weather\n"
+    )
     assert "http:GET api.example.com/  waits for an owner" in run_sigil("inspect", "weather").out
     run_sigil("grant", "weather", "--yes")
     assert "http:GET api.example.com/  granted" in run_sigil("inspect", "weather").out
@@ -121,7 +137,9 @@ def test_a_granted_request_is_made(run_sigil: Sigil, monkeypatch: pytest.MonkeyP
     with RecordingServer() as server:
         place = server.url.removeprefix("http://")
         deploy(run_sigil, f"return await (await fetch('{server.url}/x')).json()", [f"GET {place}/"])
-        assert "waits for an owner's grant: `sigil grant weather`" in run_sigil("run", "weather").err
+        assert (
+            "waits for an owner's grant: `sigil grant weather`" in run_sigil("run", "weather").err
+        )
         run_sigil("grant", "weather", "--yes")
         assert "only https is allowed" in run_sigil("run", "weather").err
         monkeypatch.setenv("SIGIL_LOOPBACK", "yes")

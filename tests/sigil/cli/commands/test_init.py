@@ -10,9 +10,15 @@ from tests.sigil.cli.conftest import Sigil
 
 
 @pytest.mark.parametrize(("lang", "output"), [("js", "Hello, Ada!\n"), ("wat", '{"text":"Ada"}\n')])
-def test_what_init_writes_works_from_the_first_command_to_the_last(run_sigil: Sigil, place: Path, lang: str, output: str) -> None:
+def test_what_init_writes_works_from_the_first_command_to_the_last(
+    run_sigil: Sigil, place: Path, lang: str, output: str
+) -> None:
     assert run_sigil("init", "greet", "--lang", lang).code == 0
-    assert {path.name for path in (place / "greet").iterdir()} >= {"sigil.toml", f"main.{lang}", "README.md"}
+    assert {path.name for path in (place / "greet").iterdir()} >= {
+        "sigil.toml",
+        f"main.{lang}",
+        "README.md",
+    }
     assert run_sigil("check", "greet").code == 0
     tested = run_sigil("test", "greet")
     assert (tested.code, tested.out) == (0, 'ok   1: {"text":"Ada"}\nok   2: {}\n')
@@ -20,7 +26,9 @@ def test_what_init_writes_works_from_the_first_command_to_the_last(run_sigil: Si
     assert run_sigil("run", "greet", "--arg", "text=Ada").out == output
 
 
-def test_the_folder_is_the_current_one_unless_given(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_is_the_current_one_unless_given(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_sigil("init", "greet")
     monkeypatch.chdir(place / "greet")
     for command in ("check", "test", "deploy"):
@@ -78,7 +86,11 @@ def test_without_tests_the_program_still_has_to_load(run_sigil: Sigil, place: Pa
 @pytest.mark.parametrize(
     ("more", "said", "meant"),
     [
-        ("[[tests]]\ninput = {}", ":4: tests: not a section of a manifest", "did you mean [[test]]?"),
+        (
+            "[[tests]]\ninput = {}",
+            ":4: tests: not a section of a manifest",
+            "did you mean [[test]]?",
+        ),
         ("[limit]", ":4: limit: not a section of a manifest", "did you mean [limits]?"),
         ('tags = "one"\ndescription = "x"', ":4: tags: has to be a list", ""),
         ('public = 1\ndescription = "x"', ":4: public: has to be true or false", ""),
@@ -86,16 +98,42 @@ def test_without_tests_the_program_still_has_to_load(run_sigil: Sigil, place: Pa
         ('descriptoin = "x"', ":4: descriptoin: no such field", "did you mean description?"),
         ('ttl = 1.5\ndescription = "x"', ":4: ttl: has to be a whole number", ""),
         ('ttl = 0\ndescription = "x"', ":4: ttl: has to be greater than or equal to 1", ""),
-        ("[permissions]\nclok = true", ":5: permissions.clok: no such field", "did you mean clock?"),
-        ('description = "x"\n[input]\ntype = "object"\n[limits]\ntimeout_ms = "5"', ":8: limits.timeout_ms: has to be a whole number", ""),
-        ('description = "x"\n[[permissions]]\nlog = true', ":5: permissions: has to be a section", ""),
+        (
+            "[permissions]\nclok = true",
+            ":5: permissions.clok: no such field",
+            "did you mean clock?",
+        ),
+        (
+            'description = "x"\n[input]\ntype = "object"\n[limits]\ntimeout_ms = "5"',
+            ":8: limits.timeout_ms: has to be a whole number",
+            "",
+        ),
+        (
+            'description = "x"\n[[permissions]]\nlog = true',
+            ":5: permissions: has to be a section",
+            "",
+        ),
         ("", ":1: description: is missing", ""),
-        ("description = 'x'\n[[test]]\ninput = 1\noutput = 1", ":5: test[1].input: has to be a section", ""),
-        ("description = 'x'\n[[test]]\ninput = {}\noutput = 1\n\n[[test]]\noutput = 1", ":9: test[2].input: is missing", ""),
-        ("description = 'x'\n[[test]]\nintput = {}\noutput = 1", ":5: test[1].intput: no such field", "did you mean input?"),
+        (
+            "description = 'x'\n[[test]]\ninput = 1\noutput = 1",
+            ":5: test[1].input: has to be a section",
+            "",
+        ),
+        (
+            "description = 'x'\n[[test]]\ninput = {}\noutput = 1\n\n[[test]]\noutput = 1",
+            ":9: test[2].input: is missing",
+            "",
+        ),
+        (
+            "description = 'x'\n[[test]]\nintput = {}\noutput = 1",
+            ":5: test[1].intput: no such field",
+            "did you mean input?",
+        ),
     ],
 )
-def test_a_manifest_that_is_wrong_is_told_in_words(run_sigil: Sigil, place: Path, more: str, said: str, meant: str) -> None:
+def test_a_manifest_that_is_wrong_is_told_in_words(
+    run_sigil: Sigil, place: Path, more: str, said: str, meant: str
+) -> None:
     (place / "sigil.toml").write_text(f'# greets\n[capability]\nname = "greet"\n{more}\n')
     (place / "main.js").write_text("return 1;")
     ended = run_sigil("check")
@@ -130,7 +168,10 @@ def test_a_source_outside_its_folder_is_refused(run_sigil: Sigil, place: Path) -
 @pytest.fixture
 def both(run_sigil: Sigil, place: Path) -> Path:
     """A folder `both` whose capability calls `count`, and the folder `count` beside it."""
-    for name, code, output in (("count", "return input.text.length;", 3), ("both", 'return 2 * await env.call("count", input);', 6)):
+    for name, code, output in (
+        ("count", "return input.text.length;", 3),
+        ("both", 'return 2 * await env.call("count", input);', 6),
+    ):
         run_sigil("init", name)
         manifest = place / name / "sigil.toml"
         manifest.write_text(manifest.read_text().replace('"Hello, Ada!"', str(output)))
@@ -148,7 +189,9 @@ def test_the_tests_of_what_calls_others_find_what_is_deployed(run_sigil: Sigil, 
     assert run_sigil("test", "both").code == 0
 
 
-def test_what_is_not_deployed_yet_is_taken_from_the_folder_beside_it(run_sigil: Sigil, both: Path) -> None:
+def test_what_is_not_deployed_yet_is_taken_from_the_folder_beside_it(
+    run_sigil: Sigil, both: Path
+) -> None:
     assert run_sigil("test", "both").code == 0
     assert run_sigil("test", "both", "--url", "http://127.0.0.1:9").code == 0  # and nobody is asked
     run_sigil("deploy", "count")
@@ -157,7 +200,9 @@ def test_what_is_not_deployed_yet_is_taken_from_the_folder_beside_it(run_sigil: 
     assert "gave 100, expected 6" in run_sigil("test", "both", "--url", "http://127.0.0.1:9").out
 
 
-def test_the_librarys_own_are_found_in_a_test_too(run_sigil: Sigil, both: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_librarys_own_are_found_in_a_test_too(
+    run_sigil: Sigil, both: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (both.parent / "library").mkdir()
     (both.parent / "count").rename(both.parent / "library" / "count")
     assert "there is no count to call" in run_sigil("test", "both").out
@@ -165,16 +210,25 @@ def test_the_librarys_own_are_found_in_a_test_too(run_sigil: Sigil, both: Path, 
     assert run_sigil("test", "both").code == 0
 
 
-def test_a_test_refuses_a_circle_and_what_is_required_and_missing_as_a_deploy_does(run_sigil: Sigil, both: Path) -> None:
+def test_a_test_refuses_a_circle_and_what_is_required_and_missing_as_a_deploy_does(
+    run_sigil: Sigil, both: Path
+) -> None:
     with (both.parent / "count" / "sigil.toml").open("a") as file:
         file.write('\n[permissions]\ncall = ["both"]\n')
-    assert run_sigil("test", "both", "--json").error["message"] == "Circular dependency detected: both -> count -> both"
+    assert (
+        run_sigil("test", "both", "--json").error["message"]
+        == "Circular dependency detected: both -> count -> both"
+    )
     manifest = both / "sigil.toml"
-    manifest.write_text(manifest.read_text().replace('tags = ["example"]', 'requires = ["nothing"]'))
+    manifest.write_text(
+        manifest.read_text().replace('tags = ["example"]', 'requires = ["nothing"]')
+    )
     assert run_sigil("test", "both", "--json").error["code"] == "EREQUIRES"
 
 
-def test_javascript_that_is_nested_too_deep_to_be_read_is_refused(run_sigil: Sigil, place: Path) -> None:
+def test_javascript_that_is_nested_too_deep_to_be_read_is_refused(
+    run_sigil: Sigil, place: Path
+) -> None:
     deep = f"return {'[' * 400}{']' * 400}"
     refused = run_sigil("deploy", "--name", "deep", "--execute", deep)
     assert (refused.code, run_sigil("list", "--json").document) == (5, {"items": []})
@@ -186,12 +240,19 @@ def test_javascript_that_is_nested_too_deep_to_be_read_is_refused(run_sigil: Sig
 
 
 def test_a_capability_that_fails_at_an_empty_input_is_still_deployed(run_sigil: Sigil) -> None:
-    for number, code in enumerate(("const f = () => f() + 1; return f()", "const a = []; for (;;) a.push(new Uint8Array(1 << 20))")):
+    for number, code in enumerate(
+        (
+            "const f = () => f() + 1; return f()",
+            "const a = []; for (;;) a.push(new Uint8Array(1 << 20))",
+        )
+    ):
         assert run_sigil("deploy", "--name", f"n{number}", "--execute", code).code == 0
 
 
 @pytest.mark.parametrize("command", ["check", "test", "deploy"])
-def test_a_source_that_cannot_be_read_is_told_with_file_line_and_text(run_sigil: Sigil, place: Path, command: str) -> None:
+def test_a_source_that_cannot_be_read_is_told_with_file_line_and_text(
+    run_sigil: Sigil, place: Path, command: str
+) -> None:
     run_sigil("init", "greet")
     (place / "greet" / "main.js").write_text("const a = 1;\nreturn a + ];\n")
     message = run_sigil(command, "greet", "--json").error["message"]
@@ -200,27 +261,41 @@ def test_a_source_that_cannot_be_read_is_told_with_file_line_and_text(run_sigil:
 
 @pytest.mark.parametrize(
     ("permissions", "field"),
-    [('http = ["example.com"]', "http"), ('log = true\nsecrets = ["key@example.com"]', "secrets"), ('call = ["A B"]', "call")],
+    [
+        ('http = ["example.com"]', "http"),
+        ('log = true\nsecrets = ["key@example.com"]', "secrets"),
+        ('call = ["A B"]', "call"),
+    ],
 )
-def test_a_permission_that_is_none_is_told_with_its_line(run_sigil: Sigil, place: Path, permissions: str, field: str) -> None:
+def test_a_permission_that_is_none_is_told_with_its_line(
+    run_sigil: Sigil, place: Path, permissions: str, field: str
+) -> None:
     run_sigil("init", "greet")
     manifest = place / "greet" / "sigil.toml"
     begun = manifest.read_text().replace("error = ", "http = []\nerror = ")
     manifest.write_text(f"{begun}\n[permissions]\n{permissions}\n")
     line = len(f"{begun}\n[permissions]\n{permissions}".splitlines())
     for command in ("check", "test", "deploy"):
-        assert f"greet/sigil.toml:{line}: permissions.{field}: not a permission: " in run_sigil(command, "greet").err
+        assert (
+            f"greet/sigil.toml:{line}: permissions.{field}: not a permission: "
+            in run_sigil(command, "greet").err
+        )
 
 
 def test_a_source_outside_is_told_with_its_line(run_sigil: Sigil, place: Path) -> None:
     run_sigil("init", "greet")
     manifest = place / "greet" / "sigil.toml"
     manifest.write_text(manifest.read_text().replace('"main.js"', '"../x.js"'))
-    assert run_sigil("check", "greet", "--json").error["message"] == "greet/sigil.toml:9: build.source: it leaves the folder"
+    assert (
+        run_sigil("check", "greet", "--json").error["message"]
+        == "greet/sigil.toml:9: build.source: it leaves the folder"
+    )
 
 
 def test_a_section_is_not_offered_as_a_field(run_sigil: Sigil, place: Path) -> None:
-    (place / "sigil.toml").write_text('[capability]\nname = "greet"\ndescription = "x"\nversion = 2\n')
+    (place / "sigil.toml").write_text(
+        '[capability]\nname = "greet"\ndescription = "x"\nversion = 2\n'
+    )
     assert "permissions" not in run_sigil("check").err
 
 
@@ -232,29 +307,42 @@ def test_a_section_is_not_offered_as_a_field(run_sigil: Sigil, place: Path) -> N
         ('lifetime = "persistent"\nttl = 5', ":5: ttl: it does nothing here"),
     ],
 )
-def test_what_could_never_do_anything_is_refused(run_sigil: Sigil, place: Path, more: str, said: str) -> None:
+def test_what_could_never_do_anything_is_refused(
+    run_sigil: Sigil, place: Path, more: str, said: str
+) -> None:
     (place / "sigil.toml").write_text(f'[capability]\nname = "greet"\ndescription = "x"\n{more}\n')
     (place / "main.js").write_text("return 1;")
     assert said in run_sigil("check").err
 
 
-def test_the_mark_with_which_editors_begin_a_file_is_no_part_of_it(run_sigil: Sigil, place: Path) -> None:
+def test_the_mark_with_which_editors_begin_a_file_is_no_part_of_it(
+    run_sigil: Sigil, place: Path
+) -> None:
     run_sigil("init", "greet")
     for name in ("sigil.toml", "main.js"):
-        (place / "greet" / name).write_bytes(b"\xef\xbb\xbf" + (place / "greet" / name).read_bytes())
+        (place / "greet" / name).write_bytes(
+            b"\xef\xbb\xbf" + (place / "greet" / name).read_bytes()
+        )
     assert run_sigil("test", "greet").code == 0
     assert run_sigil("deploy", "greet").code == 0
 
 
 def test_c_that_is_not_utf_8_is_told_as_that(run_sigil: Sigil, place: Path) -> None:
     run_sigil("init", "greet", "--lang", "c")
-    (place / "greet" / "main.c").write_bytes(b'#include "sigil.h"\n// caf\xe9\nint answer(void) { return 0; }\n')
-    assert run_sigil("check", "greet", "--json").error["message"] == "greet/main.c:2: the source is not UTF-8"
+    (place / "greet" / "main.c").write_bytes(
+        b'#include "sigil.h"\n// caf\xe9\nint answer(void) { return 0; }\n'
+    )
+    assert (
+        run_sigil("check", "greet", "--json").error["message"]
+        == "greet/main.c:2: the source is not UTF-8"
+    )
 
 
 def test_half_a_folder_is_never_left(run_sigil: Sigil, place: Path) -> None:
     (place / "closed").write_text("no folder")
-    assert run_sigil("init", "greet", "--folder", "closed/greet", "--json").error["code"] == "EWRITE"
+    assert (
+        run_sigil("init", "greet", "--folder", "closed/greet", "--json").error["code"] == "EWRITE"
+    )
     assert [path.name for path in place.iterdir()] == ["closed"]
 
 
@@ -267,12 +355,17 @@ def test_one_test_is_one(run_sigil: Sigil, place: Path) -> None:
     assert "1 of 1 test failed" in run_sigil("deploy", "greet").err
 
 
-def test_a_test_may_ask_this_machine_where_capabilities_may(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_may_ask_this_machine_where_capabilities_may(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_sigil("init", "ask")
-    (place / "ask" / "main.js").write_text('return (await fetch("http://127.0.0.1:18777/v1/x")).text();')
+    (place / "ask" / "main.js").write_text(
+        'return (await fetch("http://127.0.0.1:18777/v1/x")).text();'
+    )
     (place / "ask" / "sigil.toml").write_text(
-        '[capability]\nname = "ask"\ndescription = "Ask."\n[permissions]\nhttp = ["GET 127.0.0.1:18777/v1/"]\n'
-        '[[test]]\ninput = {}\noutput = "here"\nhttp = [{ url = "http://127.0.0.1:18777/v1/x", body = "here" }]\n'
+        '[capability]\nname = "ask"\ndescription = "Ask."\n[permissions]\nhttp = ["GET'
+        ' 127.0.0.1:18777/v1/"]\n[[test]]\ninput = {}\noutput = "here"\nhttp = [{ url ='
+        ' "http://127.0.0.1:18777/v1/x", body = "here" }]\n'
     )
     assert "only https is allowed" in run_sigil("test", "ask").out
     monkeypatch.setenv("SIGIL_LOOPBACK", "1")
@@ -280,14 +373,23 @@ def test_a_test_may_ask_this_machine_where_capabilities_may(run_sigil: Sigil, pl
     assert run_sigil("deploy", "ask").code == 0
 
 
-def test_the_first_wait_for_the_c_library_is_told_before(run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_wait_for_the_c_library_is_told_before(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("UNCAGED_CACHE", str(place / "cache"))
     run_sigil("init", "greet", "--lang", "c")
-    (place / "greet" / "main.c").write_text('#embed "/etc/passwd"\n')  # refused before anything is compiled
+    (place / "greet" / "main.c").write_text(
+        '#embed "/etc/passwd"\n'
+    )  # refused before anything is compiled
     ended = run_sigil("check", "greet")
-    assert ended.err.startswith("the C library is compiled once, for this and all later sources: about half a minute\nerror: ")
+    assert ended.err.startswith(
+        "the C library is compiled once, for this and all later sources: about half a"
+        " minute\nerror: "
+    )
     assert "greet/main.c:1: no embed here" in ended.err
     assert run_sigil("deploy", "greet").err == ended.err
     assert run_sigil("check", "greet", "--quiet").err.startswith("error: ")
-    monkeypatch.setattr("sigil.compile.toolchain.c.find_spec", lambda name: None)  # an installed wheel, or Lambda: there is no compiler
+    monkeypatch.setattr(
+        "sigil.compile.toolchain.c.find_spec", lambda name: None
+    )  # an installed wheel, or Lambda: there is no compiler
     assert run_sigil("check", "greet").err.startswith("error: ")

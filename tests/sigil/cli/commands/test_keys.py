@@ -43,8 +43,14 @@ def kept(tmp_path: Path) -> Path:
 
 def test_a_key_made_here_works_there_until_it_is_revoked(run_sigil: Sigil, elsewhere: str) -> None:
     there = ("--url", elsewhere, "--token", ADMIN)
-    made = run_sigil("keys", "create", "--kind", "deploy", "--name", "ci", "--expires", "30d", "--json", *there).document
-    assert (made["kind"], made["namespace"], made["scopes"]) == ("deploy", "main", ["deploy:main/*", "run:*"])
+    made = run_sigil(
+        "keys", "create", "--kind", "deploy", "--name", "ci", "--expires", "30d", "--json", *there
+    ).document
+    assert (made["kind"], made["namespace"], made["scopes"]) == (
+        "deploy",
+        "main",
+        ["deploy:main/*", "run:*"],
+    )
     assert round(made["expires"] - made["created"]) == 30 * 86_400
     with_key = ("--url", elsewhere, "--token", made["token"])
     assert run_sigil("deploy", "--name", "one", "--execute", "return 1;", *with_key).code == 0
@@ -53,8 +59,12 @@ def test_a_key_made_here_works_there_until_it_is_revoked(run_sigil: Sigil, elsew
     listed = run_sigil("keys", "list", *there)
     assert made["id"] in listed.out
     assert made["token"] not in listed.out
-    assert run_sigil("whoami", *with_key).out.startswith(f"deploy token {made['id']} (ci), namespace main: deploy:main/* run:*; ends 2")
-    assert run_sigil("keys", "revoke", made["id"], "--json", *there).document == {"revoked": made["id"]}
+    assert run_sigil("whoami", *with_key).out.startswith(
+        f"deploy token {made['id']} (ci), namespace main: deploy:main/* run:*; ends 2"
+    )
+    assert run_sigil("keys", "revoke", made["id"], "--json", *there).document == {
+        "revoked": made["id"]
+    }
     assert run_sigil("run", "one", *with_key).code == 4
     assert run_sigil("keys", "revoke", made["id"], *there).code == 3
 
@@ -92,7 +102,9 @@ def test_login_keeps_a_token_for_one_address_alone(
     assert ADMIN not in path.read_text()
 
 
-def test_a_token_that_is_not_good_is_not_kept(run_sigil: Sigil, elsewhere: str, tmp_path: Path) -> None:
+def test_a_token_that_is_not_good_is_not_kept(
+    run_sigil: Sigil, elsewhere: str, tmp_path: Path
+) -> None:
     assert run_sigil("login", "--url", elsewhere, stdin=b"wrong").code == 4
     assert run_sigil("login", "--url", elsewhere, stdin=made().encode()).code == 4
     mistyped = run_sigil("login", "--url", "http://127.0.0.1:9", stdin=made()[:-1].encode())
@@ -103,7 +115,9 @@ def test_a_token_that_is_not_good_is_not_kept(run_sigil: Sigil, elsewhere: str, 
     assert not kept(tmp_path).exists()
 
 
-def test_credentials_that_others_can_read_are_not_used(run_sigil: Sigil, elsewhere: str, tmp_path: Path) -> None:
+def test_credentials_that_others_can_read_are_not_used(
+    run_sigil: Sigil, elsewhere: str, tmp_path: Path
+) -> None:
     run_sigil("login", "--url", elsewhere, stdin=ADMIN.encode())
     kept(tmp_path).chmod(0o644)
     ended = run_sigil("list", "--url", elsewhere)
@@ -116,8 +130,17 @@ def test_credentials_that_others_can_read_are_not_used(run_sigil: Sigil, elsewhe
 
 
 def test_one_address_is_one_address(tmp_path: Path) -> None:
-    same = ["https://Sigil.example.com", "https://sigil.example.com/", "HTTPS://sigil.example.com:443"]
-    others = ["http://sigil.example.com", "https://sigil.example.com:8443", "https://sigil.example.com/a", "https://example.com"]
+    same = [
+        "https://Sigil.example.com",
+        "https://sigil.example.com/",
+        "HTTPS://sigil.example.com:443",
+    ]
+    others = [
+        "http://sigil.example.com",
+        "https://sigil.example.com:8443",
+        "https://sigil.example.com/a",
+        "https://example.com",
+    ]
     assert {place_of(url) for url in same} == {"https://sigil.example.com"}
     assert not {place_of(url) for url in others} & {"https://sigil.example.com"}
     credentials = Credentials(tmp_path / "below" / "credentials.toml")
@@ -130,13 +153,23 @@ def test_one_address_is_one_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("span", "seconds"), [("", None), ("30s", 30), ("12h", 43_200), ("30d", 2_592_000), ("6w", 3_628_800), ("1y", 31_536_000)]
+    ("span", "seconds"),
+    [
+        ("", None),
+        ("30s", 30),
+        ("12h", 43_200),
+        ("30d", 2_592_000),
+        ("6w", 3_628_800),
+        ("1y", 31_536_000),
+    ],
 )
 def test_a_span_of_time_is_a_number_and_a_letter(span: str, seconds: float | None) -> None:
     assert _seconds(span) == seconds
 
 
-@pytest.mark.parametrize("span", ["30", "d", "0d", "-1d", "1.5h", "1d1h", "٣d", "1D", "9999999d", "1d\n"])
+@pytest.mark.parametrize(
+    "span", ["30", "d", "0d", "-1d", "1.5h", "1d1h", "٣d", "1D", "9999999d", "1d\n"]
+)
 def test_other_spans_are_refused(span: str) -> None:
     with pytest.raises(UsageError):
         _seconds(span)
@@ -152,10 +185,15 @@ def test_the_audit_tells_and_proves_what_was_done(shout: Sigil, tmp_path: Path) 
     rows = shout("audit", "--json").document["items"]
     assert [row["action"] for row in rows] == ["deploy", "remove"]
     assert [line.split()[5] for line in shout("audit").out.splitlines()[1:]] == ["deploy", "remove"]
-    assert [row["number"] for row in shout("logs", "shout", "--limit", "1", "--json").document["items"]] == [2]
+    assert [
+        row["number"] for row in shout("logs", "shout", "--limit", "1", "--json").document["items"]
+    ] == [2]
     assert shout("logs", "nothing", "--json").error["code"] == "ENOENT"
     assert shout("logs", "nothing").code == 3
-    assert shout("audit", "--verify").out == f"main: 2 entries hold; the last one is {rows[-1]['hash']}\n"
+    assert (
+        shout("audit", "--verify").out
+        == f"main: 2 entries hold; the last one is {rows[-1]['hash']}\n"
+    )
     store = SqliteKV(tmp_path / "data" / "uncaged.db")
     store.delete(keys.audit("main", 1))
     store.close()
@@ -189,7 +227,9 @@ def test_whoami_without_an_address_opens_no_store_and_names_the_addresses_that_a
     assert not (place.parent / "data" / "uncaged.db").exists()
 
 
-def test_logout_forgets_also_what_a_damaged_or_readable_file_kept(run_sigil: Sigil, elsewhere: str, tmp_path: Path) -> None:
+def test_logout_forgets_also_what_a_damaged_or_readable_file_kept(
+    run_sigil: Sigil, elsewhere: str, tmp_path: Path
+) -> None:
     run_sigil("login", "--url", elsewhere, stdin=ADMIN.encode())
     kept(tmp_path).chmod(0o644)
     assert "logged out" in run_sigil("logout", "--url", elsewhere).err
@@ -197,11 +237,20 @@ def test_logout_forgets_also_what_a_damaged_or_readable_file_kept(run_sigil: Sig
     run_sigil("login", "--url", elsewhere, stdin=ADMIN.encode())
     kept(tmp_path).write_text(f"[{ADMIN}")
     ended = run_sigil("logout", "--url", elsewhere)
-    assert (ended.code, "was damaged: it is gone" in ended.err, kept(tmp_path).exists()) == (0, True, False)
+    assert (ended.code, "was damaged: it is gone" in ended.err, kept(tmp_path).exists()) == (
+        0,
+        True,
+        False,
+    )
     assert run_sigil("login", "--url", elsewhere, stdin=ADMIN.encode()).code == 0
 
 
-def test_credentials_that_cannot_be_written_are_told_as_any_file_is(run_sigil: Sigil, elsewhere: str, tmp_path: Path) -> None:
+def test_credentials_that_cannot_be_written_are_told_as_any_file_is(
+    run_sigil: Sigil, elsewhere: str, tmp_path: Path
+) -> None:
     kept(tmp_path).parent.parent.mkdir()
     kept(tmp_path).parent.symlink_to(tmp_path / "nowhere" / "at" / "all")
-    assert run_sigil("--json", "login", "--url", elsewhere, stdin=ADMIN.encode()).error["code"] == "EWRITE"
+    assert (
+        run_sigil("--json", "login", "--url", elsewhere, stdin=ADMIN.encode()).error["code"]
+        == "EWRITE"
+    )

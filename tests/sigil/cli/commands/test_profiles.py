@@ -38,33 +38,54 @@ def work(run_sigil: Sigil, elsewhere: str) -> Callable[..., Ended]:
 
 def test_a_profile_leads_to_its_registry_with_its_token(work: Sigil, elsewhere: str) -> None:
     assert work("whoami", "--json").document["at"] == "in this process, as its owner"
-    assert work("whoami", "--profile", "work", "--json").document["at"] == f"{elsewhere} (profile work)"
+    assert (
+        work("whoami", "--profile", "work", "--json").document["at"]
+        == f"{elsewhere} (profile work)"
+    )
     assert work("list", "--profile", "work").code == 0
     assert work("list", "--url", elsewhere).code == 4
     assert work("profiles", "use", "work").code == 0
     assert elsewhere in work("whoami", "--json").document["at"]
-    assert work("whoami", "--profile", "here", "--json").document["at"] == "in this process, as its owner"
+    assert (
+        work("whoami", "--profile", "here", "--json").document["at"]
+        == "in this process, as its owner"
+    )
     rows = {row["profile"]: row for row in work("profiles", "list", "--json").document["items"]}
-    assert rows["work"] == {"profile": "work", "url": elsewhere, "token": "kept", "usual": True, "now": True}
+    assert rows["work"] == {
+        "profile": "work",
+        "url": elsewhere,
+        "token": "kept",
+        "usual": True,
+        "now": True,
+    }
     assert "*  work" in work("profiles", "list").out
     assert work("profiles", "use", "here").code == 0
     assert work("profiles", "list", "--json").document["now"]["url"] == ""
 
 
-def test_a_profile_is_chosen_by_the_environment_too(work: Sigil, elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_is_chosen_by_the_environment_too(
+    work: Sigil, elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIGIL_PROFILE", "work")
     assert elsewhere in work("whoami", "--json").document["at"]
     monkeypatch.setenv("SIGIL_PROFILE", "nobody")
     ended = work("list", "--json")
-    assert (ended.code, ended.error["suggestion"]) == (3, "make it: sigil login --profile nobody --url https://…")
+    assert (ended.code, ended.error["suggestion"]) == (
+        3,
+        "make it: sigil login --profile nobody --url https://…",
+    )
 
 
 def test_a_wrong_token_makes_no_profile(run_sigil: Sigil, elsewhere: str) -> None:
     assert run_sigil("login", "--profile", "work", "--url", elsewhere, stdin=b"wrong").code == 4
-    assert [row["profile"] for row in run_sigil("profiles", "list", "--json").document["items"]] == ["here"]
+    assert [
+        row["profile"] for row in run_sigil("profiles", "list", "--json").document["items"]
+    ] == ["here"]
 
 
-def test_a_profile_may_say_where_its_token_is(run_sigil: Sigil, elsewhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_may_say_where_its_token_is(
+    run_sigil: Sigil, elsewhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     login = ("login", "--profile", "ci", "--url", elsewhere, "--token-from", "env:CI_TOKEN")
     assert run_sigil(*login).code == 2
     monkeypatch.setenv("CI_TOKEN", TOKEN.decode())
@@ -73,18 +94,27 @@ def test_a_profile_may_say_where_its_token_is(run_sigil: Sigil, elsewhere: str, 
     kept = tmp_path / "config" / "uncaged"
     assert all(TOKEN not in path.read_bytes() for path in kept.iterdir())
     monkeypatch.delenv("CI_TOKEN")
-    assert run_sigil("list", "--profile", "ci", "--json").error["message"] == "the profile ci has no token: env:CI_TOKEN is empty"
+    assert (
+        run_sigil("list", "--profile", "ci", "--json").error["message"]
+        == "the profile ci has no token: env:CI_TOKEN is empty"
+    )
     assert run_sigil("login", "--url", elsewhere, "--token-from", "env:CI_TOKEN").code == 2
     assert run_sigil("login", "--profile", "ci", "--token-from", "file:/etc/passwd").code == 2
 
 
 def test_logout_and_remove_forget(work: Sigil, elsewhere: str) -> None:
-    assert work("logout", "--profile", "work", "--json").document == {"url": elsewhere, "forgotten": True}
+    assert work("logout", "--profile", "work", "--json").document == {
+        "url": elsewhere,
+        "forgotten": True,
+    }
     ended = work("list", "--profile", "work", "--json")
     assert (ended.code, ended.error["code"]) == (4, "EAUTH")
     assert work("login", "--profile", "work", stdin=TOKEN).code == 0
     assert work("profiles", "use", "work").code == 0
-    assert work("profiles", "remove", "work", "--json").document == {"removed": "work", "forgotten": True}
+    assert work("profiles", "remove", "work", "--json").document == {
+        "removed": "work",
+        "forgotten": True,
+    }
     assert work("list").code == 0
     assert work("profiles", "remove", "work").code == 3
     assert work("profiles", "remove", "here").code == 2
@@ -96,22 +126,36 @@ def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
         Profiles(tmp_path / "profiles.toml").keep(Profile(name, "http://127.0.0.1:1"))
 
 
-def test_option_environment_profile_default_in_this_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_option_environment_profile_default_in_this_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("TOKEN_A", "a-token")
     profiles = Profiles(Settings().profiles)
     for name in ("a", "b"):
         profiles.keep(Profile(name, f"http://127.0.0.1:1/{name}", "env:TOKEN_A"))
     profiles.use("b")
-    environment = Settings(registry_url="http://127.0.0.1:1/env", registry_token="env-token", profile="b")
+    environment = Settings(
+        registry_url="http://127.0.0.1:1/env", registry_token="env-token", profile="b"
+    )
     url = "http://127.0.0.1:1/"
-    assert destination(Asked(url=f"{url}opt"), environment) == Destination(f"{url}opt", "env-token", "--url")
-    assert destination(Asked(url=f"{url}opt", token="t"), environment) == Destination(f"{url}opt", "t", "--url")
-    assert destination(Asked(profile="a"), environment) == Destination(f"{url}a", "a-token", "--profile", "a")
+    assert destination(Asked(url=f"{url}opt"), environment) == Destination(
+        f"{url}opt", "env-token", "--url"
+    )
+    assert destination(Asked(url=f"{url}opt", token="t"), environment) == Destination(
+        f"{url}opt", "t", "--url"
+    )
+    assert destination(Asked(profile="a"), environment) == Destination(
+        f"{url}a", "a-token", "--profile", "a"
+    )
     assert destination(Asked(profile="here"), environment).url == ""
     assert destination(Asked(), environment) == Destination(f"{url}env", "env-token", "SIGIL_URL")
-    assert destination(Asked(), Settings(profile="a", registry_token="t")) == Destination(f"{url}a", "t", "SIGIL_PROFILE", "a")
-    assert destination(Asked(), Settings()) == Destination(f"{url}b", "a-token", "sigil profiles use", "b")
+    assert destination(Asked(), Settings(profile="a", registry_token="t")) == Destination(
+        f"{url}a", "t", "SIGIL_PROFILE", "a"
+    )
+    assert destination(Asked(), Settings()) == Destination(
+        f"{url}b", "a-token", "sigil profiles use", "b"
+    )
     profiles.use("here")
     assert destination(Asked(), Settings()) == Destination()
     with pytest.raises(UsageError, match="name two registries"):
@@ -128,7 +172,9 @@ def test_option_environment_profile_default_in_this_order(tmp_path: Path, monkey
         'SIGIL_URL = "http://127.0.0.1:9"',
     ],
 )
-def test_a_folder_that_somebody_else_filled_leads_nowhere(work: Sigil, place: Path, line: str) -> None:
+def test_a_folder_that_somebody_else_filled_leads_nowhere(
+    work: Sigil, place: Path, line: str
+) -> None:
     assert work("profiles", "use", "work").code == 0
     (place / "uncaged.toml").write_text(line)
     ended = work("list", "--json")
@@ -137,12 +183,16 @@ def test_a_folder_that_somebody_else_filled_leads_nowhere(work: Sigil, place: Pa
 
 def test_such_a_folder_gets_no_token_of_a_profile(work: Sigil, place: Path) -> None:
     assert work("profiles", "use", "work").code == 0
-    (place / "uncaged.toml").write_text('SIGIL_URL = "http://127.0.0.1:9"\nUNCAGED_STORE = "sqlite:///mine.db"\n')
+    (place / "uncaged.toml").write_text(
+        'SIGIL_URL = "http://127.0.0.1:9"\nUNCAGED_STORE = "sqlite:///mine.db"\n'
+    )
     ended = work("list", "--json")
     assert (ended.code, ended.error["message"]) == (4, "there is no token for http://127.0.0.1:9")
 
 
-def test_a_file_that_others_write_or_that_is_damaged_is_not_believed(work: Sigil, tmp_path: Path) -> None:
+def test_a_file_that_others_write_or_that_is_damaged_is_not_believed(
+    work: Sigil, tmp_path: Path
+) -> None:
     path = tmp_path / "config" / "uncaged" / "profiles.toml"
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o666)

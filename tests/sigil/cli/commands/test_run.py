@@ -26,13 +26,19 @@ def test_who_looks_around_sees_what_there_is(shout: Sigil) -> None:
         head, *rows = shout(*words).out.splitlines()
         assert head.split() == ["capability", "score", "description"]
         assert any(row.startswith("shout ") for row in rows)
-    item = next(row for row in shout("query", "--explore", "--json").document["items"] if row["capability"] == "shout")
+    item = next(
+        row
+        for row in shout("query", "--explore", "--json").document["items"]
+        if row["capability"] == "shout"
+    )
     assert item.keys() == {"capability", "tool", "description", "score"}
     assert len(shout("query", "--explore", "-n", "1", "--json").document["items"]) == 1
     assert shout("query", "quantum chromodynamics", "--explore").err == "nothing found\n"
 
 
-def test_arguments_come_as_json_from_a_file_from_stdin_or_one_by_one(shout: Sigil, place: Path) -> None:
+def test_arguments_come_as_json_from_a_file_from_stdin_or_one_by_one(
+    shout: Sigil, place: Path
+) -> None:
     (place / "input.json").write_text('{"text": "file"}')
     assert shout("run", "shout", '{"text": "json"}').out == "JSON\n"
     assert shout("run", "shout", "@input.json").out == "FILE\n"
@@ -44,7 +50,10 @@ def test_arguments_come_as_json_from_a_file_from_stdin_or_one_by_one(shout: Sigi
 def test_help_on_a_run_tells_what_the_capability_takes(shout: Sigil) -> None:
     told = shout("run", "shout", "--help").out
     assert told.startswith("Usage: sigil run ")
-    assert [line.split() for line in told.splitlines()[-2:]] == [["text=", "string", "required"], ["times=", "integer", "default", "1"]]
+    assert [line.split() for line in told.splitlines()[-2:]] == [
+        ["text=", "string", "required"],
+        ["times=", "integer", "default", "1"],
+    ]
     assert shout("run", "--json", "shout", "-h").document["input"]["required"] == ["text"]
     assert "Input of" not in shout("run", "--help").out
     missing = shout("run", "nothing", "--help")
@@ -61,7 +70,9 @@ def test_help_on_a_run_tells_what_the_capability_takes(shout: Sigil) -> None:
         (("run", "shout", "--arg", "text=\udcff"), "write it in UTF-8"),
     ],
 )
-def test_input_that_is_not_there_is_told_with_where_it_is_to_be(shout: Sigil, words: tuple[str, ...], help: str) -> None:
+def test_input_that_is_not_there_is_told_with_where_it_is_to_be(
+    shout: Sigil, words: tuple[str, ...], help: str
+) -> None:
     assert help in shout(*words).err.splitlines()[-1]
 
 
@@ -78,7 +89,9 @@ def test_a_string_is_printed_as_it_is_and_as_json_with_json(shout: Sigil) -> Non
 def test_logs_go_to_stderr(run_sigil: Sigil, place: Path) -> None:
     run_sigil("init", "talk")
     manifest = place / "talk" / "sigil.toml"
-    manifest.write_text(manifest.read_text().replace("[[test]]", "[permissions]\nlog = true\n[[test]]", 1))
+    manifest.write_text(
+        manifest.read_text().replace("[[test]]", "[permissions]\nlog = true\n[[test]]", 1)
+    )
     (place / "talk" / "main.js").write_text("console.log('psst'); return `Hello, ${input.text}!`;")
     assert run_sigil("deploy", "talk").code == 0
     spoken = run_sigil("run", "talk", "-a", "text=Ada")
@@ -107,7 +120,9 @@ def test_logs_go_to_stderr(run_sigil: Sigil, place: Path) -> None:
         (("shout", "-a", "text=a", "-a", "times=-1"), 1),
     ],
 )
-def test_bad_input_ends_in_two_lines_and_a_code(shout: Sigil, words: tuple[str, ...], code: int) -> None:
+def test_bad_input_ends_in_two_lines_and_a_code(
+    shout: Sigil, words: tuple[str, ...], code: int
+) -> None:
     ended = shout("run", *words)
     assert (ended.code, ended.out) == (code, "")
     assert ended.err.startswith("error: ")
@@ -136,12 +151,26 @@ def test_with_json_an_error_is_one_line_of_json_on_stderr(shout: Sigil) -> None:
     ("code", "input", "said"),
     [
         ("return await fetch('https://example.com/')", "{}", "http.fetch is not declared"),
-        ("return 1", '{"text": "%s"}' % ("x" * (1 << 20)), "the input is larger than 1048576 bytes (ELIMIT)"),
-        ("return 'x'.repeat((256 << 10) - 1)", "{}", "the output is larger than 262144 bytes (ELIMIT)"),
-        ("const f = () => f() + 1; return f()", "{}", "RangeError: Maximum call stack size exceeded (line 1) (ETHROWN)"),
+        (
+            "return 1",
+            '{"text": "%s"}' % ("x" * (1 << 20)),
+            "the input is larger than 1048576 bytes (ELIMIT)",
+        ),
+        (
+            "return 'x'.repeat((256 << 10) - 1)",
+            "{}",
+            "the output is larger than 262144 bytes (ELIMIT)",
+        ),
+        (
+            "const f = () => f() + 1; return f()",
+            "{}",
+            "RangeError: Maximum call stack size exceeded (line 1) (ETHROWN)",
+        ),
     ],
 )
-def test_what_goes_wrong_in_a_run_ends_with_1_whatever_its_code(run_sigil: Sigil, code: str, input: str, said: str) -> None:
+def test_what_goes_wrong_in_a_run_ends_with_1_whatever_its_code(
+    run_sigil: Sigil, code: str, input: str, said: str
+) -> None:
     assert run_sigil("deploy", "--name", "one", "--execute", code).code == 0
     ended = run_sigil("run", "one", "-", stdin=input.encode())
     assert (ended.code, said in ended.err) == (1, True)

@@ -37,7 +37,9 @@ def serve(place: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], h
         line = process.stdout.readline().decode()
         url = json.loads(line)["url"] if "--json" in words else line.strip()
         token = (place.parent / "data" / "token").read_text()
-        with httpx.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=30) as client:
+        with httpx.Client(
+            base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=30
+        ) as client:
             yield process, client
     finally:
         process.kill()
@@ -55,7 +57,9 @@ def test_it_serves_the_api_tells_who_asked_and_ends_at_sigterm(shout: Sigil, pla
         assert client.get("/health").json()["ok"] is True
         assert client.get("/_api/list").json()["items"][0]["capability"] == "shout"
         assert client.post("/run/shout", json={"text": "secret words"}).text == "SECRET WORDS"
-        assert client.get("/_api/list", headers={"authorization": "Bearer wrong"}).status_code == 401
+        assert (
+            client.get("/_api/list", headers={"authorization": "Bearer wrong"}).status_code == 401
+        )
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     said = log(place)
@@ -68,11 +72,16 @@ def test_it_serves_the_api_tells_who_asked_and_ends_at_sigterm(shout: Sigil, pla
 
 
 def test_a_run_that_is_at_work_is_answered_before_it_ends(run_sigil: Sigil, place: Path) -> None:
-    assert run_sigil("deploy", "--name", "busy", "--description", "Be busy.", "--execute", BUSY).code == 0
+    assert (
+        run_sigil("deploy", "--name", "busy", "--description", "Be busy.", "--execute", BUSY).code
+        == 0
+    )
     with serve(place, "--json") as (process, client), ThreadPoolExecutor(1) as pool:
         client.get("/_api/list")
         answer = pool.submit(client.post, "/run/busy", json={})
-        while '"busy":1' not in client.get("/_api/status").text.replace(" ", "") and not answer.done():
+        while (
+            '"busy":1' not in client.get("/_api/status").text.replace(" ", "") and not answer.done()
+        ):
             pass
         process.send_signal(signal.SIGTERM)
         assert answer.result().status_code == 200
@@ -97,14 +106,22 @@ def test_a_signal_that_comes_right_after_the_greeting_ends_it(number: signal.Sig
         f"greet = lambda: os.kill(os.getpid(), {int(number)})\n"
         "sys.exit(serving.serve(app, serving.listen('127.0.0.1', 0), 5, greet))"
     )
-    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=30, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=30,
+        check=False,
+    )
     assert done.returncode == number
 
 
 def test_an_address_that_is_not_this_machines_is_what_is_wrong(run_sigil: Sigil) -> None:
     for host in ("203.0.113.1", "nowhere.invalid", "a..b"):
         ended = run_sigil("serve", "--host", host)
-        assert (ended.code, "help: --host is an address of this machine" in ended.err) == (7, True), ended.err
+        assert (ended.code, "help: --host is an address of this machine" in ended.err) == (
+            7,
+            True,
+        ), ended.err
 
 
 def test_a_port_in_use_says_what_to_do(run_sigil: Sigil) -> None:
@@ -116,7 +133,9 @@ def test_a_port_in_use_says_what_to_do(run_sigil: Sigil) -> None:
     assert run_sigil("serve", "--port", "70000").code == 2
 
 
-@pytest.mark.parametrize("words", [("--timeout", "5"), ("--url", "http://127.0.0.1:9"), ("--profile", "here")])
+@pytest.mark.parametrize(
+    "words", [("--timeout", "5"), ("--url", "http://127.0.0.1:9"), ("--profile", "here")]
+)
 def test_what_makes_no_sense_with_it_is_refused(run_sigil: Sigil, words: tuple[str, ...]) -> None:
     assert run_sigil("serve", *words).code == 2
 

@@ -51,12 +51,22 @@ def test_a_rollback_and_a_yank_say_what_runs_now(two: Sigil) -> None:
     assert "began to run: yank of version 2 by person" in two("versions", "word").err
     assert two("run", "word").out == "v1\n"
     assert two("run", "word@2").out == "v2\n"
-    assert two("yank", "word@2", "--undo").err == "word@2 stands again; it runs now, in the place of word@1\n"
+    assert (
+        two("yank", "word@2", "--undo").err
+        == "word@2 stands again; it runs now, in the place of word@1\n"
+    )
     assert two("yank", "word@2", "--undo").err == "word@2 stood already; word@2 runs\n"
     assert two("run", "word").out == "v2\n"
     assert two("yank", "word@2", "--json").document["changed"] is True
-    assert two("yank", "word@1").err == "word@1 is withdrawn; no version runs by the plain name word now\n"
-    for words, code in ((("yank", "word"), 2), (("rollback", "word", "7"), 3), (("rollback", "none"), 3)):
+    assert (
+        two("yank", "word@1").err
+        == "word@1 is withdrawn; no version runs by the plain name word now\n"
+    )
+    for words, code in (
+        (("yank", "word"), 2),
+        (("rollback", "word", "7"), 3),
+        (("rollback", "none"), 3),
+    ):
         assert two(*words).code == code
 
 
@@ -74,12 +84,27 @@ def test_capabilities_travel_in_one_file(two: Sigil, place: Path) -> None:
     assert two("export", "word", "-o", "no/such/folder", "--json").error["code"] == "EWRITE"
 
 
-def test_an_export_that_cannot_be_written_leaves_the_file_as_it_was(two: Sigil, place: Path) -> None:
+def test_an_export_that_cannot_be_written_leaves_the_file_as_it_was(
+    two: Sigil, place: Path
+) -> None:
     (place / "old.sigil").write_bytes(b"as it was")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
-    full = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
-    script = f"from pathlib import Path; from sigil.storage import files; {full}; files.write_whole(Path('old.sigil'), b'x' * 1000)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=place, env=environment, capture_output=True, text=True, check=False)
+    full = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        " resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+    )
+    script = (
+        f"from pathlib import Path; from sigil.storage import files; {full};"
+        " files.write_whole(Path('old.sigil'), b'x' * 1000)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "EWRITE" in done.stderr
     assert (place / "old.sigil").read_bytes() == b"as it was"
     assert [path.name for path in place.iterdir() if path.name.startswith(".old")] == []
@@ -102,7 +127,10 @@ def test_a_difference_of_lists_is_told_line_by_line(run_sigil: Sigil, place: Pat
     run_sigil("deploy", "greet")
     manifest = place / "greet" / "sigil.toml"
     text = manifest.read_text()
-    manifest.write_text(text.replace("tags = [", 'tags = ["polite", ') + '\n[[test]]\ninput = {text = "Bob"}\noutput = "Hello, Bob!"\n')
+    manifest.write_text(
+        text.replace("tags = [", 'tags = ["polite", ')
+        + '\n[[test]]\ninput = {text = "Bob"}\noutput = "Hello, Bob!"\n'
+    )
     run_sigil("deploy", "greet")
     shown = run_sigil("diff", "greet").out.splitlines()
     assert '+ {"text":"Bob"} → "Hello, Bob!"' in shown

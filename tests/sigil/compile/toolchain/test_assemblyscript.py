@@ -1,4 +1,6 @@
-"""AssemblyScript with npm's own compiler: what runs, what is refused, and that it sees no file of the machine."""
+"""AssemblyScript with npm's own compiler: what runs, what is refused, and that it sees no file of
+the machine.
+"""
 
 from __future__ import annotations
 
@@ -67,24 +69,50 @@ def test_json_is_read_and_written(sandbox: Sandbox) -> None:
     )
     odd = 'a"\\\n\t\x00\x1f é 编 👍 </'
     value = {"n": -12.75, "t": odd, "b": True, "o": {"x": [1, "}]", {"y": None}]}, "e": [[], {}]}
-    wanted = [value, odd, -12.75, -12, -(2**63), 1e21, None, True, 3, False, "}]", True, {"a": []}, {"k": None}]
+    wanted = [
+        value,
+        odd,
+        -12.75,
+        -12,
+        -(2**63),
+        1e21,
+        None,
+        True,
+        3,
+        False,
+        "}]",
+        True,
+        {"a": []},
+        {"k": None},
+    ]
     assert run(sandbox, wasm, value) == wanted
     program = Program(sha256(wasm).hexdigest(), "sigil", lambda: wasm)
-    written = b' { "t" : "\\u0041\\u00e9\\ud83d\\udc4d\\/\\b\\f\\n\\r\\t\\"\\\\", "n": 1, "o": {"x": [0, "\\ud800"]} } '
+    written = (
+        b' { "t" : "\\u0041\\u00e9\\ud83d\\udc4d\\/\\b\\f\\n\\r\\t\\"\\\\", "n": 1, "o": {"x": [0,'
+        b' "\\ud800"]} } '
+    )
     answer = json.loads(sandbox.run(program, written).output)
     assert (answer[1], answer[10]) == ('Aé👍/\b\f\n\r\t"\\', "�")
 
 
 def test_a_failure_has_its_code_and_the_host_can_be_asked(sandbox: Sandbox) -> None:
-    wasm = made(ANSWER % 'return input.has("ask") ? call("clock", Json.null()) : fail("EINVAL", "no \\"name\\"");')
+    wasm = made(
+        ANSWER
+        % 'return input.has("ask") ? call("clock", Json.null()) : fail("EINVAL", "no \\"name\\"");'
+    )
     assert run(sandbox, wasm, {"ask": 1}) == {
-        "error": {"code": "EPERM", "message": "clock is not declared: add permissions.clock to the manifest"}
+        "error": {
+            "code": "EPERM",
+            "message": "clock is not declared: add permissions.clock to the manifest",
+        }
     }
     with pytest.raises(ToolError, match='EINVAL: no "name"'):
         run(sandbox, wasm, {})
 
 
-@pytest.mark.parametrize("line", ["assert(input.isNull);", 'assert(input.isNull, "no");', 'throw new Error("no");'])
+@pytest.mark.parametrize(
+    "line", ["assert(input.isNull);", 'assert(input.isNull, "no");', 'throw new Error("no");']
+)
 def test_an_assertion_that_fails_and_what_is_thrown_is_a_trap(sandbox: Sandbox, line: str) -> None:
     with pytest.raises(ToolError, match="ETRAP"):
         run(sandbox, made(ANSWER % f"{line} return Json.null();"), {})
@@ -96,7 +124,10 @@ def test_an_assertion_that_fails_and_what_is_thrown_is_a_trap(sandbox: Sandbox, 
         ('import { x } from "/etc/passwd";', "line 1, column 19: File "),
         ('import { x } from "../../../../etc/passwd";', "line 1, column 19: File "),
         ('export * from "fs";', "line 1, column 15: File "),
-        (ANSWER % "return input.get(1);", "line 2, column 62: Type 'i32' is not assignable to type"),
+        (
+            ANSWER % "return input.get(1);",
+            "line 2, column 62: Type 'i32' is not assignable to type",
+        ),
         (IMPORT, "there is no `export function answer(input: Json): Json`"),
         ("(" * 100_000, "takes too long or too much memory"),
     ],
@@ -106,25 +137,42 @@ def test_what_does_not_compile_is_refused_in_one_line(source: str, reason: str) 
     assert reason in refusal(source)
 
 
-def test_a_source_that_unfolds_without_end_is_stopped_within_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_unfolds_without_end_is_stopped_within_the_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(assemblyscript, "SECONDS", 3)
-    inlined = "".join(f"@inline function g{i}(a: i32): i32 {{ return g{i - 1}(a) + g{i - 1}(a * 2) }}\n" for i in range(1, 26))
-    source = f"@inline function g0(a: i32): i32 {{ return a + 1 }}\n{inlined}{ANSWER % 'return Json.integer(g25(input.length));'}"
+    inlined = "".join(
+        f"@inline function g{i}(a: i32): i32 {{ return g{i - 1}(a) + g{i - 1}(a * 2) }}\n"
+        for i in range(1, 26)
+    )
+    source = (
+        "@inline function g0(a: i32): i32 { return a + 1"
+        f" }}\n{inlined}{ANSWER % 'return Json.integer(g25(input.length));'}"
+    )
     assert "takes too long or too much memory" in refusal(source)
 
 
 def test_what_the_sandbox_has_not_is_refused_by_its_name(sandbox: Sandbox) -> None:
     wasm = made(ANSWER % 'console.log("x"); return input;')
-    with pytest.raises(Refused, match=r"imports env\.console\.log: only sigil\.call and sigil\.take exist"):
+    with pytest.raises(
+        Refused, match=r"imports env\.console\.log: only sigil\.call and sigil\.take exist"
+    ):
         sandbox.check(wasm)
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not landlock.version(), reason="the kernel has no such lock")
+@pytest.mark.skipif(
+    sys.platform != "linux" or not landlock.version(), reason="the kernel has no such lock"
+)
 def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path) -> None:
     (work := tmp_path / "work").mkdir()
     (work / "own").write_text("own")
     (tmp_path / "secret").write_text("secret")
-    run = Compiler(node(), work, read=[packages() / "node_modules", *system()], variables={"OPENSSL_CONF": "/dev/null"})
+    run = Compiler(
+        node(),
+        work,
+        read=[packages() / "node_modules", *system()],
+        variables={"OPENSSL_CONF": "/dev/null"},
+    )
 
     def said(path: str) -> str:
         return run.run(("-p", f"require('fs').readFileSync({path!r}, 'utf8')"))[0]
@@ -135,11 +183,16 @@ def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path)
     assert "EACCES" in run.run(("-e", "require('fs').writeFileSync('../made', '')"))[0]
 
 
-def test_without_compiler_or_node_the_error_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_compiler_or_node_the_error_says_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(Refused) as caught:
         assemblyscript.compiled(ANSWER % "return input;", "test", tmp_path)
     assert caught.value.message == "the AssemblyScript compiler is missing"
-    assert f"npm install --ignore-scripts --prefix {tmp_path} assemblyscript@{assemblyscript.VERSION}" in caught.value.suggestion
+    assert (
+        f"npm install --ignore-scripts --prefix {tmp_path} assemblyscript@{assemblyscript.VERSION}"
+        in caught.value.suggestion
+    )
     assert "`sigil build`" in caught.value.suggestion
     package = tmp_path / assemblyscript.MODULE / "package.json"
     package.parent.mkdir(parents=True)

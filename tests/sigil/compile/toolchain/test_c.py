@@ -1,4 +1,6 @@
-"""C sources: what becomes a module, what is refused and how, and that no source reads a file of the machine."""
+"""C sources: what becomes a module, what is refused and how, and that no source reads a file of the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ SAYING = b'#include "sigil.h"\nint answer(void) { %s }\n'
 
 @pytest.fixture(scope="module")
 def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
+    made = Sandbox(
+        engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1
+    )
     yield made
     made.close()
 
@@ -55,23 +59,29 @@ def refusal(source: bytes) -> str:
 
 
 def test_the_header_reads_texts_numbers_and_truth_from_the_input(sandbox: Sandbox) -> None:
-    wasm = made(
-        b"""sigil_text t = sigil_get_text("t"), o = sigil_get("o");
+    wasm = made(b"""sigil_text t = sigil_get_text("t"), o = sigil_get("o");
         sigil_put("["); sigil_put_text(t.at, t.size); sigil_put(","); sigil_put_integer(sigil_get_integer("n", 7));
         sigil_put(","); sigil_put_bytes(o.at, o.size); sigil_put(sigil_get_boolean("b") ? ",true," : ",false,");
-        sigil_put(sigil_get("none").at ? "1]" : "0]"); return 0;"""
-    )
+        sigil_put(sigil_get("none").at ? "1]" : "0]"); return 0;""")
     odd = 'a"\\\n\t\x00\x1f é 编 👍 </'
     value = {"o": {"x": [1, "}]", {"y": None}]}, "t": odd, "n": -(2**63), "b": True}
     assert run(sandbox, wasm, value) == [odd, -(2**63), value["o"], True, 0]
-    assert run(sandbox, wasm, {"b": False, "n": 2**63, "t": "", "o": -1.5e3}) == ["", 7, -1500.0, False, 0]
+    assert run(sandbox, wasm, {"b": False, "n": 2**63, "t": "", "o": -1.5e3}) == [
+        "",
+        7,
+        -1500.0,
+        False,
+        0,
+    ]
     assert run(sandbox, wasm, {"n": "1", "t": 5, "o": []}) == ["", 7, [], False, 0]
 
 
 def test_escapes_of_json_are_undone(sandbox: Sandbox) -> None:
     wasm = made(b'sigil_text t = sigil_get_text("t"); sigil_put_text(t.at, t.size); return 0;')
     program = Program(c.sha256(wasm).hexdigest(), "sigil", lambda: wasm)
-    written = b' { "a" : "t" , "t" : "\\u0041\\u00e9\\u7f16\\ud83d\\udc4d\\/\\b\\f\\n\\r\\t\\"\\\\" } '
+    written = (
+        b' { "a" : "t" , "t" : "\\u0041\\u00e9\\u7f16\\ud83d\\udc4d\\/\\b\\f\\n\\r\\t\\"\\\\" } '
+    )
     assert json.loads(sandbox.run(program, written).output) == 'Aé编👍/\b\f\n\r\t"\\'
 
 
@@ -91,7 +101,9 @@ def test_a_capability_in_c_is_built_from_its_folder(sandbox: Sandbox) -> None:
     assert len(built.wasm) < 8_000
 
 
-def test_a_source_that_came_compiled_needs_no_compiler(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_source_that_came_compiled_needs_no_compiler(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     folder = tmp_path / "capabilities" / "seven"
     folder.mkdir(parents=True)
     (folder / "sigil.toml").write_text('[build]\nlang = "c"\n')
@@ -102,7 +114,9 @@ def test_a_source_that_came_compiled_needs_no_compiler(sandbox: Sandbox, monkeyp
     assert not old.exists()
     monkeypatch.setattr(c, "BUILT", tmp_path / "built")
     monkeypatch.setattr(c, "find_spec", lambda name: None)
-    package = Package(Manifest(name="seven", description="Seven.", lang="c"), (folder / "main.c").read_bytes())
+    package = Package(
+        Manifest(name="seven", description="Seven.", lang="c"), (folder / "main.c").read_bytes()
+    )
     assert run(sandbox, build(package, sandbox).wasm, {}) == 7
 
 
@@ -113,7 +127,9 @@ def test_without_the_compiler_the_error_says_how_to_get_it(monkeypatch: pytest.M
     assert "pip install ziglang" in caught.value.suggestion
 
 
-def test_another_compiler_makes_the_c_library_again_before_a_source_has_to_hurry(tmp_path: Path) -> None:
+def test_another_compiler_makes_the_c_library_again_before_a_source_has_to_hurry(
+    tmp_path: Path,
+) -> None:
     zig = c._zig("test")
     (moved := tmp_path / "zig").symlink_to(zig)
     assert c._mark(zig, CACHE) == c._mark(zig, CACHE) != c._mark(moved, CACHE)
@@ -121,11 +137,17 @@ def test_another_compiler_makes_the_c_library_again_before_a_source_has_to_hurry
     assert c._mark(zig, CACHE).is_file()
 
 
-def test_where_the_first_source_would_wait_is_known_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_first_source_would_wait_is_known_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     came = (ROOT / "capabilities" / "levenshtein" / "main.c").read_bytes()
     own = SAYING % b"return 0;"
     made(b"return 0;")
-    assert (c.waits(own, CACHE), c.waits(own, tmp_path), c.waits(came, tmp_path)) == (False, True, False)
+    assert (c.waits(own, CACHE), c.waits(own, tmp_path), c.waits(came, tmp_path)) == (
+        False,
+        True,
+        False,
+    )
     monkeypatch.setenv("UNCAGED_CACHE", str(tmp_path))
     assert c.waits(own)
     (tmp_path / "c").symlink_to(CACHE, target_is_directory=True)
@@ -141,13 +163,28 @@ def test_where_the_first_source_would_wait_is_known_before(tmp_path: Path, monke
         (b"int main(void) { return x; }", "line 1, column 25: use of undeclared identifier 'x'"),
         (b"int f(void);\nint main(void) { return f(); }", "undefined symbol: f"),
         (b'#include "sigil.h"\n', "undefined symbol: answer"),
-        (b"#include <no.h>\nint main(void) { return 0; }", "line 1, column 10: 'no.h' file not found"),
-        (b'int main(void) { __asm__(".incbin \\"/etc/passwd\\""); return 0; }', "line 1, column 25: GNU-style inline assembly is disabled"),
+        (
+            b"#include <no.h>\nint main(void) { return 0; }",
+            "line 1, column 10: 'no.h' file not found",
+        ),
+        (
+            b'int main(void) { __asm__(".incbin \\"/etc/passwd\\""); return 0; }',
+            "line 1, column 25: GNU-style inline assembly is disabled",
+        ),
         (b"int main(void) {" + b"(" * 5000, "bracket nesting level exceeded maximum of 2048"),
-        (b"int x[1000000000] = {1}; int main(void) { return x[0]; }", "takes too long or too much memory"),
-        (b"#define A(x) x x x x x x x x\nint main(void) {" + b"A(" * 9 + b"0;" + b")" * 9 + b"}", "takes too long or too much memory"),
+        (
+            b"int x[1000000000] = {1}; int main(void) { return x[0]; }",
+            "takes too long or too much memory",
+        ),
+        (
+            b"#define A(x) x x x x x x x x\nint main(void) {" + b"A(" * 9 + b"0;" + b")" * 9 + b"}",
+            "takes too long or too much memory",
+        ),
         (b"int main(void) { return 0; }\0", "the source holds a zero byte"),
-        (b"char x[62 << 20] = {1}; int main(void) { return x[0]; }", "the module is larger than 2097152 bytes"),
+        (
+            b"char x[62 << 20] = {1}; int main(void) { return x[0]; }",
+            "the module is larger than 2097152 bytes",
+        ),
     ],
     ids=range(10),
 )
@@ -204,9 +241,13 @@ def test_ordinary_sources_are_let_through(source: bytes) -> None:
     c.headers(source, "test")
 
 
-def test_a_file_does_not_come_in_by_a_joint_of_lines_that_the_compiler_alone_sees(sandbox: Sandbox) -> None:
+def test_a_file_does_not_come_in_by_a_joint_of_lines_that_the_compiler_alone_sees(
+    sandbox: Sandbox,
+) -> None:
     for joint in (b"\\\n\r", b"\\\r\n", b"\\\r", b"\\ \n\r", b"\\\n\r\n"):
-        assert "main.c" not in refusal(b"char x[] = {\n#em" + joint + b'bed "main.c"\n}; int main(void) { return x[0]; }')
+        assert "main.c" not in refusal(
+            b"char x[] = {\n#em" + joint + b'bed "main.c"\n}; int main(void) { return x[0]; }'
+        )
 
 
 def test_who_waits_too_long_for_the_compiler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +259,9 @@ def test_who_waits_too_long_for_the_compiler_is_told(monkeypatch: pytest.MonkeyP
             made(b"return 1;")
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not landlock.version(), reason="the kernel has no such lock")
+@pytest.mark.skipif(
+    sys.platform != "linux" or not landlock.version(), reason="the kernel has no such lock"
+)
 def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -238,13 +281,20 @@ def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path)
 
 @pytest.mark.skipif(landlock.version() < 6, reason="the kernel has no such lock")
 def test_what_is_shut_in_sends_no_signal_out() -> None:
-    tries = "import os; from sigil.sandbox import landlock; landlock.shut((), ()); os.kill(os.getppid(), 0)"
-    ended = subprocess.run([sys.executable, "-c", tries], cwd=ROOT, capture_output=True, text=True, check=False)
+    tries = (
+        "import os; from sigil.sandbox import landlock; landlock.shut((), ());"
+        " os.kill(os.getppid(), 0)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", tries], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert "PermissionError" in ended.stderr
 
 
 def test_the_example_of_the_manifest_page_works(sandbox: Sandbox) -> None:
-    [source] = re.findall(r"```c\n(.*?)```", (ROOT / "docs" / "manifest.md").read_text("utf-8"), re.DOTALL)
+    [source] = re.findall(
+        r"```c\n(.*?)```", (ROOT / "docs" / "manifest.md").read_text("utf-8"), re.DOTALL
+    )
     wasm = c.compiled(source.encode(), "test", CACHE).wasm
     assert run(sandbox, wasm, {"name": "Ada"}) == {"hello": "Ada"}
 

@@ -28,7 +28,11 @@ SEVEN = '#include "sigil.h"\nint answer(void) { sigil_put("7"); return 0; }\n'
 
 @pytest.fixture(scope="module")
 def registry(compiled: Path) -> Iterator[LocalRegistry]:
-    sandbox = Sandbox(engine=Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
+    sandbox = Sandbox(
+        engine=Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm",
+        cache=compiled,
+        children=1,
+    )
     yield LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox)
     sandbox.close()
 
@@ -51,7 +55,10 @@ def test_a_command_may_do_what_it_declares(registry: LocalRegistry) -> None:
 
 
 def test_a_module_is_held_to_the_abi_that_it_is_deployed_as(registry: LocalRegistry) -> None:
-    for module, lang, reason in ((ECHO, "wasm", "only sigil.call and sigil.take exist"), (guest(), "wasi", "exports no _start")):
+    for module, lang, reason in (
+        (ECHO, "wasm", "only sigil.call and sigil.take exist"),
+        (guest(), "wasi", "exports no _start"),
+    ):
         with pytest.raises(Refused, match=reason) as caught:
             registry.deploy(wasm(module, name="mixed", lang=lang), PERSON)
         assert caught.value.code == "EMODULE"
@@ -64,14 +71,24 @@ def test_a_source_that_does_not_compile_is_not_deployed(registry: LocalRegistry)
 
 def test_typescript_is_deployed_and_run_over_http(registry: LocalRegistry) -> None:
     token = {"Authorization": "Bearer a-token-of-the-tests"}
-    with served(app.app(registry, "a-token-of-the-tests")) as address, httpx.Client(base_url=address, headers=token) as client:
+    with (
+        served(app.app(registry, "a-token-of-the-tests")) as address,
+        httpx.Client(base_url=address, headers=token) as client,
+    ):
         tests = [{"input": {"n": 2}, "output": 4}]
-        answer = client.post("/_api/deploy", json={"name": "typed", "lang": "ts", "code": TYPED, "tests": tests})
+        answer = client.post(
+            "/_api/deploy", json={"name": "typed", "lang": "ts", "code": TYPED, "tests": tests}
+        )
         assert (answer.status_code, answer.json()["tests"]["passed"]) == (201, 1)
         assert client.post("/run/typed", json={"n": 21}).json() == 42
         assert client.get("/_api/inspect/typed").json()["source"] == TYPED
-        broken = client.post("/_api/deploy", json={"name": "broken", "lang": "ts", "code": "let a: = 1"})
-        assert (broken.status_code, broken.json()["error"]["message"]) == (422, "line 1, column 8: unexpected token")
+        broken = client.post(
+            "/_api/deploy", json={"name": "broken", "lang": "ts", "code": "let a: = 1"}
+        )
+        assert (broken.status_code, broken.json()["error"]["message"]) == (
+            422,
+            "line 1, column 8: unexpected token",
+        )
 
 
 FOREIGN = {

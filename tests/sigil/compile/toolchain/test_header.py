@@ -1,4 +1,6 @@
-"""What `sigil.h` offers beyond texts and whole numbers: words to compare with, characters, small letters, numbers with a point."""
+"""What `sigil.h` offers beyond texts and whole numbers: words to compare with, characters, small
+letters, numbers with a point.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ int answer(void)
 
 @pytest.fixture(scope="module")
 def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
+    made = Sandbox(
+        engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1
+    )
     yield made
     made.close()
 
@@ -46,7 +50,9 @@ def test_the_header_compares_takes_characters_and_writes_numbers(sandbox: Sandbo
     program = Program(sha256(wasm).hexdigest(), "sigil", lambda: wasm)
 
     def told(**value: object) -> object:
-        return json.loads(sandbox.run(program, json.dumps(value, ensure_ascii=False).encode()).output)
+        return json.loads(
+            sandbox.run(program, json.dumps(value, ensure_ascii=False).encode()).output
+        )
 
     numbers = [0.3, 0, 1e300, None, None, 0.333333333333]
     assert told(kind="one", text="AÉßЖΩ编👍\u0000") == [1, [*map(ord, "aéßжω编👍\u0000")], *numbers]

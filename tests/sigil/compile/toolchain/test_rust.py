@@ -1,4 +1,6 @@
-"""Rust where its compiler has the target, a clear word where it has not, and no source that names another file."""
+"""Rust where its compiler has the target, a clear word where it has not, and no source that names
+another file.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def has(kind: Literal["sigil", "wasi"]) -> bool:
     return True
 
 
-compiles = pytest.mark.skipif(not has("sigil"), reason="no rustc with the target wasm32-unknown-unknown")
+compiles = pytest.mark.skipif(
+    not has("sigil"), reason="no rustc with the target wasm32-unknown-unknown"
+)
 commands = pytest.mark.skipif(not has("wasi"), reason="no rustc with the target wasm32-wasip1")
 
 
@@ -79,7 +83,8 @@ def test_json_is_read_and_written(sandbox: Sandbox) -> None:
 @commands
 def test_a_main_is_a_command(sandbox: Sandbox) -> None:
     source = (
-        'use std::io::Read;\nfn main() { let mut s = String::new(); std::io::stdin().read_to_string(&mut s).unwrap(); print!("{s}"); }\n'
+        "use std::io::Read;\nfn main() { let mut s = String::new();"
+        ' std::io::stdin().read_to_string(&mut s).unwrap(); print!("{s}"); }\n'
     )
     made = rust.compiled(source, "test")
     assert made.kind == "wasi"
@@ -117,7 +122,10 @@ def test_what_does_not_compile_is_refused_in_one_line(source: str, reason: str) 
         "mod/**/x;",
         "mod sigil;",
         "extern crate proc_macro;",
-        'macro_rules! m { ($k:tt $n:ident $b:tt) => { #[path="/etc/passwd"] $k $n; } }\nm! { mod x {} }',
+        (
+            'macro_rules! m { ($k:tt $n:ident $b:tt) => { #[path="/etc/passwd"] $k $n; } }\nm! {'
+            " mod x {} }"
+        ),
         'macro m($k:tt $n:ident $b:tt) { #[path="/etc/passwd"] $k $n; }\nm! { mod x {} }',
         "mod x { #[macro_export] macro_rules! m { () => {} } }",
         'core::arch::global_asm!(".incbin \\"/etc/passwd\\"");',
@@ -127,7 +135,10 @@ def test_what_does_not_compile_is_refused_in_one_line(source: str, reason: str) 
     ],
 )
 def test_a_source_cannot_name_a_file(source: str) -> None:
-    said = r"line \d+: (no \w+|no mod beside a macro_rules|a mod is written out) here: a source is one file"
+    said = (
+        r"line \d+: (no \w+|no mod beside a macro_rules|a mod is written out) here: a source is one"
+        r" file"
+    )
     with pytest.raises(Refused, match=rf"^EMODULE: ({said}|the source holds a zero byte)"):
         rust.demand_alone(source, "test")
 
@@ -146,7 +157,9 @@ def test_ordinary_sources_are_let_through(source: str) -> None:
     rust.demand_alone(source, "test")
 
 
-def test_without_compiler_or_target_the_error_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_compiler_or_target_the_error_says_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="rustc, which is missing here") as caught:
         rust.compiled(ANSWER % "Ok(input)", "test")

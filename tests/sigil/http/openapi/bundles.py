@@ -1,4 +1,6 @@
-"""What schemathesis has to know of a body that is a file: its bytes are sent as they are. Imported by that tool in its own environment."""
+"""What schemathesis has to know of a body that is a file: its bytes are sent as they are. Imported
+by that tool in its own environment.
+"""
 
 from __future__ import annotations
 

@@ -34,8 +34,12 @@ def document() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def tools() -> Path:
-    """The folder of schemathesis and of the validator, which live in an environment of their own."""
-    done = subprocess.run(["scripts/tool", "schemathesis"], cwd=ROOT, capture_output=True, text=True, check=True)
+    """The folder of schemathesis and of the validator, which live in an environment of their
+    own.
+    """
+    done = subprocess.run(
+        ["scripts/tool", "schemathesis"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return Path(done.stdout.splitlines()[-1])
 
 
@@ -47,7 +51,9 @@ def stage(compiled: Path) -> Iterator[Stage]:
 
 @pytest.fixture
 def fresh_stage(compiled: Path) -> Iterator[Stage]:
-    """One of a test's own: wrong tokens are counted a minute for each address, and all tests have the same."""
+    """One of a test's own: wrong tokens are counted a minute for each address, and all tests have
+    the same.
+    """
     with _played(compiled) as played:
         yield played
 

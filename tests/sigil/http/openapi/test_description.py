@@ -31,18 +31,29 @@ METHODS = {"get", "post", "put", "delete"}
 
 
 def described(document: dict[str, Any]) -> set[tuple[str, str]]:
-    return {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    return {
+        (method.upper(), path) for path, methods in document["paths"].items() for method in methods
+    }
 
 
 def test_every_route_is_described_and_nothing_else(document: dict[str, Any]) -> None:
     routes = app.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
     served = {
-        (method, route.path.replace(":path}", "}")) for route in routes if isinstance(route, Served) for method in route.methods or ()
+        (method, route.path.replace(":path}", "}"))
+        for route in routes
+        if isinstance(route, Served)
+        for method in route.methods or ()
     }
 
-    assert served - {(method, path) for method, path in served if method == "HEAD"} == described(document)
-    assert {path for method, path in served if method == "HEAD"} == {path for method, path in described(document) if method == "GET"}
-    assert {(route.method, operations.path_of(route)) for route in app.ROUTES} == described(document)
+    assert served - {(method, path) for method, path in served if method == "HEAD"} == described(
+        document
+    )
+    assert {path for method, path in served if method == "HEAD"} == {
+        path for method, path in described(document) if method == "GET"
+    }
+    assert {(route.method, operations.path_of(route)) for route in app.ROUTES} == described(
+        document
+    )
 
 
 def test_every_parameter_that_is_read_is_described_and_no_other(
@@ -50,23 +61,44 @@ def test_every_parameter_that_is_read_is_described_and_no_other(
 ) -> None:
     read: dict[str, set[str]] = defaultdict(set)
     asked = Ask.last
-    monkeypatch.setattr(Ask, "last", lambda ask, name: (read[f"{ask.method} {template(ask, document)}"].add(name), asked(ask, name))[1])
+    monkeypatch.setattr(
+        Ask,
+        "last",
+        lambda ask, name: (
+            read[f"{ask.method} {template(ask, document)}"].add(name),
+            asked(ask, name),
+        )[1],
+    )
     with story.stage(compiled) as (url, tokens, _):
         for _played in story.play(url, tokens):
             pass
     for path, methods in document["paths"].items():
         for method in methods.keys() & METHODS:
-            named = {each["name"] for each in methods[method]["parameters"] if each.get("in") == "query"} - {"arguments"}
+            named = {
+                each["name"] for each in methods[method]["parameters"] if each.get("in") == "query"
+            } - {"arguments"}
             assert read[f"{method.upper()} {path}"] == named, f"{method} {path}"
 
 
 def template(ask: Ask, document: dict[str, Any]) -> str:
     path = "/" + ask.url.partition("//")[2].partition("/")[2]
-    return next((each for each in document["paths"] if re.fullmatch(re.escape(each).replace(r"\{ref\}", ".+"), path)), path)
+    return next(
+        (
+            each
+            for each in document["paths"]
+            if re.fullmatch(re.escape(each).replace(r"\{ref\}", ".+"), path)
+        ),
+        path,
+    )
 
 
-@pytest.mark.parametrize("body", [route.takes for route in app.ROUTES if route.takes and not isinstance(route.takes, Media)])
-def test_every_field_of_a_body_is_described(body: type[admin_bodies.Body], document: dict[str, Any]) -> None:  # type: ignore[valid-type]
+@pytest.mark.parametrize(
+    "body",
+    [route.takes for route in app.ROUTES if route.takes and not isinstance(route.takes, Media)],
+)
+def test_every_field_of_a_body_is_described(
+    body: type[admin_bodies.Body], document: dict[str, Any]
+) -> None:  # type: ignore[valid-type]
     schema = document["components"]["schemas"][body.__name__]
     assert schema["properties"].keys() == body.model_fields.keys()  # type: ignore[attr-defined]
     assert schema["additionalProperties"] is False
@@ -74,20 +106,33 @@ def test_every_field_of_a_body_is_described(body: type[admin_bodies.Body], docum
 
 def test_a_deploy_takes_every_field_of_a_manifest(document: dict[str, Any]) -> None:
     flat = {schemas._FLAT.get(name, name) for name in Manifest.model_fields}
-    assert document["components"]["schemas"]["Spec"]["properties"].keys() == flat | {"execute", "code", "wasm"} == schemas.SAID.keys()
+    assert (
+        document["components"]["schemas"]["Spec"]["properties"].keys()
+        == flat | {"execute", "code", "wasm"}
+        == schemas.SAID.keys()
+    )
 
 
 def test_every_action_reads_the_body_that_its_row_names() -> None:
     for route in app.GUARDED:
-        named = re.findall(r"admin_bodies\.read\(admin_bodies\.(\w+)", inspect.getsource(route.action))
-        wanted = [] if route.takes is None or isinstance(route.takes, Media) else [route.takes.__name__]
+        named = re.findall(
+            r"admin_bodies\.read\(admin_bodies\.(\w+)", inspect.getsource(route.action)
+        )
+        wanted = (
+            [] if route.takes is None or isinstance(route.takes, Media) else [route.takes.__name__]
+        )
         assert named == wanted, route.path
 
 
 def test_every_status_has_a_sentence(document: dict[str, Any]) -> None:
     of_routes = {row.status for row in _TABLE if row.code not in ("EROUTE", "EMETHOD")}
     assert of_routes <= texts.STATUSES.keys()
-    used = {int(status) for methods in document["paths"].values() for each in methods.values() for status in each["responses"]}
+    used = {
+        int(status)
+        for methods in document["paths"].values()
+        for each in methods.values()
+        for status in each["responses"]
+    }
     assert {status for status in used if status >= 300} == texts.STATUSES.keys()
 
 
@@ -105,13 +150,21 @@ def test_whoever_has_no_token_learns_what_the_routes_ask_for(document: dict[str,
 def test_the_description_is_good_openapi(stage: Stage, tools: Path, tmp_path: Path) -> None:
     path = tmp_path / "openapi.json"
     path.write_bytes(httpx.get(f"{stage.url}/_api/openapi.json").content)
-    done = subprocess.run([tools / "openapi-spec-validator", path], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [tools / "openapi-spec-validator", path],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_description_is_made_when_somebody_asks_for_it() -> None:
     script = "import sys, sigil.http.app; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True, text=True
+    )
     assert not [name for name in done.stdout.split() if name.startswith("sigil.http.openapi")]
 
 

@@ -1,4 +1,6 @@
-"""Every example of the description is a request that was sent, and its answer one that came back and is as described."""
+"""Every example of the description is a request that was sent, and its answer one that came back
+and is as described.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def resolved(document: dict[str, Any], node: Any) -> Any:
 
 
 def closed(document: dict[str, Any]) -> dict[str, Any]:
-    """The components with every object closed that does not say what else it may hold: a field that is not described is a failure."""
+    """The components with every object closed that does not say what else it may hold: a field that
+    is not described is a failure.
+    """
     parts = deepcopy(document["components"])
     for schema in parts["schemas"].values():
         if "properties" in schema:
@@ -47,30 +51,47 @@ def test_every_example_is_answered_as_the_description_shows(stage: Stage) -> Non
         assert played.response.status_code == shown.status, place
         assert played.response.headers["content-type"].partition(";")[0] == shown.kind, place
         if shown.route in story.SHUFFLED:
-            assert [sorted(row) for row in told["items"]] == [sorted(row) for row in shown.answer["items"]], place
+            assert [sorted(row) for row in told["items"]] == [
+                sorted(row) for row in shown.answer["items"]
+            ], place
             continue
-        assert story.steady(told) == story.steady(shown.answer), f"{place}\n`python -m {story.__name__}` writes the answers anew"
+        assert story.steady(told) == story.steady(shown.answer), (
+            f"{place}\n`python -m {story.__name__}` writes the answers anew"
+        )
 
 
-def test_every_answer_has_the_shape_and_the_headers_that_are_described(stage: Stage, document: dict[str, Any]) -> None:
+def test_every_answer_has_the_shape_and_the_headers_that_are_described(
+    stage: Stage, document: dict[str, Any]
+) -> None:
     parts = closed(document)
     for played in stage.played:
-        answer = resolved(document, operation(document, played.example.route)["responses"][str(played.response.status_code)])
+        answer = resolved(
+            document,
+            operation(document, played.example.route)["responses"][
+                str(played.response.status_code)
+            ],
+        )
         kind = played.response.headers["content-type"].partition(";")[0]
         assert kind in answer["content"], played.example
         if kind == "application/json":
-            jsonschema.Draft202012Validator({**parts, **answer["content"][kind]["schema"]}).validate(orjson.loads(played.response.content))
+            jsonschema.Draft202012Validator(
+                {**parts, **answer["content"][kind]["schema"]}
+            ).validate(orjson.loads(played.response.content))
         demand_headers(document, played, answer["headers"])
 
 
-def demand_headers(document: dict[str, Any], played: story.Played, described: dict[str, Any]) -> None:
+def demand_headers(
+    document: dict[str, Any], played: story.Played, described: dict[str, Any]
+) -> None:
     known = {name.lower(): resolved(document, header) for name, header in described.items()}
     there = {name.lower() for name in played.response.headers} - OF_THE_SERVER
     assert there <= known.keys(), (played.example, there - known.keys())
     assert {name for name, header in known.items() if header["required"]} <= there, played.example
 
 
-def test_every_request_has_the_shape_that_is_described(stage: Stage, document: dict[str, Any]) -> None:
+def test_every_request_has_the_shape_that_is_described(
+    stage: Stage, document: dict[str, Any]
+) -> None:
     parts = {"components": document["components"]}
     for played in stage.played:
         example, own = played.example, operation(document, played.example.route)
@@ -96,18 +117,31 @@ def test_the_description_shows_every_example(document: dict[str, Any]) -> None:
     for example in examples():
         own = operation(document, example.route)
         if example.body is not None:
-            assert own["requestBody"]["content"]["application/json"]["examples"][example.name]["value"] == example.body
+            assert (
+                own["requestBody"]["content"]["application/json"]["examples"][example.name]["value"]
+                == example.body
+            )
         if example.answer is not None:
             answer = own["responses"][str(example.status)]["content"][example.kind]
             assert answer["examples"][example.name]["value"] == example.answer
 
 
 def test_no_example_has_a_token_of_anybody() -> None:
-    assert not [text for text in strings([asdict(example) for example in examples()]) if text.startswith("sgl_") and set(text[4:]) != {"x"}]
+    assert not [
+        text
+        for text in strings([asdict(example) for example in examples()])
+        if text.startswith("sgl_") and set(text[4:]) != {"x"}
+    ]
 
 
 def strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+    for each in (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list | tuple)
+        else ()
+    ):
         yield from strings(each)

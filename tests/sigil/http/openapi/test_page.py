@@ -61,7 +61,9 @@ def parsed(page: httpx.Response) -> Parsed:
     return made
 
 
-def test_the_page_asks_for_no_token_and_nothing_from_anywhere(page: httpx.Response, parsed: Parsed) -> None:
+def test_the_page_asks_for_no_token_and_nothing_from_anywhere(
+    page: httpx.Response, parsed: Parsed
+) -> None:
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert not parsed.tags & {"script", "img", "iframe", "form", "object", "base"}
@@ -74,11 +76,20 @@ def test_the_browser_is_told_to_show_this_style_and_run_nothing(page: httpx.Resp
     digest = base64.b64encode(hashlib.sha256(style[0].encode()).digest()).decode()
     policy = page.headers["content-security-policy"].split("; ")
     assert len(style) == 1
-    assert {"default-src 'none'", f"style-src 'sha256-{digest}'", "frame-ancestors 'none'", "form-action 'none'"} <= set(policy)
+    assert {
+        "default-src 'none'",
+        f"style-src 'sha256-{digest}'",
+        "frame-ancestors 'none'",
+        "form-action 'none'",
+    } <= set(policy)
 
 
-def test_every_operation_and_every_shape_has_its_place_and_every_link_leads_there(parsed: Parsed, document: dict[str, Any]) -> None:
-    names = {each["operationId"] for methods in document["paths"].values() for each in methods.values()}
+def test_every_operation_and_every_shape_has_its_place_and_every_link_leads_there(
+    parsed: Parsed, document: dict[str, Any]
+) -> None:
+    names = {
+        each["operationId"] for methods in document["paths"].values() for each in methods.values()
+    }
     assert names | document["components"]["schemas"].keys() <= set(parsed.ids)
     assert len(parsed.ids) == len(set(parsed.ids))
     assert {link[1:] for link in parsed.links if link.startswith("#")} <= set(parsed.ids)
@@ -91,14 +102,30 @@ def test_it_is_for_phones_and_for_the_dark_too(page: httpx.Response) -> None:
 
 
 def test_the_commands_that_it_shows_work_in_a_shell(stage: Stage, tmp_path: Path) -> None:
-    shown = [(example, curl.command(example, example.route.partition(" ")[2].replace(":path}", "}"))) for example in examples()]
+    shown = [
+        (example, curl.command(example, example.route.partition(" ")[2].replace(":path}", "}")))
+        for example in examples()
+    ]
     good = [
-        (example, command) for example, command in shown if example.route in ("GET /run/{ref:path}", "GET /_api/query", "POST /_api/grant")
+        (example, command)
+        for example, command in shown
+        if example.route in ("GET /run/{ref:path}", "GET /_api/query", "POST /_api/grant")
     ]
     for example, command in good:
-        environment = {"SIGIL_URL": stage.url, "SIGIL_TOKEN": stage.tokens[example.token], "PATH": "/usr/bin:/bin"}
+        environment = {
+            "SIGIL_URL": stage.url,
+            "SIGIL_TOKEN": stage.tokens[example.token],
+            "PATH": "/usr/bin:/bin",
+        }
         line = f"{command} --silent --output /dev/null --write-out '%{{http_code}}'"
-        done = subprocess.run(["sh", "-c", line], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["sh", "-c", line],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert done.stdout == str(example.status), command
     assert all(shlex.split(command)[0] == "curl" for _, command in shown)
 
@@ -109,7 +136,12 @@ def test_both_are_served_beside_the_agent_as_well(house: Any) -> None:
         for path in ("openapi.json", "docs"):
             answer = httpx.get(f"{server.url}/_api/{path}")
             assert answer.status_code == 200
-            assert httpx.get(f"{server.url}/_api/{path}", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+            assert (
+                httpx.get(
+                    f"{server.url}/_api/{path}", headers={"If-None-Match": answer.headers["etag"]}
+                ).status_code
+                == 304
+            )
         assert httpx.get(f"{server.url}/health").json().keys() == {"ok", "version"}
 
 

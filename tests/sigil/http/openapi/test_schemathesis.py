@@ -1,4 +1,6 @@
-"""What schemathesis makes of the description, sent to a live registry: no mistake of the server, and nothing that is not described."""
+"""What schemathesis makes of the description, sent to a live registry: no mistake of the server,
+and nothing that is not described.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,44 @@ from tests.sigil.http.openapi.conftest import Stage
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 TOKENS = {
     "admin": ["--phases", "examples,fuzzing,stateful"],
-    # what the headers say of the caller is believed of the admin token alone, so that of another nothing in them is wrong
+    # what the headers say of the caller is believed of the admin token alone, so that of another
+    # nothing in them is wrong
     "deploy": ["--phases", "fuzzing", "--exclude-checks", "negative_data_rejection"],
     "invoke": ["--phases", "fuzzing", "--exclude-checks", "negative_data_rejection"],
 }
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_whatever_is_sent_is_answered_as_described(fresh_stage: Stage, tools: Path, token: str, tmp_path: Path) -> None:
-    command = [tools / "schemathesis", "--config-file", CONFIG, "run", f"{fresh_stage.url}/_api/openapi.json"]
-    options = ["-H", f"Authorization: Bearer {fresh_stage.tokens[token]}", "-n", "4", "--seed", "1", "--no-shrink", "--warnings", "off"]
+def test_whatever_is_sent_is_answered_as_described(
+    fresh_stage: Stage, tools: Path, token: str, tmp_path: Path
+) -> None:
+    command = [
+        tools / "schemathesis",
+        "--config-file",
+        CONFIG,
+        "run",
+        f"{fresh_stage.url}/_api/openapi.json",
+    ]
+    options = [
+        "-H",
+        f"Authorization: Bearer {fresh_stage.tokens[token]}",
+        "-n",
+        "4",
+        "--seed",
+        "1",
+        "--no-shrink",
+        "--warnings",
+        "off",
+    ]
     place = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
     done = subprocess.run(
-        [*command, *options, *TOKENS[token]], cwd=tmp_path, env=place, capture_output=True, text=True, timeout=300, check=False
+        [*command, *options, *TOKENS[token]],
+        cwd=tmp_path,
+        env=place,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]

@@ -1,4 +1,6 @@
-"""What a capability's store holds is counted right, whoever writes at once, dies in between or comes late."""
+"""What a capability's store holds is counted right, whoever writes at once, dies in between or
+comes late.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def room(book: Store) -> int:
     return -1
 
 
-def test_two_processes_never_store_too_much_and_never_lose_room(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_never_store_too_much_and_never_lose_room(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kv_service, "KEYS_MOST", MOST)
     begun = time.time()
     outputs = finish([start(WRITER, where, seed, 400, begun) for seed in (1, 2)])
@@ -96,7 +100,9 @@ def test_two_processes_never_store_too_much_and_never_lose_room(where: str, monk
     assert (used.keys, used.size) == book._usage.count()
 
 
-def test_a_process_that_was_killed_takes_no_room_for_long(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_was_killed_takes_no_room_for_long(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kv_service, "KEYS_MOST", MOST)
     writer = start(WRITER, where, 3, -1, time.time())
     assert writer.stdin is not None
@@ -122,13 +128,21 @@ class Stumbling(MemoryKV):
         self.before: Callable[[], None] | None = None
 
     def put(self, key: Key, value: bytes, **more: Any) -> str:
-        before, self.before = (self.before, None) if key.partition == keys.stored(*OWNER, "").partition else (None, self.before)
+        before, self.before = (
+            (self.before, None)
+            if key.partition == keys.stored(*OWNER, "").partition
+            else (None, self.before)
+        )
         if before:
             before()
         return super().put(key, value, **more)
 
     def delete(self, key: Key, **more: Any) -> None:
-        before, self.before = (self.before, None) if key.partition == keys.stored(*OWNER, "").partition else (None, self.before)
+        before, self.before = (
+            (self.before, None)
+            if key.partition == keys.stored(*OWNER, "").partition
+            else (None, self.before)
+        )
         if before:
             before()
         super().delete(key, **more)
@@ -163,7 +177,9 @@ def held(kv: KV) -> int:
     return len(kv.scan(keys.stored(*OWNER, "").partition))
 
 
-def test_what_is_on_its_way_is_counted_by_somebody_who_counts_anew(kv: Stumbling, book: Store, now: list[float]) -> None:
+def test_what_is_on_its_way_is_counted_by_somebody_who_counts_anew(
+    kv: Stumbling, book: Store, now: list[float]
+) -> None:
     ask(book, "put", key="a", value="1", ttl=1)
     now[0] += 2  # so the count is too high, and whoever fills the store counts anew
 
@@ -174,7 +190,9 @@ def test_what_is_on_its_way_is_counted_by_somebody_who_counts_anew(kv: Stumbling
     assert ask(book, "get", key="mine")["value"] == "1"
 
 
-def test_what_is_being_deleted_is_given_back_once(kv: Stumbling, book: Store, now: list[float]) -> None:
+def test_what_is_being_deleted_is_given_back_once(
+    kv: Stumbling, book: Store, now: list[float]
+) -> None:
     ask(book, "put", key="a", value="1", ttl=1)
     ask(book, "put", key="b", value="1")
     ask(book, "put", key="c", value="1")
@@ -189,7 +207,9 @@ def test_what_is_being_deleted_is_given_back_once(kv: Stumbling, book: Store, no
     assert held(kv) == 3
 
 
-def test_a_write_that_came_to_nothing_gives_its_room_back(kv: Stumbling, book: Store, now: list[float]) -> None:
+def test_a_write_that_came_to_nothing_gives_its_room_back(
+    kv: Stumbling, book: Store, now: list[float]
+) -> None:
     def away() -> None:
         raise BackendError("EUNAVAILABLE", "the store is away")
 
@@ -204,7 +224,9 @@ def test_a_write_that_came_to_nothing_gives_its_room_back(kv: Stumbling, book: S
     assert held(kv) == 3
 
 
-def test_a_writer_that_comes_too_late_is_counted_after_all(kv: Stumbling, book: Store, now: list[float]) -> None:
+def test_a_writer_that_comes_too_late_is_counted_after_all(
+    kv: Stumbling, book: Store, now: list[float]
+) -> None:
     def stall() -> None:
         now[0] += HOLD_SECONDS + 1
         ask(book, "put", key="x", value="1", ttl=1)
@@ -232,7 +254,9 @@ def test_a_store_that_was_emptied_meanwhile_is_counted_anew(kv: Stumbling, book:
     assert book._usage.take(Change(2, 0), Change(3, 100)).state.keys == 3
 
 
-def test_a_count_that_was_written_before_there_were_marks_is_read(kv: Stumbling, book: Store) -> None:
+def test_a_count_that_was_written_before_there_were_marks_is_read(
+    kv: Stumbling, book: Store
+) -> None:
     ask(book, "put", key="a", value="1")
     kv.put(keys.stored_usage(*OWNER), b"[1,2]")
     ask(book, "put", key="b", value="1")

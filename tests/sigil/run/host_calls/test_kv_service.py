@@ -28,11 +28,21 @@ def test_what_is_put_is_got_listed_and_deleted() -> None:
     for key in ("b", "a", "c/1", "c/2", "ü"):
         assert ask(book, "put", key=key, value=f"value of {key}") is None
     assert ask(book, "get", key="ü") == {"value": "value of ü"}
-    assert ask(book, "list") == {"keys": [{"name": name} for name in ("a", "b", "c/1", "c/2", "ü")], "cursor": None}
+    assert ask(book, "list") == {
+        "keys": [{"name": name} for name in ("a", "b", "c/1", "c/2", "ü")],
+        "cursor": None,
+    }
     first = ask(book, "list", limit=2, prefix="")
     assert [row["name"] for row in first["keys"]] == ["a", "b"]
-    assert [row["name"] for row in ask(book, "list", cursor=first["cursor"])["keys"]] == ["c/1", "c/2", "ü"]
-    assert ask(book, "list", prefix="c/", limit=2) == {"keys": [{"name": "c/1"}, {"name": "c/2"}], "cursor": None}
+    assert [row["name"] for row in ask(book, "list", cursor=first["cursor"])["keys"]] == [
+        "c/1",
+        "c/2",
+        "ü",
+    ]
+    assert ask(book, "list", prefix="c/", limit=2) == {
+        "keys": [{"name": "c/1"}, {"name": "c/2"}],
+        "cursor": None,
+    }
     assert ask(book, "delete", key="a") is None
     assert ask(book, "delete", key="a") is None
     assert ask(book, "get", key="a") == {"value": None}
@@ -49,9 +59,21 @@ def test_two_capabilities_namespaces_and_homes_share_nothing() -> None:
     ]
     for number, owner in enumerate(owners):
         ask(Store(kv, owner), "put", key="k", value=str(number))
-    assert [ask(Store(kv, owner), "get", key="k")["value"] for owner in owners] == ["0", "1", "2", "3", "4"]
+    assert [ask(Store(kv, owner), "get", key="k")["value"] for owner in owners] == [
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+    ]
     Store(kv, owners[0]).clear()
-    assert [ask(Store(kv, owner), "get", key="k")["value"] for owner in owners] == [None, "1", "2", "3", "4"]
+    assert [ask(Store(kv, owner), "get", key="k")["value"] for owner in owners] == [
+        None,
+        "1",
+        "2",
+        "3",
+        "4",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +93,9 @@ def test_what_makes_no_sense_is_refused(operation: str, argument: dict[str, Any]
         Store(MemoryKV(), OWNER).answer(f"kv.{operation}", argument)
 
 
-def test_a_value_goes_when_its_time_is_over_and_its_room_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_goes_when_its_time_is_over_and_its_room_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(kv_service, "KEYS_MOST", 2)
     now = [1000.0]
     book = Store(MemoryKV(lambda: now[0]), OWNER)
@@ -106,7 +130,9 @@ def test_a_store_takes_a_mebibyte_and_not_more() -> None:
     ask(book, "put", key="more", value="x" * 60_000)
 
 
-def test_many_writers_at_once_keep_within_the_quota_and_count_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_writers_at_once_keep_within_the_quota_and_count_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(kv_service, "KEYS_MOST", 10)
     monkeypatch.setattr(kv_service, "RACES", 1000)
     kv = MemoryKV()

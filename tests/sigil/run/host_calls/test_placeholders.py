@@ -10,19 +10,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigil.run.host_calls.placeholders import in_body, in_header, in_query, named, scrubbed, scrubbed_text
+from sigil.run.host_calls.placeholders import (
+    in_body,
+    in_header,
+    in_query,
+    named,
+    scrubbed,
+    scrubbed_text,
+)
 
 VALUE = 's3cr+t/"va&lue\\=é<x>'
 VALUES = {"KEY": VALUE}
-SECRETS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_categories=("Cc", "Cs", "Cn")), min_size=8, max_size=40)
+SECRETS = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_categories=("Cc", "Cs", "Cn")),
+    min_size=8,
+    max_size=40,
+)
 
 
 def test_a_secret_is_written_as_its_place_wants_it() -> None:
     assert in_header("Bearer {{KEY}}", VALUES) == f"Bearer {VALUE}"
-    assert in_query("?k={{KEY}}&l=%7B%7bKEY%7d%7D", VALUES) == f"?k={quote(VALUE, safe='')}&l={quote(VALUE, safe='')}"
-    assert json.loads(in_body(b'{"k": "{{KEY}}"}', "application/json; charset=utf-8", VALUES)) == {"k": VALUE}
-    assert json.loads(in_body(b'{"k": "{{KEY}}"}', "application/vnd.api+json", VALUES)) == {"k": VALUE}
-    assert in_body(b"k=%7B%7BKEY%7D%7D", "application/x-www-form-urlencoded", VALUES) == b"k=" + quote_plus(VALUE).encode()
+    assert (
+        in_query("?k={{KEY}}&l=%7B%7bKEY%7d%7D", VALUES)
+        == f"?k={quote(VALUE, safe='')}&l={quote(VALUE, safe='')}"
+    )
+    assert json.loads(in_body(b'{"k": "{{KEY}}"}', "application/json; charset=utf-8", VALUES)) == {
+        "k": VALUE
+    }
+    assert json.loads(in_body(b'{"k": "{{KEY}}"}', "application/vnd.api+json", VALUES)) == {
+        "k": VALUE
+    }
+    assert (
+        in_body(b"k=%7B%7BKEY%7D%7D", "application/x-www-form-urlencoded", VALUES)
+        == b"k=" + quote_plus(VALUE).encode()
+    )
     assert in_body(b"k {{KEY}}", "", VALUES) == f"k {VALUE}".encode()
 
 
@@ -52,7 +73,9 @@ def test_an_answer_does_not_hold_the_value_in_any_form(form: str) -> None:
 
 
 @given(SECRETS, st.binary(max_size=8), st.binary(max_size=8))
-def test_base64_at_any_offset_does_not_hide_the_value(value: str, before: bytes, after: bytes) -> None:
+def test_base64_at_any_offset_does_not_hide_the_value(
+    value: str, before: bytes, after: bytes
+) -> None:
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         assert b"{{KEY}}" in scrubbed(encode(before + value.encode() + after), {"KEY": value})
 

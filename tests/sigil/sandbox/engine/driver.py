@@ -1,4 +1,6 @@
-"""Drives the built engine directly: a fresh store, engine and plugin a call, and a host that answers what the test grants."""
+"""Drives the built engine directly: a fresh store, engine and plugin a call, and a host that
+answers what the test grants.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Failed(Exception):
 
 @dataclass
 class Host:
-    """`sigil.call` and `sigil.take`. An operation that is not granted answers EPERM, as the sandbox does."""
+    """`sigil.call` and `sigil.take`. An operation that is not granted answers EPERM, as the sandbox
+    does.
+    """
 
     grants: Grants = field(default_factory=dict)
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -65,8 +69,17 @@ class Call:
         ask = Func(self.store, FuncType([_I32, _I32], [_I32]), self._ask)
         take = Func(self.store, FuncType([_I32], []), self._take)
         self.exports = Instance(self.store, module, [ask, take]).exports(self.store)
-        names = ("memory", "sigil_alloc", "sigil_load", "sigil_run", "sigil_out_ptr", "sigil_out_len")
-        linked = Instance(self.store, Module(engine, plugin(source)), [self.exports[name] for name in names])
+        names = (
+            "memory",
+            "sigil_alloc",
+            "sigil_load",
+            "sigil_run",
+            "sigil_out_ptr",
+            "sigil_out_len",
+        )
+        linked = Instance(
+            self.store, Module(engine, plugin(source)), [self.exports[name] for name in names]
+        )
         self.plugin = linked.exports(self.store)
 
     def _ask(self, address: int, length: int) -> int:
@@ -106,7 +119,9 @@ class Call:
         return json.loads(self.output())
 
 
-def run(source: str, data: Any = None, *, host: Host | None = None, **grants: Callable[[Any], Any]) -> Any:
+def run(
+    source: str, data: Any = None, *, host: Host | None = None, **grants: Callable[[Any], Any]
+) -> Any:
     """What the body gives for `data`. Failed when it fails."""
     call = Call(source, host or Host(grants))
     try:

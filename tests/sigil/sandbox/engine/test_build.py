@@ -30,7 +30,11 @@ ABI = {
 
 
 def signature(kind: object) -> tuple[list[str], list[str]] | None:
-    return ([str(each) for each in kind.params], [str(each) for each in kind.results]) if isinstance(kind, FuncType) else None
+    return (
+        ([str(each) for each in kind.params], [str(each) for each in kind.results])
+        if isinstance(kind, FuncType)
+        else None
+    )
 
 
 def test_the_module_offers_the_abi_and_nothing_else() -> None:
@@ -38,7 +42,10 @@ def test_the_module_offers_the_abi_and_nothing_else() -> None:
 
 
 def test_the_module_asks_for_its_two_host_functions_and_nothing_else() -> None:
-    assert [(each.module, each.name) for each in compiled()[1].imports] == [("sigil", "call"), ("sigil", "take")]
+    assert [(each.module, each.name) for each in compiled()[1].imports] == [
+        ("sigil", "call"),
+        ("sigil", "take"),
+    ]
 
 
 def test_a_fresh_instance_has_room_for_a_call_without_growing() -> None:
@@ -56,7 +63,12 @@ def test_a_small_call_writes_to_few_pages() -> None:
     call.load()
     call.run(b'{"a":[1,2,3]}')
     after = call.read(0, size)
-    assert sum(before[page : page + 4096] != after[page : page + 4096] for page in range(0, size, 4096)) <= 14
+    assert (
+        sum(
+            before[page : page + 4096] != after[page : page + 4096] for page in range(0, size, 4096)
+        )
+        <= 14
+    )
 
 
 def test_the_description_names_what_was_built() -> None:
@@ -65,7 +77,9 @@ def test_the_description_names_what_was_built() -> None:
     assert described["quickjs-ng"] == sources.VERSION
 
 
-def test_what_is_built_already_is_not_built_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_built_already_is_not_built_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(build, "_compiled", lambda *_: pytest.fail("it compiled again"))
     assert build.main() == 0
     assert capsys.readouterr().err == ""
@@ -109,7 +123,9 @@ def test_the_sdist_is_kept_and_checked(tmp_path: Path, monkeypatch: pytest.Monke
     assert sources.sdist(tmp_path) == path
 
 
-def test_a_kept_sdist_that_was_changed_is_fetched_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_sdist_that_was_changed_is_fetched_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / f"quickjs_ng-{sources.VERSION}.tar.gz").write_bytes(b"changed")
 
     def download(folder: Path) -> Path:
@@ -142,7 +158,9 @@ def test_only_the_sources_leave_the_archive(tmp_path: Path) -> None:
     assert not (tmp_path / "evil.c").exists()
 
 
-def test_without_the_compiler_the_build_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_the_compiler_the_build_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(build, "ZIG", "0.0.0")
     with pytest.raises(BuildError, match=r"pip install ziglang==0\.0\.0"):
         build._zig()

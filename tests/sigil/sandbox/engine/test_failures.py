@@ -16,11 +16,21 @@ SYNTAX = {
     "}, async (input, env) => {": "the body closes more braces than it opens",
     "}); globalThis.pwned = 1; (async () => {": "(1:2)",
     "} + async () => {": "(1:3)",
-    "import fs from 'fs'": "there is nothing to import here: one file holds all that it needs (1:8)",
-    "const a = 1;\nimport fs from 'fs';\nexport default () => a": "there is nothing to import here: one file holds all that it needs (2:8)",
-    "export * from './other.js'": "there is nothing to import here: one file holds all that it needs (1:1)",
-    "\nexport const a = 1": "the module has no default export: export default { async fetch(request, env, ctx) { … } }",
-    "export default {\n  async fetch() { return 1 +* 2 }\n}": "unexpected token in expression: '*' (2:29)",
+    "import fs from 'fs'": (
+        "there is nothing to import here: one file holds all that it needs (1:8)"
+    ),
+    "const a = 1;\nimport fs from 'fs';\nexport default () => a": (
+        "there is nothing to import here: one file holds all that it needs (2:8)"
+    ),
+    "export * from './other.js'": (
+        "there is nothing to import here: one file holds all that it needs (1:1)"
+    ),
+    "\nexport const a = 1": (
+        "the module has no default export: export default { async fetch(request, env, ctx) { … } }"
+    ),
+    "export default {\n  async fetch() { return 1 +* 2 }\n}": (
+        "unexpected token in expression: '*' (2:29)"
+    ),
     "export default 1;\nreturn 2": "return not in a function (2:1)",
     "export default {\n": "(2:1)",
     "return 'export default {}' +* 1": "unexpected token in expression: '*' (1:29)",
@@ -28,18 +38,33 @@ SYNTAX = {
 THROWN = {
     "null.x": ("ETHROWN", "TypeError: cannot read property 'x' of null (line 1)"),
     "\n\n\nlet a = 1;\n a()": ("ETHROWN", "TypeError: not a function (line 5)"),
-    "const f = () => {\n  throw new RangeError('too far') };\nf()": ("ETHROWN", "RangeError: too far (line 2)"),
+    "const f = () => {\n  throw new RangeError('too far') };\nf()": (
+        "ETHROWN",
+        "RangeError: too far (line 2)",
+    ),
     "throw 'words'": ("ETHROWN", "words"),
     "throw null": ("ETHROWN", "null"),
     "throw { a: 1 }": ("ETHROWN", "{ a: 1 }"),
-    "throw Object.assign(new Error('no such unit'), { code: 'EINVAL' })": ("EINVAL", "no such unit"),
+    "throw Object.assign(new Error('no such unit'), { code: 'EINVAL' })": (
+        "EINVAL",
+        "no such unit",
+    ),
     "throw { code: 'ENOENT', message: 'gone' }": ("ENOENT", "gone"),
     "throw Object.assign(new Error('x'), { code: 'enoent' })": ("ETHROWN", "Error: x (line 1)"),
     "throw Object.assign(new Error('x'), { code: 'E' })": ("ETHROWN", "Error: x (line 1)"),
-    "throw Object.assign(new Error('x'), { code: 'E' + 'X'.repeat(16) })": ("ETHROWN", "Error: x (line 1)"),
-    "class Mine extends Error { name = 'Mine' }; throw new Mine('m')": ("ETHROWN", "Mine: m (line 1)"),
+    "throw Object.assign(new Error('x'), { code: 'E' + 'X'.repeat(16) })": (
+        "ETHROWN",
+        "Error: x (line 1)",
+    ),
+    "class Mine extends Error { name = 'Mine' }; throw new Mine('m')": (
+        "ETHROWN",
+        "Mine: m (line 1)",
+    ),
     "await Promise.reject(new Error('later'))": ("ETHROWN", "Error: later (line 1)"),
-    "queueMicrotask(() => { throw new Error('aside') }); await null": ("ETHROWN", "Error: aside (line 1)"),
+    "queueMicrotask(() => { throw new Error('aside') }); await null": (
+        "ETHROWN",
+        "Error: aside (line 1)",
+    ),
     "throw { get message() { throw 1 } }": ("ETHROWN", "what was thrown cannot be read"),
     "throw new Proxy({}, { get() { throw 1 } })": ("ETHROWN", "what was thrown cannot be read"),
     "throw { code: 'EINVAL', message: 'a\\nb\\u202e\\u0000c\\ud800' }": ("EINVAL", "a b c\ufffd"),
@@ -68,7 +93,15 @@ def test_nothing_runs_of_a_source_that_is_more_than_a_body() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["return 1 // end", "return 1 /* end */", "return 1;", '"use strict"; return 1', "{ return 1 }", "return '}'.length", "\ufeffreturn 1"],
+    [
+        "return 1 // end",
+        "return 1 /* end */",
+        "return 1;",
+        '"use strict"; return 1',
+        "{ return 1 }",
+        "return '}'.length",
+        "\ufeffreturn 1",
+    ],
 )
 def test_every_whole_body_is_taken(source: str) -> None:
     assert run(source) == 1
@@ -91,7 +124,10 @@ def test_a_long_message_is_cut() -> None:
 
 
 def test_an_author_who_breaks_the_words_of_javascript_still_gets_a_failure() -> None:
-    source = "JSON.stringify = Array.prototype.join = String.prototype.slice = RegExp.prototype.exec = () => { throw 1 }; null.x"
+    source = (
+        "JSON.stringify = Array.prototype.join = String.prototype.slice = RegExp.prototype.exec ="
+        " () => { throw 1 }; null.x"
+    )
     assert failure(source)[0] == "ETHROWN"
 
 
@@ -126,5 +162,7 @@ def test_a_host_that_knows_no_such_operation_is_told_about() -> None:
         call.run(b"null")
     call = Deaf("return env.call('x', 'y'.repeat(2000))")
     call.load()
-    with pytest.raises(Failed, match="ELIMIT: the request for call is too large or nested too deep"):
+    with pytest.raises(
+        Failed, match="ELIMIT: the request for call is too large or nested too deep"
+    ):
         call.run(b"null")

@@ -1,4 +1,6 @@
-"""What a hostile or careless body can do: end in a clean failure or in a trap, and nothing to the next call."""
+"""What a hostile or careless body can do: end in a clean failure or in a trap, and nothing to the
+next call.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +43,26 @@ BOMBS = (
 @pytest.mark.parametrize("source", RECURSIONS)
 def test_a_deep_recursion_is_an_error_that_the_author_can_catch(source: str) -> None:
     caught = (
-        f"const deep = async () => {{ {source} }}; try {{ await deep() }} catch (error) {{ return `${{error.name}}: ${{error.message}}` }}"
+        f"const deep = async () => {{ {source} }}; try {{ await deep() }} catch (error) {{ return"
+        " `${error.name}: ${error.message}` }"
     )
     assert run(caught) == "RangeError: Maximum call stack size exceeded"
 
 
 def test_an_ordinary_depth_is_there() -> None:
     assert run("const sum = n => n ? n + sum(n - 1) : 0; return sum(500)") == 125_250
-    assert run("return input", json.loads("[" * 400 + "]" * 400)) == json.loads("[" * 400 + "]" * 400)
+    assert run("return input", json.loads("[" * 400 + "]" * 400)) == json.loads(
+        "[" * 400 + "]" * 400
+    )
 
 
 @pytest.mark.parametrize(
-    "source", ["JSON.parse('['.repeat(1e5))", "eval('('.repeat(1e5))", "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a"]
+    "source",
+    [
+        "JSON.parse('['.repeat(1e5))",
+        "eval('('.repeat(1e5))",
+        "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
+    ],
 )
 def test_what_recurses_inside_the_engine_ends_in_a_trap(source: str) -> None:
     with pytest.raises(Trap) as caught:
@@ -66,11 +76,23 @@ def test_memory_ends_in_a_clean_error(source: str) -> None:
 
 
 def test_after_memory_ran_out_the_author_can_go_on() -> None:
-    assert run("let a = []; try { for (;;) a.push(new Array(1000).fill(1)) } catch { a = null } return 'x'.repeat(1e6).length") == 1_000_000
+    assert (
+        run(
+            "let a = []; try { for (;;) a.push(new Array(1000).fill(1)) } catch { a = null } return"
+            " 'x'.repeat(1e6).length"
+        )
+        == 1_000_000
+    )
 
 
 @pytest.mark.parametrize(
-    "source", ["for (;;);", "for (;;) { try { for (;;); } catch {} }", "return /^(a+)+$/.test('a'.repeat(50) + 'b')", "for (;;) await null"]
+    "source",
+    [
+        "for (;;);",
+        "for (;;) { try { for (;;); } catch {} }",
+        "return /^(a+)+$/.test('a'.repeat(50) + 'b')",
+        "for (;;) await null",
+    ],
 )
 def test_what_never_ends_is_stopped_from_outside(source: str) -> None:
     call = Call(source)
@@ -107,7 +129,8 @@ def test_one_instance_can_run_often() -> None:
 
 def test_long_use_of_an_instance_does_not_eat_its_memory() -> None:
     call = Call(
-        "const all = []; for (let i = 0; i < 300; i++) all.push('x'.repeat(i * 7), new Uint8Array(i * 31), { i, all }); return all.length"
+        "const all = []; for (let i = 0; i < 300; i++) all.push('x'.repeat(i * 7), new Uint8Array(i"
+        " * 31), { i, all }); return all.length"
     )
     call.load()
     sizes = [(call.run(b"null"), call.memory.size(call.store))[1] for _ in range(120)]
@@ -137,8 +160,13 @@ def test_what_is_kept_stays_as_it_is_while_memory_is_used_and_freed() -> None:
 
 
 def test_a_call_leaves_no_trace_in_the_next() -> None:
-    run("globalThis.trace = 1; Array.prototype.map = null; Object.prototype.x = 1; JSON.parse = null; env.KV = null; Date.now = () => 0")
-    assert run("return [typeof trace, [1].map(n => n + 1), ({}).x === undefined, typeof env.KV.get]") == [
+    run(
+        "globalThis.trace = 1; Array.prototype.map = null; Object.prototype.x = 1; JSON.parse ="
+        " null; env.KV = null; Date.now = () => 0"
+    )
+    assert run(
+        "return [typeof trace, [1].map(n => n + 1), ({}).x === undefined, typeof env.KV.get]"
+    ) == [
         "undefined",
         [2],
         True,
@@ -147,7 +175,10 @@ def test_a_call_leaves_no_trace_in_the_next() -> None:
 
 
 def test_two_fresh_instances_end_with_the_same_memory() -> None:
-    source = "return [input, [3, 1, 2].sort(), new Map([[{}, 1]]).size, Object.keys({ b: 1, a: 2 }), `${Symbol('s').description}`]"
+    source = (
+        "return [input, [3, 1, 2].sort(), new Map([[{}, 1]]).size, Object.keys({ b: 1, a: 2 }),"
+        " `${Symbol('s').description}`]"
+    )
     ends = []
     for _ in range(2):
         call = Call(source)

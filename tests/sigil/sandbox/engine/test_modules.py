@@ -14,8 +14,19 @@ def worker(body: str, before: str = "", **granted: Any) -> str:
 
 
 def test_the_input_arrives_as_a_request() -> None:
-    source = worker("return Response.json([request.method, request.url, request.headers.get('content-type'), await request.json()])")
-    given = {"text": "a b", "n": 2, "deep": {"x": 1}, "list": [1, "z"], "none": None, "yes": True, "long": "x" * 1001}
+    source = worker(
+        "return Response.json([request.method, request.url, request.headers.get('content-type'),"
+        " await request.json()])"
+    )
+    given = {
+        "text": "a b",
+        "n": 2,
+        "deep": {"x": 1},
+        "list": [1, "z"],
+        "none": None,
+        "yes": True,
+        "long": "x" * 1001,
+    }
     url = "https://capability/?text=a+b&n=2&list=1&list=z&yes=true"
     assert run(source, given) == ["POST", url, "application/json", given]
 
@@ -23,16 +34,31 @@ def test_the_input_arrives_as_a_request() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("return new Response(new URL(request.url).searchParams.get('text').toUpperCase())", "HELLO"),
-        ("const { text } = await request.json(); return Response.json({ text })", {"text": "hello"}),
-        ("return new Response(request.body, { headers: { 'content-type': 'application/json' } })", {"text": "hello"}),
+        (
+            "return new Response(new URL(request.url).searchParams.get('text').toUpperCase())",
+            "HELLO",
+        ),
+        (
+            "const { text } = await request.json(); return Response.json({ text })",
+            {"text": "hello"},
+        ),
+        (
+            (
+                "return new Response(request.body, { headers: { 'content-type': 'application/json'"
+                " } })"
+            ),
+            {"text": "hello"},
+        ),
         ("return new Response(null, { status: 204 })", None),
         ("return { plain: helper(2) }", {"plain": 4}),
         ("return new Response(String(this === exports_))", "true"),
     ],
 )
 def test_a_response_becomes_the_output(body: str, expected: Any) -> None:
-    source = f"const helper = (n) => n * 2;\nconst exports_ = {{ async fetch(request, env, ctx) {{ {body} }} }};\nexport default exports_;"
+    source = (
+        "const helper = (n) => n * 2;\nconst exports_ = { async fetch(request, env, ctx) {"
+        f" {body} }} }};\nexport default exports_;"
+    )
     assert run(source, {"text": "hello"}) == expected
 
 
@@ -58,12 +84,18 @@ def test_services_and_failures_are_those_of_a_body() -> None:
     host = Host({"kv.get": lambda arg: {"value": arg["key"] * 2}})
     assert run(worker("return new Response(await env.KV.get('k'))"), {}, host=host) == "kk"
     assert failure(worker("return new Response('gone', { status: 410 })"), {}) == ("ENOENT", "gone")
-    assert failure(worker("return fetch('https://h')"), {}) == ("EPERM", "http.fetch is not granted")
+    assert failure(worker("return fetch('https://h')"), {}) == (
+        "EPERM",
+        "http.fetch is not granted",
+    )
     assert failure("\n\nexport default {\n  fetch() { null.x }\n}", {}) == (
         "ETHROWN",
         "TypeError: cannot read property 'x' of null (line 4)",
     )
-    assert failure("throw new RangeError('early');\nexport default {}", {}) == ("ETHROWN", "RangeError: early (line 1)")
+    assert failure("throw new RangeError('early');\nexport default {}", {}) == (
+        "ETHROWN",
+        "RangeError: early (line 1)",
+    )
 
 
 @pytest.mark.parametrize("value", ["{}", "null", "1", "{ fetch: 1 }"])
@@ -87,7 +119,10 @@ def test_what_the_response_need_not_wait_for_is_finished_before_the_call_ends() 
 
 def test_what_never_settles_is_a_failure_and_no_hang() -> None:
     pending = ("EPENDING", "the promise never settles")
-    assert failure(worker("ctx.waitUntil(new Promise(() => {})); return new Response('x')"), {}) == pending
+    assert (
+        failure(worker("ctx.waitUntil(new Promise(() => {})); return new Response('x')"), {})
+        == pending
+    )
     assert failure("await new Promise(() => {});\nexport default () => 1", {}) == pending
 
 
@@ -100,5 +135,10 @@ def test_loading_a_module_runs_nothing_of_it() -> None:
 
 
 def test_what_an_author_replaces_changes_nothing_for_the_way_in_and_out() -> None:
-    before = "Promise.allSettled = JSON.stringify = Object.entries = undefined; globalThis.Request = globalThis.Response_ = 1;"
-    assert run(worker("return new Response(await request.text())", before), {"a": [1]}) == '{"a":[1]}'
+    before = (
+        "Promise.allSettled = JSON.stringify = Object.entries = undefined; globalThis.Request ="
+        " globalThis.Response_ = 1;"
+    )
+    assert (
+        run(worker("return new Response(await request.text())", before), {"a": [1]}) == '{"a":[1]}'
+    )

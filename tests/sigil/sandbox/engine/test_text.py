@@ -22,30 +22,41 @@ def surrogates_replaced(text: str) -> bytes:
 @settings(max_examples=40, deadline=None)
 def test_text_is_encoded_as_utf_8_and_lone_surrogates_are_replaced(texts: list[str]) -> None:
     encoded = run("return input.map(text => new TextEncoder().encode(text).toHex())", texts)
-    assert [bytes.fromhex(each) for each in encoded] == [surrogates_replaced(text) for text in texts]
+    assert [bytes.fromhex(each) for each in encoded] == [
+        surrogates_replaced(text) for text in texts
+    ]
 
 
 @given(st.lists(st.binary(max_size=30), max_size=20))
 @settings(max_examples=60, deadline=None)
 def test_bytes_are_decoded_with_one_replacement_a_wrong_part(chunks: list[bytes]) -> None:
-    source = "return input.map(hex => new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.fromHex(hex)))"
-    assert run(source, [chunk.hex() for chunk in chunks]) == [chunk.decode("utf-8", "replace") for chunk in chunks]
+    source = (
+        "return input.map(hex => new TextDecoder('utf-8', { ignoreBOM: true"
+        " }).decode(Uint8Array.fromHex(hex)))"
+    )
+    assert run(source, [chunk.hex() for chunk in chunks]) == [
+        chunk.decode("utf-8", "replace") for chunk in chunks
+    ]
 
 
 @pytest.mark.parametrize("wrong", ["ff", "c080", "eda080", "f4908080", "e282", "80", "f09f98"])
 def test_a_fatal_decoder_refuses_what_is_not_utf_8(wrong: str) -> None:
-    code, message = failure(f"return new TextDecoder('utf-8', {{ fatal: true }}).decode(Uint8Array.fromHex('{wrong}'))")
+    code, message = failure(
+        f"return new TextDecoder('utf-8', {{ fatal: true }}).decode(Uint8Array.fromHex('{wrong}'))"
+    )
     assert (code, message) == ("ETHROWN", "TypeError: the bytes are not valid utf-8 (line 1)")
 
 
 @given(st.binary(max_size=12), st.data())
 @settings(max_examples=40, deadline=None)
-def test_a_streaming_decoder_gives_the_same_text_however_the_bytes_are_cut(whole: bytes, data: st.DataObject) -> None:
+def test_a_streaming_decoder_gives_the_same_text_however_the_bytes_are_cut(
+    whole: bytes, data: st.DataObject
+) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=4)))
     chunks = [whole[a:b].hex() for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
     source = (
-        "const decoder = new TextDecoder('utf-8', { ignoreBOM: true });"
-        "return input.map(hex => decoder.decode(Uint8Array.fromHex(hex), { stream: true })).join('') + decoder.decode()"
+        "const decoder = new TextDecoder('utf-8', { ignoreBOM: true });return input.map(hex =>"
+        " decoder.decode(Uint8Array.fromHex(hex), { stream: true })).join('') + decoder.decode()"
     )
     assert run(source, chunks) == whole.decode("utf-8", "replace")
 
@@ -54,7 +65,13 @@ def test_a_streaming_decoder_gives_the_same_text_however_the_bytes_are_cut(whole
     ("expression", "expected"),
     [
         ("new TextDecoder().decode(Uint8Array.of(0xef, 0xbb, 0xbf, 65))", "A"),
-        ("new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.of(0xef, 0xbb, 0xbf, 65))", "\ufeffA"),
+        (
+            (
+                "new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.of(0xef, 0xbb,"
+                " 0xbf, 65))"
+            ),
+            "\ufeffA",
+        ),
         ("new TextDecoder(' UTF8 ').encoding", "utf-8"),
         ("new TextDecoder().decode(new DataView(new ArrayBuffer(3), 1))", "\0\0"),
         ("new TextDecoder().decode()", ""),
@@ -72,7 +89,10 @@ def test_the_small_print_of_the_web_is_kept(expression: str, expected: Any) -> N
 @settings(max_examples=40, deadline=None)
 def test_base64_goes_both_ways(data: bytes) -> None:
     text = base64.b64encode(data).decode()
-    source = "const [binary, text] = input; return [btoa(binary), atob(text), Uint8Array.fromBase64(text).toBase64()]"
+    source = (
+        "const [binary, text] = input; return [btoa(binary), atob(text),"
+        " Uint8Array.fromBase64(text).toBase64()]"
+    )
     assert run(source, [data.decode("latin-1"), text]) == [text, data.decode("latin-1"), text]
 
 

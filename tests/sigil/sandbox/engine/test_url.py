@@ -46,8 +46,26 @@ RELATIVE = {
     ("..", "foo://h/a/b/c"): "foo://h/a/",
 }
 INVALID = (
-    *("", "nope", "/x", "http://", "http://u@", "http://a b", "http://h:65536", "http://h:x", "http://1.2.3.256", "http://4294967296"),
-    *("http://[1::2::3]", "http://[::1", "http://a%00b", "http://%zz", "foo://a b", "http://\ufffd"),
+    *(
+        "",
+        "nope",
+        "/x",
+        "http://",
+        "http://u@",
+        "http://a b",
+        "http://h:65536",
+        "http://h:x",
+        "http://1.2.3.256",
+        "http://4294967296",
+    ),
+    *(
+        "http://[1::2::3]",
+        "http://[::1",
+        "http://a%00b",
+        "http://%zz",
+        "foo://a b",
+        "http://\ufffd",
+    ),
 )
 SETTERS = {
     ("http://u:p@h:81/p?q#f", "protocol = 'https'"): "https://u:p@h:81/p?q#f",
@@ -73,7 +91,16 @@ SETTERS = {
 
 
 def test_absolute_urls_are_normalised() -> None:
-    assert dict(zip(ABSOLUTE, run("return input.map(text => new URL(text).href)", list(ABSOLUTE)), strict=True)) == ABSOLUTE
+    assert (
+        dict(
+            zip(
+                ABSOLUTE,
+                run("return input.map(text => new URL(text).href)", list(ABSOLUTE)),
+                strict=True,
+            )
+        )
+        == ABSOLUTE
+    )
 
 
 def test_what_was_normalised_stays_as_it_is() -> None:
@@ -82,12 +109,20 @@ def test_what_was_normalised_stays_as_it_is() -> None:
 
 
 def test_relative_urls_are_resolved() -> None:
-    assert run("return input.map(([text, base]) => new URL(text, base).href)", list(RELATIVE)) == list(RELATIVE.values())
+    assert run(
+        "return input.map(([text, base]) => new URL(text, base).href)", list(RELATIVE)
+    ) == list(RELATIVE.values())
 
 
 def test_invalid_urls_are_refused() -> None:
-    assert run("return input.filter(text => URL.canParse(text) || URL.parse(text))", list(INVALID)) == []
-    assert failure("new URL('no\\nsuch')") == ("ETHROWN", 'TypeError: Invalid URL: "no\\nsuch" (line 1)')
+    assert (
+        run("return input.filter(text => URL.canParse(text) || URL.parse(text))", list(INVALID))
+        == []
+    )
+    assert failure("new URL('no\\nsuch')") == (
+        "ETHROWN",
+        'TypeError: Invalid URL: "no\\nsuch" (line 1)',
+    )
 
 
 @pytest.mark.parametrize(("url", "change"), SETTERS)
@@ -97,10 +132,28 @@ def test_setters_change_their_part_alone(url: str, change: str) -> None:
 
 def test_the_parts_of_a_url_are_told() -> None:
     names = "href origin protocol username password host hostname port pathname search hash".split()
-    parts = run("const url = new URL('https://u:p@h.de:81/a/b?c=d#e'); return input.map(name => url[name])", names)
-    expected = ["https://u:p@h.de:81/a/b?c=d#e", "https://h.de:81", "https:", "u", "p", "h.de:81", "h.de", "81", "/a/b", "?c=d", "#e"]
+    parts = run(
+        "const url = new URL('https://u:p@h.de:81/a/b?c=d#e'); return input.map(name => url[name])",
+        names,
+    )
+    expected = [
+        "https://u:p@h.de:81/a/b?c=d#e",
+        "https://h.de:81",
+        "https:",
+        "u",
+        "p",
+        "h.de:81",
+        "h.de",
+        "81",
+        "/a/b",
+        "?c=d",
+        "#e",
+    ]
     assert parts == expected
-    assert evaluate("[new URL('file:///x').origin, new URL('blob:https://a/b').origin]") == ["null", "https://a"]
+    assert evaluate("[new URL('file:///x').origin, new URL('blob:https://a/b').origin]") == [
+        "null",
+        "https://a",
+    ]
 
 
 @given(st.text(st.characters(min_codepoint=1, exclude_categories=["Cs"]), max_size=20))
@@ -110,21 +163,31 @@ def test_no_text_breaks_the_parser(text: str) -> None:
         const stable = text => { const { href } = new URL(text, "http://h/a/b"); return new URL(href).href === href };
         return input.filter(text => URL.canParse(text, "http://h/a/b")).every(stable);
     """
-    assert run(source, [text, f"http:{text}", f"http://{text}", f"foo://{text}", f"file:{text}", f"?{text}"])
+    assert run(
+        source,
+        [text, f"http:{text}", f"http://{text}", f"foo://{text}", f"file:{text}", f"?{text}"],
+    )
 
 
 # what Python's own form encoding leaves as it is differs in "~" and "*" only
 @given(
     st.lists(
         st.tuples(
-            st.text(st.characters(exclude_categories=["Cs"]).filter(lambda c: c not in "~*"), max_size=8), st.text("aä &=+%;,", max_size=8)
+            st.text(
+                st.characters(exclude_categories=["Cs"]).filter(lambda c: c not in "~*"), max_size=8
+            ),
+            st.text("aä &=+%;,", max_size=8),
         ),
         max_size=5,
     )
 )
 @settings(max_examples=40, deadline=None)
 def test_parameters_are_encoded_as_forms_are(pairs: list[tuple[str, str]]) -> None:
-    text, read = run("const text = new URLSearchParams(input).toString(); return [text, [...new URLSearchParams(text)]]", pairs)
+    text, read = run(
+        "const text = new URLSearchParams(input).toString(); return [text, [...new"
+        " URLSearchParams(text)]]",
+        pairs,
+    )
     assert text == urlencode(pairs)
     assert [tuple(pair) for pair in read] == pairs
     assert parse_qsl(text, keep_blank_values=True) == pairs
@@ -141,10 +204,19 @@ def test_parameters_are_encoded_as_forms_are(pairs: list[tuple[str, str]]) -> No
         ("`${new URLSearchParams(new Map([['x', 'y']]))}`", "x=y"),
         ("(p => { p.sort(); return `${p}` })(new URLSearchParams('c=1&a=2&c=0'))", "a=2&c=1&c=0"),
         (
-            "(p => { p.set('a', 9); p.set('z', 8); return [`${p}`, p.size, p.has('a', '1')] })(new URLSearchParams('a=1&b=2&a=3'))",
+            (
+                "(p => { p.set('a', 9); p.set('z', 8); return [`${p}`, p.size, p.has('a', '1')]"
+                " })(new URLSearchParams('a=1&b=2&a=3'))"
+            ),
             ["a=9&b=2&z=8", 3, False],
         ),
-        ("(p => { p.delete('a', '3'); return [p.getAll('a'), p.get('b')] })(new URLSearchParams('a=1&a=3'))", [["1"], None]),
+        (
+            (
+                "(p => { p.delete('a', '3'); return [p.getAll('a'), p.get('b')] })(new"
+                " URLSearchParams('a=1&a=3'))"
+            ),
+            [["1"], None],
+        ),
     ],
 )
 def test_parameters_are_read_and_changed(expression: str, expected: Any) -> None:

@@ -17,7 +17,16 @@ def test_numbers_go_both_ways(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "expected"), [(0, "00"), (63, "3f"), (64, "c000"), (-1, "7f"), (-64, "40"), (-65, "bf7f"), (65536, "808004")]
+    ("number", "expected"),
+    [
+        (0, "00"),
+        (63, "3f"),
+        (64, "c000"),
+        (-1, "7f"),
+        (-64, "40"),
+        (-65, "bf7f"),
+        (65536, "808004"),
+    ],
 )
 def test_signed_numbers_keep_their_sign(number: int, expected: str) -> None:
     assert wasm.signed(number).hex() == expected
@@ -32,7 +41,14 @@ def test_what_is_written_is_a_module() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\0asm\2\0\0\0", b"\0asm\1\0\0\0\0", b"\0asm\1\0\0\0\0\x05ab", b"\0asm\1\0\0\0\0\xff\xff\xff\xff\xff\x01"]
+    "data",
+    [
+        b"",
+        b"\0asm\2\0\0\0",
+        b"\0asm\1\0\0\0\0",
+        b"\0asm\1\0\0\0\0\x05ab",
+        b"\0asm\1\0\0\0\0\xff\xff\xff\xff\xff\x01",
+    ],
 )
 def test_what_is_no_module_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"module|number"):

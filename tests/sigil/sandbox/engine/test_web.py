@@ -56,7 +56,10 @@ def test_what_is_not_granted_throws_a_clear_error(expression: str) -> None:
 
 
 def test_a_denial_can_be_caught_and_has_its_code() -> None:
-    assert run("try { Date.now() } catch (error) { return [error instanceof Error, error.code, error.message] }") == [
+    assert run(
+        "try { Date.now() } catch (error) { return [error instanceof Error, error.code,"
+        " error.message] }"
+    ) == [
         True,
         "EPERM",
         "clock is not granted",
@@ -65,7 +68,13 @@ def test_a_denial_can_be_caught_and_has_its_code() -> None:
 
 def test_the_clock_shows_what_the_host_says() -> None:
     expression = "[Date.now(), new Date().getTime(), performance.now(), Date(), typeof Date.now()]"
-    assert evaluate(expression, clock=lambda arg: NOW) == [int(NOW), int(NOW), NOW, "Sat Nov 22 2025 00:40:00 GMT+0000", "number"]
+    assert evaluate(expression, clock=lambda arg: NOW) == [
+        int(NOW),
+        int(NOW),
+        NOW,
+        "Sat Nov 22 2025 00:40:00 GMT+0000",
+        "number",
+    ]
 
 
 def test_dates_that_are_given_need_no_clock() -> None:
@@ -86,10 +95,19 @@ def test_timers_say_that_they_do_not_exist(name: str) -> None:
     ("arguments", "text"),
     [
         ("'a', 1, 'b'", "a 1 b"),
-        ("{ a: [1, 'x', { b: null }], f() {}, 'c-d': undefined }", '{ a: [ 1, "x", { b: null } ], f: [Function: f], "c-d": undefined }'),
+        (
+            "{ a: [1, 'x', { b: null }], f() {}, 'c-d': undefined }",
+            '{ a: [ 1, "x", { b: null } ], f: [Function: f], "c-d": undefined }',
+        ),
         ("new Map([[1, new Set([2])]])", "Map { 1 => Set { 2 } }"),
-        ("new TypeError('no'), /x/g, 10n, Symbol('q'), new Date(0)", "TypeError: no /x/g 10n Symbol(q) 1970-01-01T00:00:00.000Z"),
-        ("(o => { o.o = o; return o })({}), new Uint8Array([1, 2])", "{ o: [Circular] } Uint8Array [ 1, 2 ]"),
+        (
+            "new TypeError('no'), /x/g, 10n, Symbol('q'), new Date(0)",
+            "TypeError: no /x/g 10n Symbol(q) 1970-01-01T00:00:00.000Z",
+        ),
+        (
+            "(o => { o.o = o; return o })({}), new Uint8Array([1, 2])",
+            "{ o: [Circular] } Uint8Array [ 1, 2 ]",
+        ),
         ("'\\ud800'", "\ufffd"),
         ("new Proxy({}, { ownKeys() { throw 1 } })", "[what cannot be shown]"),
     ],
@@ -102,21 +120,44 @@ def test_the_console_writes_for_people(arguments: str, text: str) -> None:
 
 def test_each_level_of_the_console_is_told() -> None:
     host = Host({"log": lambda arg: None})
-    run("for (const level of ['debug', 'log', 'info', 'warn', 'error']) console[level](level); console.assert(false, 'x')", host=host)
-    assert [request["arg"]["level"] for request in host.requests] == ["debug", "log", "info", "warn", "error", "error"]
+    run(
+        "for (const level of ['debug', 'log', 'info', 'warn', 'error']) console[level](level);"
+        " console.assert(false, 'x')",
+        host=host,
+    )
+    assert [request["arg"]["level"] for request in host.requests] == [
+        "debug",
+        "log",
+        "info",
+        "warn",
+        "error",
+        "error",
+    ]
 
 
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
         ("structuredClone({ a: [1, null], b: undefined })", {"a": [1, None]}),
-        ("(a => { a.self = a; const b = structuredClone(a); return b.self === b && b !== a })({})", True),
-        ("structuredClone(new Map([[{ k: 1 }, new Set([1])]])).keys().next().value", {"k": 1}),
         (
-            "(b => (c => c.x.buffer === c.y.buffer)(structuredClone({ x: new DataView(b), y: new Uint8Array(b) })))(new ArrayBuffer(8))",
+            (
+                "(a => { a.self = a; const b = structuredClone(a); return b.self === b && b !== a"
+                " })({})"
+            ),
             True,
         ),
-        ("(e => [e instanceof RangeError, e.message])(structuredClone(new RangeError('m')))", [True, "m"]),
+        ("structuredClone(new Map([[{ k: 1 }, new Set([1])]])).keys().next().value", {"k": 1}),
+        (
+            (
+                "(b => (c => c.x.buffer === c.y.buffer)(structuredClone({ x: new DataView(b), y:"
+                " new Uint8Array(b) })))(new ArrayBuffer(8))"
+            ),
+            True,
+        ),
+        (
+            "(e => [e instanceof RangeError, e.message])(structuredClone(new RangeError('m')))",
+            [True, "m"],
+        ),
         ("structuredClone(new Date(5)).getTime() + structuredClone(/x/g).flags", "5g"),
     ],
 )
@@ -124,11 +165,16 @@ def test_values_are_cloned(expression: str, expected: Any) -> None:
     assert evaluate(expression) == expected
 
 
-@pytest.mark.parametrize("value", ["() => 1", "Symbol()", "new WeakMap()", "Promise.resolve()", "{ a: [() => 1] }"])
+@pytest.mark.parametrize(
+    "value", ["() => 1", "Symbol()", "new WeakMap()", "Promise.resolve()", "{ a: [() => 1] }"]
+)
 def test_what_cannot_be_cloned_is_refused(value: str) -> None:
     assert failure(f"structuredClone({value})")[1].startswith("DataCloneError")
 
 
 def test_microtasks_run_in_order() -> None:
-    source = "const seen = []; queueMicrotask(() => seen.push(2)); seen.push(1); await null; seen.push(3); return seen"
+    source = (
+        "const seen = []; queueMicrotask(() => seen.push(2)); seen.push(1); await null;"
+        " seen.push(3); return seen"
+    )
     assert run(source) == [1, 2, 3]

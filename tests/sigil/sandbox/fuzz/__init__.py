@@ -1,1 +1,3 @@
-"""Seeded hostility: modules, sources and frames that nobody would write, and what must hold whatever they are."""
+"""Seeded hostility: modules, sources and frames that nobody would write, and what must hold
+whatever they are.
+"""

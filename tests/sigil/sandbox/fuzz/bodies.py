@@ -1,4 +1,6 @@
-"""Random function bodies that a validator accepts: every instruction finds its operands on the stack."""
+"""Random function bodies that a validator accepts: every instruction finds its operands on the
+stack.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,19 @@ class Op(NamedTuple):
 
 def _table() -> list[Op]:
     ops: list[Op] = []
-    families = ((I32, 0x45, (0x46, 0x50), (0x67, 0x6A), (0x6A, 0x79)), (I64, 0x50, (0x51, 0x5B), (0x79, 0x7C), (0x7C, 0x8B)))
+    families = (
+        (I32, 0x45, (0x46, 0x50), (0x67, 0x6A), (0x6A, 0x79)),
+        (I64, 0x50, (0x51, 0x5B), (0x79, 0x7C), (0x7C, 0x8B)),
+    )
     for kind, eqz, compare, unary, binary in families:
         ops.append(Op(bytes([eqz]), (kind,), (I32,)))
         ops += [Op(bytes([code]), (kind, kind), (I32,)) for code in range(*compare)]
         ops += [Op(bytes([code]), (kind,), (kind,)) for code in range(*unary)]
         ops += [Op(bytes([code]), (kind, kind), (kind,)) for code in range(*binary)]
-    floats = ((F32, (0x5B, 0x61), (0x8B, 0x92), (0x92, 0x99)), (F64, (0x61, 0x67), (0x99, 0xA0), (0xA0, 0xA7)))
+    floats = (
+        (F32, (0x5B, 0x61), (0x8B, 0x92), (0x92, 0x99)),
+        (F64, (0x61, 0x67), (0x99, 0xA0), (0xA0, 0xA7)),
+    )
     for kind, compare, unary, binary in floats:
         ops += [Op(bytes([code]), (kind, kind), (I32,)) for code in range(*compare)]
         ops += [Op(bytes([code]), (kind,), (kind,)) for code in range(*unary)]
@@ -42,23 +50,79 @@ def _table() -> list[Op]:
         F32: ((0xB2, I32), (0xB4, I64), (0xB6, F64), (0xBE, I32)),
         F64: ((0xB7, I32), (0xB9, I64), (0xBB, F32), (0xBF, I64)),
     }
-    ops += [Op(bytes([code]), (source,), (kind,)) for kind, pairs in conversions.items() for code, source in pairs]
-    ops += [Op(bytes([0xFC, code]), (source,), (I32,)) for code, source in ((0, F32), (1, F32), (2, F64), (3, F64))]
-    ops += [Op(b"\x3f\0", (), (I32,)), Op(b"\x40\0", (I32,), (I32,)), Op(b"\x01", (), ()), Op(b"\x00", (), ())]
+    ops += [
+        Op(bytes([code]), (source,), (kind,))
+        for kind, pairs in conversions.items()
+        for code, source in pairs
+    ]
+    ops += [
+        Op(bytes([0xFC, code]), (source,), (I32,))
+        for code, source in ((0, F32), (1, F32), (2, F64), (3, F64))
+    ]
+    ops += [
+        Op(b"\x3f\0", (), (I32,)),
+        Op(b"\x40\0", (I32,), (I32,)),
+        Op(b"\x01", (), ()),
+        Op(b"\x00", (), ()),
+    ]
     ops += [Op(b"\xfc\x0b\0", (I32, I32, I32), ()), Op(b"\xfc\x0a\0\0", (I32, I32, I32), ())]
     return ops
 
 
 PLAIN = _table()
-_LOADS = ((0x28, I32, 2), (0x29, I64, 3), (0x2A, F32, 2), (0x2B, F64, 3), (0x2C, I32, 0), (0x2F, I32, 1), (0x35, I64, 2))
-_STORES = ((0x36, I32, 2), (0x37, I64, 3), (0x38, F32, 2), (0x39, F64, 3), (0x3A, I32, 0), (0x3B, I32, 1), (0x3E, I64, 2))
-_NUMBERS = (0, 1, 2, 3, 8, 64, 255, 1024, 4096, 65535, 65536, 131071, 131072, 0x7FFFFFFF, -1, -2, -8, -65536, -0x80000000)
+_LOADS = (
+    (0x28, I32, 2),
+    (0x29, I64, 3),
+    (0x2A, F32, 2),
+    (0x2B, F64, 3),
+    (0x2C, I32, 0),
+    (0x2F, I32, 1),
+    (0x35, I64, 2),
+)
+_STORES = (
+    (0x36, I32, 2),
+    (0x37, I64, 3),
+    (0x38, F32, 2),
+    (0x39, F64, 3),
+    (0x3A, I32, 0),
+    (0x3B, I32, 1),
+    (0x3E, I64, 2),
+)
+_NUMBERS = (
+    0,
+    1,
+    2,
+    3,
+    8,
+    64,
+    255,
+    1024,
+    4096,
+    65535,
+    65536,
+    131071,
+    131072,
+    0x7FFFFFFF,
+    -1,
+    -2,
+    -8,
+    -65536,
+    -0x80000000,
+)
 
 
 class Body:
-    """Writes one function. `functions`: signatures by index; `globals_`: the kinds of the variables that may be set."""
+    """Writes one function. `functions`: signatures by index; `globals_`: the kinds of the variables
+    that may be set.
+    """
 
-    def __init__(self, random: Random, functions: Sequence[Signature], globals_: Sequence[int], own: Signature) -> None:
+    def __init__(
+        self,
+        random: Random,
+        functions: Sequence[Signature],
+        globals_: Sequence[int],
+        own: Signature,
+    ) -> None:
         self._random = random
         self._functions = functions
         self._globals = globals_
@@ -174,5 +238,7 @@ class Body:
         elif kind == I64:
             self._out += b"\x42" + signed(self._random.choice((number, 1 << 62, -1 << 63)))
         else:
-            self._out += bytes([0x43 if kind == F32 else 0x44]) + self._random.randbytes(4 if kind == F32 else 8)
+            self._out += bytes([0x43 if kind == F32 else 0x44]) + self._random.randbytes(
+                4 if kind == F32 else 8
+            )
         self._stack.append(kind)

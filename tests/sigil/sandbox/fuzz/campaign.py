@@ -1,9 +1,11 @@
-"""Runs random modules, sources and frames against a real sandbox, and says what must hold and did not.
+"""Runs random modules, sources and frames against a real sandbox, and says what must hold and did
+not.
 
     python -m tests.sigil.sandbox.fuzz.campaign SECONDS [SEED]
 
-Held against each try: it ends in an answer or in one clean line of ours, within its time, and the next good call is answered
-rightly. At the end there are as many open descriptors as at the start, and memory has not grown.
+Held against each try: it ends in an answer or in one clean line of ours, within its time, and the
+next good call is answered rightly. At the end there are as many open descriptors as at the start,
+and memory has not grown.
 """
 
 from __future__ import annotations
@@ -90,7 +92,8 @@ class Campaign:
         if answer != b'{"good":1}':
             self.found.wrong.append(f"{name}: the next call answers {answer!r}")
 
-    # -- ways --------------------------------------------------------------------------------------------------------------
+    # -- ways
+    # --------------------------------------------------------------------------------------------------------------
 
     def run(self, wasm: bytes, kind: str) -> str:
         output = self._sandbox.run(_program(wasm, kind), b'{"a":[1,"x"]}', ALL, LIMITS).output
@@ -164,7 +167,15 @@ def c_source(_campaign: Campaign, random: Random) -> str:
     return "ok"
 
 
-WAYS = ((valid_module, 40), (broken_module, 400), (broken_plugin, 20), (script, 40), (c_source, 40), (checked_module, 2), (assembled, 2))
+WAYS = (
+    (valid_module, 40),
+    (broken_module, 400),
+    (broken_plugin, 20),
+    (script, 40),
+    (c_source, 40),
+    (checked_module, 2),
+    (assembled, 2),
+)
 """How often each way is gone in a round."""
 
 
@@ -182,11 +193,15 @@ def descriptors() -> int:
 
 def resident() -> int:
     """This process's memory in KiB."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4 if sys.platform == "linux" else 0
+    return (
+        int(Path("/proc/self/statm").read_text().split()[1]) * 4 if sys.platform == "linux" else 0
+    )
 
 
 def main(seconds: str = "60", seed: str = "1") -> int:
-    """Rounds of every way until the time is over; a line each minute, 1 when something was wrong."""
+    """Rounds of every way until the time is over; a line each minute, 1 when something was
+    wrong.
+    """
     end, cache = monotonic() + float(seconds), Path(os.path.expanduser("~/.cache/sigil/fuzz"))
     sandbox = Sandbox(engine=ENGINE, cache=cache, children=1)
     campaign, told, rounds = Campaign(sandbox, int(seed)), monotonic(), 0
@@ -200,15 +215,25 @@ def main(seconds: str = "60", seed: str = "1") -> int:
             told = monotonic()
             _tell(campaign, sandbox, open_before, memory_before)
     sandbox.close()
-    print(*(f"{count:8} {name}" for name, count in sorted(campaign.found.outcomes.items())), sep="\n")
+    print(
+        *(f"{count:8} {name}" for name, count in sorted(campaign.found.outcomes.items())), sep="\n"
+    )
     return 1 if campaign.found.wrong else 0
 
 
 def _tell(campaign: Campaign, sandbox: Sandbox, open_before: int, memory_before: int) -> None:
     found = campaign.found
     stats = dict(sandbox.stats())
-    print(f"{sum(found.outcomes.values())} tries, {len(found.wrong)} wrong, longest {found.longest:.2f} s, ", end="")
-    print(f"descriptors {open_before} → {descriptors()}, memory {memory_before} → {resident()} KiB, {stats}", flush=True)
+    print(
+        f"{sum(found.outcomes.values())} tries, {len(found.wrong)} wrong, longest"
+        f" {found.longest:.2f} s, ",
+        end="",
+    )
+    print(
+        f"descriptors {open_before} → {descriptors()}, memory {memory_before} → {resident()} KiB,"
+        f" {stats}",
+        flush=True,
+    )
     print(*found.wrong[:20], sep="\n", flush=True)
 
 

@@ -1,4 +1,6 @@
-"""A runner that says whatever it likes: what a guest could do at worst that took its process over."""
+"""A runner that says whatever it likes: what a guest could do at worst that took its process
+over.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def frame(kind: int, payload: bytes, size: int | None = None) -> bytes:
 
 
 def words(random: Random) -> bytes:
-    """What an evil runner says to an order: frames that are right, wrong, cut short, too long, or too many."""
+    """What an evil runner says to an order: frames that are right, wrong, cut short, too long, or
+    too many.
+    """
     said = b"".join(_frame(random) for _ in range(random.choice((1, 1, 1, 2, 5))))
     return said[: random.randrange(len(said) + 1)] if random.random() < 0.2 else said
 
@@ -48,8 +52,12 @@ def _frame(random: Random) -> bytes:
 
 
 @contextmanager
-def runners(answer: Callable[[], bytes], ready: bytes) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """What may stand for `spawn.start`: each runner is a thread that says `ready`, answers its first order with `answer` and waits."""
+def runners(
+    answer: Callable[[], bytes], ready: bytes
+) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """What may stand for `spawn.start`: each runner is a thread that says `ready`, answers its
+    first order with `answer` and waits.
+    """
     ends: list[socket.socket] = []
 
     def serve(end: socket.socket) -> None:
@@ -60,7 +68,9 @@ def runners(answer: Callable[[], bytes], ready: bytes) -> Iterator[Callable[...,
             while end.recv(1 << 16):
                 pass
 
-    def start(_room: str, *_arguments: str, passing: tuple[int, ...] = (), pipes: bool = False) -> subprocess.Popen[bytes]:
+    def start(
+        _room: str, *_arguments: str, passing: tuple[int, ...] = (), pipes: bool = False
+    ) -> subprocess.Popen[bytes]:
         end = socket.socket(fileno=socket.dup(passing[0]))
         ends.append(end)
         threading.Thread(target=serve, args=(end,), daemon=True).start()

@@ -38,7 +38,10 @@ __attribute__((constructor))|void f(void)
 
 
 def _pieces(text: str) -> list[str]:
-    return [piece for line in text.strip("\n").split("\n") for piece in line.split("|")] + ["\n", " "]
+    return [piece for line in text.strip("\n").split("\n") for piece in line.split("|")] + [
+        "\n",
+        " ",
+    ]
 
 
 EXPRESSIONS = _JS.strip("\n").split("\n")[-7:]
@@ -47,15 +50,21 @@ JS, WAT, C = _pieces(_JS), _pieces(_WAT), _pieces(_C)
 
 def script(random: Random) -> str:
     """JavaScript that mostly parses: expressions one after the other, each free to fail."""
-    pieces = [piece for line in EXPRESSIONS for piece in line.split("|") if not piece.startswith("class")]
+    pieces = [
+        piece for line in EXPRESSIONS for piece in line.split("|") if not piece.startswith("class")
+    ]
     chosen = random.choices(pieces, k=random.randrange(1, 8))
     lines = [f"try {{ x = [{piece}, x]; }} catch (e) {{ x = e; }}" for piece in chosen]
-    return "\n".join(["let x = input;", *lines, random.choice(("return x;", "throw x;", "return typeof x;", ""))])
+    return "\n".join(
+        ["let x = input;", *lines, random.choice(("return x;", "throw x;", "return typeof x;", ""))]
+    )
 
 
 def text(random: Random, pieces: list[str]) -> str:
     """Up to sixty pieces, now and then one of them many times over."""
     chosen = random.choices(pieces, k=random.randrange(1, 60))
     if random.random() < 0.1:
-        chosen[random.randrange(len(chosen))] = random.choice(pieces) * random.choice((50, 1000, 5000))
+        chosen[random.randrange(len(chosen))] = random.choice(pieces) * random.choice(
+            (50, 1000, 5000)
+        )
     return random.choice((" ", "", " ")).join(chosen)

@@ -1,4 +1,6 @@
-"""A few hundred tries of each kind with a seed of their own; `scripts/fuzz` makes as many as there is time for."""
+"""A few hundred tries of each kind with a seed of their own; `scripts/fuzz` makes as many as there
+is time for.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +38,29 @@ SEED = 20
 
 @pytest.fixture(scope="module")
 def fuzzed(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=Path(spawn.__file__).parent / "engine" / "engine.wasm", cache=compiled, children=1)
+    made = Sandbox(
+        engine=Path(spawn.__file__).parent / "engine" / "engine.wasm", cache=compiled, children=1
+    )
     yield made
     made.close()
 
 
 @pytest.mark.parametrize(
     ("way", "count"),
-    [(valid_module, 60), (broken_module, 600), (broken_plugin, 12), (script, 80), (c_source, 300), (checked_module, 3), (assembled, 3)],
+    [
+        (valid_module, 60),
+        (broken_module, 600),
+        (broken_plugin, 12),
+        (script, 80),
+        (c_source, 300),
+        (checked_module, 3),
+        (assembled, 3),
+    ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_nothing_that_is_fed_to_the_sandbox_breaks_it(way: Callable[[Campaign, Random], str], count: int, fuzzed: Sandbox) -> None:
+def test_nothing_that_is_fed_to_the_sandbox_breaks_it(
+    way: Callable[[Campaign, Random], str], count: int, fuzzed: Sandbox
+) -> None:
     campaign = Campaign(fuzzed, SEED)
     campaign.tries(0, 1, way)
     gc.collect()
@@ -76,11 +90,16 @@ def test_any_words_of_a_runner_are_frames_or_a_breach() -> None:
                 _hear(ours, expected)
 
 
-def test_a_runner_that_was_taken_over_ends_in_a_clean_error_and_is_replaced(monkeypatch: pytest.MonkeyPatch, compiled: Path) -> None:
+def test_a_runner_that_was_taken_over_ends_in_a_clean_error_and_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, compiled: Path
+) -> None:
     random, good = Random(SEED), program(guest())
     before = descriptors()
     sandbox = Sandbox(engine=Path("/nowhere"), cache=compiled, children=1)
-    with evil.runners(lambda: evil.words(random), evil.frame(Kind.READY, b"\0")) as start, monkeypatch.context() as patch:
+    with (
+        evil.runners(lambda: evil.words(random), evil.frame(Kind.READY, b"\0")) as start,
+        monkeypatch.context() as patch,
+    ):
         patch.setattr(spawn, "start", start)
         for _ in range(150):
             since = monotonic()

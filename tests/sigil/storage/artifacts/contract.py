@@ -1,4 +1,6 @@
-"""What every place for artifacts must do. A test module inherits `ArtifactsContract` and gives it `artifacts` and a way to spoil them."""
+"""What every place for artifacts must do. A test module inherits `ArtifactsContract` and gives it
+`artifacts` and a way to spoil them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ LARGE = os.urandom(600_000)
 
 
 class ArtifactsContract:
-    """Needs the fixture `artifacts`; `spoil` replaces the body that is stored under a name by other bytes."""
+    """Needs the fixture `artifacts`; `spoil` replaces the body that is stored under a name by other
+    bytes.
+    """
 
     def spoil(self, artifacts: Artifacts, name: str, body: bytes) -> None:
         raise NotImplementedError
@@ -45,7 +49,10 @@ class ArtifactsContract:
             artifacts.get("ab" * 32)
         assert caught.value.suggestion
 
-    @pytest.mark.parametrize("name", ["", "../../etc/passwd", "AB" * 32, "ab" * 31, f"{'ab' * 32}\n", "٠" * 64, "/etc/passwd"])
+    @pytest.mark.parametrize(
+        "name",
+        ["", "../../etc/passwd", "AB" * 32, "ab" * 31, f"{'ab' * 32}\n", "٠" * 64, "/etc/passwd"],
+    )
     def test_what_can_be_no_name_is_missing_too(self, artifacts: Artifacts, name: str) -> None:
         with pytest.raises(BackendError, match="is missing"):
             artifacts.get(name)

@@ -45,7 +45,9 @@ class TestFolderArtifacts(ArtifactsContract):
         (self.folder / name[:2] / name).write_bytes(body)
 
 
-def test_what_is_no_file_in_a_folder_of_artifacts_is_missing_and_not_waited_for(tmp_path: Path) -> None:
+def test_what_is_no_file_in_a_folder_of_artifacts_is_missing_and_not_waited_for(
+    tmp_path: Path,
+) -> None:
     artifacts, name = FolderArtifacts(tmp_path), name_of(b"body")
     (tmp_path / name[:2]).mkdir()
     for made in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
@@ -89,7 +91,9 @@ class TestS3Artifacts(ArtifactsContract):
         return S3Artifacts(bucket, "/some/place/")
 
     def spoil(self, artifacts: Artifacts, name: str, body: bytes) -> None:
-        aws.client("s3").put_object(Bucket=self.bucket, Key=f"some/place/{name[:2]}/{name}", Body=body)
+        aws.client("s3").put_object(
+            Bucket=self.bucket, Key=f"some/place/{name[:2]}/{name}", Body=body
+        )
 
 
 @pytest.fixture
@@ -124,7 +128,9 @@ def test_a_body_that_a_crash_cut_short_does_not_exist_and_can_be_stored_again(at
     assert StoredArtifacts(kv).get(StoredArtifacts(kv).put(LARGE)) == LARGE
 
 
-@pytest.mark.parametrize("value", [b"", b"x", b"\n", "٣\n".encode(), b"9" * 5000 + b"\n", b"-1\nx", b"3\n"])
+@pytest.mark.parametrize(
+    "value", [b"", b"x", b"\n", "٣\n".encode(), b"9" * 5000 + b"\n", b"-1\nx", b"3\n"]
+)
 def test_an_index_that_says_nonsense_is_damage(value: bytes) -> None:
     kv = MemoryKV()
     name = StoredArtifacts(kv).put(LARGE)
@@ -149,7 +155,9 @@ def test_a_small_body_takes_one_item() -> None:
 
 @pytest.mark.parametrize("mode", [DROP_REPLY, RESET, CUT])
 @pytest.mark.parametrize("method", [b"PUT /", b"GET /"])
-def test_a_bucket_whose_reply_was_lost_is_asked_again(mode: Mode, method: bytes, bucket: str, ministack: Ministack) -> None:
+def test_a_bucket_whose_reply_was_lost_is_asked_again(
+    mode: Mode, method: bytes, bucket: str, ministack: Ministack
+) -> None:
     with Proxy(f"127.0.0.1:{ministack.port}") as proxy:
         artifacts = S3Artifacts(bucket, endpoint=f"http://{proxy.address}")
         proxy.arm(mode, method)
@@ -157,8 +165,13 @@ def test_a_bucket_whose_reply_was_lost_is_asked_again(mode: Mode, method: bytes,
         assert proxy.hits == 1
 
 
-def test_a_bucket_that_does_not_exist_or_answer_is_told(aws_here: Ministack, monkeypatch: pytest.MonkeyPatch) -> None:
-    for verb in (lambda: S3Artifacts("nowhere").put(b""), lambda: S3Artifacts("nowhere").get("ab" * 32)):
+def test_a_bucket_that_does_not_exist_or_answer_is_told(
+    aws_here: Ministack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for verb in (
+        lambda: S3Artifacts("nowhere").put(b""),
+        lambda: S3Artifacts("nowhere").get("ab" * 32),
+    ):
         with pytest.raises(BackendError, match="bucket nowhere: it does not exist"):
             verb()
     monkeypatch.setattr(aws, "READ_SECONDS", 0.2)
@@ -169,17 +182,24 @@ def test_a_bucket_that_does_not_exist_or_answer_is_told(aws_here: Ministack, mon
 
 
 def test_a_bucket_that_refuses_says_what_was_not_allowed(aws_here: Ministack) -> None:
-    with Moody("AccessDenied", status=403) as server, pytest.raises(BackendError, match=r"access is denied \(GetObject\)"):
+    with (
+        Moody("AccessDenied", status=403) as server,
+        pytest.raises(BackendError, match=r"access is denied \(GetObject\)"),
+    ):
         S3Artifacts("bucket", endpoint=server.url).get("ab" * 32)
 
 
-def test_an_upload_that_met_another_one_is_done_again_whatever_becomes_of_that(aws_here: Ministack) -> None:
+def test_an_upload_that_met_another_one_is_done_again_whatever_becomes_of_that(
+    aws_here: Ministack,
+) -> None:
     with Moody("ConditionalRequestConflict", times=1, status=409) as server:
         S3Artifacts("bucket", endpoint=server.url).put(b"body")
         assert [request.headers.get("if-none-match") for request in server.requests] == ["*", None]
 
 
-def test_the_second_of_two_uploads_is_spared_its_bytes_reaching_the_bucket_twice(bucket: str) -> None:
+def test_the_second_of_two_uploads_is_spared_its_bytes_reaching_the_bucket_twice(
+    bucket: str,
+) -> None:
     artifacts, client = S3Artifacts(bucket), aws.client("s3")
     name = artifacts.put(b"body")
     first = client.head_object(Bucket=bucket, Key=f"{name[:2]}/{name}")["LastModified"]
@@ -188,7 +208,9 @@ def test_the_second_of_two_uploads_is_spared_its_bytes_reaching_the_bucket_twice
 
 
 @pytest.mark.parametrize("left", [b"", b"another body", b"x"], ids=["empty", "other", "same size"])
-def test_a_file_that_a_power_loss_left_otherwise_is_written_again(tmp_path: Path, left: bytes) -> None:
+def test_a_file_that_a_power_loss_left_otherwise_is_written_again(
+    tmp_path: Path, left: bytes
+) -> None:
     artifacts = FolderArtifacts(tmp_path)
     name = artifacts.put(b"y")
     (tmp_path / name[:2] / name).write_bytes(left)

@@ -1,4 +1,6 @@
-"""What every store must do. A back-end's test module inherits `KVContract` and gives it a `kv` that reads `clock`."""
+"""What every store must do. A back-end's test module inherits `KVContract` and gives it a `kv` that
+reads `clock`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,23 @@ from sigil.storage.kv import ABSENT, KV, Item, Key
 from tests.sigil.storage.kv.model import STEPS, Clock, Comparison
 from tests.sigil.storage.kv.processes import increment
 
-ODD = ["#", "%", "_", "a\nb", "a\0b", "a b", "'; DROP TABLE item; --", "é", "語", "\U0001f98a", "\uffff", "\u200b", "x" * 1000, "~", "\x7f"]
+ODD = [
+    "#",
+    "%",
+    "_",
+    "a\nb",
+    "a\0b",
+    "a b",
+    "'; DROP TABLE item; --",
+    "é",
+    "語",
+    "\U0001f98a",
+    "\uffff",
+    "\u200b",
+    "x" * 1000,
+    "~",
+    "\x7f",
+]
 
 
 @pytest.fixture
@@ -44,7 +62,9 @@ def in_parallel(count: int, work: Callable[[int], Any]) -> list[Any]:
 
 
 class KVContract:
-    """Needs a fixture `kv: KV` built on the fixture `clock`. A slow or narrow store has numbers of its own."""
+    """Needs a fixture `kv: KV` built on the fixture `clock`. A slow or narrow store has numbers of
+    its own.
+    """
 
     largest = 1_000_000
     """Bytes of a value that fits under the key `p`, `s`."""
@@ -84,7 +104,11 @@ class KVContract:
         kv.delete(Key(odd, odd), expect=version)
         assert kv.get(Key(odd, odd)) is None
 
-    @pytest.mark.parametrize("bad", ["", "\ud800", "a\udfffb", "x" * 2049, "語" * 683], ids=["empty", "high", "low", "long", "bytes"])
+    @pytest.mark.parametrize(
+        "bad",
+        ["", "\ud800", "a\udfffb", "x" * 2049, "語" * 683],
+        ids=["empty", "high", "low", "long", "bytes"],
+    )
     def test_a_key_that_no_store_can_hold_is_refused(self, kv: KV, bad: str) -> None:
         for key in (Key(bad, "s"), Key("p", bad)):
             with pytest.raises(UsageError):
@@ -173,7 +197,9 @@ class KVContract:
         kv.put(Key("p", "s"), b"2", ttl=0.0)
         assert kv.get(Key("p", "s")) is None
 
-    def test_many_short_lives_do_not_pile_up_before_those_that_last(self, kv: KV, clock: Clock) -> None:
+    def test_many_short_lives_do_not_pile_up_before_those_that_last(
+        self, kv: KV, clock: Clock
+    ) -> None:
         for number in range(self.lives):
             kv.put(Key("p", f"{number:04d}"), b"", ttl=1.0)
             clock.advance(1.0)
@@ -181,7 +207,23 @@ class KVContract:
         assert [sort for sort, _ in kv.scan("p")] == ["last"]
 
     def test_a_scan_goes_by_utf_8_bytes(self, kv: KV) -> None:
-        sorts = ["", "~", "\x7f", "é", "\ud7ff", "\ue000", "\uffff", "\U00010000", "\U0010ffff", "a", "a\0", "a\0b", "aa", "B", "0"][1:]
+        sorts = [
+            "",
+            "~",
+            "\x7f",
+            "é",
+            "\ud7ff",
+            "\ue000",
+            "\uffff",
+            "\U00010000",
+            "\U0010ffff",
+            "a",
+            "a\0",
+            "a\0b",
+            "aa",
+            "B",
+            "0",
+        ][1:]
         for sort in sorts:
             kv.put(Key("p", sort), b"")
         assert [sort for sort, _ in kv.scan("p")] == sorted(sorts, key=str.encode)
@@ -197,12 +239,30 @@ class KVContract:
         assert seen == [f"{number:02d}" for number in range(25)]
 
     def test_a_prefix_is_taken_literally(self, kv: KV) -> None:
-        for sort in ("a%", "a%b", "a_", "a_b", "ab", "a*", "a\U0010ffff", "a\U0010ffffz", "A%", "b"):
+        for sort in (
+            "a%",
+            "a%b",
+            "a_",
+            "a_b",
+            "ab",
+            "a*",
+            "a\U0010ffff",
+            "a\U0010ffffz",
+            "A%",
+            "b",
+        ):
             kv.put(Key("p", sort), b"")
         assert [sort for sort, _ in kv.scan("p", prefix="a%")] == ["a%", "a%b"]
         assert [sort for sort, _ in kv.scan("p", prefix="a_")] == ["a_", "a_b"]
-        assert [sort for sort, _ in kv.scan("p", prefix="a\U0010ffff")] == ["a\U0010ffff", "a\U0010ffffz"]
-        assert [sort for sort, _ in kv.scan("p", prefix="a", after="a_b")] == ["ab", "a\U0010ffff", "a\U0010ffffz"]
+        assert [sort for sort, _ in kv.scan("p", prefix="a\U0010ffff")] == [
+            "a\U0010ffff",
+            "a\U0010ffffz",
+        ]
+        assert [sort for sort, _ in kv.scan("p", prefix="a", after="a_b")] == [
+            "ab",
+            "a\U0010ffff",
+            "a\U0010ffffz",
+        ]
         assert [sort for sort, _ in kv.scan("p", prefix="a%", after="0")] == ["a%", "a%b"]
         assert kv.scan("p", prefix="a%", after="b") == []
 
@@ -217,7 +277,9 @@ class KVContract:
             winners = [result for result in results if isinstance(result, str)]
             assert len(winners) == 1
             assert all(isinstance(result, Conflict) for result in results if result not in winners)
-            assert kv.get(Key("p", str(attempt))) == Item(b"%d" % results.index(winners[0]), winners[0])
+            assert kv.get(Key("p", str(attempt))) == Item(
+                b"%d" % results.index(winners[0]), winners[0]
+            )
 
     def test_of_many_that_delete_one_version_one_wins(self, kv: KV) -> None:
         version = kv.put(Key("p", "s"), b"")

@@ -41,21 +41,39 @@ class Model:
 
     def allows(self, sort: str, expect: Any) -> bool:
         item = self.get(sort)
-        return expect is None or (item is None if expect is ABSENT else item is not None and item.version == expect)
+        return expect is None or (
+            item is None if expect is ABSENT else item is not None and item.version == expect
+        )
 
     def scan(self, prefix: str, after: str, limit: int) -> list[tuple[str, Item]]:
-        names = sorted((sort for sort in self.entries if sort.startswith(prefix) and sort > after), key=str.encode)
+        names = sorted(
+            (sort for sort in self.entries if sort.startswith(prefix) and sort > after),
+            key=str.encode,
+        )
         return [(sort, item) for sort in names if (item := self.get(sort))][:limit]
 
 
-SORTS = st.sampled_from(["a", "a#", "a%", "a%b", "a_", "ab", "b", "é", "語", "\U0001f98a", "\uffff"])
+SORTS = st.sampled_from(
+    ["a", "a#", "a%", "a%b", "a_", "ab", "b", "é", "語", "\U0001f98a", "\uffff"]
+)
 EXPECTS = st.sampled_from(["none", "absent", "current", "stale"])
 STEPS = st.one_of(
-    st.tuples(st.just("put"), SORTS, EXPECTS, st.sampled_from([None, None, 5.0, 50.0]), st.binary(max_size=8)),
+    st.tuples(
+        st.just("put"),
+        SORTS,
+        EXPECTS,
+        st.sampled_from([None, None, 5.0, 50.0]),
+        st.binary(max_size=8),
+    ),
     st.tuples(st.just("delete"), SORTS, EXPECTS),
     st.tuples(st.just("get"), SORTS),
     st.tuples(st.just("advance"), st.sampled_from([1.0, 5.0, 50.0])),
-    st.tuples(st.just("scan"), st.sampled_from(["", "a", "a%", "a_", "é", "z", "\U0001f98a"]), SORTS | st.just(""), st.integers(0, 12)),
+    st.tuples(
+        st.just("scan"),
+        st.sampled_from(["", "a", "a%", "a_", "é", "z", "\U0001f98a"]),
+        SORTS | st.just(""),
+        st.integers(0, 12),
+    ),
 )
 
 
@@ -72,7 +90,12 @@ class Comparison:
     def expect(self, sort: str, kind: str) -> Any:
         item = self.model.get(sort)
         current = item.version if item else self.stale.get(sort, "never")
-        return {"none": None, "absent": ABSENT, "current": current, "stale": self.stale.get(sort, "never")}[kind]
+        return {
+            "none": None,
+            "absent": ABSENT,
+            "current": current,
+            "stale": self.stale.get(sort, "never"),
+        }[kind]
 
     def put(self, sort: str, kind: str, ttl: float | None, value: bytes) -> None:
         expect = self.expect(sort, kind)
@@ -105,4 +128,6 @@ class Comparison:
         self.clock.advance(seconds)
 
     def scan(self, prefix: str, after: str, limit: int) -> None:
-        assert self.kv.scan(self.partition, prefix, after, limit) == self.model.scan(prefix, after, limit)
+        assert self.kv.scan(self.partition, prefix, after, limit) == self.model.scan(
+            prefix, after, limit
+        )

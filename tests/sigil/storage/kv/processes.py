@@ -19,9 +19,18 @@ from sigil.storage.kv.sqlite import SqliteKV
 
 
 def start(code: str, *arguments: object) -> subprocess.Popen[str]:
-    """A process of our own with the store's names imported; it waits for a line before it goes on."""
-    command = [sys.executable, "-c", IMPORTS + "print('ready', flush=True)\nsys.stdin.readline()\n" + code, *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    """A process of our own with the store's names imported; it waits for a line before it goes
+    on.
+    """
+    command = [
+        sys.executable,
+        "-c",
+        IMPORTS + "print('ready', flush=True)\nsys.stdin.readline()\n" + code,
+        *map(str, arguments),
+    ]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process

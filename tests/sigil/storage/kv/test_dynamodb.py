@@ -1,4 +1,6 @@
-"""The store in a DynamoDB table: the contract, lost replies, throttling, a server that is down, tables that cannot be used."""
+"""The store in a DynamoDB table: the contract, lost replies, throttling, a server that is down,
+tables that cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -63,21 +65,31 @@ def far(table: str, proxy: Proxy) -> DynamoKV:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts as many as ever, with next to no pause between."""
-    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01)
+    monkeypatch.setattr(
+        "botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01
+    )
 
 
 def raw(table: str, key: Key = KEY) -> dict[str, Any]:
     """The item as it lies in the table."""
-    found = aws.client("dynamodb").get_item(TableName=table, Key={"pk": {"S": key.partition}, "sk": {"S": key.sort}})
+    found = aws.client("dynamodb").get_item(
+        TableName=table, Key={"pk": {"S": key.partition}, "sk": {"S": key.sort}}
+    )
     row: dict[str, Any] = found["Item"]
     return row
 
 
 @pytest.mark.parametrize("mode", [DROP_REPLY, CUT, RESET])
 @pytest.mark.parametrize("kind", ["none", "absent", "version"])
-def test_a_write_whose_reply_was_lost_is_known_again(kind: str, mode: Mode, table: str, far: DynamoKV, proxy: Proxy, at_once: None) -> None:
+def test_a_write_whose_reply_was_lost_is_known_again(
+    kind: str, mode: Mode, table: str, far: DynamoKV, proxy: Proxy, at_once: None
+) -> None:
     near = DynamoKV(table)
-    expect: Expect = {"none": None, "absent": ABSENT, "version": near.put(KEY, b"1") if kind == "version" else ""}[kind]
+    expect: Expect = {
+        "none": None,
+        "absent": ABSENT,
+        "version": near.put(KEY, b"1") if kind == "version" else "",
+    }[kind]
     proxy.arm(mode, b".PutItem")
     version = far.put(KEY, b"ours", expect=expect)
     assert near.get(KEY) == Item(b"ours", version)
@@ -98,7 +110,9 @@ def test_a_write_that_was_replaced_before_its_repeat_is_a_conflict(
     assert item.value == b"theirs"
 
 
-def test_a_delete_whose_reply_was_lost_is_done(table: str, far: DynamoKV, proxy: Proxy, at_once: None) -> None:
+def test_a_delete_whose_reply_was_lost_is_done(
+    table: str, far: DynamoKV, proxy: Proxy, at_once: None
+) -> None:
     version = DynamoKV(table).put(KEY, b"1")
     proxy.arm(DROP_REPLY, b".DeleteItem")
     far.delete(KEY, expect=version)
@@ -107,7 +121,9 @@ def test_a_delete_whose_reply_was_lost_is_done(table: str, far: DynamoKV, proxy:
         far.delete(KEY, expect=version)
 
 
-def test_a_repeated_delete_leaves_what_came_after_alone(table: str, far: DynamoKV, proxy: Proxy, at_once: None) -> None:
+def test_a_repeated_delete_leaves_what_came_after_alone(
+    table: str, far: DynamoKV, proxy: Proxy, at_once: None
+) -> None:
     near = DynamoKV(table)
     version = near.put(KEY, b"1")
     proxy.arm(DROP_REPLY, b".DeleteItem")
@@ -134,9 +150,16 @@ def between(kv: DynamoKV, operation: str, act: Callable[[], object]) -> Iterator
 
 
 @pytest.mark.parametrize("mode", [RESET, CUT, REFUSE])
-def test_a_server_that_is_down_says_so(mode: Mode, far: DynamoKV, proxy: Proxy, at_once: None) -> None:
+def test_a_server_that_is_down_says_so(
+    mode: Mode, far: DynamoKV, proxy: Proxy, at_once: None
+) -> None:
     proxy.mode = mode
-    for verb in (lambda: far.get(KEY), lambda: far.put(KEY, b""), lambda: far.delete(KEY), lambda: far.scan("p")):
+    for verb in (
+        lambda: far.get(KEY),
+        lambda: far.put(KEY, b""),
+        lambda: far.delete(KEY),
+        lambda: far.scan("p"),
+    ):
         with pytest.raises(BackendError, match=r"cannot be reached|is cut short") as caught:
             verb()
         assert caught.value.code == "EUNAVAILABLE"
@@ -145,7 +168,9 @@ def test_a_server_that_is_down_says_so(mode: Mode, far: DynamoKV, proxy: Proxy, 
     assert far.get(KEY) is not None
 
 
-def test_a_server_that_hangs_is_given_up(far: DynamoKV, proxy: Proxy, at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_hangs_is_given_up(
+    far: DynamoKV, proxy: Proxy, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(aws, "READ_SECONDS", 0.15)
     proxy.mode = HANG
     with pytest.raises(BackendError, match="does not answer in time"):
@@ -153,8 +178,13 @@ def test_a_server_that_hangs_is_given_up(far: DynamoKV, proxy: Proxy, at_once: N
     assert proxy.hits == aws.ATTEMPTS
 
 
-@pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException"])
-def test_throttling_is_waited_out_and_then_told(code: str, aws_here: Ministack, at_once: None) -> None:
+@pytest.mark.parametrize(
+    "code",
+    ["ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException"],
+)
+def test_throttling_is_waited_out_and_then_told(
+    code: str, aws_here: Ministack, at_once: None
+) -> None:
     with Moody(code, times=aws.ATTEMPTS - 1) as server:
         assert DynamoKV("t", endpoint=server.url).put(KEY, b"")
         assert len(server.requests) == aws.ATTEMPTS
@@ -172,16 +202,30 @@ def test_a_table_that_is_not_there_says_how_to_make_it(aws_here: Ministack) -> N
 
 def test_a_table_with_other_keys_says_which_it_needs(aws_here: Ministack) -> None:
     name, client = unique("other"), aws.client("dynamodb")
-    keys = [{"AttributeName": "id", "AttributeType": "S"}], [{"AttributeName": "id", "KeyType": "HASH"}]
-    client.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", AttributeDefinitions=keys[0], KeySchema=keys[1])
-    for verb in (lambda: DynamoKV(name).get(KEY), lambda: DynamoKV(name).put(KEY, b""), lambda: DynamoKV(name).scan("p")):
+    keys = (
+        [{"AttributeName": "id", "AttributeType": "S"}],
+        [{"AttributeName": "id", "KeyType": "HASH"}],
+    )
+    client.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=keys[0],
+        KeySchema=keys[1],
+    )
+    for verb in (
+        lambda: DynamoKV(name).get(KEY),
+        lambda: DynamoKV(name).put(KEY, b""),
+        lambda: DynamoKV(name).scan("p"),
+    ):
         with pytest.raises(BackendError) as caught:
             verb()
         assert "pk and sk" in caught.value.suggestion
 
 
 def test_an_item_of_somebody_else_is_not_read(table: str) -> None:
-    aws.client("dynamodb").put_item(TableName=table, Item={"pk": {"S": "p"}, "sk": {"S": "s"}, "value": {"S": "text"}})
+    aws.client("dynamodb").put_item(
+        TableName=table, Item={"pk": {"S": "p"}, "sk": {"S": "s"}, "value": {"S": "text"}}
+    )
     for verb in (lambda: DynamoKV(table).get(KEY), lambda: DynamoKV(table).scan("p")):
         with pytest.raises(BackendError, match="somebody else"):
             verb()
@@ -191,7 +235,9 @@ def test_making_a_table_twice_or_at_once_is_fine(aws_here: Ministack) -> None:
     name = unique("store")
     assert in_parallel(3, lambda _: create_table(name)) == [None] * 3
     create_table(name)
-    described = aws.client("dynamodb").describe_time_to_live(TableName=name)["TimeToLiveDescription"]
+    described = aws.client("dynamodb").describe_time_to_live(TableName=name)[
+        "TimeToLiveDescription"
+    ]
     assert described == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires"}
 
 
@@ -223,7 +269,9 @@ def test_the_table_drops_an_item_at_the_whole_second_after_its_end(table: str) -
 
 
 @pytest.mark.parametrize("ttl", [1e300, -1e300, 1e-300])
-def test_a_lifetime_beyond_all_numbers_of_the_table_is_as_long_as_they_go(ttl: float, table: str) -> None:
+def test_a_lifetime_beyond_all_numbers_of_the_table_is_as_long_as_they_go(
+    ttl: float, table: str
+) -> None:
     kv = DynamoKV(table)
     kv.put(KEY, b"", ttl=ttl)
     assert (kv.get(KEY) is not None) == (ttl > 1)
@@ -245,7 +293,9 @@ def test_a_value_too_large_for_an_item_is_refused_before_it_is_sent(key: Key, ta
 def test_what_compresses_well_is_stored_small_and_read_back_whole(table: str) -> None:
     kv, value = DynamoKV(table), b"one sentence after the other. " * 30_000
     kv.put(KEY, value)
-    stored = aws.client("dynamodb").get_item(TableName=table, Key={"pk": {"S": KEY.partition}, "sk": {"S": KEY.sort}})["Item"]
+    stored = aws.client("dynamodb").get_item(
+        TableName=table, Key={"pk": {"S": KEY.partition}, "sk": {"S": KEY.sort}}
+    )["Item"]
 
     item = kv.get(KEY)
 
@@ -282,14 +332,24 @@ def test_a_verb_is_one_request(table: str) -> None:
 def test_every_read_asks_for_what_was_written_last(table: str) -> None:
     kv, bodies = DynamoKV(table), list[dict[str, Any]]()
     events = aws.client("dynamodb").meta.events
-    events.register("before-send.dynamodb", lambda request, **_: bodies.append(json.loads(request.body)), "note")
+    events.register(
+        "before-send.dynamodb", lambda request, **_: bodies.append(json.loads(request.body)), "note"
+    )
     for number in range(3):
         kv.put(Key("p", str(number)), os.urandom(390_000))
     kv.get(KEY)
     kv.scan("p")
     kv.delete(KEY, expect=ABSENT)
     events.unregister("before-send.dynamodb", unique_id="note")
-    assert [body.get("ConsistentRead") for body in bodies] == [None, None, None, True, True, True, True]
+    assert [body.get("ConsistentRead") for body in bodies] == [
+        None,
+        None,
+        None,
+        True,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_a_scan_goes_on_where_a_page_of_one_megabyte_ends(table: str) -> None:
@@ -297,7 +357,12 @@ def test_a_scan_goes_on_where_a_page_of_one_megabyte_ends(table: str) -> None:
     for number in range(5):
         kv.put(Key("p", f"a{number}"), os.urandom(300_000))
     assert [sort for sort, _ in kv.scan("p")] == ["a0", "a1", "a2", "a3", "a4"]
-    assert [sort for sort, _ in kv.scan("p", prefix="a", after="a0", limit=4)] == ["a1", "a2", "a3", "a4"]
+    assert [sort for sort, _ in kv.scan("p", prefix="a", after="a0", limit=4)] == [
+        "a1",
+        "a2",
+        "a3",
+        "a4",
+    ]
 
 
 def test_a_scan_steps_over_many_expired_ones_in_few_requests(table: str) -> None:

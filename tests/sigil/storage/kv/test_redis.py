@@ -1,4 +1,6 @@
-"""The store in Redis: the contract on one server and on a cluster, several processes, what it leaves behind, how it is reached."""
+"""The store in Redis: the contract on one server and on a cluster, several processes, what it
+leaves behind, how it is reached.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class TestRedisKVWhereEverythingIsAskedTwice(KVContract):
     """As after a lost answer, only always: the second answer is the one that counts."""
 
     @pytest.fixture
-    def kv(self, clock: Clock, valkey_server: Valkey, monkeypatch: pytest.MonkeyPatch) -> Iterator[KV]:
+    def kv(
+        self, clock: Clock, valkey_server: Valkey, monkeypatch: pytest.MonkeyPatch
+    ) -> Iterator[KV]:
         once = Link.run
 
         def twice(link: Link, script: Script, keys: Sequence[bytes], *arguments: bytes) -> Any:
@@ -88,7 +92,9 @@ def answers(url: str) -> bool:
     return False
 
 
-def test_a_cluster_spreads_partitions_and_keeps_each_together(nodes: list[Valkey], clock: Clock) -> None:
+def test_a_cluster_spreads_partitions_and_keeps_each_together(
+    nodes: list[Valkey], clock: Clock
+) -> None:
     with closing(RedisKV(f"{nodes[1].url}?cluster=1", clock)) as kv:
         for number in range(30):
             kv.put(Key(f"}}{number}{{}}", "s"), b"", ttl=1.0)
@@ -99,8 +105,12 @@ def test_a_cluster_spreads_partitions_and_keeps_each_together(nodes: list[Valkey
         assert kv.warnings() == []
 
 
-def test_a_server_of_a_cluster_that_stands_still_is_reported_and_comes_back(nodes: list[Valkey]) -> None:
-    with closing(RedisKV(f"{nodes[0].url}?cluster=1&socket_timeout=0.3&socket_connect_timeout=0.3")) as kv:
+def test_a_server_of_a_cluster_that_stands_still_is_reported_and_comes_back(
+    nodes: list[Valkey],
+) -> None:
+    with closing(
+        RedisKV(f"{nodes[0].url}?cluster=1&socket_timeout=0.3&socket_connect_timeout=0.3")
+    ) as kv:
         partitions = [str(number) for number in range(9)]
         for partition in partitions:
             kv.put(Key(partition, "s"), b"1")
@@ -108,7 +118,11 @@ def test_a_server_of_a_cluster_that_stands_still_is_reported_and_comes_back(node
             began = time.monotonic()
             told = in_parallel(9, lambda number: kv.put(Key(partitions[number], "s"), b"2"))
             assert time.monotonic() - began < 10.0
-        away = [partition for partition, problem in zip(partitions, told, strict=True) if isinstance(problem, BackendError)]
+        away = [
+            partition
+            for partition, problem in zip(partitions, told, strict=True)
+            if isinstance(problem, BackendError)
+        ]
         assert 0 < len(away) < 9, told
         for partition in partitions:
             item = kv.get(Key(partition, "s"))
@@ -120,7 +134,10 @@ def test_a_server_of_a_cluster_that_stands_still_is_reported_and_comes_back(node
 def test_one_server_of_a_cluster_says_what_the_address_lacks(nodes: list[Valkey]) -> None:
     told = [refused(node.url) for node in nodes if not answers(node.url)]
     assert len(told) == 2
-    assert all("one server of a cluster" in each.message and "?cluster=1" in each.suggestion for each in told)
+    assert all(
+        "one server of a cluster" in each.message and "?cluster=1" in each.suggestion
+        for each in told
+    )
 
 
 def test_a_lone_server_with_all_slots_takes_every_verb_from_a_plain_client() -> None:
@@ -146,14 +163,22 @@ for number in range(200):
     except Conflict:
         pass
 """
-    won = [output.split() for output in finish([start(IMPORT + code, shared().url, name) for name in "abc"])]
+    won = [
+        output.split()
+        for output in finish([start(IMPORT + code, shared().url, name) for name in "abc"])
+    ]
     assert sorted(int(number) for numbers in won for number in numbers) == list(range(200))
     owners = {sort: item.value.decode() for sort, item in kv.scan("race", limit=1000)}
-    assert owners == {number: "abc"[place] for place, numbers in enumerate(won) for number in numbers}
+    assert owners == {
+        number: "abc"[place] for place, numbers in enumerate(won) for number in numbers
+    }
 
 
 def test_counting_from_several_processes_loses_nothing(kv: RedisKV) -> None:
-    code = "from tests.sigil.storage.kv.processes import increment\nincrement(RedisKV(sys.argv[1]), Key('p', 's'), 50)"
+    code = (
+        "from tests.sigil.storage.kv.processes import increment\nincrement(RedisKV(sys.argv[1]),"
+        " Key('p', 's'), 50)"
+    )
     kv.put(KEY, b"0")
     finish([start(IMPORT + code, shared().url) for _ in range(3)])
     item = kv.get(KEY)
@@ -187,14 +212,21 @@ def test_connections_are_kept_for_the_next_and_no_more_than_worked_at_once(kv: R
 
 
 def settled(fits: Callable[[int], bool]) -> bool:
-    """Whether the number of connections, the asking one among them, comes to fit: a server notices a little later who has gone."""
+    """Whether the number of connections, the asking one among them, comes to fit: a server notices
+    a little later who has gone.
+    """
     deadline = time.monotonic() + 5.0
-    while not (found := fits(shared().do("CLIENT", "LIST").count(b"\n"))) and time.monotonic() < deadline:
+    while (
+        not (found := fits(shared().do("CLIENT", "LIST").count(b"\n")))
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.01)
     return found
 
 
-def test_a_connection_that_lay_idle_for_long_is_not_used_again(kv: RedisKV, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_lay_idle_for_long_is_not_used_again(
+    kv: RedisKV, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kv.put(KEY, b"")
     before = shared().do("INFO", "stats")["total_connections_received"]
     monkeypatch.setattr(redis_client, "IDLE_SECONDS", 0.0)
@@ -226,10 +258,14 @@ def test_a_value_may_be_as_large_as_said_and_no_larger(kv: RedisKV) -> None:
         kv.put(KEY, b"x" * (VALUE_LIMIT + 1))
 
 
-def test_a_scan_of_large_items_and_over_many_that_are_gone_comes_in_parts(kv: RedisKV, clock: Clock) -> None:
+def test_a_scan_of_large_items_and_over_many_that_are_gone_comes_in_parts(
+    kv: RedisKV, clock: Clock
+) -> None:
     for number in range(4):
         kv.put(Key("large", str(number)), b"x" * (3 << 20))
-    assert [(sort, len(item.value)) for sort, item in kv.scan("large")] == [(str(number), 3 << 20) for number in range(4)]
+    assert [(sort, len(item.value)) for sort, item in kv.scan("large")] == [
+        (str(number), 3 << 20) for number in range(4)
+    ]
     for number in range(4500):
         kv.put(Key("short", f"{number:05}"), b"", ttl=1.0)
     kv.put(Key("short", "last"), b"")
@@ -253,19 +289,30 @@ def test_writing_in_a_partition_clears_it_of_what_has_expired(kv: RedisKV, clock
         kv.put(Key("p", str(number)), b"", ttl=1.0)
     clock.advance(1.0)
     kv.put(Key("p", "last"), b"", ttl=1.0)
-    assert {kind: sizes("p", kind) for kind in ("items", "order", "ends")} == {"items": 1, "order": 1, "ends": 1}
+    assert {kind: sizes("p", kind) for kind in ("items", "order", "ends")} == {
+        "items": 1,
+        "order": 1,
+        "ends": 1,
+    }
 
 
 def sizes(partition: str, kind: str) -> int:
-    return int(shared().do("HLEN" if kind == "items" else "ZCARD", f"uncaged:{{{partition}}}:{kind}"))
+    return int(
+        shared().do("HLEN" if kind == "items" else "ZCARD", f"uncaged:{{{partition}}}:{kind}")
+    )
 
 
 def lifetimes(partition: str) -> set[int]:
     """Seconds for which the server keeps the keys of a partition; -1 for good, -2 not there."""
-    return {int(shared().do("TTL", f"uncaged:{{{partition}}}:{kind}")) for kind in ("items", "order", "ends")}
+    return {
+        int(shared().do("TTL", f"uncaged:{{{partition}}}:{kind}"))
+        for kind in ("items", "order", "ends")
+    }
 
 
-def test_a_partition_goes_by_itself_after_its_last_item_and_only_then(kv: RedisKV, clock: Clock) -> None:
+def test_a_partition_goes_by_itself_after_its_last_item_and_only_then(
+    kv: RedisKV, clock: Clock
+) -> None:
     kv.put(Key("p", "short"), b"", ttl=10.0)
     kv.put(Key("p", "long"), b"", ttl=1000.0)
     clock.advance(5.0)
@@ -301,8 +348,13 @@ def test_what_a_write_leaves_to_know_itself_by_goes_within_a_minute(kv: RedisKV)
 
 def test_a_socket_a_user_and_a_numbered_database_can_be_named() -> None:
     with Valkey(unix=True, password="hush", databases="4") as server:
-        server.do("ACL", "SETUSER", "ann", "on", ">a/b@c", "~uncaged:*", "+@all", "-@dangerous", "+info")
-        with closing(RedisKV(f"{server.url}?db=3")) as kv, closing(RedisKV(f"unix://ann:a%2Fb%40c@{server.socket}?db=3")) as ann:
+        server.do(
+            "ACL", "SETUSER", "ann", "on", ">a/b@c", "~uncaged:*", "+@all", "-@dangerous", "+info"
+        )
+        with (
+            closing(RedisKV(f"{server.url}?db=3")) as kv,
+            closing(RedisKV(f"unix://ann:a%2Fb%40c@{server.socket}?db=3")) as ann,
+        ):
             version = kv.put(KEY, b"1", ttl=60.0)
             assert ann.get(KEY) == Item(b"1", version)
             assert [sort for sort, _ in ann.scan("p")] == ["s"]
@@ -322,18 +374,33 @@ def test_tls_is_spoken_with_a_server_that_the_authority_vouches_for(ca: Authorit
         with closing(RedisKV(f"rediss://{proxy.address}?ssl_ca_certs={ca.certificate}")) as kv:
             version = kv.put(KEY, b"x" * 100_000)
             assert kv.get(KEY) == Item(b"x" * 100_000, version)
-        with closing(RedisKV(f"rediss://localhost:{proxy.port}?ssl_ca_certs={ca.certificate}")) as kv:
+        with closing(
+            RedisKV(f"rediss://localhost:{proxy.port}?ssl_ca_certs={ca.certificate}")
+        ) as kv:
             assert kv.get(KEY) == Item(b"x" * 100_000, version)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(ca: Authority, tmp_path: Path) -> None:
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
+    ca: Authority, tmp_path: Path
+) -> None:
     with Proxy(shared().address, tls=ca.server("localhost")) as proxy:
         assert "not trusted" in refused(f"rediss://:hush@localhost:{proxy.port}").message
-        assert "not trusted" in refused(f"rediss://localhost:{proxy.port}?ssl_ca_certs={authority(tmp_path).certificate}").message
-        assert "not trusted" in refused(f"rediss://127.0.0.1:{proxy.port}?ssl_ca_certs={ca.certificate}").message
+        assert (
+            "not trusted"
+            in refused(
+                f"rediss://localhost:{proxy.port}?ssl_ca_certs={authority(tmp_path).certificate}"
+            ).message
+        )
+        assert (
+            "not trusted"
+            in refused(f"rediss://127.0.0.1:{proxy.port}?ssl_ca_certs={ca.certificate}").message
+        )
         assert proxy.connections == 3
         assert "rediss://" in refused(f"redis://:hush@{proxy.address}").suggestion
-        assert "certificate file" in refused(f"rediss://:hush@{proxy.address}?ssl_ca_certs={tmp_path}/none").message
+        assert (
+            "certificate file"
+            in refused(f"rediss://:hush@{proxy.address}?ssl_ca_certs={tmp_path}/none").message
+        )
 
 
 @pytest.mark.parametrize(
@@ -364,7 +431,10 @@ def test_an_address_that_cannot_be_used_is_refused_without_its_password(url: str
 
 
 def test_a_configuration_that_may_lose_data_is_warned_of() -> None:
-    with Valkey(appendonly="no", maxmemory="100mb", maxmemory_policy="allkeys-lru") as server, closing(RedisKV(server.url)) as kv:
+    with (
+        Valkey(appendonly="no", maxmemory="100mb", maxmemory_policy="allkeys-lru") as server,
+        closing(RedisKV(server.url)) as kv,
+    ):
         eviction, persistence = kv.warnings()
         assert "allkeys-lru" in eviction
         assert "append-only" in persistence

@@ -1,4 +1,6 @@
-"""The store in Redis when things break: answers get lost, connections too, the server stalls, refuses, dies and comes back."""
+"""The store in Redis when things break: answers get lost, connections too, the server stalls,
+refuses, dies and comes back.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def kv(proxy: Proxy) -> Iterator[RedisKV]:
     with closing(RedisKV(f"redis://{proxy.address}{QUICK}")) as kv:
         kv.delete(KEY, expect=kv.put(KEY, b""))
         kv.scan("p")
-        kv.sweep()  # now the server knows every script, so that a fault meets the script and not the question whether it is known
+        # now the server knows every script, so that a fault meets the script and not the question
+        # whether it is known
+        kv.sweep()
         yield kv
 
 
@@ -71,43 +75,57 @@ class TestOneFault:
         yield
         assert proxy.hits == 1, "nothing went wrong"
 
-    def test_a_write_is_done_once(self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+    def test_a_write_is_done_once(
+        self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy
+    ) -> None:
         proxy.arm(mode, SCRIPT)
         version = kv.put(KEY, b"1")
         assert direct.get(KEY) == Item(b"1", version)
 
-    def test_a_new_item_is_ours(self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+    def test_a_new_item_is_ours(
+        self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy
+    ) -> None:
         proxy.arm(mode, SCRIPT)
         version = kv.put(KEY, b"1", expect=ABSENT, ttl=0.0 if mode is RESET else 60.0)
         assert mode is RESET or direct.get(KEY) == Item(b"1", version)
 
-    def test_a_compare_and_set_that_held_is_no_conflict(self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+    def test_a_compare_and_set_that_held_is_no_conflict(
+        self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy
+    ) -> None:
         first = kv.put(KEY, b"1")
         proxy.arm(mode, SCRIPT)
         version = kv.put(KEY, b"2", expect=first)
         assert direct.get(KEY) == Item(b"2", version)
 
-    def test_a_compare_and_set_that_did_not_hold_is_one(self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+    def test_a_compare_and_set_that_did_not_hold_is_one(
+        self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy
+    ) -> None:
         version = kv.put(KEY, b"1")
         proxy.arm(mode, SCRIPT)
         with pytest.raises(Conflict):
             kv.put(KEY, b"2", expect="another")
         assert direct.get(KEY) == Item(b"1", version)
 
-    def test_a_delete_of_a_version_that_held_is_no_conflict(self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+    def test_a_delete_of_a_version_that_held_is_no_conflict(
+        self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy
+    ) -> None:
         version = kv.put(KEY, b"1")
         proxy.arm(mode, SCRIPT)
         kv.delete(KEY, expect=version)
         assert direct.get(KEY) is None
 
-    def test_a_delete_of_a_version_that_did_not_hold_is_one(self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+    def test_a_delete_of_a_version_that_did_not_hold_is_one(
+        self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy
+    ) -> None:
         kv.put(KEY, b"1")
         proxy.arm(mode, SCRIPT)
         with pytest.raises(Conflict):
             kv.delete(KEY, expect="another")
         assert direct.get(KEY) is not None
 
-    def test_a_delete_without_condition_is_done(self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+    def test_a_delete_without_condition_is_done(
+        self, mode: Mode, kv: RedisKV, direct: RedisKV, proxy: Proxy
+    ) -> None:
         kv.put(KEY, b"1")
         proxy.arm(mode, SCRIPT)
         kv.delete(KEY)
@@ -150,7 +168,9 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_a_repeated_write_does_not_undo_what_others_wrote_since(kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+def test_a_repeated_write_does_not_undo_what_others_wrote_since(
+    kv: RedisKV, direct: RedisKV, proxy: Proxy
+) -> None:
     proxy.arm(MUTE, SCRIPT)
     with under_way(lambda: kv.put(KEY, b"ours")) as result:
         wait_for(lambda: direct.get(KEY) is not None)
@@ -159,7 +179,9 @@ def test_a_repeated_write_does_not_undo_what_others_wrote_since(kv: RedisKV, dir
     assert direct.get(KEY) == Item(b"theirs", version)
 
 
-def test_a_compare_and_set_that_others_built_upon_counts_as_done(kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+def test_a_compare_and_set_that_others_built_upon_counts_as_done(
+    kv: RedisKV, direct: RedisKV, proxy: Proxy
+) -> None:
     first = kv.put(KEY, b"first")
     proxy.arm(MUTE, SCRIPT)
     with under_way(lambda: kv.put(KEY, b"ours", expect=first)) as result:
@@ -172,7 +194,9 @@ def test_a_compare_and_set_that_others_built_upon_counts_as_done(kv: RedisKV, di
 
 
 @pytest.mark.parametrize("with_version", [False, True])
-def test_a_repeated_delete_does_not_take_what_others_made_since(with_version: bool, kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+def test_a_repeated_delete_does_not_take_what_others_made_since(
+    with_version: bool, kv: RedisKV, direct: RedisKV, proxy: Proxy
+) -> None:
     expect = kv.put(KEY, b"old") if with_version else kv.put(KEY, b"old") and None
     proxy.arm(MUTE, SCRIPT)
     with under_way(lambda: kv.delete(KEY, expect=expect)) as result:
@@ -183,7 +207,9 @@ def test_a_repeated_delete_does_not_take_what_others_made_since(with_version: bo
 
 
 @pytest.mark.parametrize("mode", [*STORED, *NEVER_STORED, REFUSE], ids=lambda mode: mode.value)
-def test_a_store_that_stays_away_is_reported_in_time_by_every_verb(mode: Mode, kv: RedisKV, proxy: Proxy) -> None:
+def test_a_store_that_stays_away_is_reported_in_time_by_every_verb(
+    mode: Mode, kv: RedisKV, proxy: Proxy
+) -> None:
     verbs: list[Callable[[], object]] = [
         partial(kv.get, KEY),
         partial(kv.put, KEY, b""),
@@ -200,7 +226,9 @@ def test_a_store_that_stays_away_is_reported_in_time_by_every_verb(mode: Mode, k
     assert kv.get(GONE) is None
 
 
-def test_counting_over_a_line_that_breaks_all_the_time_counts_right(kv: RedisKV, direct: RedisKV, proxy: Proxy) -> None:
+def test_counting_over_a_line_that_breaks_all_the_time_counts_right(
+    kv: RedisKV, direct: RedisKV, proxy: Proxy
+) -> None:
     direct.put(KEY, b"0")
     chance, over = random.Random(4), threading.Event()
 
@@ -237,18 +265,23 @@ def test_a_short_pause_of_the_server_is_waited_for(kv: RedisKV) -> None:
     kv.put(KEY, b"1", expect=ABSENT)
 
 
-def test_a_long_pause_of_the_server_is_reported_and_its_end_noticed(kv: RedisKV, direct: RedisKV) -> None:
+def test_a_long_pause_of_the_server_is_reported_and_its_end_noticed(
+    kv: RedisKV, direct: RedisKV
+) -> None:
     shared().do("CLIENT", "PAUSE", "2500", "ALL")
     assert "in time" in unavailable(lambda: kv.put(KEY, b"1")).message
     direct.get(KEY)
     kv.put(KEY, b"2")
 
 
-def test_a_server_that_stands_still_is_reported_and_goes_on_afterwards(kv: RedisKV, direct: RedisKV) -> None:
+def test_a_server_that_stands_still_is_reported_and_goes_on_afterwards(
+    kv: RedisKV, direct: RedisKV
+) -> None:
     first = kv.put(KEY, b"1")
     with shared().stalled():
         assert "in time" in unavailable(lambda: kv.put(KEY, b"2", expect=first)).message
-    # it was asked before it stood still, several times: done once or never, and the store says which
+    # it was asked before it stood still, several times: done once or never, and the store says
+    # which
     item = kv.get(KEY)
     assert item is not None
     assert (item.value, item.version == first) in {(b"1", True), (b"2", False)}
@@ -268,7 +301,8 @@ def test_a_server_that_is_down_at_the_start_is_used_as_soon_as_it_is_there() -> 
 
 
 def test_nothing_that_was_acknowledged_is_lost_when_the_server_is_killed_and_comes_back() -> None:
-    # with `everysec` the server puts a write off for up to 2 s while the disk is busy, and has answered meanwhile
+    # with `everysec` the server puts a write off for up to 2 s while the disk is busy, and has
+    # answered meanwhile
     with Valkey(appendfsync="always") as server, closing(RedisKV(server.url)) as kv:
         acknowledged: list[list[tuple[str, str]]] = [[] for _ in range(4)]
         over = threading.Event()
@@ -279,10 +313,14 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_server_is_killed_and_com
                     return
                 sort = f"{number}-{count:06}"
                 try:
-                    acknowledged[number].append((sort, kv.put(Key("p", sort), b"x" * 200, expect=ABSENT)))
+                    acknowledged[number].append(
+                        (sort, kv.put(Key("p", sort), b"x" * 200, expect=ABSENT))
+                    )
                 except Conflict:
                     raise
-                except BackendError:  # away for longer than a write is repeated: open whether it was stored
+                except (
+                    BackendError
+                ):  # away for longer than a write is repeated: open whether it was stored
                     time.sleep(0.01)
 
         with under_way(lambda: in_parallel(4, write)) as result:
@@ -293,19 +331,28 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_server_is_killed_and_com
             over.set()
         assert result == [[None] * 4], "a write of our own was taken for another's"
         stored = {sort: item.version for sort, item in kv.scan("p", limit=10**6)}
-        lost = {sort for written in acknowledged for sort, version in written if stored.get(sort) != version}
+        lost = {
+            sort
+            for written in acknowledged
+            for sort, version in written
+            if stored.get(sort) != version
+        }
         assert not lost
         assert len(stored) > 600
 
 
-def test_connections_that_died_while_nobody_used_them_are_replaced_without_a_word(kv: RedisKV, proxy: Proxy) -> None:
+def test_connections_that_died_while_nobody_used_them_are_replaced_without_a_word(
+    kv: RedisKV, proxy: Proxy
+) -> None:
     in_parallel(6, lambda number: kv.put(Key("p", str(number)), b""))
     proxy.reset_all()
     in_parallel(6, lambda number: kv.put(Key("p", str(number)), b"", ttl=1.0))
     assert len(kv.scan("p")) == 6
 
 
-def words_of(url: str, work: Callable[[RedisKV], object] = lambda kv: kv.put(KEY, b"x" * 100)) -> str:
+def words_of(
+    url: str, work: Callable[[RedisKV], object] = lambda kv: kv.put(KEY, b"x" * 100)
+) -> str:
     """What is said, message and suggestion; at once, and without the password."""
     with closing(RedisKV(url)) as kv:
         problem = unavailable(lambda: work(kv), within=3.0)
@@ -317,7 +364,9 @@ def words_of(url: str, work: Callable[[RedisKV], object] = lambda kv: kv.put(KEY
 def test_a_server_that_refuses_says_why_in_plain_words() -> None:
     with Valkey(password="hush") as server:
         server.do("ACL", "SETUSER", "ann", "on", ">hush", "~uncaged:*", "+@read")
-        assert "refused the user or the password" in words_of(f"redis://:hush-hush@{server.address}")
+        assert "refused the user or the password" in words_of(
+            f"redis://:hush-hush@{server.address}"
+        )
         assert "refused the user or the password" in words_of(f"redis://bob:hush@{server.address}")
         assert "wants a password" in words_of(f"redis://{server.address}")
         assert "may not do" in words_of(f"redis://ann:hush@{server.address}")
@@ -343,10 +392,15 @@ def test_a_server_that_still_loads_its_data_is_waited_for_or_named() -> None:
     with Valkey(appendonly="no") as server, closing(RedisKV(server.url)) as kv:
         version = kv.put(KEY, b"1")
         for number in range(100):
-            server.do("SET", f"filler {number}", os.urandom(2000))  # what can be compressed is loaded at once
+            server.do(
+                "SET", f"filler {number}", os.urandom(2000)
+            )  # what can be compressed is loaded at once
         server.do("SAVE")
         server.kill()
-        server.options |= {"key_load_delay": "10000", "loading_process_events_interval_bytes": "1024"}
+        server.options |= {
+            "key_load_delay": "10000",
+            "loading_process_events_interval_bytes": "1024",
+        }
         with under_way(server.start):
             wait_for(server.is_loading)
             told = in_parallel(1, lambda _: kv.get(KEY))[0]

@@ -49,11 +49,16 @@ def test_the_file_and_its_folders_are_for_their_owner_alone(path: Path) -> None:
         kv.put(KEY, b"secret")
         modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in path.parent.iterdir()}
         assert modes == {"store.db": 0o600, "store.db-wal": 0o600, "store.db-shm": 0o600}
-    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)] == [0o700, 0o700]
+    assert [
+        stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)
+    ] == [0o700, 0o700]
 
 
 def test_processes_that_open_a_new_file_together_all_can(path: Path) -> None:
-    processes = [start("SqliteKV(sys.argv[1]).put(Key('p', sys.argv[2]), b'')", path, number) for number in range(4)]
+    processes = [
+        start("SqliteKV(sys.argv[1]).put(Key('p', sys.argv[2]), b'')", path, number)
+        for number in range(4)
+    ]
     finish(processes)
     with closing(SqliteKV(path)) as kv:
         assert [sort for sort, _ in kv.scan("p")] == ["0", "1", "2", "3"]
@@ -85,11 +90,16 @@ for number in range(200):
         won = [output.split() for output in finish([start(code, path, name) for name in "abc"])]
         assert sorted(int(number) for numbers in won for number in numbers) == list(range(200))
         owners = {sort: item.value.decode() for sort, item in kv.scan("race", limit=1000)}
-    assert owners == {number: "abc"[place] for place, numbers in enumerate(won) for number in numbers}
+    assert owners == {
+        number: "abc"[place] for place, numbers in enumerate(won) for number in numbers
+    }
 
 
 def test_counting_from_several_processes_loses_nothing(path: Path) -> None:
-    code = "from tests.sigil.storage.kv.processes import increment\nincrement(SqliteKV(sys.argv[1]), Key('p', 's'), 50)"
+    code = (
+        "from tests.sigil.storage.kv.processes import increment\nincrement(SqliteKV(sys.argv[1]),"
+        " Key('p', 's'), 50)"
+    )
     with closing(SqliteKV(path)) as kv:
         kv.put(KEY, b"0")
         finish([start(code, path) for _ in range(3)])

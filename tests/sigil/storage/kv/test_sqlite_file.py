@@ -28,7 +28,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def refused(path: Path, verb: str = "put") -> BackendError:
-    """How the store at `path` says that it cannot be used; always with the file's name and what helps."""
+    """How the store at `path` says that it cannot be used; always with the file's name and what
+    helps.
+    """
 
     def use() -> None:
         with closing(SqliteKV(path, timeout=0.1)) as kv:
@@ -61,7 +63,10 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "CREATE VIEW endless AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c",
+        (
+            "CREATE VIEW endless AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+            " SELECT x FROM c"
+        ),
         "CREATE TRIGGER grows AFTER INSERT ON item BEGIN SELECT 1; END",
     ],
 )
@@ -122,9 +127,14 @@ def test_a_lock_that_is_held_too_long_says_so(path: Path) -> None:
 
 
 def test_a_lock_that_is_let_go_in_time_is_waited_for(path: Path) -> None:
-    with closing(SqliteKV(path)) as kv, closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+    with (
+        closing(SqliteKV(path)) as kv,
+        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
+    ):
         other.execute("BEGIN IMMEDIATE")
-        results = in_parallel(2, lambda number: kv.put(KEY, b"") if number else other.execute("COMMIT"))
+        results = in_parallel(
+            2, lambda number: kv.put(KEY, b"") if number else other.execute("COMMIT")
+        )
         assert isinstance(results[1], str)
 
 
@@ -146,11 +156,15 @@ except BackendError as problem:
     print(problem.code, problem.message, problem.suggestion)
 """
         output = finish([start(code, path)])[0]
-        assert output.startswith(f"value\nEUNAVAILABLE the store {path}: it cannot be written check")
+        assert output.startswith(
+            f"value\nEUNAVAILABLE the store {path}: it cannot be written check"
+        )
 
 
 @pytest.mark.skipif(
-    shutil.which("unshare") is None or subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0,
+    shutil.which("unshare") is None
+    or subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode
+    != 0,
     reason="needs a mount of its own",
 )
 def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path) -> None:
@@ -165,6 +179,20 @@ except BackendError as problem:
 print(kv.get(Key('p', 's')).value.decode())
 """
     shell = 'mount -t tmpfs -o size=1m none "$1" && exec "$2" -c "$3" "$1"'
-    command = ["unshare", "-Urm", "sh", "-c", shell, "sh", str(tmp_path), sys.executable, IMPORTS + code]
+    command = [
+        "unshare",
+        "-Urm",
+        "sh",
+        "-c",
+        shell,
+        "sh",
+        str(tmp_path),
+        sys.executable,
+        IMPORTS + code,
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
-    assert done.stdout == f"EUNAVAILABLE the store {tmp_path}/store.db: the disk is full | free some space and try again\nkept\n"
+    assert (
+        done.stdout
+        == f"EUNAVAILABLE the store {tmp_path}/store.db: the disk is full | free some space and try"
+        " again\nkept\n"
+    )
