@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tests.project.tree import modules
 
-DOOR = re.compile(r"#.*\bdoor\b")
+DOOR = re.compile(r"#.*\b(?:door|entry point)\b")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -28,7 +28,7 @@ from tests.stories.switch import Order, Switch
 from tests.stories.watched import open_watched_house
 
 NEEDED = (
-    functions.agent.model.base.chat_completions,
+    functions.agent.model.chat_completions,
     functions.channels.render.telegram,
     functions.channels.telegram.sending,
     sigil.registry,

@@ -16,7 +16,7 @@ from msgspec import Meta
 from functions.agent.access.roles import Allowance, Role, Rules
 from functions.events import Event
 from sigil.storage.kv import KV, Key, keys
-from sigil.storage.kv.update import swapped
+from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
 
 DAY_SECONDS: Final = 86_400
@@ -95,7 +95,7 @@ class Allowances:
                 replace(used, told=telling)
             ), f"You have used your {over} of today. {_anew(now)}"
 
-        return swapped(self._kv, self._key(event.sender.id, now), decide, KEPT_SECONDS)
+        return update(self._kv, self._key(event.sender.id, now), decide, KEPT_SECONDS)
 
     def ends(self, event: Event, role: Role, tokens: int, began: float) -> str:
         """Note what the event's turn has cost so far, on the day on which it began; why it may not
@@ -109,7 +109,7 @@ class Allowances:
             used = _revived(value).with_tokens(event.id, tokens)
             return _bytes(used), used.tokens >= most.tokens
 
-        over = swapped(self._kv, self._key(event.sender.id, began), decide, KEPT_SECONDS)
+        over = update(self._kv, self._key(event.sender.id, began), decide, KEPT_SECONDS)
         return (
             f"You have used your {most.tokens:,} tokens of today. {_anew(self._now())}"
             if over

@@ -14,7 +14,7 @@ from functions.agent.access.members import People
 from functions.agent.access.pairing import SECONDS
 from functions.events import Event
 from sigil.storage.kv import KV, keys
-from sigil.storage.kv.update import swapped
+from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
 
 CHARACTERS = 12
@@ -108,7 +108,7 @@ class Claim:
                 (None, now.by == event.id) if now.by else (_bytes(replace(now, by=event.id)), True)
             )
 
-        return self._owned_by(event) if swapped(self._kv, self._key, decide, SECONDS) else None
+        return self._owned_by(event) if update(self._kv, self._key, decide, SECONDS) else None
 
     def _count(self, known: _Open, event: Event) -> int | None:
         """Count a try of the event's sender; how many they have left, None when it is one too
@@ -124,7 +124,7 @@ class Claim:
             more = replace(tries, events=(*tries.events, event.id))
             return dumps(more), TRIES - len(more.events)
 
-        return swapped(
+        return update(
             self._kv, keys.first_owner_tries(self._agent, event.sender.id), decide, SECONDS
         )
 

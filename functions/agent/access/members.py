@@ -15,7 +15,7 @@ from functions.agent.sanitize import clean
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, keys
-from sigil.storage.kv.update import swapped
+from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
 
 MOST = 1_000
@@ -99,7 +99,7 @@ class People:
                 return None, None
             return dumps(replace(person, _rest=known._rest if known else None)), None
 
-        swapped(self._kv, keys.person(self._agent, who), decide)
+        update(self._kv, keys.person(self._agent, who), decide)
 
     def remove(self, who: str) -> Person:
         """Take somebody out again: from their next message on they are a guest. `UsageError` when

@@ -18,7 +18,7 @@ from functions.agent.sanitize import clean
 from functions.events import Event
 from sigil.errors import Conflict, UsageError, one_line
 from sigil.storage.kv import KV, Key, keys
-from sigil.storage.kv.update import swapped
+from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
 
 CHARACTERS = 8
@@ -98,7 +98,7 @@ class Pairing:
                 return None, False
             return _bytes(fresh), True
 
-        return told if swapped(self._kv, self._key(fresh), decide, KEPT_SECONDS) else None
+        return told if update(self._kv, self._key(fresh), decide, KEPT_SECONDS) else None
 
     def accept(self, text: str, by: str, event: str) -> Waiting:
         """Let in whoever was told the code `text`. The same event may come again: it changes
@@ -134,7 +134,7 @@ class Pairing:
             used = replace(found, used=event)
             return _bytes(used), used
 
-        found = swapped(self._kv, self._key(asked), decide, KEPT_SECONDS)
+        found = update(self._kv, self._key(asked), decide, KEPT_SECONDS)
         self._people.let_in(found.id, "member", found.name, by)
         return found
 
