@@ -58,6 +58,6 @@ class KV(Protocol):
     def scan(
         self, partition: str, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[tuple[str, Item]]:
-        """At most `limit` items of a partition in the order of their sort keys: those that start
-        with `prefix` and come after `after`.
+        """Return the next items of a partition in the order of their sort keys: those that start
+        with `prefix` and come after `after`, at most `limit`, and fewer only when no more are left.
         """
