@@ -11,8 +11,8 @@ from fastapi.concurrency import run_in_threadpool
 from functions import webhook
 from functions.agent.app import App
 from functions.agent.commands import control, status
-from functions.alerts import halted, raised
-from functions.wiring import House
+from functions.alerts import halt_alert, send_alert
+from functions.wiring import AgentRuntime
 from sigil import strict_json
 from sigil.access.authentication import Gate, demand_admin
 from sigil.errors import SigilError, UsageError
@@ -25,11 +25,11 @@ from sigil.storage.stored import row
 BY = "http:admin"
 
 
-def router(house: House, gate: Gate) -> APIRouter:
+def router(runtime: AgentRuntime, gate: Gate) -> APIRouter:
     """POST /halt and /unlock with {"session"?}, GET /status?session=."""
     routes = APIRouter()
 
-    def route(method: str, path: str, act: Callable[[House, str], dict[str, Any]]) -> None:
+    def route(method: str, path: str, act: Callable[[AgentRuntime, str], dict[str, Any]]) -> None:
         async def door(request: Request) -> Response:
             try:
                 demand_admin(await sigil_http.admit(request, gate), "does this")
@@ -38,7 +38,7 @@ def router(house: House, gate: Gate) -> APIRouter:
                     if method == "POST"
                     else request.query_params.get("session", "")
                 )
-                return answer(await run_in_threadpool(act, house, _session(session)))
+                return answer(await run_in_threadpool(act, runtime, _session(session)))
             except SigilError as problem:
                 return sigil_http.failure(problem)
 
@@ -72,20 +72,20 @@ def _key(app: App, session: str) -> str:
     return keys.session_of(app.name, session) if session else ""
 
 
-def _halt(house: House, session: str) -> dict[str, Any]:
-    app = house.app
+def _halt(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+    app = runtime.app
     control.halt(_key(app, session), app, BY)
-    raised(halted(app.name, session, app.clock.now()), house.bell)
+    send_alert(halt_alert(app.name, session, app.clock.now()), runtime.notifier)
     return {"halted": session or "*"}
 
 
-def _unlock(house: House, session: str) -> dict[str, Any]:
-    control.unlock(_key(house.app, session), house.app, BY)
+def _unlock(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+    control.unlock(_key(runtime.app, session), runtime.app, BY)
     return {"unlocked": session or "*"}
 
 
-def _status(house: House, session: str) -> dict[str, Any]:
-    app, name = house.app, session or "http:admin:main"
+def _status(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+    app, name = runtime.app, session or "http:admin:main"
     key = _key(app, name)
     return {
         "agent": app.name,

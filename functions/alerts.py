@@ -44,39 +44,39 @@ class Alert:
     failure: str = ""
 
 
-def halted(agent: str, session: str, at: float) -> Alert:
+def halt_alert(agent: str, session: str, at: float) -> Alert:
     """Somebody halted an agent in one session, or in all of them when it is empty."""
     return Alert("SYSTEM_HALT", agent, session or "*", "SAFETY_LOCKOUT", "halted", at)
 
 
-def model_failed(agent: str, session: str, kind: str, detail: str, at: float) -> Alert:
+def model_failure_alert(agent: str, session: str, kind: str, detail: str, at: float) -> Alert:
     """An agent's model gave no answer in one session, or failed where another model stood in."""
     return Alert(MODEL_FAILURE, agent, session, "MODEL_FAILING", kind, at, detail)
 
 
-class Bell(Protocol):
+class Notifier(Protocol):
     """Where alerts go."""
 
-    def ring(self, alert: Alert) -> None:
+    def notify(self, alert: Alert) -> None:
         """Tell it; `BackendError` when nobody heard."""
 
 
-class Silence:
+class LogOnly:
     """The log alone."""
 
-    def ring(self, alert: Alert) -> None:
+    def notify(self, alert: Alert) -> None:
         """The log has it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class WebhookNotifier:
     """An address that takes JSON, as chat platforms' incoming webhooks do (`text`), with the
     alert's fields beside it.
     """
 
     url: str
 
-    def ring(self, alert: Alert) -> None:
+    def notify(self, alert: Alert) -> None:
         text = f"{alert.event}: {alert.agent} {alert.session} is {alert.state} ({alert.reason})"
         text = f"{text}: {alert.failure}" if alert.event == MODEL_FAILURE else text
         status = self._posted(orjson.dumps({"text": text, **asdict(alert)}))
@@ -89,10 +89,10 @@ class Webhook:
         """
         import httpx
 
-        from functions.http_connection import TROUBLES, Connections
+        from functions.http_connection import TROUBLES, HttpConnections
 
         try:
-            connections = Connections(self.url)
+            connections = HttpConnections(self.url)
             try:
                 headers = {**HEADERS, **_signed(httpx.URL(self.url).userinfo)}
                 return connections.post(
@@ -116,13 +116,13 @@ def _signed(userinfo: bytes) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class SnsNotifier:
     """An SNS topic, by its ARN."""
 
     arn: str
     endpoint: str = ""
 
-    def ring(self, alert: Alert) -> None:
+    def notify(self, alert: Alert) -> None:
         from sigil.storage import aws
 
         with aws.plainly("topic"):
@@ -131,13 +131,13 @@ class Topic:
             sns.publish(TopicArn=self.arn, Subject=subject, Message=orjson.dumps(alert).decode())
 
 
-def raised(alert: Alert, bell: Bell) -> bool:
+def send_alert(alert: Alert, notifier: Notifier) -> bool:
     """Log the alert and ring; whether it was heard. An alert is never in the way of a turn."""
     log.note(
         "alert", **{name: value for name, value in asdict(alert).items() if value and name != "at"}
     )  # a line has its own
     try:
-        bell.ring(alert)
+        notifier.notify(alert)
     except BackendError as problem:
         log.note("alert unheard", event=alert.event, code=problem.code, message=problem.message)
         return False

@@ -1,14 +1,14 @@
-"""Connections to a model: a request ends at its deadline, whatever drips, and lets go once a second
-to hear whether it should stop.
+"""HTTP connections to a model and to chat platforms, through the system's proxy where it has one.
 
-httpcore is what httpx itself stands on; its public network backend is where a read can be cut into
-slices.
+A request to a model ends at its deadline even when the response arrives byte by byte, and checks
+once a second whether it should stop. httpcore is what httpx itself is built on; its public network
+backend is where a read can be cut into slices.
 """
 
 from __future__ import annotations
 
-import ssl
 import time
+import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,35 +17,33 @@ from typing import Any
 import httpcore
 import httpx
 
-from functions.http_transport import proxy_for
-
 LOOK_SECONDS = 1.0
-"""How often a request that waits looks whether it was told to stop."""
+"""A waiting request checks this often whether it should stop."""
 CONNECT_SECONDS = 10.0
 CONNECTIONS = 100
 
 
 class Late(Exception):
-    """The deadline has passed."""
+    """The request's deadline has passed."""
 
 
 class Stopped(Exception):
-    """Whoever asked was told to stop."""
+    """The request was told to stop before its answer was complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Watch:
-    """What the request of this thread heeds. `deadline` is a time of the monotonic clock."""
+    """The limits of the request in this thread. `deadline` is a time of the monotonic clock."""
 
     deadline: float
     stopped: Callable[[], bool]
 
-    def left(self) -> float:
-        """Seconds until the deadline; `Late` when it has passed."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+    def seconds_left(self) -> float:
+        """Return the seconds until the deadline; `Late` when it has passed."""
+        seconds = self.deadline - time.monotonic()
+        if seconds <= 0:
             raise Late
-        return left
+        return seconds
 
 
 TROUBLES = (
@@ -57,22 +55,22 @@ TROUBLES = (
     httpcore.UnsupportedProtocol,
     OSError,
 )
-"""How a request comes to nothing by itself."""
+"""The exceptions of a request that fails on its own, without being stopped."""
 _UNWATCHED = _Watch(float("inf"), lambda: False)
 _watch: ContextVar[_Watch] = ContextVar("watch", default=_UNWATCHED)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A response: `headers` by lower-case name."""
+class HttpAnswer:
+    """A complete response: `headers` by lower-case name."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
-class Connections:
-    """A pool of connections to one address. `ValueError` when the address cannot be one."""
+class HttpConnections:
+    """A pool of connections to one address. `ValueError` when it is not an http or https URL."""
 
     def __init__(self, address: str) -> None:
         try:
@@ -87,10 +85,10 @@ class Connections:
         )
         self._host = url.netloc
         self._pool = httpcore.ConnectionPool(
-            ssl_context=_trust() if url.scheme == "https" else None,
+            ssl_context=httpx.create_ssl_context() if url.scheme == "https" else None,
             proxy=httpcore.Proxy(proxy) if proxy else None,
             max_connections=CONNECTIONS,
-            network_backend=_Backend(),
+            network_backend=_WatchedBackend(),
         )
 
     def post(
@@ -100,8 +98,12 @@ class Connections:
         most: int,
         deadline: float,
         stopped: Callable[[], bool],
-    ) -> Answer:
-        """The answer, at most `most` bytes of it. `Late`, `Stopped`, or httpcore's own errors."""
+    ) -> HttpAnswer:
+        """Post `body` and return the answer.
+
+        `Late` after `deadline` (monotonic seconds), `Stopped` once `stopped()` is true, httpcore's
+        own errors otherwise; a body of more than `most` bytes is a `ReadError`.
+        """
         watch = _Watch(deadline, stopped)
         token = _watch.set(watch)
         sent = [
@@ -109,8 +111,13 @@ class Connections:
             (b"content-length", b"%d" % len(body)),
             *((name.encode(), value.encode()) for name, value in headers.items()),
         ]
-        left = watch.left()
-        timeout = {"connect": min(CONNECT_SECONDS, left), "read": left, "write": left, "pool": left}
+        left = watch.seconds_left()
+        timeout = {
+            "connect": min(CONNECT_SECONDS, left),
+            "read": left,
+            "write": left,
+            "pool": left,
+        }
         try:
             with self._pool.stream(
                 "POST", self._url, headers=sent, content=body, extensions={"timeout": timeout}
@@ -119,7 +126,9 @@ class Connections:
                     name.decode("latin-1").lower(): value.decode("latin-1")
                     for name, value in response.headers
                 }
-                return Answer(response.status, received, _whole(response.iter_stream(), most))
+                return HttpAnswer(
+                    response.status, received, _read_all(response.iter_stream(), most)
+                )
         finally:
             _watch.reset(token)
 
@@ -128,7 +137,7 @@ class Connections:
         self._pool.close()
 
 
-def _whole(parts: Iterable[bytes], most: int) -> bytes:
+def _read_all(parts: Iterable[bytes], most: int) -> bytes:
     body = bytearray()
     for part in parts:
         body += part
@@ -137,28 +146,24 @@ def _whole(parts: Iterable[bytes], most: int) -> bytes:
     return bytes(body)
 
 
-def _trust() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
-
-
-class _Backend(httpcore.NetworkBackend):
-    """httpcore's own backend, its streams made attentive."""
+class _WatchedBackend(httpcore.NetworkBackend):
+    """httpcore's own backend; its streams stop when the watch of their thread says so."""
 
     def __init__(self) -> None:
         self._inner = httpcore.SyncBackend()
 
-    def connect_tcp(self, *given: Any, **more: Any) -> httpcore.NetworkStream:
-        return _Stream(self._inner.connect_tcp(*given, **more))
+    def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        return _WatchedStream(self._inner.connect_tcp(*args, **kwargs))
 
-    def connect_unix_socket(self, *given: Any, **more: Any) -> httpcore.NetworkStream:
-        return _Stream(self._inner.connect_unix_socket(*given, **more))
+    def connect_unix_socket(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        return _WatchedStream(self._inner.connect_unix_socket(*args, **kwargs))
 
     def sleep(self, seconds: float) -> None:
         self._inner.sleep(seconds)
 
 
-class _Stream(httpcore.NetworkStream):
-    """A stream whose reads heed the watch of the thread that reads."""
+class _WatchedStream(httpcore.NetworkStream):
+    """A stream whose reads and writes keep to the watch of the thread that uses it."""
 
     def __init__(self, inner: httpcore.NetworkStream) -> None:
         self._inner = inner
@@ -167,19 +172,40 @@ class _Stream(httpcore.NetworkStream):
         watch = _watch.get()
         while True:
             try:
-                return self._inner.read(max_bytes, min(LOOK_SECONDS, watch.left()))
+                return self._inner.read(max_bytes, min(LOOK_SECONDS, watch.seconds_left()))
             except httpcore.ReadTimeout:
                 if watch.stopped():
                     raise Stopped from None
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, min(_watch.get().left(), timeout or LOOK_SECONDS))
+        self._inner.write(buffer, min(_watch.get().seconds_left(), timeout or LOOK_SECONDS))
 
     def close(self) -> None:
         self._inner.close()
 
-    def start_tls(self, *given: Any, **more: Any) -> httpcore.NetworkStream:
-        return _Stream(self._inner.start_tls(*given, **more))
+    def start_tls(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        return _WatchedStream(self._inner.start_tls(*args, **kwargs))
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
+
+
+def open_transport(address: str | httpx.URL) -> httpx.HTTPTransport:
+    """Return an httpx transport for `address`; httpx finds the proxy only for its own clients.
+
+    `ValueError` or `httpx.InvalidURL` when the address or the proxy's cannot be right.
+    """
+    limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=20)
+    try:
+        return httpx.HTTPTransport(proxy=proxy_for(httpx.URL(address)), limits=limits)
+    except ImportError:
+        raise ValueError("a SOCKS proxy needs the package socksio") from None
+
+
+def proxy_for(url: httpx.URL) -> str | None:
+    """Return the system's proxy for `url`, or None."""
+    if urllib.request.proxy_bypass(url.host):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"

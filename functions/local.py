@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse
 from functions import admin, log, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.turn_lock import TurnLock
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil import strict_json
 from sigil.access.authentication import Gate, demand_admin
 from sigil.errors import BackendError, Refused, SigilError, UsageError
@@ -43,18 +43,18 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NUMBERS = itertools.count()
 
 
-class Crew:
+class QueueWorkers:
     """The threads that work on the queue, two of them on what goes beside it alone. `stop` lets
     running turns end and takes no new ones.
     """
 
-    def __init__(self, house: House) -> None:
-        self._house = house = replace(house, turns=TurnLock())
+    def __init__(self, runtime: AgentRuntime) -> None:
+        self._runtime = runtime = replace(runtime, turns=TurnLock())
         self._over, self._idle = threading.Event(), threading.Event()
-        direct = replace(house, queue=house.control)
+        direct = replace(runtime, queue=runtime.control)
         places = [
             *((f"control-{n}", direct) for n in range(CONTROL_WORKERS)),
-            *((f"worker-{n}", house) for n in range(house.settings.workers)),
+            *((f"worker-{n}", runtime) for n in range(runtime.settings.workers)),
         ]
         self._workers = [
             threading.Thread(target=self._work, args=(at,), name=name, daemon=True)
@@ -72,7 +72,7 @@ class Crew:
     def stop(self, seconds: float = DRAIN_SECONDS) -> bool:
         """End the crew; False when a turn was still running after `seconds`."""
         self._over.set()
-        self._house.turns.close()
+        self._runtime.turns.close()
         end = time.monotonic() + seconds
         for thread in self._workers:
             thread.join(max(end - time.monotonic(), 0.0))
@@ -82,7 +82,7 @@ class Crew:
     def _tick(self) -> None:
         while not self._over.wait(TICK_SECONDS):
             try:
-                scheduler.tick(self._house.stores.kv)
+                scheduler.tick(self._runtime.stores.kv)
             except SigilError as problem:
                 log.note("unswept", code=problem.code)
             except Exception:  # noqa: BLE001  a door: what nobody expected must not end the clock
@@ -90,17 +90,17 @@ class Crew:
 
     def _renew(self) -> None:
         """Keep the chats that this process works on, until its last turn has ended."""
-        while not self._idle.wait(self._house.settings.lease / RENEWALS):
-            for queue in (self._house.queue, self._house.control):
+        while not self._idle.wait(self._runtime.settings.lease / RENEWALS):
+            for queue in (self._runtime.queue, self._runtime.control):
                 try:
                     queue.renew()
                 except SigilError as problem:
                     log.note("not renewed", code=problem.code)
 
-    def _work(self, house: House) -> None:
+    def _work(self, runtime: AgentRuntime) -> None:
         while not self._over.is_set():
             try:
-                self._take(house)
+                self._take(runtime)
             except BackendError as problem:
                 log.note("unread", code=problem.code, message=problem.message)
                 self._over.wait(5.0)
@@ -108,24 +108,24 @@ class Crew:
                 log.failure("unread")
                 self._over.wait(1.0)
 
-    def _take(self, house: House) -> None:
+    def _take(self, runtime: AgentRuntime) -> None:
         """Work on the next event. While a turn runs alone none is taken: whatever this process held
         would be lost with it in a crash.
         """
-        control = house.queue is self._house.control  # waits for no turn, and runs none
-        if not control and not house.turns.enter(LOOK_SECONDS):
+        control = runtime.queue is self._runtime.control  # waits for no turn, and runs none
+        if not control and not runtime.turns.enter(LOOK_SECONDS):
             return
         try:
-            delivery = house.queue.take(LOOK_SECONDS)
+            delivery = runtime.queue.take(LOOK_SECONDS)
             if delivery:
-                worker.process(delivery, house)
+                worker.process(delivery, runtime)
         finally:
-            house.turns.leave()
+            runtime.turns.leave()
 
 
-def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> FastAPI:
+def app(runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: None) -> FastAPI:
     """The whole server. `ready` is called once it works."""
-    crew = Crew(house)
+    crew = QueueWorkers(runtime)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -136,21 +136,23 @@ def app(house: House, token: str, ready: Callable[[], None] = lambda: None) -> F
             log.note("a turn was still running; it goes on at the next start")
 
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
-    registry = house.app.registry
+    registry = runtime.app.registry
     here = registry if isinstance(registry, LocalRegistry) else None
     gate = Gate(
-        token, (lambda: here.keys) if here else None, house.settings.agent, house.settings.rate
+        token, (lambda: here.keys) if here else None, runtime.settings.agent, runtime.settings.rate
     )
     if here:
         served.include_router(sigil_http.router(lambda: here, gate))
-    served.include_router(chat_routes(house, gate))
-    served.include_router(admin.router(house, gate))
-    served.include_router(webhook.router(lambda: webhook.Entrance(house.channels, house.queue)))
+    served.include_router(chat_routes(runtime, gate))
+    served.include_router(admin.router(runtime, gate))
+    served.include_router(
+        webhook.router(lambda: webhook.WebhookDeps(runtime.channels, runtime.queue))
+    )
     sigil_http.furnish(served)
     return served
 
 
-def chat_routes(house: House, gate: Gate) -> APIRouter:
+def chat_routes(runtime: AgentRuntime, gate: Gate) -> APIRouter:
     """POST /chat and the poll of an answer that takes long; for the admin token alone."""
     routes = APIRouter()
 
@@ -160,12 +162,12 @@ def chat_routes(house: House, gate: Gate) -> APIRouter:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
             event = _event(
                 strict_json.loads(await read_body(request, webhook.BODY_BYTES)),
-                house.settings.agent,
+                runtime.settings.agent,
             )
         except (Refused, UsageError, BackendError) as problem:
             return sigil_http.failure(problem)
         try:
-            return await run_in_threadpool(_ask, house, event)
+            return await run_in_threadpool(_ask, runtime, event)
         except asyncio.CancelledError:
             # the server ends before the answer is there: the event is kept, and answered at the
             # next start
@@ -176,7 +178,7 @@ def chat_routes(house: House, gate: Gate) -> APIRouter:
         try:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
             reply = await run_in_threadpool(
-                house.replies.get, _key(house, f"http:admin:{session}"), f"http:{event}"
+                runtime.replies.get, _key(runtime, f"http:admin:{session}"), f"http:{event}"
             )
         except UsageError:  # no key is that long: nothing can be known of it
             reply = None
@@ -217,18 +219,18 @@ def _event(body: Json, agent: str) -> Event:
     )
 
 
-def _key(house: House, session: str) -> str:
-    return keys.session_of(house.settings.agent, session)
+def _key(runtime: AgentRuntime, session: str) -> str:
+    return keys.session_of(runtime.settings.agent, session)
 
 
-def _ask(house: House, event: Event) -> JSONResponse:
+def _ask(runtime: AgentRuntime, event: Event) -> JSONResponse:
     try:
-        house.replies.expect(_key(house, event.session), event.id)
-        house.queue.put(event)
+        runtime.replies.expect(_key(runtime, event.session), event.id)
+        runtime.queue.put(event)
     except BackendError as problem:
-        return webhook.away(problem)
+        return webhook.retry_later_response(problem)
     try:
-        reply = house.replies.wait(_key(house, event.session), event.id, WAIT_SECONDS)
+        reply = runtime.replies.wait(_key(runtime, event.session), event.id, WAIT_SECONDS)
     except BackendError:  # it is kept all the same, and will be answered
         reply = {"waiting": True}
     return _answer(reply, *_names(event))
@@ -241,7 +243,7 @@ def _names(event: Event) -> tuple[str, str]:
 
 def _answer(reply: dict[str, Any] | None, session: str, event: str) -> JSONResponse:
     if reply is None:
-        return webhook.refusal(
+        return webhook.error_response(
             404, UsageError("ENOENT", "no such message, or its answer is too old", source="chat")
         )
     if reply.get("waiting"):

@@ -24,14 +24,14 @@ BODY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
+class WebhookDeps:
     """What the door needs: who may knock, and where events go."""
 
     channels: Mapping[str, Channel]
     queue: Queue
 
 
-def router(entrance: Callable[[], Entrance]) -> APIRouter:
+def router(entrance: Callable[[], WebhookDeps]) -> APIRouter:
     """The webhook's routes; `entrance` is asked at the first request."""
     routes = APIRouter()
 
@@ -54,9 +54,9 @@ def router(entrance: Callable[[], Entrance]) -> APIRouter:
             incoming = replace(incoming, body=await read_body(request, BODY_BYTES))
             return await run_in_threadpool(_enqueue, channel, here.queue, incoming)
         except BackendError as problem:
-            return away(problem)
+            return retry_later_response(problem)
         except (Refused, UsageError) as problem:
-            return refusal(status_of(problem), problem)
+            return error_response(status_of(problem), problem)
 
     # plain routes: FastAPI's own read the annotations and load all of pydantic's first version for
     # it, 20 ms of a cold start
@@ -70,12 +70,12 @@ async def health(request: Request) -> Response:
     return JSONResponse({"ok": True})
 
 
-def refusal(status: int, problem: SigilError) -> JSONResponse:
+def error_response(status: int, problem: SigilError) -> JSONResponse:
     """A failure as every door answers it."""
     return JSONResponse({"error": problem.as_dict()}, status)
 
 
-def away(problem: BackendError) -> JSONResponse:
+def retry_later_response(problem: BackendError) -> JSONResponse:
     """A store or queue that does not answer: try again."""
     return JSONResponse({"error": problem.as_dict()}, 503, {"retry-after": "5"})
 
@@ -97,10 +97,10 @@ def _enqueue(channel: Channel, queue: Queue, incoming: Incoming) -> Response:
 
 
 @lru_cache(maxsize=1)
-def _entrance() -> Entrance:
+def _entrance() -> WebhookDeps:
     log.start()
     settings = Settings.read()
-    return Entrance(wiring.open_channels(settings), wiring.open_inlet(settings))
+    return WebhookDeps(wiring.open_channels(settings), wiring.open_inlet(settings))
 
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

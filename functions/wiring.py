@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from unicodedata import normalize
 
-from functions.alerts import Bell, Silence, Topic, Webhook
+from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.http_replies import Replies
 from functions.queues.base import Queue
@@ -43,7 +43,7 @@ and to send.
 
 
 @runtime_checkable
-class Closes(Protocol):
+class Closable(Protocol):
     """A part that holds something open: children, connections, files."""
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ class Closes(Protocol):
 
 
 @runtime_checkable
-class Warms(Protocol):
+class Warmable(Protocol):
     """A registry of this process, which runs capabilities with an engine that has to be compiled
     once.
     """
@@ -61,7 +61,7 @@ class Warms(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class AgentRuntime:
     """Everything that the worker's door needs."""
 
     settings: Settings
@@ -71,7 +71,7 @@ class House:
     channels: Mapping[str, Channel]
     replies: Replies
     app: App
-    bell: Bell = field(default_factory=Silence)
+    notifier: Notifier = field(default_factory=LogOnly)
     turns: TurnLock = field(default_factory=TurnLock)
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class House:
             *self.channels.values(),
             self.stores.kv,
         ):
-            if isinstance(part, Closes):
+            if isinstance(part, Closable):
                 part.close()
 
 
@@ -164,11 +164,11 @@ def open_channels(settings: Settings) -> dict[str, Channel]:
     return channels
 
 
-def open_bell(settings: Settings) -> Bell:
+def open_notifier(settings: Settings) -> Notifier:
     """Who is told when the agent halts."""
     if settings.alerts.startswith("sns:"):
-        return Topic(settings.alerts.removeprefix("sns:"))
-    return Webhook(settings.alerts) if settings.alerts else Silence()
+        return SnsNotifier(settings.alerts.removeprefix("sns:"))
+    return WebhookNotifier(settings.alerts) if settings.alerts else LogOnly()
 
 
 def open_model(settings: Settings) -> Model:
@@ -320,15 +320,15 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def open_house(
+def open_runtime(
     settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False
-) -> House:
+) -> AgentRuntime:
     """All of it, for a process that works on events. `later`: see `open_app`; otherwise the engine
     is ready when it returns.
     """
     stores = open_stores(settings)
     queue, control = open_queue(settings, stores)
-    house = House(
+    runtime = AgentRuntime(
         settings=settings,
         stores=stores,
         queue=queue,
@@ -336,8 +336,8 @@ def open_house(
         channels=open_channels(settings),
         replies=Replies(stores.kv),
         app=open_app(settings, stores, progress, later=later),
-        bell=open_bell(settings),
+        notifier=open_notifier(settings),
     )
-    if isinstance(house.app.registry, Warms):
-        house.app.registry.warm(progress)
-    return house
+    if isinstance(runtime.app.registry, Warmable):
+        runtime.app.registry.warm(progress)
+    return runtime

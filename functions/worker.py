@@ -18,13 +18,13 @@ from functions.agent.commands import control, read_only
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import Opened
 from functions.agent.turn import GAVE_UP, NeedsIsolation, Shift, abandon, handle
-from functions.alerts import halted, raised
+from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up, tell
 from functions.settings import Settings
 from functions.status_alerts import alarm, alarm_of_model
-from functions.wiring import HOLD_SECONDS, House, open_batch, open_house
+from functions.wiring import HOLD_SECONDS, AgentRuntime, open_batch, open_runtime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.storage.kv import keys
 from sigil.storage.stored import NewerFormat
@@ -66,7 +66,7 @@ LOST = (
 )
 
 
-def process(delivery: Delivery, house: House, until: float = inf) -> None:
+def process(delivery: Delivery, runtime: AgentRuntime, until: float = inf) -> None:
     """Take a delivery to its end: the event is done, handed out again later, or given up. Never an
     exception.
 
@@ -74,48 +74,50 @@ def process(delivery: Delivery, house: House, until: float = inf) -> None:
     handed on.
     """
     log.step("taken", delivery.event, tries=delivery.tries)
-    began = house.app.clock.monotonic()
+    began = runtime.app.clock.monotonic()
     try:
-        _process(delivery, house, until, shared=True)
+        _process(delivery, runtime, until, shared=True)
     except NeedsIsolation:
-        patience = house.app.turn_seconds
-        with house.turns.alone(patience) as alone:
+        patience = runtime.app.turn_seconds
+        with runtime.turns.alone(patience) as alone:
             if alone:
                 # waiting took of the time for which the queue keeps the event for this worker
                 log.step("alone", delivery.event)
-                _process(delivery, house, min(until, began + patience + HOLD_SECONDS), shared=False)
+                _process(
+                    delivery, runtime, min(until, began + patience + HOLD_SECONDS), shared=False
+                )
                 return
-        waited = house.app.clock.monotonic() - began >= patience  # a turn of another worker hangs
+        waited = runtime.app.clock.monotonic() - began >= patience  # a turn of another worker hangs
         _later(
             replace(delivery, tries=delivery.tries + int(waited)),
-            house,
+            runtime,
             CROWDED_SECONDS,
             _Crowded(),
         )
 
 
-def _process(delivery: Delivery, house: House, until: float, *, shared: bool) -> None:
+def _process(delivery: Delivery, runtime: AgentRuntime, until: float, *, shared: bool) -> None:
     event, spent = delivery.event, delivery.tries >= TRIES_MOST
     try:
         if shared and delivery.tries >= TRIES_SHARED and not (spent or event.beside):
             raise NeedsIsolation
-        work(event, house, until, spent=spent, shared=shared, behind=delivery.behind)
+        work(event, runtime, until, spent=spent, shared=shared, behind=delivery.behind)
     except NeedsIsolation:
         raise
     except (Busy, _Silent) as problem:
-        _later(delivery, house, problem.retry_after or RETRY_SECONDS, problem)
+        _later(delivery, runtime, problem.retry_after or RETRY_SECONDS, problem)
     except Conflict as problem:
-        _later(delivery, house, CONFLICT_SECONDS, problem)
+        _later(delivery, runtime, CONFLICT_SECONDS, problem)
     except (Refused, _Incomplete) as problem:
-        _give_up(delivery, house, problem)
+        _give_up(delivery, runtime, problem)
     except NewerFormat as problem:
         # a newer version may be at work beside this one: its worker has the event next
         if delivery.tries >= TRIES_MOST:
-            _give_up(delivery, house, problem)
+            _give_up(delivery, runtime, problem)
         else:
-            _later(replace(delivery, tries=delivery.tries + 1), house, FORMAT_SECONDS, problem)
+            _later(replace(delivery, tries=delivery.tries + 1), runtime, FORMAT_SECONDS, problem)
     except BackendError as problem:
-        _later(delivery, house, RETRY_SECONDS, problem)
+        _later(delivery, runtime, RETRY_SECONDS, problem)
     except Exception as problem:  # noqa: BLE001  a door: one event's failure must not end the worker
         log.failure(
             "failed", event=event.id
@@ -123,13 +125,13 @@ def _process(delivery: Delivery, house: House, until: float, *, shared: bool) ->
         if delivery.tries >= TRIES_MOST:
             _give_up(
                 delivery,
-                house,
+                runtime,
                 Refused("EPOISON", f"it was handed out {delivery.tries} times and came to nothing"),
             )
         else:
-            _later(replace(delivery, tries=delivery.tries + 1), house, RETRY_SECONDS, problem)
+            _later(replace(delivery, tries=delivery.tries + 1), runtime, RETRY_SECONDS, problem)
     else:
-        _surely(lambda: house.queue.done(delivery), house)
+        _surely(lambda: runtime.queue.done(delivery), runtime)
         log.step("done", event)
 
 
@@ -157,7 +159,7 @@ class _HandedOn(BackendError):
 
 def work(
     event: events.Event,
-    house: House,
+    runtime: AgentRuntime,
     until: float = inf,
     *,
     spent: bool = False,
@@ -170,52 +172,52 @@ def work(
     `shared`: other turns run in this process; `NeedsIsolation` when this one must not run beside
     them. `behind`: see `Delivery`.
     """
-    if event.agent != house.app.name:
+    if event.agent != runtime.app.name:
         give_up(
-            house.stores.kv,
+            runtime.stores.kv,
             event,
             f"it is for the agent {event.agent!r}: each needs a queue of its own",
-            house.app.clock.now(),
+            runtime.app.clock.now(),
             told=True,
         )
         return
-    channel = house.channels.get(event.platform)
+    channel = runtime.channels.get(event.platform)
     if channel and not channel.for_us(event):
         return
     if event.inquiry and not spent:
         with _incomplete_told():
-            _answer_inquiry(event, house)
+            _answer_inquiry(event, runtime)
         return
     if event.control:
-        told = control.act(event, house.app)
-        _say(event, told or ("" if channel else STOPPING), house)
+        told = control.act(event, runtime.app)
+        _say(event, told or ("" if channel else STOPPING), runtime)
         if told in control.CLOSED:
-            raised(
-                halted(
-                    house.app.name,
+            send_alert(
+                halt_alert(
+                    runtime.app.name,
                     event.session if told == control.HALTED_HERE else "",
-                    house.app.clock.now(),
+                    runtime.app.clock.now(),
                 ),
-                house.bell,
+                runtime.notifier,
             )
         return
-    with _typing(channel if _heard(event, house) else None, event.session):
-        between = partial(deliver, house=house)
+    with _typing(channel if _heard(event, runtime) else None, event.session):
+        between = partial(deliver, runtime=runtime)
         # whoever waits for an answer over HTTP waits for one to each message
         shift = Shift(until, patient=True, shared=shared, behind=behind if channel else ())
         with _incomplete_told():
             opened = (
-                abandon(event, house.app)
+                abandon(event, runtime.app)
                 if spent
-                else handle(event, house.app, partial(_logged, event), shift, between)
+                else handle(event, runtime.app, partial(_logged, event), shift, between)
             )
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait, continuation = opened.wait, opened.next
-    opened = deliver(opened, house)
+    opened = deliver(opened, runtime)
     if wait:
         raise _Silent(wait)
     if continuation:
-        _hand_on(opened, continuation, event, house)
+        _hand_on(opened, continuation, event, runtime)
 
 
 @contextmanager
@@ -229,64 +231,66 @@ def _incomplete_told() -> Iterator[None]:
         raise
 
 
-def _heard(event: events.Event, house: House) -> bool:
+def _heard(event: events.Event, runtime: AgentRuntime) -> bool:
     """Whether an answer may be on its way: of what strangers write nobody sees a trace in a
     group.
     """
-    rules = house.app.rules
-    return rules.access == "open" or rules.may_talk(house.app.people.role(event))
+    rules = runtime.app.rules
+    return rules.access == "open" or rules.may_talk(runtime.app.people.role(event))
 
 
-def _hand_on(opened: Opened, continuation: events.Event, event: events.Event, house: House) -> None:
+def _hand_on(
+    opened: Opened, continuation: events.Event, event: events.Event, runtime: AgentRuntime
+) -> None:
     """Queue the continuation before this event is acknowledged. An event that only found the turn
     waits behind it.
     """
-    house.queue.put(continuation)
+    runtime.queue.put(continuation)
     log.step("handed on", continuation)
     turn = opened.document.turn
     if event.kind != "continue" and turn and turn.event.id != event.id:
         raise _HandedOn("EBUSY", "an earlier turn goes on first")
 
 
-def deliver(opened: Opened, house: House) -> Opened:
+def deliver(opened: Opened, runtime: AgentRuntime) -> Opened:
     """Send what waits in the outbox; whoever watches hears that the session or the model does not
     go on, though the platform is away.
     """
     try:
-        opened = flush(opened, house)
+        opened = flush(opened, runtime)
     except Conflict:
         raise
     except BackendError:
-        alarm(house.app.sessions.open(opened.key), house)
-        alarm_of_model(house)
+        alarm(runtime.app.sessions.open(opened.key), runtime)
+        alarm_of_model(runtime)
         raise
-    alarm_of_model(house)
-    return alarm(opened, house)
+    alarm_of_model(runtime)
+    return alarm(opened, runtime)
 
 
-def flush(opened: Opened, house: House) -> Opened:
+def flush(opened: Opened, runtime: AgentRuntime) -> Opened:
     """Send what waits in the outbox. Each part that left is marked, and each reply is gone from the
     store before the next is sent.
     """
     while opened.document.outbox:
-        opened = _send(opened, house)
-        opened = house.app.sessions.left(opened)
+        opened = _send(opened, runtime)
+        opened = runtime.app.sessions.left(opened)
     return opened
 
 
-def _send(opened: Opened, house: House) -> Opened:
+def _send(opened: Opened, runtime: AgentRuntime) -> Opened:
     """Send the first reply of the outbox."""
     reply = opened.document.outbox[0]
-    channel = house.channels.get(reply.session.partition(":")[0])
-    if not house.app.sessions.holds(opened):
+    channel = runtime.channels.get(reply.session.partition(":")[0])
+    if not runtime.app.sessions.holds(opened):
         raise Conflict("another worker has the session")
     if channel is None:
-        house.replies.keep(opened.key, reply.event, _kept(reply))
+        runtime.replies.keep(opened.key, reply.event, _kept(reply))
         return opened
 
     def mark(parts: int) -> None:
         nonlocal opened
-        opened = house.app.sessions.sent(opened, parts)
+        opened = runtime.app.sessions.sent(opened, parts)
 
     try:
         channel.send(
@@ -298,10 +302,10 @@ def _send(opened: Opened, house: House) -> Opened:
         raise
     except BackendError as problem:
         waits = opened.key == keys.session_of(
-            house.app.name, reply.session
+            runtime.app.name, reply.session
         )  # a word to another chat holds this one up for nothing
         if waits and (
-            reply.tries < UNSENT_TRIES or house.app.clock.now() - reply.at <= UNSENT_SECONDS
+            reply.tries < UNSENT_TRIES or runtime.app.clock.now() - reply.at <= UNSENT_SECONDS
         ):
             raise
         log.note("unsendable", event=reply.event, session=reply.session, code=problem.code)
@@ -310,20 +314,20 @@ def _send(opened: Opened, house: House) -> Opened:
     return opened
 
 
-def _say(event: events.Event, text: str, house: House) -> None:
+def _say(event: events.Event, text: str, runtime: AgentRuntime) -> None:
     """A reply that belongs to no turn and so to no outbox: best effort."""
     try:
-        _tell(event, text, house)
+        _tell(event, text, runtime)
     except SigilError as problem:
         log.trouble("unsent", event, code=problem.code)
 
 
-def _tell(event: events.Event, text: str, house: House) -> None:
-    channel = house.channels.get(event.platform)
+def _tell(event: events.Event, text: str, runtime: AgentRuntime) -> None:
+    channel = runtime.channels.get(event.platform)
     if not text:
         return
     if channel is None:
-        house.replies.keep(
+        runtime.replies.keep(
             keys.session_of(event.agent, event.session),
             event.id,
             _kept(Outgoing(event.id, event.session, text)),
@@ -333,23 +337,25 @@ def _tell(event: events.Event, text: str, house: House) -> None:
         channel.send(event.session, text, reply_to=event.reply_to, sent=lambda _: None)
 
 
-def _answer_inquiry(event: events.Event, house: House) -> None:
+def _answer_inquiry(event: events.Event, runtime: AgentRuntime) -> None:
     """Send the answer, part by part. It stands in a record of its own while it leaves, so that
     whoever tries again goes on with it.
 
     Only a crash between sending a part and noting it can repeat that part, as with every reply.
     """
-    session, kv = keys.session_of(event.agent, event.session), house.stores.kv
-    key, now = keys.inquiry(session, event.id), house.app.clock.now()
+    session, kv = keys.session_of(event.agent, event.session), runtime.stores.kv
+    key, now = keys.inquiry(session, event.id), runtime.app.clock.now()
     item = kv.get(key)
     reply = (
-        _decode_sending(item.value) if item else _Sending(read_only.answer(event, house.app), now)
+        _decode_sending(item.value) if item else _Sending(read_only.answer(event, runtime.app), now)
     )
     if reply.done:
         return
-    channel = house.channels.get(event.platform)
+    channel = runtime.channels.get(event.platform)
     if channel is None:
-        house.replies.keep(session, event.id, _kept(Outgoing(event.id, event.session, reply.text)))
+        runtime.replies.keep(
+            session, event.id, _kept(Outgoing(event.id, event.session, reply.text))
+        )
     elif reply.text:
         if item is None:
             kv.put(key, _encode_sending(reply), ttl=keys.SEEN_TTL)
@@ -400,17 +406,17 @@ def _decode_sending(data: bytes) -> _Sending:
         return _Sending("", 0.0, done=True)
 
 
-def _later(delivery: Delivery, house: House, seconds: float, problem: Exception) -> None:
+def _later(delivery: Delivery, runtime: AgentRuntime, seconds: float, problem: Exception) -> None:
     log.trouble(
         "waits",
         delivery.event,
         seconds=seconds,
         code=getattr(problem, "code", type(problem).__name__),
     )
-    _surely(lambda: house.queue.retry(delivery, seconds), house)
+    _surely(lambda: runtime.queue.retry(delivery, seconds), runtime)
 
 
-def _surely(action: Callable[[], None], house: House) -> None:
+def _surely(action: Callable[[], None], runtime: AgentRuntime) -> None:
     """Tell the queue, through a store that is away for a moment: a session that is not given back
     waits for its lease to end.
     """
@@ -419,16 +425,16 @@ def _surely(action: Callable[[], None], house: House) -> None:
             return action()
         except BackendError as problem:
             log.note("the queue cannot be told", code=problem.code, seconds=seconds)
-            house.app.clock.pause(seconds)
+            runtime.app.clock.pause(seconds)
     return action()
 
 
-def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
+def _give_up(delivery: Delivery, runtime: AgentRuntime, problem: SigilError) -> None:
     """The event becomes a dead letter, its sender is told once, the chat goes on."""
-    event, now = delivery.event, house.app.clock.now()
+    event, now = delivery.event, runtime.app.clock.now()
     log.trouble("given up", event, code=problem.code)
     try:
-        since = give_up(house.stores.kv, event, problem.message, now)
+        since = give_up(runtime.stores.kv, event, problem.message, now)
         if since is not None:
             text = (
                 NEWER
@@ -437,24 +443,24 @@ def _give_up(delivery: Delivery, house: House, problem: SigilError) -> None:
                 if isinstance(problem, _Incomplete)
                 else GAVE_UP
             )
-            _tell_of_end(event, text, house, since)
+            _tell_of_end(event, text, runtime, since)
     except BackendError as trouble:
-        _later(delivery, house, RETRY_SECONDS, trouble)
+        _later(delivery, runtime, RETRY_SECONDS, trouble)
     else:
-        _surely(lambda: house.queue.done(delivery), house)
+        _surely(lambda: runtime.queue.done(delivery), runtime)
 
 
-def _tell_of_end(event: events.Event, text: str, house: House, since: float) -> None:
+def _tell_of_end(event: events.Event, text: str, runtime: AgentRuntime, since: float) -> None:
     """Tell the sender of a dead letter and note it, so that a crash in between tells twice rather
     than never; for an hour at most.
     """
     try:
-        _tell(event, text, house)
+        _tell(event, text, runtime)
     except BackendError as problem:
-        if abs(house.app.clock.now() - since) <= UNSENT_SECONDS:
+        if abs(runtime.app.clock.now() - since) <= UNSENT_SECONDS:
             raise
         log.trouble("unsendable", event, code=problem.code)
-    tell(house.stores.kv, event)
+    tell(runtime.stores.kv, event)
 
 
 def _logged(event: events.Event, step: Step) -> None:
@@ -503,9 +509,9 @@ def _typing(channel: Channel | None, session: str) -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _house() -> House:
+def _runtime() -> AgentRuntime:
     log.start()
-    return open_house(Settings.read(), later=True)
+    return open_runtime(Settings.read(), later=True)
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
@@ -518,9 +524,9 @@ def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
     if stack.is_asked(event):
         log.start()
         return stack.answer(event, stack.stock_library)
-    house = _house()
-    until = house.app.clock.monotonic() + context.get_remaining_time_in_millis() / 1000
-    batch = open_batch(house.queue, event)
+    runtime = _runtime()
+    until = runtime.app.clock.monotonic() + context.get_remaining_time_in_millis() / 1000
+    batch = open_batch(runtime.queue, event)
     while delivery := batch.take(0.0):
-        process(delivery, replace(house, queue=batch), until)
+        process(delivery, replace(runtime, queue=batch), until)
     return batch.report()

@@ -53,7 +53,7 @@ def setting(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What both houses share: where things are stored, what the registry starts with, who may
+    """What both programs share: where things are stored, what the registry starts with, who may
     enter.
     """
 

@@ -1,4 +1,4 @@
-"""What every test may use: settings over an empty folder, a house with real stores and a real
+"""What every test may use: settings over an empty folder, a runtime with real stores and a real
 sandbox, a scripted model.
 """
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from functions.settings import Settings
-from functions.wiring import House, open_house
+from functions.wiring import AgentRuntime, open_runtime
 from tests.fakes.model import ScriptedModel
 from tests.servers.ministack import aws_here, ministack
 
@@ -37,16 +37,16 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture
-def house(tmp_path: Path, compiled: Path) -> Iterator[Callable[..., House]]:
-    """Opens houses over one data folder: `house(llm_url=…, library="none", …)`; a second call is a
+def runtime(tmp_path: Path, compiled: Path) -> Iterator[Callable[..., AgentRuntime]]:
+    """Opens runtimes over one data folder: `runtime(llm_url=…, library="none", …)`; a second call is a
     second process's view.
     """
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     compiled.mkdir(exist_ok=True)
     with ExitStack() as stack:
 
-        def opened(**settings: object) -> House:
-            made = open_house(
+        def opened(**settings: object) -> AgentRuntime:
+            made = open_runtime(
                 Settings(**{"data": str(tmp_path), "library": "none", "runners": 1, **settings})
             )  # type: ignore[arg-type]
             stack.callback(made.close)

@@ -10,7 +10,7 @@ PATH = "/webhook/{platform}"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WebhookRequest:
     """A webhook to set.
 
     `connections`: how many requests the platform may send at once, 0 for its own default. `drop`:
@@ -53,7 +53,7 @@ class Hooks(Protocol):
     helps: the platform will not have it.
     """
 
-    def place(self, wanted: Wanted) -> None:
+    def place(self, wanted: WebhookRequest) -> None:
         """Set it, with our secret; `UsageError` when the url or the secret cannot be right."""
 
     def look(self) -> Hook:

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import typer
 
-from functions.channels.webhooks import PATH, Hook, Hooked, Wanted
+from functions.channels.webhooks import PATH, Hook, Hooked, WebhookRequest
 from functions.cli import pairing
 from functions.settings import Settings
-from functions.wiring import Closes, open_channels
+from functions.wiring import Closable, open_channels
 from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
 from sigil.cli.times import moment
@@ -104,7 +104,9 @@ def set_(
         wanted = f"uncaged channel set {platform} --url https://bot.example.com"
         raise UsageError("EINVAL", "--url is missing", source=platform, suggestion=wanted)
     with _opened(platform, NEEDED.get(platform, ())) as channel:
-        channel.hooks.place(Wanted(_with_path(url, platform), max_connections, drop, _menu()))
+        channel.hooks.place(
+            WebhookRequest(_with_path(url, platform), max_connections, drop, _menu())
+        )
         _show(platform, channel.hooks.look(), json)
 
 
@@ -158,7 +160,7 @@ def _opened(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
     try:
         yield channel
     finally:
-        if isinstance(channel, Closes):
+        if isinstance(channel, Closable):
             channel.close()
 
 

@@ -25,7 +25,7 @@ from functions.cli.screen import Screen
 from functions.cli.terminal_lock import alone
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.settings import Settings
-from functions.wiring import House, open_house
+from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.errors import SigilError, UsageError, one_line
 from sigil.storage.kv import keys
@@ -52,12 +52,12 @@ def run(text: str, session: str, style: Style) -> int:
             suggestion="letters, digits, dot, hyphen and underscore",
         )
     settings = Settings.read()
-    house = open_house(settings, unheard if style.quiet or style.json else _progress)
-    talk = _Talk(house, f"terminal:{session}", style, Screen(), data_folder(settings))
+    runtime = open_runtime(settings, unheard if style.quiet or style.json else _progress)
+    talk = _Talk(runtime, f"terminal:{session}", style, Screen(), data_folder(settings))
     try:
         return talk.answer(text) if text else talk.go_on()
     finally:
-        house.close()
+        runtime.close()
 
 
 def _progress(line: str) -> None:
@@ -68,7 +68,7 @@ def _progress(line: str) -> None:
 class _Talk:
     """One conversation in this terminal."""
 
-    house: House
+    runtime: AgentRuntime
     session: str
     style: Style
     screen: Screen
@@ -78,7 +78,7 @@ class _Talk:
         """Answer what is typed, line by line, until the end of the input; the exit code is the last
         answer's unless a person typed.
         """
-        app, shown = self.house.app, not (self.style.quiet or self.style.json)
+        app, shown = self.runtime.app, not (self.style.quiet or self.style.json)
         if shown:
             kept = app.sessions.open(keys.session_of(app.name, self.session)).document.messages
             self.screen.greet(app.model.name, self.session.partition(":")[2], len(kept))
@@ -103,7 +103,7 @@ class _Talk:
                 f"a message has at most {TEXT_LIMIT:,} characters",
                 suggestion="send it in parts",
             )
-        app, event = self.house.app, self._event(text)
+        app, event = self.runtime.app, self._event(text)
         if event.inquiry:  # waits for no turn of another terminal
             opened = app.sessions.open(keys.session_of(app.name, self.session))
             self._show(opened, (Outgoing(event.id, self.session, read_only.answer(event, app)),))
@@ -122,7 +122,7 @@ class _Talk:
                 reply for reply in opened.document.outbox if reply.session == self.session
             )
             for reply in opened.document.outbox:
-                if reply not in replies and not tell(self.house.channels, reply):
+                if reply not in replies and not tell(self.runtime.channels, reply):
                     self.screen.hint(f"{reply.session} could not be told from here")
             app.sessions.delivered(opened)
         self._show(opened, replies)
@@ -142,7 +142,7 @@ class _Talk:
         return Event(
             name,
             "message",
-            self.house.app.name,
+            self.runtime.app.name,
             self.session,
             OWN,
             said,
@@ -160,7 +160,7 @@ class _Talk:
             sys.stdout.write("\n\n".join(texts) + "\n")
         else:
             self.screen.replies(texts)
-            self.screen.footer(*_meter(opened, self.house.app))
+            self.screen.footer(*_meter(opened, self.runtime.app))
 
 
 def _meter(opened: Opened, app: App) -> tuple[list[str], int, int]:

@@ -18,7 +18,7 @@ from functions.channels.webhooks import Hooked
 from functions.cli.inbox import Counts
 from functions.cli.open_agent import opened
 from functions.settings import Settings
-from functions.wiring import Closes, open_channels, open_inlet, open_model
+from functions.wiring import Closable, open_channels, open_inlet, open_model
 from sigil.cli.doctor import Check, Unwise, local_registry, machine, remote_registry
 from sigil.cli.doctor.report import diagnose
 from sigil.cli.printing import Printer
@@ -84,7 +84,7 @@ def _model(settings: Settings) -> str:
         began = time.monotonic()
         reply = model.chat(request)
     finally:
-        if isinstance(model, Closes):
+        if isinstance(model, Closable):
             model.close()
     if reply.finish == "error":
         detail = reply.failure.detail if reply.failure else reply.text
@@ -114,7 +114,7 @@ def _platforms(settings: Settings) -> str:
     """
     said: list[str] = []
     for name, channel in open_channels(settings).items():
-        with closing(channel) if isinstance(channel, Closes) else nullcontext():
+        with closing(channel) if isinstance(channel, Closable) else nullcontext():
             bot = channel.known() if isinstance(channel, Known) else ""
             said.append(f"{name} knows its bot{f' @{bot}' if bot else ''}{_hook(name, channel)}")
     return ", ".join(said) or "none set"

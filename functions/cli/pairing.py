@@ -10,7 +10,7 @@ import typer
 
 from functions.channels.base import Channel
 from functions.cli.open_agent import BY, Json, opened
-from functions.wiring import Closes, open_channels
+from functions.wiring import Closable, open_channels
 from sigil.cli.printing import Printer
 from sigil.cli.times import moment
 from sigil.errors import SigilError, UsageError
@@ -74,7 +74,7 @@ def _let_in(code: str, app: App, settings: Settings, json: bool) -> None:
     channels = open_channels(settings)
     told = tell(channels, note(found, event, app.clock.now()))
     for channel in channels.values():
-        if isinstance(channel, Closes):
+        if isinstance(channel, Closable):
             channel.close()
     name = f" ({found.name})" if found.name else ""
     heard = "and was told so" if told else "and could not be told so from here"

@@ -21,12 +21,12 @@ def halt(session: Session = None, json: Json = False) -> None:
     Example: uncaged halt
     """
     from functions.agent.commands import control
-    from functions.alerts import halted, raised
-    from functions.wiring import open_bell
+    from functions.alerts import halt_alert, send_alert
+    from functions.wiring import open_notifier
 
     with opened(switch=True) as (app, settings):
         control.halt(key_of(app, session), app, BY)
-        raised(halted(app.name, session or "", app.clock.now()), open_bell(settings))
+        send_alert(halt_alert(app.name, session or "", app.clock.now()), open_notifier(settings))
         _said(
             {"halted": session or "*"},
             f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on",

@@ -10,7 +10,7 @@ import sys
 
 from functions import local, log
 from functions.settings import Settings
-from functions.wiring import House, open_house
+from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.errors import BackendError
 from sigil.http.access_log import Told
@@ -27,33 +27,33 @@ def run(host: str, port: int) -> int:
     settings = Settings.read()
     bounds = Bounds.of(settings)
     door = listen(host, port)
-    house = open_house(settings, _say)
+    runtime = open_runtime(settings, _say)
     token = admin_token(settings)
-    app = Told(local.app(house, token, lambda: _greet(house, door, token)), log.note)
+    app = Told(local.app(runtime, token, lambda: _greet(runtime, door, token)), log.note)
     ended = serve(app, door, GRACE_SECONDS, bounds=bounds)
-    house.close()
+    runtime.close()
     _say("stopped")
     return INTERRUPTED if ended == signal.SIGINT else 0
 
 
-def _greet(house: House, door: socket.socket, token: str) -> None:
+def _greet(runtime: AgentRuntime, door: socket.socket, token: str) -> None:
     url = url_of(door)
     _say(f"uncaged listens on {url}")
-    _say(f"  model      {house.app.model.name}")
-    for platform in house.channels:
+    _say(f"  model      {runtime.app.model.name}")
+    for platform in runtime.channels:
         _say(f"  webhook    POST {url}/webhook/{platform}")
     _say(f"  chat       POST {url}/chat")
     if sys.stderr.isatty():
         _say(f"  token      {token}")
-    if house.channels:
-        _say_who_owns(house)
+    if runtime.channels:
+        _say_who_owns(runtime)
 
 
-def _say_who_owns(house: House) -> None:
+def _say_who_owns(runtime: AgentRuntime) -> None:
     """Without an owner, how to become one: by a code that a terminal alone gets to see."""
-    people = house.app.people
+    people = runtime.app.people
     try:
-        code = house.app.claim.offer() if sys.stderr.isatty() else ""
+        code = runtime.app.claim.offer() if sys.stderr.isatty() else ""
         if code:
             _say(
                 f"  owner      nobody yet: write `/pair {code}` to the bot in the next 10 minutes,"

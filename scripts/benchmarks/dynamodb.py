@@ -22,7 +22,7 @@ from functions.agent.session.store import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
-from functions.wiring import open_house
+from functions.wiring import open_runtime
 from scripts.benchmarks.rows import Row
 from sigil.storage import aws
 from sigil.storage.kv import ABSENT, KV, Key, keys
@@ -65,11 +65,11 @@ def _turns(server: Ministack) -> Iterator[Row]:
                 llm_model="scripted",
                 tokens_per_day=10**9,
             )
-            house = open_house(settings)
-            saves = _counted(house.app.sessions)
+            runtime = open_runtime(settings)
+            saves = _counted(runtime.app.sessions)
             with _requests() as sent:
-                handle(_event(rounds), house.app)
-            house.close()
+                handle(_event(rounds), runtime.app)
+            runtime.close()
         name, head = (
             f"dynamodb turn of {rounds} rounds",
             sum(count for (_, sort), count in sent.items() if sort == "head"),

@@ -29,7 +29,7 @@ from functions.agent.session.store import Opened
 from functions.agent.side_request import Aside
 from functions.clock import Clock
 from functions.settings import Settings
-from functions.wiring import open_house
+from functions.wiring import open_runtime
 from scripts.benchmarks.rows import Row
 from scripts.benchmarks.talks import Id, Line, Question, Talk, read
 from sigil.storage.kv import keys
@@ -82,14 +82,14 @@ def answered(talk: Talk) -> Iterator[Answer]:
     """Each question that has evidence, asked where the conversation was had."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        closing(open_house(Settings(data=folder, library="none", runners=1))) as house,
+        closing(open_runtime(Settings(data=folder, library="none", runners=1))) as runtime,
     ):
-        opened, ids = had(talk, house.app)
+        opened, ids = had(talk, runtime.app)
         for question in talk.questions:
             if question.evidence:
                 began = time.perf_counter()
                 answer: Any = search_history(
-                    Place(house.app, opened.key),
+                    Place(runtime.app, opened.key),
                     {"query": question.text[:QUERY_CHARACTERS], "limit": max(BEST)},
                 )
                 spent = time.perf_counter() - began

@@ -18,7 +18,7 @@ from typing import Final
 import httpx
 
 from functions.settings import Settings
-from functions.wiring import open_house
+from functions.wiring import open_runtime
 from scripts.benchmarks import evidence, year
 from scripts.benchmarks.rows import Row
 
@@ -53,12 +53,12 @@ def _aged() -> Iterator[Row]:
     """
     model = year.Scripted()
     with tempfile.TemporaryDirectory() as folder:
-        house = open_house(Settings(data=folder, library="none", runners=1))
-        old = year.talk(house.app, year.MESSAGES // 2, model)
+        runtime = open_runtime(Settings(data=folder, library="none", runners=1))
+        old = year.talk(runtime.app, year.MESSAGES // 2, model)
         deque(islice(old, year.MESSAGES // 2 - year.WEEK), maxlen=0)
-        young = year.talk(house.app, year.WEEK, year.Scripted(), "terminal:week")
+        young = year.talk(runtime.app, year.WEEK, year.Scripted(), "terminal:week")
         first, last = map(year.week, zip(*zip(young, old, strict=True), strict=True))
-        house.close()
+        runtime.close()
     yield Row(
         "prompt, last week of a year beside a first week",
         last.prompt,

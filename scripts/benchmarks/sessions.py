@@ -21,9 +21,9 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
-from functions.local import Crew
+from functions.local import QueueWorkers
 from functions.settings import Settings
-from functions.wiring import House, open_house
+from functions.wiring import AgentRuntime, open_runtime
 from scripts.benchmarks.elsewhere import served
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import Key, keys
@@ -42,15 +42,15 @@ def run(data: Path | None) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         yield from _documents(Path(folder))
     with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
-        yield from _long_chat(_house(folder, url))
+        yield from _long_chat(_runtime(folder, url))
     with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
-        yield from _many_chats(_house(folder, url))
+        yield from _many_chats(_runtime(folder, url))
     with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
         yield from _late_start(folder, url)
 
 
-def _house(folder: str, url: str) -> House:
-    return open_house(
+def _runtime(folder: str, url: str) -> AgentRuntime:
+    return open_runtime(
         Settings(
             data=folder,
             library="none",
@@ -92,17 +92,17 @@ def _p50(action: Callable[[], None]) -> float:
     return statistics.median(spent)
 
 
-def _long_chat(house: House) -> Iterator[Row]:
+def _long_chat(runtime: AgentRuntime) -> Iterator[Row]:
     """Turns are compared over a whole swing of compaction, from 11 to 40 messages: the 2nd of a
     chat and its last.
     """
     costs: list[tuple[float, int]] = []
     for number in range(LONG // 2):
         started = time.process_time()
-        opened = handle(_event("bench:long", number), house.app)
+        opened = handle(_event("bench:long", number), runtime.app)
         costs.append(((time.process_time() - started) * 1e3, opened.size))
-        house.app.sessions.delivered(opened)
-    house.close()
+        runtime.app.sessions.delivered(opened)
+    runtime.close()
     early, late = costs[21:141], costs[-120:]
     for place, what, unit in ((0, "CPU a turn", "ms"), (1, "bytes a turn", "B")):
         yield Row(
@@ -114,18 +114,18 @@ def _long_chat(house: House) -> Iterator[Row]:
         )
 
 
-def _many_chats(house: House) -> Iterator[Row]:
+def _many_chats(runtime: AgentRuntime) -> Iterator[Row]:
     for number in range(EACH):
         for chat in range(CHATS):
-            house.queue.put(_event(f"bench:{chat}", chat * EACH + number))
-    crew = Crew(house)
+            runtime.queue.put(_event(f"bench:{chat}", chat * EACH + number))
+    crew = QueueWorkers(runtime)
     started, cpu = time.perf_counter(), time.process_time()
     crew.start()
-    while house.stores.kv.scan(keys.ready("").partition, limit=1):
+    while runtime.stores.kv.scan(keys.ready("").partition, limit=1):
         time.sleep(0.02)
     wall, spent = time.perf_counter() - started, time.process_time() - cpu
     crew.stop()
-    house.close()
+    runtime.close()
     turns = CHATS * EACH
     yield Row(
         "100 chats at once, turns a second of one core", turns / spent, "1/s", 60, at_least=True
@@ -134,13 +134,13 @@ def _many_chats(house: House) -> Iterator[Row]:
 
 
 def _late_start(folder: str, url: str) -> Iterator[Row]:
-    house = _house(folder, url)
+    runtime = _runtime(folder, url)
     for number in range(WAITING):
-        house.queue.put(_event(f"bench:{number}", number))
-    house.close()
+        runtime.queue.put(_event(f"bench:{number}", number))
+    runtime.close()
     started = time.perf_counter()
-    again = _house(folder, url)
-    crew = Crew(again)
+    again = _runtime(folder, url)
+    crew = QueueWorkers(again)
     crew.start()
     while not any(_answered(again, number) for number in range(8)):
         time.sleep(0.005)
@@ -151,9 +151,9 @@ def _late_start(folder: str, url: str) -> Iterator[Row]:
     again.close()
 
 
-def _answered(house: House, number: int) -> bool:
-    session = keys.session_of(house.app.name, f"bench:{number}")
-    opened: Opened = house.app.sessions.open(session)
+def _answered(runtime: AgentRuntime, number: int) -> bool:
+    session = keys.session_of(runtime.app.name, f"bench:{number}")
+    opened: Opened = runtime.app.sessions.open(session)
     return bool(opened.document.seen)
 
 

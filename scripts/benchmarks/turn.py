@@ -24,7 +24,7 @@ from functions.agent.toolset import in_scope
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
-from functions.wiring import House, open_house
+from functions.wiring import AgentRuntime, open_runtime
 from scripts.benchmarks.elsewhere import served
 from scripts.benchmarks.rows import Row
 from sigil.protocol import Caller, Offer
@@ -58,11 +58,11 @@ def run(data: Path | None) -> Iterator[Row]:
             llm_model="scripted",
             tokens_per_day=10**9,
         )
-        house = open_house(settings)
-        history = _history([_deployed(house, noun) for noun in _NOUNS])
+        runtime = open_runtime(settings)
+        history = _history([_deployed(runtime, noun) for noun in _NOUNS])
         ours, floor, walls = [], [], []
         for number in range(WARM + TURNS):
-            spent, wall = _turn(house, history, number)
+            spent, wall = _turn(runtime, history, number)
             bodies = client.get(url).json()
             assert len(bodies) == ROUNDS, f"a turn made {len(bodies)} requests"
             least = _bare(client, url, [body.encode() for body in bodies])
@@ -70,22 +70,22 @@ def run(data: Path | None) -> Iterator[Row]:
                 ours.append(spent)
                 walls.append(wall)
                 floor.append(least)
-        house.close()
+        runtime.close()
     median = statistics.median
     yield Row("turn of six rounds, CPU", median(ours), "ms", 8.0, floor=median(floor))
     yield Row("turn of six rounds, CPU over the bare requests", median(ours) - median(floor), "ms")
     yield Row("turn of six rounds, wall", median(walls), "ms")
 
 
-def _turn(house: House, history: Document, number: int) -> tuple[float, float]:
+def _turn(runtime: AgentRuntime, history: Document, number: int) -> tuple[float, float]:
     """CPU and wall time of one turn over the same history, in ms."""
-    sessions = house.app.sessions
-    sessions.save(sessions.open(keys.session_of(house.app.name, SESSION)), history)
+    sessions = runtime.app.sessions
+    sessions.save(sessions.open(keys.session_of(runtime.app.name, SESSION)), history)
     now = time.time()
     event = Event(
         f"terminal:{number}",
         "message",
-        house.app.name,
+        runtime.app.name,
         SESSION,
         Sender("terminal:local", "you"),
         "go on",
@@ -93,7 +93,7 @@ def _turn(house: House, history: Document, number: int) -> tuple[float, float]:
         order_of(now, number),
     )
     cpu, wall = time.process_time(), time.perf_counter()
-    opened = handle(replace(event, private=True), house.app)
+    opened = handle(replace(event, private=True), runtime.app)
     spent = (time.process_time() - cpu) * 1e3, (time.perf_counter() - wall) * 1e3
     assert opened.document.outbox[-1].rounds == ROUNDS, opened.document.outbox[-1]
     return spent
@@ -110,7 +110,7 @@ def _bare(client: httpx.Client, url: str, bodies: list[bytes]) -> float:
     return (time.process_time() - started) * 1e3
 
 
-def _deployed(house: House, noun: str) -> Offer:
+def _deployed(runtime: AgentRuntime, noun: str) -> Offer:
     properties = {
         name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."}
         for name in ("text", "unit", "form")
@@ -125,7 +125,7 @@ def _deployed(house: House, noun: str) -> Offer:
         "execute": "return { text: input.text, length: input.text.length }",
         "examples": [f"mend this {noun}: abc", f"what is wrong with the {noun} abc?"],
     }
-    return house.app.registry.deploy(spec, Caller(house.app.name, owner=True)).offer
+    return runtime.app.registry.deploy(spec, Caller(runtime.app.name, owner=True)).offer
 
 
 def _history(offers: list[Offer]) -> Document:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from functions.settings import Settings
-from functions.wiring import open_house
+from functions.wiring import open_runtime
 from scripts.bootstrapping import report
 from scripts.bootstrapping.play import demand_model, emptied, play
 from scripts.bootstrapping.requests import REQUESTS, Request
@@ -135,17 +135,17 @@ def _played(
 ) -> Iterator[Row]:
     """Each request of each repetition, as soon as both its turns are over."""
     for number in range(1, times + 1):
-        house = open_house(
+        runtime = open_runtime(
             emptied(settings, folder / str(number) if times > 1 else folder, folder / "compiled")
         )
         try:
             for at, request in enumerate(wanted, 1):
                 tell = partial(_tell, f"{number}: {at}" if times > 1 else str(at), request.name)
                 tell(one_line(request.first.text, 90))
-                row = play(house, request, tell)
+                row = play(runtime, request, tell)
                 yield replace(row, name=f"{row.name} {number}") if times > 1 else row
         finally:
-            house.close()
+            runtime.close()
 
 
 def _tell(place: str, name: str, line: str) -> None:

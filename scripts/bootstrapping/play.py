@@ -14,7 +14,7 @@ from functions.agent.session import trace
 from functions.agent.turn import handle, stop
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from scripts.bootstrapping.facts import Half, Worklog, half
 from scripts.bootstrapping.requests import Ask, Request
 from scripts.bootstrapping.verdicts import Row
@@ -61,22 +61,22 @@ def emptied(settings: Settings, folder: Path, cache: Path) -> Settings:
     )
 
 
-def play(house: House, request: Request, tell: Callable[[str], None] = unheard) -> Row:
+def play(runtime: AgentRuntime, request: Request, tell: Callable[[str], None] = unheard) -> Row:
     """Ask both questions of a request, each in a chat of its own; the second only when there may be
     something to find.
     """
-    first = ask(house, f"terminal:{request.name}", request.first)
+    first = ask(runtime, f"terminal:{request.name}", request.first)
     tell(f"first: {spoken(first)}")
     if first.error or not (first.deployed or first.found):
         return Row(request.name, first)
-    again = ask(house, f"terminal:{request.name}-again", request.again)
+    again = ask(runtime, f"terminal:{request.name}-again", request.again)
     tell(f"again: {spoken(again)}")
     return Row(request.name, first, again)
 
 
-def ask(house: House, session: str, question: Ask) -> Half:
+def ask(runtime: AgentRuntime, session: str, question: Ask) -> Half:
     """One turn in a new chat, and what it did. Ctrl-C stops the turn before it goes on."""
-    app, event = house.app, _event(house, session, question.text)
+    app, event = runtime.app, _event(runtime, session, question.text)
     try:
         opened = handle(event, app)
     except KeyboardInterrupt:
@@ -86,16 +86,16 @@ def ask(house: House, session: str, question: Ask) -> Half:
         return Half(error=one_line(f"{problem.message} ({problem.code})"))
     replies = opened.document.outbox
     app.sessions.delivered(opened)
-    text, worklog = "\n\n".join(reply.text for reply in replies), _worklog(house, event)
+    text, worklog = "\n\n".join(reply.text for reply in replies), _worklog(runtime, event)
     done = half(
         opened.document.messages,
         text,
-        _deployed(house, session),
+        _deployed(runtime, session),
         worklog,
         (question.answer.said, question.answer.held),
     )
     return (
-        replace(done, error=_failure(house, event) or one_line(text))
+        replace(done, error=_failure(runtime, event) or one_line(text))
         if any(reply.failed for reply in replies)
         else done
     )
@@ -127,12 +127,12 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names) or "nothing"
 
 
-def _event(house: House, session: str, text: str) -> Event:
+def _event(runtime: AgentRuntime, session: str, text: str) -> Event:
     now = time.time()
     return Event(
         f"terminal:{uuid.uuid4().hex}",
         "message",
-        house.app.name,
+        runtime.app.name,
         session,
         OWN,
         text,
@@ -142,25 +142,25 @@ def _event(house: House, session: str, text: str) -> Event:
     )
 
 
-def _worklog(house: House, event: Event) -> Worklog:
-    record = trace.read(house.app.kv, event.id) or {}
+def _worklog(runtime: AgentRuntime, event: Event) -> Worklog:
+    record = trace.read(runtime.app.kv, event.id) or {}
     usage = record.get("usage", {})
     tokens = int(usage.get("prompt", 0)) + int(usage.get("completion", 0))
     return Worklog(int(record.get("rounds", 0)), tokens, float(record.get("seconds", 0.0)))
 
 
-def _failure(house: House, event: Event) -> str:
+def _failure(runtime: AgentRuntime, event: Event) -> str:
     """Why the model gave no answer, in its endpoint's words: whoever runs this has set that
     endpoint.
     """
-    steps = (trace.read(house.app.kv, event.id) or {}).get("steps", [])
+    steps = (trace.read(runtime.app.kv, event.id) or {}).get("steps", [])
     detail = next((step["detail"] for step in reversed(steps) if step.get("detail")), "")
     return one_line(f"I could not get an answer: {detail}.") if detail else ""
 
 
-def _deployed(house: House, session: str) -> list[str]:
+def _deployed(runtime: AgentRuntime, session: str) -> list[str]:
     """The names that this chat's model brought into the agent's namespace, as the audit tells."""
-    rows = [entry.row for entry in Audit(house.app.kv).latest(house.app.name)]
+    rows = [entry.row for entry in Audit(runtime.app.kv).latest(runtime.app.name)]
     mine = [
         row
         for row in rows

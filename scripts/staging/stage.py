@@ -16,7 +16,7 @@ from scripts.staging import packages
 from scripts.staging.contents import PYTHON, SOURCELESS, TASK_ROOT, Stage
 from scripts.staging.trouble import StagingError
 
-_HOUSES = ("functions", "sigil")
+_PACKAGES = ("functions", "sigil")
 _SUFFIXES = (".py", ".wasm", ".json", ".js", ".css")
 _SHIP = """
 import sys
@@ -47,14 +47,16 @@ def inputs(root: Path) -> Iterator[Path]:
         *(root / name for name in ("LICENSE", "NOTICE", "pyproject.toml", "uv.lock")),
         *sorted((root / "scripts" / "staging").glob("*.py")),
     )
-    for house in _HOUSES:
-        yield from (path for path in sorted((root / house).rglob("*")) if path.suffix in _SUFFIXES)
+    for package in _PACKAGES:
+        yield from (
+            path for path in sorted((root / package).rglob("*")) if path.suffix in _SUFFIXES
+        )
     yield from (path for path in sorted((root / "capabilities").rglob("*")) if path.is_file())
 
 
 def _add_ours(stage: Stage, root: Path, folder: Path) -> None:
-    for house in _HOUSES:
-        for path in sorted((root / house).rglob("*")):
+    for package in _PACKAGES:
+        for path in sorted((root / package).rglob("*")):
             name = path.relative_to(root).as_posix()
             if path.suffix in _SUFFIXES and not any(
                 name == out or name.startswith(f"{out}/") for out in stage.left_out

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from functions.events import Event, decode
 from functions.settings import Settings
-from functions.wiring import House, open_house
+from functions.wiring import AgentRuntime, open_runtime
 from sigil.storage import aws
 from sigil.storage.kv.dynamodb_table import create_table
 from tests.deploy.requests import BOT, SECRET, TOKEN
@@ -65,11 +65,13 @@ class Deployment:
         """The settings of a function that asks the scripted model."""
         return {"UNCAGED_LLM_URL": self.model.url, "UNCAGED_LIBRARY": "none"}
 
-    def house(self) -> House:
+    def runtime(self) -> AgentRuntime:
         """What the functions stored, seen from here."""
-        house = open_house(Settings.read({**self.settings, "UNCAGED_LIBRARY": "none"}, self.folder))
-        self.stack.callback(house.close)
-        return house
+        runtime = open_runtime(
+            Settings.read({**self.settings, "UNCAGED_LIBRARY": "none"}, self.folder)
+        )
+        self.stack.callback(runtime.close)
+        return runtime
 
     def waiting(self) -> list[Event]:
         """The events in the queue; they stay there."""

@@ -298,8 +298,8 @@ aws.client("secretsmanager").create_secret(Name="NAME", SecretString="secret")
 from sigil.storage.setting_secrets import reveal
 print(reveal("ssm:/NAME"), reveal("secretsmanager:NAME"))
 print(aws.client("sts").get_caller_identity()["Account"])
-from functions.alerts import Topic, halted, raised
-print(raised(halted("main", "", 0.0), Topic(aws.client("sns").create_topic(Name="NAME")["TopicArn"])))
+from functions.alerts import SnsNotifier, halt_alert, send_alert
+print(send_alert(halt_alert("main", "", 0.0), SnsNotifier(aws.client("sns").create_topic(Name="NAME")["TopicArn"])))
 """
 
 

@@ -70,7 +70,7 @@ def use(deployed: Deployment) -> None:
 
 def test_the_scheduler_does_its_whole_day_on_a_used_table(deployed: Deployment) -> None:
     use(deployed)
-    kv = deployed.house().stores.kv
+    kv = deployed.runtime().stores.kv
     kv.delete(keys.public("main", "fresh"))  # as a process left it that died in between
 
     first = deployed.function("scheduler").invoke(request("scheduler"))
@@ -88,7 +88,7 @@ def test_the_scheduler_does_its_whole_day_on_a_used_table(deployed: Deployment) 
 
 def test_a_failure_of_the_daily_work_is_told_until_it_is_mended(deployed: Deployment) -> None:
     use(deployed)
-    kv = deployed.house().stores.kv
+    kv = deployed.runtime().stores.kv
     key = keys.capability("main", "lasting")
     whole = kv.get(key)
     assert whole is not None
@@ -223,7 +223,7 @@ def test_the_worker_stocks_the_library_when_cloudformation_asks(
     assert [(each["Status"], each["PhysicalResourceId"], each["RequestId"]) for each in told] == [
         ("SUCCESS", "library", "r")
     ]
-    kv = deployed.house().stores.kv
+    kv = deployed.runtime().stores.kv
     assert (
         len([row for row, _ in kv.scan(keys.capability(LIBRARY, "").partition) if "#" not in row])
         > 50

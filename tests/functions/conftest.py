@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.sandbox import runner_process
 from sigil.sandbox.protocol import pack_run
 from tests.fakes.bot_api import BotApi
@@ -24,7 +24,7 @@ def bot() -> Iterator[BotApi]:
 
 @pytest.fixture
 def live(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 ) -> Callable[..., AbstractContextManager[Live]]:
     """Serves an agent over the test's folder: `with live(guide="security") as agent:`; a second one
     is a process that starts cold.
@@ -32,7 +32,7 @@ def live(
 
     @contextmanager
     def served(**settings: object) -> Iterator[Live]:
-        with serving(house(**{"llm_url": model.url, **platform(bot), **settings})) as server:
+        with serving(runtime(**{"llm_url": model.url, **platform(bot), **settings})) as server:
             yield Live(server, bot)
 
     return served

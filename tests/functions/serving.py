@@ -1,4 +1,4 @@
-"""A house behind a real uvicorn server on loopback, in a thread of the test."""
+"""A runtime behind a real uvicorn server on loopback, in a thread of the test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpx
 import uvicorn
 
 from functions import local
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 
 TOKEN = "admin-token-of-the-tests"
 
@@ -23,19 +23,19 @@ class Served:
 
     url: str
     client: httpx.Client
-    house: House
+    runtime: AgentRuntime
 
     def post(self, path: str, **given: object) -> httpx.Response:
         return self.client.post(path, **given)  # type: ignore[arg-type]
 
 
 @contextmanager
-def serving(house: House) -> Iterator[Served]:
-    """Serve `house` until the block ends; running turns end first."""
+def serving(runtime: AgentRuntime) -> Iterator[Served]:
+    """Serve `runtime` until the block ends; running turns end first."""
     door = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
     server = uvicorn.Server(
-        uvicorn.Config(local.app(house, TOKEN, ready.set), log_level="error", lifespan="on")
+        uvicorn.Config(local.app(runtime, TOKEN, ready.set), log_level="error", lifespan="on")
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
@@ -45,7 +45,7 @@ def serving(house: House) -> Iterator[Served]:
         with httpx.Client(
             base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=40
         ) as client:
-            yield Served(url, client, house)
+            yield Served(url, client, runtime)
     finally:
         server.should_exit = True
         thread.join()

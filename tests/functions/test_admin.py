@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from functions.agent.safety.budget import period
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import tell
@@ -203,9 +203,9 @@ def _damages() -> list[tuple[str, Any]]:
 
 
 def test_a_damaged_state_locks_the_chat_until_an_owner_mends_it_and_costs_nothing_else(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, owners=("telegram:1",))
+    home = runtime(llm_url=model.url, owners=("telegram:1",))
     key = keys.session_of("main", "telegram:7")
     model.then(failing(), say("What now?"))
     tell(home, "remember me")
@@ -233,9 +233,9 @@ def test_a_damaged_state_locks_the_chat_until_an_owner_mends_it_and_costs_nothin
 
 
 def test_a_damaged_lock_is_closed_until_an_owner_opens_it(
-    live: Lives, house: Callable[..., House], model: ScriptedModel
+    live: Lives, runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    kv = house(llm_url=model.url).app.kv
+    kv = runtime(llm_url=model.url).app.kv
     with live() as agent:
         for whom in ("main", keys.session_of("main", f"telegram:{GUEST}")):
             for value in (
@@ -258,9 +258,9 @@ def test_a_damaged_lock_is_closed_until_an_owner_opens_it(
 
 @pytest.mark.parametrize("value", [b"", b"garbage", b"-5", b"1e3", b"\xff", b"null"])
 def test_a_sum_that_cannot_be_read_stops_the_agent_until_an_owner_says_otherwise(
-    house: Callable[..., House], model: ScriptedModel, value: bytes
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, value: bytes
 ) -> None:
-    home = house(llm_url=model.url, owners=("telegram:1",))
+    home = runtime(llm_url=model.url, owners=("telegram:1",))
     tell(home, "hello", session="telegram:8")
     spent = keys.usage("main", period(time.time(), 86_400), keys.session_of("main", "telegram:8"))
     assert home.app.kv.get(spent)
@@ -273,9 +273,9 @@ def test_a_sum_that_cannot_be_read_stops_the_agent_until_an_owner_says_otherwise
 
 
 def test_a_stop_that_cannot_be_read_stops_nothing(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     for value in (b"", b"garbage", b"[]", b"{}", b"5"):
         home.app.kv.put(keys.mark(keys.session_of("main", "telegram:7")), value)
         assert tell(home, "hello") == ["done"]

@@ -16,7 +16,7 @@ from functions.agent.safety.facts import Fact
 from functions.agent.session.store import Opened
 from functions.queues.base import Delivery
 from functions.settings import Settings
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage import aws
 from sigil.storage.kv import keys
@@ -29,7 +29,7 @@ from tests.functions.test_breakers import cascade, shell
 from tests.functions.test_safety import deploy, find
 from tests.servers.ministack import Ministack, unique
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 
 
 class Pager(RecordingServer):
@@ -51,11 +51,11 @@ def pager() -> Iterator[Pager]:
         yield server
 
 
-def write(house: House, text: str, session: str = "telegram:7") -> None:
-    house.queue.put(event(text, session))
-    delivery: Delivery | None = house.queue.take(0) or house.control.take(0)
+def write(runtime: AgentRuntime, text: str, session: str = "telegram:7") -> None:
+    runtime.queue.put(event(text, session))
+    delivery: Delivery | None = runtime.queue.take(0) or runtime.control.take(0)
     assert delivery
-    worker.process(delivery, house)
+    worker.process(delivery, runtime)
 
 
 def failing(count: int) -> list[dict[str, Any]]:
@@ -63,9 +63,9 @@ def failing(count: int) -> list[dict[str, Any]]:
 
 
 def test_an_emergency_is_told_once(
-    house: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture
+    runtime: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture
 ) -> None:
-    home = house(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url)
     model.then(*failing(8))
 
     with caplog.at_level(logging.INFO, "uncaged"):
@@ -85,9 +85,9 @@ def test_an_emergency_is_told_once(
 
 
 def test_a_budget_that_is_used_up_is_told_once_for_all_chats(
-    house: Open, model: ScriptedModel, pager: Pager
+    runtime: Open, model: ScriptedModel, pager: Pager
 ) -> None:
-    home = house(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url)
     model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}})
     for chat in range(3):
         write(home, "go", f"telegram:{chat}")
@@ -96,9 +96,9 @@ def test_a_budget_that_is_used_up_is_told_once_for_all_chats(
 
 
 def test_a_chat_that_only_meets_the_budget_does_not_tell_of_it_again(
-    house: Open, model: ScriptedModel, pager: Pager
+    runtime: Open, model: ScriptedModel, pager: Pager
 ) -> None:
-    home = house(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url)
     model.then(
         call(("no_such_tool", {})) | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}
     )
@@ -109,10 +109,10 @@ def test_a_chat_that_only_meets_the_budget_does_not_tell_of_it_again(
 
 
 def test_an_address_that_fails_is_in_nobodys_way(
-    house: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture
+    runtime: Open, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture
 ) -> None:
     pager.status = 500
-    home = house(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url)
     model.then(*failing(8))
     with caplog.at_level(logging.INFO, "uncaged"):
         for text in ("go", "again", "/status"):
@@ -125,9 +125,9 @@ def test_an_address_that_fails_is_in_nobodys_way(
 
 
 def test_an_alert_holds_nothing_that_anybody_said(
-    house: Open, model: ScriptedModel, pager: Pager
+    runtime: Open, model: ScriptedModel, pager: Pager
 ) -> None:
-    home = house(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url)
     model.then(
         *[call(("no_such_tool", {"query": f"secret 12345 {number}"})) for number in range(8)]
     )
@@ -176,21 +176,21 @@ class Crash(BaseException):
     """The process is gone."""
 
 
-def crash(opened: Opened, house: House) -> None:
+def crash(opened: Opened, runtime: AgentRuntime) -> None:
     raise Crash
 
 
 def test_a_crash_between_the_turns_end_and_the_alert_loses_neither_and_tells_neither_twice(
-    house: Open, model: ScriptedModel, pager: Pager, monkeypatch: pytest.MonkeyPatch
+    runtime: Open, model: ScriptedModel, pager: Pager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.then(*cascade())
     with monkeypatch.context() as moment:
         moment.setattr(worker, "alarm", crash)
         with pytest.raises(Crash):
-            write(house(llm_url=model.url, alerts=pager.url, lease=0.2), "go")
+            write(runtime(llm_url=model.url, alerts=pager.url, lease=0.2), "go")
     assert pager.alerts == []
 
-    again = house(llm_url=model.url, alerts=pager.url, lease=0.2)
+    again = runtime(llm_url=model.url, alerts=pager.url, lease=0.2)
     delivery = again.queue.take(10)
     assert delivery
     worker.process(delivery, again)
@@ -235,8 +235,10 @@ def test_whoever_halts_it_is_answered_before_anybody_is_rung(
 
 
 @pytest.mark.parametrize("text", ["hello", "/status"])
-def test_a_damaged_state_rings(house: Open, model: ScriptedModel, pager: Pager, text: str) -> None:
-    home = house(llm_url=model.url, alerts=pager.url)
+def test_a_damaged_state_rings(
+    runtime: Open, model: ScriptedModel, pager: Pager, text: str
+) -> None:
+    home = runtime(llm_url=model.url, alerts=pager.url)
     write(home, "hello")
     head = keys.head(keys.session_of("main", "telegram:7"))
     item = home.app.kv.get(head)
@@ -252,7 +254,7 @@ def test_a_damaged_state_rings(house: Open, model: ScriptedModel, pager: Pager, 
 
 
 def test_a_topic_hands_alerts_to_whoever_subscribed(
-    house: Open, model: ScriptedModel, aws_here: Ministack
+    runtime: Open, model: ScriptedModel, aws_here: Ministack
 ) -> None:
     sns, sqs = aws.client("sns"), aws.client("sqs")
     arn = sns.create_topic(Name=unique("alerts"))["TopicArn"]
@@ -262,7 +264,7 @@ def test_a_topic_hands_alerts_to_whoever_subscribed(
     ]
     sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue)
     model.then(*cascade())
-    home = house(llm_url=model.url, alerts=f"sns:{arn}")
+    home = runtime(llm_url=model.url, alerts=f"sns:{arn}")
     for text in ("go", "and now?"):
         write(home, text)
 
@@ -279,9 +281,9 @@ def test_a_topic_hands_alerts_to_whoever_subscribed(
 
 
 def test_a_topic_that_is_not_there_is_in_nobodys_way(
-    house: Open, model: ScriptedModel, aws_here: Ministack, caplog: pytest.LogCaptureFixture
+    runtime: Open, model: ScriptedModel, aws_here: Ministack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    home = house(llm_url=model.url, alerts="sns:arn:aws:sns:us-east-1:000000000000:nobody-here")
+    home = runtime(llm_url=model.url, alerts="sns:arn:aws:sns:us-east-1:000000000000:nobody-here")
     model.then(*cascade())
     with caplog.at_level(logging.INFO, "uncaged"):
         for text in ("go", "/status", "and now?"):

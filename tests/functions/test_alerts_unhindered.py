@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from functions import alerts, status_alerts, worker
-from functions.alerts import Webhook, halted, raised
+from functions.alerts import WebhookNotifier, halt_alert, send_alert
 from functions.clock import Clock
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -34,18 +34,20 @@ class Drip(Pager):
 def test_an_address_that_drips_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alerts, "SECONDS", 0.4)
     with Drip() as server:
-        assert not raised(halted("main", "", 1.0), Webhook(server.url))
+        assert not send_alert(halt_alert("main", "", 1.0), WebhookNotifier(server.url))
 
 
 @pytest.mark.parametrize(
     "address", ["http://\u2603.\u200b/", "http://127.0.0.1:1/\x00", "http://127.0.0.1:1/"]
 )
 def test_an_address_that_is_none_is_in_nobodys_way(address: str) -> None:
-    assert not raised(halted("main", "", 1.0), Webhook(address))
+    assert not send_alert(halt_alert("main", "", 1.0), WebhookNotifier(address))
 
 
 def test_a_name_and_a_password_in_an_address_are_sent(pager: Pager) -> None:
-    assert raised(halted("main", "", 1.0), Webhook(pager.url.replace("://", "://ada:p%40ss@")))
+    assert send_alert(
+        halt_alert("main", "", 1.0), WebhookNotifier(pager.url.replace("://", "://ada:p%40ss@"))
+    )
     assert pager.requests[0].headers["authorization"] == "Basic " + b64encode(b"ada:p@ss").decode()
 
 
@@ -67,10 +69,10 @@ def test_an_emergency_is_told_though_the_chats_platform_is_away(
 
 
 def test_a_budget_is_told_in_each_period_whoever_meets_it_first(
-    house: Open, model: ScriptedModel, pager: Pager
+    runtime: Open, model: ScriptedModel, pager: Pager
 ) -> None:
     today = [1_795_000_000.0]
-    home = house(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url)
     home = replace(home, app=replace(home.app, clock=Clock(now=lambda: today[0])))
     dear = say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}
     for told in (1, 2):
@@ -83,16 +85,16 @@ def test_a_budget_is_told_in_each_period_whoever_meets_it_first(
 
 
 def test_a_crash_before_the_bell_rings_loses_no_budgets_alert(
-    house: Open, model: ScriptedModel, pager: Pager, monkeypatch: pytest.MonkeyPatch
+    runtime: Open, model: ScriptedModel, pager: Pager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}})
-    home = house(llm_url=model.url, alerts=pager.url, lease=0.2)
+    home = runtime(llm_url=model.url, alerts=pager.url, lease=0.2)
     write(home, "go")
     with monkeypatch.context() as moment:
         moment.setattr(status_alerts, "raised", crash)
         with pytest.raises(Crash):
             write(home, "more")
-    again = house(llm_url=model.url, alerts=pager.url, lease=0.2)
+    again = runtime(llm_url=model.url, alerts=pager.url, lease=0.2)
     delivery = again.queue.take(10)
     assert delivery
     worker.process(delivery, again)

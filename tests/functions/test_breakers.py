@@ -19,7 +19,7 @@ import pytest
 
 from functions.agent.commands.control import HALTED, HALTED_HERE, OWNERS_ONLY, UNLOCKED
 from functions.agent.missed_messages import MEANWHILE
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer
@@ -223,10 +223,10 @@ def test_nothing_that_anybody_else_writes_opens_it(live: Lives, model: ScriptedM
 
 
 def test_time_does_not_open_it(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 ) -> None:
     model.then(*cascade())
-    home = house(llm_url=model.url, **platform(bot))
+    home = runtime(llm_url=model.url, **platform(bot))
     now = home.app.clock.now
     later = replace(
         home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 400 * 86_400))
@@ -245,9 +245,9 @@ def test_time_does_not_open_it(
 
 
 def test_a_clock_that_is_set_neither_opens_nor_holds(
-    house: Callable[..., House], model: ScriptedModel, tmp_path: Path
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, tmp_path: Path
 ) -> None:
-    home = house(llm_url=model.url, owners=(f"telegram:{OWNER}",))
+    home = runtime(llm_url=model.url, owners=(f"telegram:{OWNER}",))
     now = home.app.clock.now
     ahead = replace(
         home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 86_400))
@@ -312,9 +312,9 @@ def test_in_a_group_an_owner_opens_and_nobody_else(live: Lives, model: ScriptedM
 
 
 def test_the_budget_holds_in_every_chat_until_the_next_period_or_an_owner(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, **platform(bot))
+    home = runtime(llm_url=model.url, **platform(bot))
     now, moved = home.app.clock.now, [0.0]
     timed = replace(
         home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + moved[0]))
@@ -402,10 +402,10 @@ def test_without_usage_the_budget_counts_what_it_estimates(
 
 
 def test_a_task_that_never_ends_pauses_over_its_continuations(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 ) -> None:
     model.then(*[going(number) for number in range(30)])
-    home = house(llm_url=model.url, ticks=14, **platform(bot))
+    home = runtime(llm_url=model.url, ticks=14, **platform(bot))
     with serving(home) as server:
         agent = Live(server, bot)
         agent.ask("begin", GUEST)

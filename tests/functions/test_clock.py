@@ -23,7 +23,7 @@ from functions.clock import Clock
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import Inbox
 from functions.settings import Settings
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.errors import BackendError
 from sigil.protocol import Caller, Found
@@ -115,17 +115,17 @@ def chat() -> Chat:
 
 
 @pytest.fixture
-def home(hands: Hands, chat: Chat) -> House:
+def home(hands: Hands, chat: Chat) -> AgentRuntime:
     return opened(MemoryKV(lambda: hands.wall), hands, chat)
 
 
-def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> House:
+def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> AgentRuntime:
     """A process over a store."""
     app = App(
         "main", kv, Sessions(kv), OfflineModel(), Nothing(), Rules(access="open"), hands.clock
     )  # type: ignore[arg-type]
     inbox = Inbox(kv, clock=hands.clock, lease=LEASE)
-    return House(
+    return AgentRuntime(
         Settings(),
         Stores(kv, MemoryArtifacts()),
         inbox,
@@ -136,8 +136,8 @@ def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> House:
     )  # type: ignore[dict-item]
 
 
-def thinking(home: House, meanwhile: Callable[[], None]) -> House:
-    """The house with something that happens in the middle of every request."""
+def thinking(home: AgentRuntime, meanwhile: Callable[[], None]) -> AgentRuntime:
+    """The runtime with something that happens in the middle of every request."""
     return replace(home, app=replace(home.app, model=Interrupted(meanwhile)))
 
 
@@ -158,13 +158,13 @@ def event(number: int) -> Event:
     )
 
 
-def work(home: House) -> None:
+def work(home: AgentRuntime) -> None:
     """Handle all that can be had now."""
     while delivery := home.queue.take(0):
         process(delivery, home)
 
 
-def said(home: House) -> list[str]:
+def said(home: AgentRuntime) -> list[str]:
     return [
         message.content
         for message in home.app.sessions.open(SESSION).document.messages
@@ -173,7 +173,9 @@ def said(home: House) -> list[str]:
 
 
 @jumps
-def test_a_turns_deadline_does_not_move(home: House, hands: Hands, chat: Chat, jump: float) -> None:
+def test_a_turns_deadline_does_not_move(
+    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
+) -> None:
     for number in (1, 2):
         home.queue.put(event(number))
         work(thinking(home, lambda: hands.jump(jump)))
@@ -184,7 +186,7 @@ def test_a_turns_deadline_does_not_move(home: House, hands: Hands, chat: Chat, j
 
 @jumps
 def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(
-    home: House, hands: Hands, jump: float
+    home: AgentRuntime, hands: Hands, jump: float
 ) -> None:
     def think() -> None:
         hands.pass_(home.app.turn_seconds)
@@ -198,7 +200,7 @@ def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(
 
 @jumps
 def test_a_dead_workers_session_is_free_after_the_lease_and_not_after_a_day(
-    home: House, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
 ) -> None:
     other = opened(home.stores.kv, hands, chat)  # type: ignore[arg-type]
     home.queue.put(event(1))
@@ -214,7 +216,7 @@ def test_a_dead_workers_session_is_free_after_the_lease_and_not_after_a_day(
 
 @jumps
 def test_a_retry_comes_when_its_delay_is_over(
-    home: House, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
 ) -> None:
     chat.moods = [Busy("slow down", retry_after=30.0)]
     home.queue.put(event(1))
@@ -228,7 +230,7 @@ def test_a_retry_comes_when_its_delay_is_over(
 
 @jumps
 def test_a_reply_is_not_too_old_because_the_clock_was_set(
-    home: House, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
 ) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")] * 2
     home.queue.put(event(1))
@@ -243,7 +245,7 @@ def test_a_reply_is_not_too_old_because_the_clock_was_set(
 
 
 def test_a_reply_that_waited_for_its_worker_for_hours_is_sent(
-    home: House, hands: Hands, chat: Chat
+    home: AgentRuntime, hands: Hands, chat: Chat
 ) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")]
     home.queue.put(event(1))
@@ -256,7 +258,7 @@ def test_a_reply_that_waited_for_its_worker_for_hours_is_sent(
 
 @jumps
 def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(
-    home: House, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
 ) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")] * 10_000
     home.queue.put(event(1))
@@ -272,7 +274,7 @@ def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(
 
 @jumps
 def test_a_handled_event_stays_handled(
-    home: House, hands: Hands, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, hands: Hands, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(closing, "SEEN_MOST", 2)
     for number in range(1, 6):
@@ -287,7 +289,7 @@ def test_a_handled_event_stays_handled(
 
 
 @jumps
-def test_a_trace_tells_no_nonsense(home: House, hands: Hands, jump: float) -> None:
+def test_a_trace_tells_no_nonsense(home: AgentRuntime, hands: Hands, jump: float) -> None:
     home.queue.put(event(1))
     work(thinking(home, lambda: hands.jump(jump)))
 

@@ -17,14 +17,14 @@ from functions.agent.model import fallback
 from functions.agent.model.failures import SENTENCES
 from functions.agent.model.fallback import WithFallback
 from functions.settings import Settings
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import tell
 from tests.functions.people import Live
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 Lives = Callable[..., AbstractContextManager[Live]]
 
 
@@ -62,9 +62,9 @@ def refuse(status: int, message: str = "no", **fields: Any) -> Answer:
     ids=["key", "money", "no such model", "down", "rate", "cut"],
 )
 def test_the_second_model_answers_when_the_first_does_not(
-    house: Open, model: ScriptedModel, second: Other, answer: Answer, asked: int
+    runtime: Open, model: ScriptedModel, second: Other, answer: Answer, asked: int
 ) -> None:
-    home = house(
+    home = runtime(
         llm_url=model.url,
         llm_key="first-key",
         llm_fallback_url=second.url,
@@ -83,8 +83,8 @@ def test_the_second_model_answers_when_the_first_does_not(
     )  # the first one's key is for the first one's address alone
 
 
-def test_the_same_endpoint_may_have_another_model(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, llm_key="the-key", llm_fallback_model="spare")
+def test_the_same_endpoint_may_have_another_model(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, llm_key="the-key", llm_fallback_model="spare")
     model.then(refuse(404), say("here I am"))
 
     assert tell(home, "hi") == ["here I am"]
@@ -95,9 +95,9 @@ def test_the_same_endpoint_may_have_another_model(house: Open, model: ScriptedMo
 
 @pytest.mark.parametrize("answer", [refuse(400, code="content_filter")])
 def test_content_that_was_refused_is_not_asked_of_another_model(
-    house: Open, model: ScriptedModel, second: Other, answer: Answer
+    runtime: Open, model: ScriptedModel, second: Other, answer: Answer
 ) -> None:
-    home = house(llm_url=model.url, llm_fallback_url=second.url)
+    home = runtime(llm_url=model.url, llm_fallback_url=second.url)
     model.then(answer)
 
     assert tell(home, "hi") == [f"I could not get an answer: {SENTENCES['refused']}."]
@@ -105,9 +105,9 @@ def test_content_that_was_refused_is_not_asked_of_another_model(
 
 
 def test_after_its_rest_the_first_model_is_asked_again(
-    house: Open, model: ScriptedModel, second: Other
+    runtime: Open, model: ScriptedModel, second: Other
 ) -> None:
-    home = house(llm_url=model.url, llm_fallback_url=second.url)
+    home = runtime(llm_url=model.url, llm_fallback_url=second.url)
     now = [0.0]
     both = home.app.model
     assert isinstance(both, WithFallback)
@@ -122,9 +122,9 @@ def test_after_its_rest_the_first_model_is_asked_again(
 
 
 def test_the_second_models_window_counts_while_it_stands_in(
-    house: Open, model: ScriptedModel, second: Other
+    runtime: Open, model: ScriptedModel, second: Other
 ) -> None:
-    home = house(llm_url=model.url, llm_fallback_url=second.url, llm_fallback_window=6_000)
+    home = runtime(llm_url=model.url, llm_fallback_url=second.url, llm_fallback_window=6_000)
     for number in range(8):
         model.then(say(f"answer {number}"))
         tell(home, f"question {number} " + "lorem ipsum " * 300)
@@ -140,9 +140,9 @@ def test_the_second_models_window_counts_while_it_stands_in(
 
 
 def test_when_both_fail_five_tries_are_all_and_people_read_one_sentence(
-    house: Open, model: ScriptedModel, second: Other
+    runtime: Open, model: ScriptedModel, second: Other
 ) -> None:
-    home = house(llm_url=model.url, llm_fallback_url=second.url)
+    home = runtime(llm_url=model.url, llm_fallback_url=second.url)
     model.then(*[refuse(503, "org-1 is overloaded")] * 20)
     second.then(*[refuse(500, "org-2 is broken")] * 20)
 

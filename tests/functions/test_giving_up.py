@@ -19,7 +19,7 @@ from functions.agent.turn import GAVE_UP, Shift, handle
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.base import Delivery
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import LOST, TRIES_MOST, process
 from sigil.errors import UsageError
 from sigil.storage.artifacts import MemoryArtifacts
@@ -38,17 +38,17 @@ def bot() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def home(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> House:
-    return house(llm_url=model.url, telegram_token=bot.token, telegram_api=bot.url)
+def home(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, telegram_token=bot.token, telegram_api=bot.url)
 
 
-def taken(home: House) -> Delivery:
+def taken(home: AgentRuntime) -> Delivery:
     delivery = home.queue.take(0.0)
     assert delivery is not None
     return delivery
 
 
-def put(home: House, happened: Event, tries: int = 0) -> Delivery:
+def put(home: AgentRuntime, happened: Event, tries: int = 0) -> Delivery:
     """The event in a worker's hand, handed out so often before."""
     home.queue.put(happened)
     return replace(taken(home), tries=tries)
@@ -63,7 +63,7 @@ def crash(*given: Any, **more: Any) -> None:
 
 
 def test_an_event_that_was_handed_out_too_often_is_told_once_and_its_chat_goes_on(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     model.then(say("well"))
     poison = event("poison")
@@ -78,7 +78,7 @@ def test_an_event_that_was_handed_out_too_often_is_told_once_and_its_chat_goes_o
 
 
 def test_its_turn_in_progress_is_closed_and_not_answered_later(
-    home: House, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poison = event("poison")
     model.then(say("never"))
@@ -97,7 +97,7 @@ def test_its_turn_in_progress_is_closed_and_not_answered_later(
     assert home.app.sessions.open(KEY).document.turn is None
 
 
-def incomplete(home: House) -> None:
+def incomplete(home: AgentRuntime) -> None:
     """A body of the chat's document is lost."""
     sessions = Sessions(home.stores.kv, MemoryArtifacts())
     sessions.save(
@@ -107,7 +107,7 @@ def incomplete(home: House) -> None:
 
 
 def test_a_crash_between_the_dead_letter_and_its_telling_tells_nobody_twice_and_somebody_once(
-    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, bot: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     incomplete(home)
     delivery = put(home, event("hi"))
@@ -122,7 +122,9 @@ def test_a_crash_between_the_dead_letter_and_its_telling_tells_nobody_twice_and_
     assert texts(bot) == [LOST]
 
 
-def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(home: House, bot: BotApi) -> None:
+def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(
+    home: AgentRuntime, bot: BotApi
+) -> None:
     incomplete(home)
     bot.fail(500, "Internal")
     delivery = put(home, event("hi"))
@@ -136,10 +138,13 @@ def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(home: House, bot
 
 
 def test_agents_that_share_a_store_take_their_own_events_alone(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     model.then(say("from alpha"), say("from beta"))
-    alpha, beta = house(llm_url=model.url, agent="alpha"), house(llm_url=model.url, agent="beta")
+    alpha, beta = (
+        runtime(llm_url=model.url, agent="alpha"),
+        runtime(llm_url=model.url, agent="beta"),
+    )
     for name in ("beta", "alpha"):
         alpha.queue.put(replace(event("hi", session="http:admin:main"), agent=name))
 
@@ -156,7 +161,7 @@ def test_agents_that_share_a_store_take_their_own_events_alone(
 
 
 def test_an_event_of_another_agent_becomes_a_dead_letter_and_is_not_answered(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     stray = replace(event("hi"), agent="somebody-else")
 
@@ -167,12 +172,14 @@ def test_an_event_of_another_agent_becomes_a_dead_letter_and_is_not_answered(
     assert [letter.id for letter in dead_letters.letters(home.stores.kv)] == [stray.id]
 
 
-def taken_receipt(home: House) -> str:
+def taken_receipt(home: AgentRuntime) -> str:
     home.queue.put(event("another"))
     return taken(home).receipt
 
 
-def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(home: House, bot: BotApi) -> None:
+def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(
+    home: AgentRuntime, bot: BotApi
+) -> None:
     incomplete(home)
     delivery = put(home, event("hi"))
 
@@ -183,7 +190,7 @@ def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(home: House, bot: Bo
 
 
 def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(
-    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, bot: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def too_big(*given: Any) -> None:
         raise UsageError("ETOOBIG", "the item has 500,000 bytes")
@@ -203,7 +210,7 @@ def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(
 
 
 def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     model.then(say("well"))
     left = handle(event("hi"), home.app, shift=Shift(time.monotonic()))
@@ -216,7 +223,7 @@ def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(
 
 
 def test_the_reply_of_a_turn_that_was_finished_for_another_leaves_before_the_next_turn_begins(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     handle(event("first"), home.app, shift=Shift(time.monotonic()))
 

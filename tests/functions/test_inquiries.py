@@ -20,7 +20,7 @@ from functions.agent.session.store import Sessions
 from functions.agent.turn import GAVE_UP
 from functions.channels.base import Busy
 from functions.queues.base import Delivery
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import LOST, TRIES_MOST, process
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import keys
@@ -46,7 +46,9 @@ READS = {
 
 
 def document(agent: Live, chat: int = OWNER) -> bytes:
-    item = agent.server.house.stores.kv.get(keys.head(keys.session_of("main", f"telegram:{chat}")))
+    item = agent.server.runtime.stores.kv.get(
+        keys.head(keys.session_of("main", f"telegram:{chat}"))
+    )
     assert item is not None
     return item.value
 
@@ -132,18 +134,18 @@ def test_the_terminal_gets_it_while_another_has_the_chat(
 
 
 @pytest.fixture
-def home(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> House:
-    return house(llm_url=model.url, **platform(bot))
+def home(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, **platform(bot))
 
 
-def taken(home: House) -> Delivery:
+def taken(home: AgentRuntime) -> Delivery:
     delivery = home.control.take(0.0)
     assert delivery is not None
     return delivery
 
 
 def test_an_answer_that_the_platform_does_not_take_comes_later_and_once(
-    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, bot: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = event("/help", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}")
     home.queue.put(asked)
@@ -161,7 +163,7 @@ def test_an_answer_that_the_platform_does_not_take_comes_later_and_once(
 
 
 def test_an_answer_in_parts_goes_on_where_it_stopped(
-    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, bot: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.app.documents.write(
         keys.session_of("main", f"telegram:{OWNER}"),
@@ -201,7 +203,7 @@ def test_an_answer_in_parts_goes_on_where_it_stopped(
     assert len(bot.messages) == 2
 
 
-def test_stop_waits_for_no_answer_that_cannot_be_sent(home: House, bot: BotApi) -> None:
+def test_stop_waits_for_no_answer_that_cannot_be_sent(home: AgentRuntime, bot: BotApi) -> None:
     home.queue.put(event("/help", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
     home.queue.put(event("/stop", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
     bot.fail(502, "Bad Gateway", times=1)
@@ -210,7 +212,7 @@ def test_stop_waits_for_no_answer_that_cannot_be_sent(home: House, bot: BotApi) 
 
 
 def test_an_inquiry_about_a_chat_that_is_incomplete_is_told_and_not_tried_for_ever(
-    home: House, bot: BotApi
+    home: AgentRuntime, bot: BotApi
 ) -> None:
     sessions = Sessions(home.stores.kv, MemoryArtifacts())
     session = keys.session_of("main", f"telegram:{OWNER}")
@@ -225,7 +227,7 @@ def test_an_inquiry_about_a_chat_that_is_incomplete_is_told_and_not_tried_for_ev
 
 
 def test_an_inquiry_that_crashes_the_process_again_and_again_is_given_up(
-    home: House, bot: BotApi
+    home: AgentRuntime, bot: BotApi
 ) -> None:
     home.queue.put(event("/status", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
     process(replace(taken(home), tries=TRIES_MOST), home)

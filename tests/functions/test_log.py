@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from functions import log
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import process
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event
@@ -29,9 +29,11 @@ def lines() -> Iterator[Callable[[], list[dict[str, object]]]]:
 
 
 def test_an_event_leaves_a_line_at_each_step_and_none_holds_its_text(
-    house: Callable[..., House], model: ScriptedModel, lines: Callable[[], list[dict[str, object]]]
+    runtime: Callable[..., AgentRuntime],
+    model: ScriptedModel,
+    lines: Callable[[], list[dict[str, object]]],
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then(call(("sigil_query", {"query": "a secret wish"})), say("a secret answer"))
     happened = event("a secret message", session="http:admin:x")
     home.queue.put(happened)
@@ -61,14 +63,14 @@ def test_an_event_leaves_a_line_at_each_step_and_none_holds_its_text(
 
 
 def test_what_goes_wrong_is_a_line_too(
-    house: Callable[..., House],
+    runtime: Callable[..., AgentRuntime],
     model: ScriptedModel,
     lines: Callable[[], list[dict[str, object]]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from functions.agent import loop
 
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
 
     def broken(*given: object, **more: object) -> object:
         raise ZeroDivisionError

@@ -15,7 +15,7 @@ from functions.agent.safety.status import YOUR_UNLOCK
 from functions.clock import Clock
 from functions.events import Event
 from functions.queues.base import Delivery
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
@@ -30,22 +30,22 @@ NOTICE = reason("halted")
 
 
 @pytest.fixture
-def home(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> House:
-    return house(llm_url=model.url, **platform(bot))
+def home(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, **platform(bot))
 
 
-def written(home: House, *texts: str, sender: str = GUEST) -> None:
+def written(home: AgentRuntime, *texts: str, sender: str = GUEST) -> None:
     for text in texts:
         home.queue.put(event(text, sender=sender))
 
 
-def taken(home: House) -> Delivery:
+def taken(home: AgentRuntime) -> Delivery:
     delivery = home.queue.take(0.0)
     assert delivery is not None
     return delivery
 
 
-def work(home: House, count: int) -> None:
+def work(home: AgentRuntime, count: int) -> None:
     for _ in range(count):
         process(taken(home), home)
 
@@ -54,16 +54,16 @@ def texts(bot: BotApi) -> list[str]:
     return [message["text"] for message in bot.messages]
 
 
-def halt(home: House) -> None:
+def halt(home: AgentRuntime) -> None:
     control.halt("", home.app, f"telegram:{OWNER}")
 
 
-def unlock(home: House) -> None:
+def unlock(home: AgentRuntime) -> None:
     control.unlock("", home.app, f"telegram:{OWNER}")
 
 
 def test_messages_that_waited_get_one_answer_that_says_how_many(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     written(home, *(f"message {number}" for number in range(96)))
     halt(home)
@@ -81,7 +81,7 @@ def test_messages_that_waited_get_one_answer_that_says_how_many(
 
 
 def test_what_was_missed_before_an_unlock_is_told_with_the_next_answer(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     written(home, "one", "two", "three")
     halt(home)
@@ -98,7 +98,7 @@ def test_what_was_missed_before_an_unlock_is_told_with_the_next_answer(
 
 
 def test_a_crash_between_the_count_and_the_answer_counts_nothing_twice(
-    home: House, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, bot: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(home, "one", "two")
     halt(home)
@@ -117,7 +117,7 @@ def test_a_crash_between_the_count_and_the_answer_counts_nothing_twice(
 
 
 def test_what_is_not_answered_with_a_notice_is_no_reason_to_be_silent(
-    home: House, bot: BotApi
+    home: AgentRuntime, bot: BotApi
 ) -> None:
     halt(home)
     written(home, "one", "/new")
@@ -126,7 +126,7 @@ def test_what_is_not_answered_with_a_notice_is_no_reason_to_be_silent(
 
 
 def test_a_queue_that_cannot_tell_what_waits_says_it_once_a_minute(
-    home: House, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     halt(home)
     moved = [0.0]
@@ -147,7 +147,7 @@ def test_a_queue_that_cannot_tell_what_waits_says_it_once_a_minute(
 
 
 def test_whoever_waits_for_an_answer_over_http_gets_one_to_each_message(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     halt(home)
     asked: list[Event] = [
@@ -161,7 +161,7 @@ def test_whoever_waits_for_an_answer_over_http_gets_one_to_each_message(
 
 
 def test_an_owner_is_told_what_they_can_do_and_what_failed_and_others_less(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     refused = {
         "name": "reach",

@@ -14,7 +14,7 @@ import pytest
 from functions.agent import outage
 from functions.agent.model.failures import SENTENCES
 from functions.agent.session import trace
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
@@ -22,7 +22,7 @@ from tests.functions.agent.talk import tell
 from tests.functions.people import GUEST, Live
 
 Lives = Callable[..., AbstractContextManager[Live]]
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 KEY = "sk-live-0123456789abcdef"
 LEAK = (
     f"Incorrect key {KEY}, organization org-Zq81xyz12345, see https://billing.example.com, host"
@@ -53,7 +53,7 @@ def pager() -> Iterator[Pager]:
         yield server
 
 
-def stored(home: House) -> str:
+def stored(home: AgentRuntime) -> str:
     """Everything that is kept of chats: documents, archives, memory, history."""
     kv, session = home.stores.kv, "main#telegram:7"
     parts = [f"session#{session}", f"history#{session}", f"doc#{session}", "doc#main"]
@@ -79,9 +79,9 @@ CASES = [
 
 @pytest.mark.parametrize(("answer", "kind"), CASES)
 def test_people_read_one_sentence_of_ours_and_nothing_of_the_endpoints(
-    house: Open, model: ScriptedModel, answer: Answer, kind: Any
+    runtime: Open, model: ScriptedModel, answer: Answer, kind: Any
 ) -> None:
-    home = house(llm_url=model.url, llm_key=KEY)
+    home = runtime(llm_url=model.url, llm_key=KEY)
     model.then(answer, say("well again"))
 
     assert tell(home, "hi") == [f"I could not get an answer: {SENTENCES[kind]}."]
@@ -106,9 +106,9 @@ def test_people_read_one_sentence_of_ours_and_nothing_of_the_endpoints(
     ],
 )
 def test_what_may_pass_is_said_to_pass(
-    house: Open, model: ScriptedModel, answer: Answer, kind: Any
+    runtime: Open, model: ScriptedModel, answer: Answer, kind: Any
 ) -> None:
-    home = house(llm_url=model.url, llm_key=KEY, turn_seconds=20.0)
+    home = runtime(llm_url=model.url, llm_key=KEY, turn_seconds=20.0)
     model.then(*[answer] * 3)
 
     (said,) = tell(home, "hi")
@@ -116,8 +116,10 @@ def test_what_may_pass_is_said_to_pass(
     assert said.startswith(f"I could not get an answer: {SENTENCES[kind]}. Please try again in ")
 
 
-def test_soul_and_mem_say_nothing_of_the_endpoints_words(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, llm_key=KEY)
+def test_soul_and_mem_say_nothing_of_the_endpoints_words(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, llm_key=KEY)
     model.then(say("hello"), *[refuse(401)] * 9)
     tell(home, "hi")
 
@@ -168,8 +170,8 @@ def test_an_alert_that_nobody_heard_is_rung_again(
         pager.wait_for(2)
 
 
-def test_a_trace_tells_owners_what_the_endpoint_said(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, llm_key=KEY)
+def test_a_trace_tells_owners_what_the_endpoint_said(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, llm_key=KEY)
     model.then(refuse(401))
     tell(home, "hi")
 
@@ -182,8 +184,8 @@ def test_a_trace_tells_owners_what_the_endpoint_said(house: Open, model: Scripte
     assert KEY not in "".join(lines)
 
 
-def test_in_a_group_too_nothing_of_it_is_read(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url)
+def test_in_a_group_too_nothing_of_it_is_read(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url)
     model.then(refuse(401))
     assert tell(home, "hello", session="telegram:-100", private=False) == [
         f"I could not get an answer: {SENTENCES['key']}."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from functions.agent.commands.pairing import LET_IN
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -53,10 +53,13 @@ def offer(server: Served, bot: BotApi, number: int, before: int) -> str:
 
 
 def test_a_stranger_is_let_in_over_the_webhook(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
     model.then(say("hello Eve"))
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         code = offer(server, bot, 1, 0)
         for number in range(2, 6):
             knock(server, update(number, "hello?", sender=EVE))
@@ -73,9 +76,12 @@ def test_a_stranger_is_let_in_over_the_webhook(
 
 
 def test_an_owner_over_http_lets_somebody_in_and_both_are_told(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         code = offer(server, bot, 1, 0)
         answer = server.post("/chat", json={"text": f"/pair {code}"}).json()
         assert answer["reply"] == "`telegram:66` (`Ada`) may talk to me now."
@@ -83,9 +89,12 @@ def test_an_owner_over_http_lets_somebody_in_and_both_are_told(
 
 
 def test_a_word_to_the_newcomer_that_does_not_arrive_holds_nobody_up(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         code = offer(server, bot, 1, 0)
         bot.fail(500, times=1)
         answer = server.post("/chat", json={"text": f"/pair {code}"}).json()
@@ -99,7 +108,7 @@ def test_a_word_to_the_newcomer_that_does_not_arrive_holds_nobody_up(
 
 
 def test_a_server_that_no_terminal_started_has_no_code_for_an_owner(
-    house: Callable[..., House], platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime], platform: dict[str, Any]
 ) -> None:
-    with serving(house(**{**platform, "owners": ()})) as server:
-        assert server.house.app.kv.get(keys.first_owner("main")) is None
+    with serving(runtime(**{**platform, "owners": ()})) as server:
+        assert server.runtime.app.kv.get(keys.first_owner("main")) is None

@@ -23,7 +23,7 @@ from functions.agent.safety import retry
 from functions.agent.safety.status import REASONS
 from functions.agent.turn import Shift, handle
 from functions.events import Event
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.http import app
 from sigil.registry import LocalRegistry
 from tests.fakes.bot_api import BotApi
@@ -171,7 +171,7 @@ def test_failed_tries_are_counted_over_the_rounds_of_a_message(
     assert len(model.requests) == 2 + outage.TRIES_MOST
 
 
-def asleep(answer: Answer, home: House, model: ScriptedModel) -> Event:
+def asleep(answer: Answer, home: AgentRuntime, model: ScriptedModel) -> Event:
     """An event whose turn was tried once, with this answer of the model."""
     happened = event("hi", sender="telegram:42", session="telegram:42")
     model.then(answer, say("here I am"))
@@ -184,9 +184,9 @@ def asleep(answer: Answer, home: House, model: ScriptedModel) -> Event:
 
 @pytest.mark.parametrize("date", [False, True])
 def test_a_retry_after_of_an_hour_is_kept_and_told_at_once(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, date: bool
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, date: bool
 ) -> None:
-    home = house(llm_url=model.url, **platform(bot))
+    home = runtime(llm_url=model.url, **platform(bot))
     says = formatdate(time.time() + 3600, usegmt=True) if date else "3600"
     happened = asleep(
         Answer(429, b'{"error":{"message":"org-1 slow down"}}', {"retry-after": says}), home, model
@@ -213,9 +213,9 @@ def test_a_retry_after_of_an_hour_is_kept_and_told_at_once(
 
 
 def test_a_retry_after_of_two_hours_is_not_waited_for_but_said(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, **platform(bot))
+    home = runtime(llm_url=model.url, **platform(bot))
     asleep(Answer(503, b"", {"retry-after": "7200"}), home, model)
 
     assert [message["text"] for message in bot.messages] == [
@@ -235,9 +235,9 @@ def test_who_polls_for_an_answer_gets_it_and_not_that_it_is_waited_for(
 
 
 def test_memory_that_finds_the_model_away_counts_its_try_for_the_message(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, llm_window=6_000)
+    home = runtime(llm_url=model.url, llm_window=6_000)
     for number in range(3):
         model.then(say(f"answer {number} " + "word " * 900))
         tell(home, f"question {number}")
@@ -314,19 +314,19 @@ def test_a_network_that_fails_for_a_moment_is_tried_again_only_where_that_is_saf
 
 @contextmanager
 def remote(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, **settings: Any
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, **settings: Any
 ) -> Iterator[tuple[Live, Live, Proxy]]:
     """An agent whose registry is behind an unreliable line: the agent, the registry's own server,
     the line.
     """
-    local = house(llm_url=model.url, loopback=True)
+    local = runtime(llm_url=model.url, loopback=True)
     assert isinstance(local.app.registry, LocalRegistry)
     with (
         serving(local) as near,
         served(app.app(local.app.registry, TOKEN)) as url,
         Proxy(url.removeprefix("http://")) as line,
     ):
-        far = house(
+        far = runtime(
             llm_url=model.url,
             **platform(bot),
             registry_url=f"http://{line.address}",
@@ -338,7 +338,7 @@ def remote(
 
 
 def test_a_registry_that_is_away_for_a_moment_is_asked_again_only_where_that_is_safe(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, server: Scripted
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, server: Scripted
 ) -> None:
     model.then(
         call(
@@ -350,7 +350,7 @@ def test_a_registry_that_is_away_for_a_moment_is_asked_again_only_where_that_is_
         say("What now?"),
     )
     pure = {"name": "pure", "description": "Pure.", "execute": "return 'pure'"}
-    with remote(house, bot, model) as (agent, registry, line):
+    with remote(runtime, bot, model) as (agent, registry, line):
         offer(registry, fetching("order", server), fetching("price", server, idempotent=True))
         assert registry.server.post("/_api/deploy", json=pure).status_code == 201
         for needle in (b"q=order", b"/run/order", b"/run/price", b"/run/pure"):
@@ -366,14 +366,17 @@ def test_a_registry_that_is_away_for_a_moment_is_asked_again_only_where_that_is_
 
 
 def test_a_registry_that_stays_away_is_a_failure_that_counts_and_ends_no_turn(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(retry, "pause", lambda number: 0.01)
     model.then(
         *[call(("sigil_query", {"query": f"any {number}"})) for number in range(5)],
         say("never said"),
     )
-    with remote(house, bot, model) as (agent, _, line):
+    with remote(runtime, bot, model) as (agent, _, line):
         line.mode = REFUSE
         assert agent.ask("go").startswith(REASONS["frustration"].why)
         report = agent.status()
@@ -393,7 +396,8 @@ def test_whoever_stops_a_turn_that_waits_for_the_model_hears_when_it_ends(
         moody.wait_for(3)
         agent.until(lambda: True)
         while (
-            agent.server.house.app.sessions.open(f"main#telegram:{GUEST}").document.turn.waits == 0
+            agent.server.runtime.app.sessions.open(f"main#telegram:{GUEST}").document.turn.waits
+            == 0
         ):  # type: ignore[union-attr]
             time.sleep(0.02)
         assert agent.ask("/stop", GUEST) == WAITS

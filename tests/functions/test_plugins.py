@@ -14,7 +14,7 @@ import pytest
 from functions.agent.compaction import without_orphans
 from functions.agent.safety.guides import guide_of
 from functions.agent.strategies import compacted, strategy_of
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import tell
@@ -84,26 +84,28 @@ def test_what_cannot_be_used_is_said(choose: Callable[[str], object], name: str,
 
 
 def test_a_guide_that_fails_leaves_the_fact(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     model.then(call(("no_such_tool", {})), say("What now?"))
-    home = house(llm_url=model.url, guide="odd")
+    home = runtime(llm_url=model.url, guide="odd")
     assert tell(home, "go") == ["What now?"]
     assert "\n" not in results(model.bodies[1])[0]
     assert 'Tool "no_such_tool" failed with ENOTOOL.' in tell(home, "/status")[0]
 
 
-def test_a_guides_words_are_bounded(house: Callable[..., House], model: ScriptedModel) -> None:
+def test_a_guides_words_are_bounded(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
     model.then(call(("no_such_tool", {})), say("What now?"))
-    tell(house(llm_url=model.url, guide="torn"), "go")
+    tell(runtime(llm_url=model.url, guide="torn"), "go")
     assert len(results(model.bodies[1])[0]) < 3_000
 
 
 @pytest.mark.parametrize("name", ["odd", "torn"])
 def test_a_strategy_that_fails_or_tears_calls_from_results_ends_no_turn(
-    house: Callable[..., House], model: ScriptedModel, name: str
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, name: str
 ) -> None:
-    home = house(llm_url=model.url, context=name, tokens_per_day=0)
+    home = runtime(llm_url=model.url, context=name, tokens_per_day=0)
     for number in range(24):
         model.then(call(("sigil_query", {"query": f"number {number}"})), say(f"answer {number}"))
         assert tell(home, f"question {number}") == [f"answer {number}"]
@@ -115,9 +117,9 @@ def test_a_strategy_that_fails_or_tears_calls_from_results_ends_no_turn(
 
 
 def test_strangers_whose_text_is_no_unicode_end_no_turn(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, guide="broken", context="broken", tokens_per_day=0)
+    home = runtime(llm_url=model.url, guide="broken", context="broken", tokens_per_day=0)
     model.then(call(("no_such_tool", {})), say("what now?"))
 
     assert tell(home, "go") == ["what now?"]

@@ -16,7 +16,7 @@ import pytest
 from functions.agent.safety.codes import CODES
 from functions.agent.safety.facts import Fact, fingerprint
 from functions.agent.safety.guides import ALERT
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.protocol import Found, Registry
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import Reply, ScriptedModel, call, results, say
@@ -186,9 +186,9 @@ class Starved:
 
 
 def test_a_machine_without_memory_halts_the_chat_at_once(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, **platform(bot))
+    home = runtime(llm_url=model.url, **platform(bot))
     model.then(going(1), say("never said"))
     with serving(
         replace(home, app=replace(home.app, registry=Starved(home.app.registry)))

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.serving import Served, serving
@@ -62,9 +62,9 @@ def knock(server: Served, body: object, secret: str | None = SECRET) -> httpx.Re
 
 
 def test_the_first_dialogue_over_the_webhook(
-    house: Callable[..., House], bot: BotApi, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime], bot: BotApi, platform: dict[str, Any]
 ) -> None:
-    with serving(house(library="builtin", **platform)) as server:
+    with serving(runtime(library="builtin", **platform)) as server:
         assert knock(server, update(1, "encode hello world in base64")).status_code == 200
         bot.wait_for(2)
         assert _messages(bot, 1)[0]["text"].startswith("aGVsbG8gd29ybGQ=")
@@ -74,17 +74,17 @@ def test_the_first_dialogue_over_the_webhook(
 
 
 def test_the_second_dialogue_over_the_webhook(
-    house: Callable[..., House], bot: BotApi, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime], bot: BotApi, platform: dict[str, Any]
 ) -> None:
-    with serving(house(**platform)) as server:
+    with serving(runtime(**platform)) as server:
         knock(server, update(1, CREATE))
         assert "Created" in _messages(bot, 1)[0]["text"]
         knock(server, update(2, "hash hello world"))
         assert _messages(bot, 2)[1]["text"].startswith(HASHED)
 
 
-def test_both_dialogues_over_chat(house: Callable[..., House]) -> None:
-    with serving(house(library="builtin")) as server:
+def test_both_dialogues_over_chat(runtime: Callable[..., AgentRuntime]) -> None:
+    with serving(runtime(library="builtin")) as server:
         answer = server.post(
             "/chat", json={"session": "s1", "text": "encode hello world in base64"}
         ).json()
@@ -92,7 +92,7 @@ def test_both_dialogues_over_chat(house: Callable[..., House]) -> None:
         assert answer["tools"] == ["sigil_query", "cap_encode"]
         assert answer["rounds"] == 3
         assert set(answer["usage"]) == {"prompt_tokens", "completion_tokens", "estimated"}
-    with serving(house(library="none", agent="second")) as server:
+    with serving(runtime(library="none", agent="second")) as server:
         assert (
             "Created"
             in server.post("/chat", json={"session": "s1", "text": CREATE}).json()["reply"]
@@ -105,10 +105,10 @@ def test_both_dialogues_over_chat(house: Callable[..., House]) -> None:
 
 
 def test_what_a_command_cost_is_told_with_its_reply(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     model.then(say("# Soul\n\n## Personality\nDry."))
-    with serving(house(llm_url=model.url)) as server:
+    with serving(runtime(llm_url=model.url)) as server:
         answer = server.post("/chat", json={"text": "/soul be dry"}).json()
         assert answer["reply"] == "Soul updated."
         assert answer["usage"]["prompt_tokens"] > 100
@@ -120,10 +120,13 @@ def test_what_a_command_cost_is_told_with_its_reply(
 
 
 def test_a_redelivered_update_is_answered_once(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
     model.then(say("one"), say("two"))
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         for _ in range(3):
             assert knock(server, update(7, "hi")).status_code == 200
         _messages(bot, 1)
@@ -134,12 +137,15 @@ def test_a_redelivered_update_is_answered_once(
 
 
 def test_a_group_is_answered_only_when_it_addresses_the_bot(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
     group = {"id": -100, "type": "supergroup"}
     mention = [{"type": "mention", "offset": 0, "length": 10}]
     model.then(say("at your service"))
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         knock(server, update(1, "just talking", chat=group))
         knock(server, update(2, "@other_bot hi", chat=group, entities=mention))
         knock(server, update(3, "@sigil_bot hi", chat=group, entities=mention))
@@ -158,21 +164,27 @@ def test_a_group_is_answered_only_when_it_addresses_the_bot(
 
 
 def test_a_stranger_is_told_an_id_and_nothing_else(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         knock(server, update(1, "hi", sender=66))
         assert "telegram:66" in _messages(bot, 1)[0]["text"]
     assert not model.bodies
 
 
 def test_a_stranger_in_a_group_gets_no_sign_of_life(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
     start, help_ = (
         {"entities": [{"type": "bot_command", "offset": 0, "length": length}]} for length in (6, 5)
     )
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         knock(
             server, update(1, "/start", sender=66, chat={"id": -100, "type": "supergroup"}, **start)
         )
@@ -186,7 +198,10 @@ def test_a_stranger_in_a_group_gets_no_sign_of_life(
 
 
 def test_in_a_group_nobody_stops_what_somebody_else_asked_for(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
     def hang(body: dict[str, Any]) -> dict[str, Any]:
         model.closing.wait(20)
@@ -198,7 +213,7 @@ def test_in_a_group_nobody_stops_what_somebody_else_asked_for(
         [{"type": "mention", "offset": 0, "length": 10}],
     )
     model.then(hang, hang)
-    with serving(house(llm_url=model.url, **{**platform, "access": "open"})) as server:
+    with serving(runtime(llm_url=model.url, **{**platform, "access": "open"})) as server:
         knock(server, update(1, "@sigil_bot work", sender=77, chat=group, entities=mention))
         model.wait_for(1)
         knock(server, update(2, "/stop", sender=66, chat=group, entities=command))
@@ -215,10 +230,13 @@ def test_in_a_group_nobody_stops_what_somebody_else_asked_for(
 
 
 def test_a_long_answer_is_split_and_each_part_is_valid(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
     model.then(say("**bold** " + "wörter und 漢字 😀 " * 900))
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         knock(server, update(1, "tell me much"))
         parts = _messages(bot, 4)
     assert all(len(part["text"].encode("utf-16-le")) // 2 <= 4096 for part in parts)
@@ -226,11 +244,14 @@ def test_a_long_answer_is_split_and_each_part_is_valid(
 
 
 def test_a_reply_that_the_platform_does_not_take_yet_is_sent_later_without_a_second_turn(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    platform: dict[str, Any],
 ) -> None:
     model.then(say("patience"))
     bot.fail(429, "Too Many Requests", parameters={"retry_after": 1})
-    with serving(house(llm_url=model.url, **platform)) as server:
+    with serving(runtime(llm_url=model.url, **platform)) as server:
         knock(server, update(1, "hi"))
         assert [message["text"] for message in _messages(bot, 1)] == ["patience"]
     assert len(model.bodies) == 1
@@ -238,9 +259,9 @@ def test_a_reply_that_the_platform_does_not_take_yet_is_sent_later_without_a_sec
 
 @pytest.mark.parametrize("secret", [None, "", "wrong", "a-secret-of-the-webhoo", SECRET + "\u00e9"])
 def test_a_forged_webhook_is_refused_and_makes_no_event(
-    house: Callable[..., House], platform: dict[str, Any], secret: str | None
+    runtime: Callable[..., AgentRuntime], platform: dict[str, Any], secret: str | None
 ) -> None:
-    home = house(**platform)
+    home = runtime(**platform)
     with serving(home) as server:
         headers = {} if secret is None else {"x-telegram-bot-api-secret-token": secret.encode()}
         response = server.client.post(
@@ -252,9 +273,9 @@ def test_a_forged_webhook_is_refused_and_makes_no_event(
 
 
 def test_a_webhook_without_a_secret_in_the_settings_refuses_everything(
-    house: Callable[..., House], platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime], platform: dict[str, Any]
 ) -> None:
-    with serving(house(**{**platform, "telegram_secret": ""})) as server:
+    with serving(runtime(**{**platform, "telegram_secret": ""})) as server:
         assert knock(server, update(1, "hi"), "").status_code == 401
 
 
@@ -273,17 +294,17 @@ def test_a_webhook_without_a_secret_in_the_settings_refuses_everything(
     ],
 )
 def test_broken_bodies_are_400_and_never_500(
-    house: Callable[..., House], platform: dict[str, Any], body: bytes
+    runtime: Callable[..., AgentRuntime], platform: dict[str, Any], body: bytes
 ) -> None:
-    with serving(house(**platform)) as server:
+    with serving(runtime(**platform)) as server:
         assert knock(server, body).status_code == 400
         assert server.post("/chat", content=body).status_code == 400
 
 
 def test_unknown_kinds_of_updates_are_fine_and_ignored(
-    house: Callable[..., House], platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime], platform: dict[str, Any]
 ) -> None:
-    home = house(**platform)
+    home = runtime(**platform)
     with serving(home) as server:
         for body in (
             {},
@@ -297,9 +318,9 @@ def test_unknown_kinds_of_updates_are_fine_and_ignored(
 
 
 def test_unknown_platforms_large_bodies_and_missing_tokens(
-    house: Callable[..., House], platform: dict[str, Any]
+    runtime: Callable[..., AgentRuntime], platform: dict[str, Any]
 ) -> None:
-    with serving(house(**platform)) as server:
+    with serving(runtime(**platform)) as server:
         assert server.post("/webhook/nowhere", content=b"{}").status_code == 404
         assert knock(server, b" " * (1 << 20) + b"{}").status_code == 413
         assert server.post("/chat", content=b" " * (1 << 20) + b"{}").status_code == 413
@@ -322,14 +343,14 @@ def test_unknown_platforms_large_bodies_and_missing_tokens(
         [],
     ],
 )
-def test_chat_says_what_is_wrong(house: Callable[..., House], body: object) -> None:
-    with serving(house()) as server:
+def test_chat_says_what_is_wrong(runtime: Callable[..., AgentRuntime], body: object) -> None:
+    with serving(runtime()) as server:
         response = server.post("/chat", json=body)
         assert (response.status_code, response.json()["error"]["code"]) == (400, "EINVAL")
 
 
 def test_an_answer_that_takes_long_is_polled(
-    house: Callable[..., House], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import threading
 
@@ -343,13 +364,13 @@ def test_an_answer_that_takes_long_is_polled(
         return say("at last")
 
     model.then(slow)
-    with serving(house(llm_url=model.url)) as server:
+    with serving(runtime(llm_url=model.url)) as server:
         first = server.post("/chat", json={"session": "slow", "text": "hi"})
         assert first.status_code == 202
         poll = first.json()["poll"]
         assert server.client.get(poll).status_code == 202
         go.set()
-        reply = server.house.replies.wait(
+        reply = server.runtime.replies.wait(
             "main#http:admin:slow", f"http:{poll.rpartition('/')[2]}", 10
         )
         assert reply["reply"] == "at last"
@@ -358,7 +379,7 @@ def test_an_answer_that_takes_long_is_polled(
 
 
 def test_stop_over_http_is_answered_itself_and_ends_the_turn(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     import threading
 
@@ -367,7 +388,7 @@ def test_stop_over_http_is_answered_itself_and_ends_the_turn(
         return say("never")
 
     model.then(hang)
-    with serving(house(llm_url=model.url)) as server:
+    with serving(runtime(llm_url=model.url)) as server:
         answers: list[str] = []
         asking = threading.Thread(
             target=lambda: answers.append(
@@ -383,7 +404,7 @@ def test_stop_over_http_is_answered_itself_and_ends_the_turn(
 
 
 def test_stop_is_heard_even_when_every_worker_hangs(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     import threading
 
@@ -392,7 +413,7 @@ def test_stop_is_heard_even_when_every_worker_hangs(
         return say("never")
 
     model.then(hang, hang)
-    with serving(house(llm_url=model.url, workers=2)) as server:
+    with serving(runtime(llm_url=model.url, workers=2)) as server:
         answers: list[str] = []
 
         def ask(session: str) -> None:
@@ -415,7 +436,7 @@ def test_stop_is_heard_even_when_every_worker_hangs(
 
 
 def test_fifty_chats_are_answered_side_by_side_each_in_order(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -424,7 +445,7 @@ def test_fifty_chats_are_answered_side_by_side_each_in_order(
 
     model.then(*[echo for _ in range(100)])
     with (
-        serving(house(llm_url=model.url, tokens_per_day=0)) as server,
+        serving(runtime(llm_url=model.url, tokens_per_day=0)) as server,
         ThreadPoolExecutor(16) as pool,
     ):
 

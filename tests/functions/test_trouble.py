@@ -16,7 +16,7 @@ import pytest
 from functions import worker
 from functions.agent import turn
 from functions.agent.model.failures import SENTENCES
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
@@ -32,8 +32,11 @@ def bot() -> Iterator[BotApi]:
 
 @pytest.fixture
 def home(
-    house: Callable[..., House], bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
-) -> House:
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AgentRuntime:
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.2)
     monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
     platform = {
@@ -42,16 +45,18 @@ def home(
         "telegram_api": bot.url,
         "owners": ("telegram:42",),
     }
-    return house(llm_url=model.url, turn_seconds=3.0, **platform)
+    return runtime(llm_url=model.url, turn_seconds=3.0, **platform)
 
 
 @pytest.fixture
-def unhurried(home: House, house: Callable[..., House], monkeypatch: pytest.MonkeyPatch) -> House:
+def unhurried(
+    home: AgentRuntime, runtime: Callable[..., AgentRuntime], monkeypatch: pytest.MonkeyPatch
+) -> AgentRuntime:
     """The same agent, whose turns end because the model was asked often enough, and not because
     their time is up.
     """
     monkeypatch.setattr(turn, "WAITS", 1)
-    return house(**{**asdict(home.settings), "turn_seconds": 60.0})
+    return runtime(**{**asdict(home.settings), "turn_seconds": 60.0})
 
 
 def replies(bot: BotApi, count: int, seconds: float = 20) -> list[str]:
@@ -88,19 +93,19 @@ def stall(model: ScriptedModel) -> Callable[[dict[str, Any]], Answer]:
     ids=["refuses", "page", "empty", "cut", "unknown role", "length"],
 )
 def test_a_model_in_trouble_is_told_once_and_the_next_message_works(
-    unhurried: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
+    unhurried: AgentRuntime, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
 ) -> None:
     _told_and_well_again(unhurried, bot, model, trouble, told)
 
 
 def test_a_model_that_stalls_is_told_once_and_the_next_message_works(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     _told_and_well_again(home, bot, model, Answer(hang=True), "did not answer in time")
 
 
 def _told_and_well_again(
-    home: House, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, trouble: Any, told: str
 ) -> None:
     model.then(*[trouble] * 30)
     with serving(home) as server:
@@ -112,7 +117,7 @@ def _told_and_well_again(
 
 
 def test_a_dripping_model_ends_with_the_turns_time(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     def drip() -> Iterator[bytes]:
         while not model.closing.wait(0.1):
@@ -126,7 +131,7 @@ def test_a_dripping_model_ends_with_the_turns_time(
 
 @pytest.mark.parametrize("odd", [many(200), same_ids()], ids=["200 calls", "one id twice"])
 def test_odd_tool_calls_are_all_answered(
-    home: House, bot: BotApi, model: ScriptedModel, odd: dict[str, Any]
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, odd: dict[str, Any]
 ) -> None:
     model.then(odd, say("done"))
     with serving(home) as server:
@@ -144,7 +149,7 @@ def test_odd_tool_calls_are_all_answered(
     [(500, "Internal"), (502, "Bad Gateway"), (429, "Too Many Requests: retry later")],
 )
 def test_a_platform_that_fails_for_a_moment_gets_the_reply_later(
-    home: House, bot: BotApi, model: ScriptedModel, status: int, description: str
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, status: int, description: str
 ) -> None:
     model.then(say("patience"))
     bot.fail(status, description, times=2)
@@ -157,7 +162,7 @@ def test_a_platform_that_fails_for_a_moment_gets_the_reply_later(
 
 
 def test_a_platform_that_answers_nothing_gets_the_reply_later(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     model.then(say("patience"))
     bot.reply(Answer(hang=True))
@@ -172,7 +177,7 @@ def test_a_platform_that_answers_nothing_gets_the_reply_later(
     [(403, "Forbidden: bot was blocked by the user"), (400, "Bad Request: chat not found")],
 )
 def test_a_chat_that_cannot_be_answered_blocks_nothing(
-    home: House, bot: BotApi, model: ScriptedModel, status: int, description: str
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, status: int, description: str
 ) -> None:
     model.then(say("nobody hears this"), say("somebody hears this"))
     bot.fail(status, description)
@@ -185,7 +190,7 @@ def test_a_chat_that_cannot_be_answered_blocks_nothing(
 
 
 def test_a_locked_store_is_503_to_the_platform_and_nothing_is_lost(
-    home: House, bot: BotApi, model: ScriptedModel, tmp_path: Path
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, tmp_path: Path
 ) -> None:
     model.then(say("there you are"))
     with serving(home) as server, _locked(tmp_path) as free:
@@ -199,7 +204,7 @@ def test_a_locked_store_is_503_to_the_platform_and_nothing_is_lost(
 
 
 def test_a_store_that_is_locked_in_the_middle_of_a_turn_is_waited_for(
-    home: House, bot: BotApi, model: ScriptedModel, tmp_path: Path
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, tmp_path: Path
 ) -> None:
     held: list[Callable[[], None]] = []
     lock = _locked(tmp_path)
@@ -217,7 +222,7 @@ def test_a_store_that_is_locked_in_the_middle_of_a_turn_is_waited_for(
 
 
 def test_a_damaged_session_is_locked_and_other_chats_go_on(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     from sigil.storage.kv import keys
 
@@ -236,7 +241,7 @@ def test_a_damaged_session_is_locked_and_other_chats_go_on(
 
 
 def test_a_bug_in_a_turn_is_told_at_the_third_try(
-    home: House, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from functions.agent import loop
 

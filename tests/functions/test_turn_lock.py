@@ -14,7 +14,7 @@ import pytest
 
 from functions.queues.base import Delivery
 from functions.turn_lock import TurnLock
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import TRIES_SHARED, process
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -24,8 +24,8 @@ SOON, LONG = 0.05, 20.0
 
 
 @pytest.fixture
-def home(house: Callable[..., House], bot: BotApi, model: ScriptedModel) -> House:
-    made = house(llm_url=model.url, telegram_token=bot.token, telegram_api=bot.url)
+def home(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> AgentRuntime:
+    made = runtime(llm_url=model.url, telegram_token=bot.token, telegram_api=bot.url)
     return replace(made, app=replace(made.app, turn_seconds=SOON))
 
 
@@ -81,7 +81,7 @@ def test_a_lock_that_is_closed_lets_nobody_begin() -> None:
 
 
 def test_an_event_that_came_to_nothing_often_waits_for_the_other_turns(
-    home: House, bot: BotApi, model: ScriptedModel
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     model.then(say("well"))
     home.queue.put(event("hello"))

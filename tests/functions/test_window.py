@@ -12,13 +12,13 @@ import pytest
 
 from functions.agent.model import failures
 from functions.agent.model.failures import SENTENCES
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import event, tell, told
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 OPENAI = (
     "This model's maximum context length is 6000 tokens. However, your messages resulted in 8545"
     " tokens."
@@ -206,7 +206,7 @@ def small() -> Iterator[Small]:
         yield server
 
 
-def fill(home: House, model: ScriptedModel, count: int = 6) -> None:
+def fill(home: AgentRuntime, model: ScriptedModel, count: int = 6) -> None:
     """A history of about 900 tokens a message pair."""
     for number in range(count):
         model.then(say(f"answer {number}"))
@@ -231,8 +231,10 @@ def test_a_limit_that_cannot_be_one_is_not_believed(number: str) -> None:
     assert failures.failure_of(400, body).limit == 0
 
 
-def test_a_window_set_too_large_costs_one_refusal_and_no_answer(house: Open, small: Small) -> None:
-    home = house(llm_url=small.url)
+def test_a_window_set_too_large_costs_one_refusal_and_no_answer(
+    runtime: Open, small: Small
+) -> None:
+    home = runtime(llm_url=small.url)
     fill(home, small)
     small.then(say("here I am"))
 
@@ -246,24 +248,24 @@ def test_a_window_set_too_large_costs_one_refusal_and_no_answer(house: Open, sma
 
 
 def test_what_was_learnt_holds_for_later_turns_other_chats_and_other_processes(
-    house: Open, small: Small
+    runtime: Open, small: Small
 ) -> None:
-    home = house(llm_url=small.url)
+    home = runtime(llm_url=small.url)
     fill(home, small, 8)
     refused = small.refused
     assert refused == 1
 
-    other = house(llm_url=small.url)
+    other = runtime(llm_url=small.url)
     assert other.app.model.window == 6_000
     fill(other, small, 8)
     assert small.refused == refused
 
 
 def test_without_a_number_the_window_is_halved_until_the_request_fits(
-    house: Open, small: Small
+    runtime: Open, small: Small
 ) -> None:
     small.words = "the input length exceeds the context length"
-    home = house(llm_url=small.url)
+    home = runtime(llm_url=small.url)
     fill(home, small)
     small.then(say("here I am"))
 
@@ -275,10 +277,10 @@ def test_without_a_number_the_window_is_halved_until_the_request_fits(
 
 @pytest.mark.parametrize("claim", ["0", "1", "999999999999", "128000", "500000"])
 def test_a_number_that_explains_nothing_is_answered_all_the_same(
-    house: Open, small: Small, claim: str
+    runtime: Open, small: Small, claim: str
 ) -> None:
     small.words = f"This model's maximum context length is {claim} tokens."
-    home = house(llm_url=small.url)
+    home = runtime(llm_url=small.url)
     fill(home, small)
     small.then(say("here I am"))
 
@@ -289,9 +291,9 @@ def test_a_number_that_explains_nothing_is_answered_all_the_same(
 
 
 def test_what_a_turn_itself_loaded_stays_when_its_request_is_refused(
-    house: Open, small: Small
+    runtime: Open, small: Small
 ) -> None:
-    home = house(llm_url=small.url)
+    home = runtime(llm_url=small.url)
     small.window = 100_000
     fill(home, small, 8)
 
@@ -309,11 +311,11 @@ def test_what_a_turn_itself_loaded_stays_when_its_request_is_refused(
 
 
 def test_a_message_that_is_too_long_alone_is_answered_with_how_to_go_on(
-    house: Open, small: Small
+    runtime: Open, small: Small
 ) -> None:
     small.window = 1_500
     small.words = "This model's maximum context length is 1500 tokens."
-    home = house(llm_url=small.url)
+    home = runtime(llm_url=small.url)
     small.then(say("well again"))
 
     assert tell(home, "word " * 4_000) == [f"I could not get an answer: {SENTENCES['window']}."]
@@ -322,29 +324,29 @@ def test_a_message_that_is_too_long_alone_is_answered_with_how_to_go_on(
     assert small.refused <= 2
 
 
-def test_an_endpoint_that_is_mended_is_found_again(house: Open, small: Small) -> None:
-    home = house(llm_url=small.url)
+def test_an_endpoint_that_is_mended_is_found_again(runtime: Open, small: Small) -> None:
+    home = runtime(llm_url=small.url)
     fill(home, small)
     tell(home, "the last word")
     ((sort, _),) = home.stores.kv.scan(keys.window("", "", 0).partition)
 
     home.stores.kv.delete(keys.window("", "", 0)._replace(sort=sort))
-    assert house(llm_url=small.url).app.model.window == 128_000
+    assert runtime(llm_url=small.url).app.model.window == 128_000
 
 
-def test_a_window_that_an_owner_sets_anew_counts_at_once(house: Open, small: Small) -> None:
-    home = house(llm_url=small.url)
+def test_a_window_that_an_owner_sets_anew_counts_at_once(runtime: Open, small: Small) -> None:
+    home = runtime(llm_url=small.url)
     fill(home, small)
     tell(home, "the last word")
 
-    assert house(llm_url=small.url, llm_window=64_000).app.model.window == 64_000
-    assert house(llm_url=small.url, llm_model="another").app.model.window == 128_000
+    assert runtime(llm_url=small.url, llm_window=64_000).app.model.window == 64_000
+    assert runtime(llm_url=small.url, llm_model="another").app.model.window == 128_000
 
 
 def test_a_turn_that_was_refused_has_a_trace_and_counts_its_rounds_once(
-    house: Open, small: Small
+    runtime: Open, small: Small
 ) -> None:
-    home = house(llm_url=small.url)
+    home = runtime(llm_url=small.url)
     small.window = 100_000
     fill(home, small, 8)
     small.window = 6_000
@@ -357,7 +359,7 @@ def test_a_turn_that_was_refused_has_a_trace_and_counts_its_rounds_once(
 
 
 def test_an_endpoint_that_repeats_what_somebody_wrote_teaches_no_window(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
     text = "hello. maximum context length is 1000 tokens"
     echo = {
@@ -369,11 +371,11 @@ def test_an_endpoint_that_repeats_what_somebody_wrote_teaches_no_window(
             }
         ]
     }
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     before = home.app.model.window
     model.then(*[json_answer(echo, 422)] * 3)
 
     tell(home, text)
 
     assert home.app.model.window == before
-    assert house(llm_url=model.url).app.model.window == before
+    assert runtime(llm_url=model.url).app.model.window == before

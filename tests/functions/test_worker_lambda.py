@@ -14,7 +14,7 @@ from functions import worker
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.sqs_message import group_id
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -38,11 +38,11 @@ class Place:
     """A deployed worker and its queue."""
 
     source: Source
-    house: House
+    runtime: AgentRuntime
 
     def put(self, *events: Event) -> None:
         for each in events:
-            self.house.queue.put(each)
+            self.runtime.queue.put(each)
 
     def invoke(self) -> list[str]:
         """One invocation with what waits: what the poller receives, the handler's answer, and what
@@ -55,7 +55,7 @@ class Place:
         return [record["body"] for record in batch["Records"] if record["messageId"] in failed]
 
     def dead(self) -> list[dead_letters.Letter]:
-        return list(dead_letters.letters(self.house.stores.kv))
+        return list(dead_letters.letters(self.runtime.stores.kv))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def bot() -> Iterator[BotApi]:
 @pytest.fixture
 def place(
     aws_here: Ministack,
-    house: Callable[..., House],
+    runtime: Callable[..., AgentRuntime],
     bot: BotApi,
     model: ScriptedModel,
     monkeypatch: pytest.MonkeyPatch,
@@ -79,8 +79,8 @@ def place(
         "telegram_api": bot.url,
         "owners": ("telegram:42",),
     }
-    home = house(queue=f"sqs://{source.url}", llm_url=model.url, **platform)
-    monkeypatch.setattr(worker, "_house", lambda: home)
+    home = runtime(queue=f"sqs://{source.url}", llm_url=model.url, **platform)
+    monkeypatch.setattr(worker, "_runtime", lambda: home)
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.0)
     return Place(source, home)
 
@@ -186,7 +186,7 @@ def test_a_turn_that_crashed_two_invocations_gets_its_third_try(
 
     place.put(message(1))
     with monkeypatch.context() as broken:
-        broken.setattr(type(place.house.app.model), "chat", crash)
+        broken.setattr(type(place.runtime.app.model), "chat", crash)
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
                 worker.handler(place.source.receive(visibility=0), Context())

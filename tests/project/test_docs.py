@@ -136,11 +136,11 @@ def written_commands() -> frozenset[tuple[str, str]]:
     found = re.findall(
         r"(?:[`\s]|/bin/|^)(?:\$ )?(scripts/|uncaged |sigil )([a-z][a-z-]*)", text(), re.MULTILINE
     )
-    return frozenset((house.rstrip("/ "), name) for house, name in found)
+    return frozenset((runtime.rstrip("/ "), name) for runtime, name in found)
 
 
 def test_the_scripts_that_the_pages_name_exist() -> None:
-    named = {name for house, name in written_commands() if house == "scripts"}
+    named = {name for runtime, name in written_commands() if runtime == "scripts"}
 
     assert {"chat", "test", "serve"} <= named
     assert not [name for name in named if not (ROOT / "scripts" / name).exists()]

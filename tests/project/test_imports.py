@@ -31,7 +31,7 @@ SIGIL = (
 
 ENTRY_POINTS = ("webhook", "worker", "stack", "scheduler", "registry", "local", "admin", "cli")
 PACKAGES = ("channels", "agent", "queues")
-COMMON = ("events", "settings", "clock", "log", "plugins", "http_transport", "http_connection")
+COMMON = ("events", "settings", "clock", "log", "plugins", "http_connection")
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ENTRY_POINTS,
@@ -40,20 +40,19 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "wiring": ("alerts", "turn_lock", *PACKAGES, *COMMON),
     "status_alerts": ("wiring", "alerts", "agent"),
     "alerts": ("log", "http_connection"),
-    "http_connection": ("http_transport",),
     "channels": COMMON,
     "queues": COMMON,
     "agent": (*COMMON, "queues"),
     "log": ("events",),
-    **dict.fromkeys(("events", "settings", "clock", "plugins", "http_transport", "turn_lock"), ()),
+    **dict.fromkeys(("events", "settings", "clock", "plugins", "http_connection", "turn_lock"), ()),
 }
 """What each package and module of the agent may import. `alerts` is for the entry points and the
-wiring alone: a turn is done when they ring. Of the queues, the agent may see the dead letters."""
+wiring alone: a turn is done when they are sent. Of the queues, the agent may see the dead letters."""
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*ENTRY_POINTS, "wiring")),
     **dict.fromkeys(
-        (*PACKAGES, "events", "http_transport"),
+        (*PACKAGES, "events"),
         ("protocol", "storage", "errors", "strict_json", "builtin_tools", "tool_parameters"),
     ),
     "plugins": ("errors",),

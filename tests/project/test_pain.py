@@ -22,7 +22,7 @@ from functions.agent.safety.guides import ALERT, BUILTIN, REPEATS
 from functions.agent.safety.ladder import CASCADE, FRUSTRATED, REPEATED, WINDOW
 from functions.agent.safety.status import REASONS
 from functions.agent.strategies import BUILTIN as STRATEGIES
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.agent.talk import event
@@ -204,12 +204,12 @@ def pager() -> Iterator[Pager]:
 
 
 def test_alerts_and_status_have_the_shape_of_the_page(
-    house: Callable[..., House],
+    runtime: Callable[..., AgentRuntime],
     model: ScriptedModel,
     pager: Pager,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    home = house(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url)
     model.then(*[call(("no_such_tool", {"n": number})) for number in range(CASCADE)])
     with caplog.at_level(logging.INFO, log.NAME):
         for text in ("go", "again"):

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HOUSES = ("functions", "sigil")
+DISTRIBUTIONS = ("functions", "sigil")
 SKIPPED = {
     ".git",
     ".venv",
@@ -30,7 +30,7 @@ _BINARY = {".wasm", ".png", ".pyc"}
 
 @dataclass(frozen=True)
 class Module:
-    """One module of the two houses."""
+    """One module of the two packages."""
 
     name: str
     path: Path
@@ -58,8 +58,8 @@ class Module:
 def modules() -> Mapping[str, Module]:
     """All modules, by name."""
     found = {}
-    for house in HOUSES:
-        for path in sorted((ROOT / house).rglob("*.py")):
+    for package in DISTRIBUTIONS:
+        for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             found[name] = Module(name, path)
@@ -68,7 +68,7 @@ def modules() -> Mapping[str, Module]:
 
 @lru_cache(maxsize=1)
 def arrows() -> Mapping[str, frozenset[str]]:
-    """What each module imports of the two houses.
+    """What each module imports of the two packages.
 
     Imports inside functions count, and those under `TYPE_CHECKING` too: a type that a module must
     know is a thing that it depends on.

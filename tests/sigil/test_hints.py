@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import SigilError
 from sigil.protocol import Caller
 
@@ -17,8 +17,8 @@ TESTS = [{"input": {"n": 10}, "output": "X"}]
 
 
 @pytest.fixture
-def refusal(house: Callable[..., House]) -> Callable[..., SigilError]:
-    registry = house(deploy_cooldown=0.0).app.registry
+def refusal(runtime: Callable[..., AgentRuntime]) -> Callable[..., SigilError]:
+    registry = runtime(deploy_cooldown=0.0).app.registry
 
     def refused(**spec: Any) -> SigilError:
         with pytest.raises(SigilError) as caught:

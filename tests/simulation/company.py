@@ -20,7 +20,7 @@ from functions.channels.http_replies import Replies
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import Inbox
 from functions.settings import Settings
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.errors import BackendError
 from sigil.storage.artifacts import MemoryArtifacts
@@ -65,7 +65,7 @@ class Process:
     """What the threads of one process share."""
 
     inbox: Inbox
-    house: House
+    runtime: AgentRuntime
 
 
 class Company:
@@ -266,7 +266,7 @@ class Company:
         control = Inbox(self.store, clock=self.stage.clock, lease=LEASE, control=True)
         self.inboxes[name] = (inbox, control)
         stores = Stores(self.store, MemoryArtifacts())
-        house = House(
+        runtime = AgentRuntime(
             Settings(),
             stores,
             inbox,
@@ -276,14 +276,14 @@ class Company:
             app,
         )
         for number in range(THREADS[name]):
-            self.stage.enter(f"{name}-{number}", name, lambda: self._work(house))
+            self.stage.enter(f"{name}-{number}", name, lambda: self._work(runtime))
 
-    def _work(self, house: House) -> None:
+    def _work(self, runtime: AgentRuntime) -> None:
         """A worker's loop, as `functions.local` has it."""
         while True:
             self.stage.await_fate("idle")
             try:
-                for hands in (replace(house, queue=house.control), house):
+                for hands in (replace(runtime, queue=runtime.control), runtime):
                     delivery = hands.queue.take(0)
                     if delivery:
                         self.taken += 1

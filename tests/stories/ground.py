@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from functions.settings import Settings
-from functions.wiring import open_house
+from functions.wiring import open_runtime
 from sigil.protocol import Caller
 from sigil.storage import aws
 
@@ -67,7 +67,7 @@ def furnish(settings: Mapping[str, Any]) -> None:
     """Deploy the capabilities `double`, which is pure, and `note`, which is not: it may write to
     the log.
     """
-    house = open_house(Settings(**{"library": "none", "runners": 1, **settings}))
+    runtime = open_runtime(Settings(**{"library": "none", "runners": 1, **settings}))
     for name, permissions in (("double", {}), ("note", {"log": True})):
         spec = {
             "name": name,
@@ -76,8 +76,8 @@ def furnish(settings: Mapping[str, Any]) -> None:
             "execute": WORK,
             "permissions": permissions,
         }
-        house.app.registry.deploy(spec, Caller("main"))
-    house.close()
+        runtime.app.registry.deploy(spec, Caller("main"))
+    runtime.close()
 
 
 def on_sqlite(furnished: Path) -> Ground:

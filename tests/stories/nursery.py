@@ -33,7 +33,7 @@ NEEDED = (
     functions.channels.telegram.sending,
     sigil.registry,
 )
-"""What a house loads when it is opened or first used."""
+"""What a runtime loads when it is opened or first used."""
 TOKEN = "admin-token-of-the-tests"
 
 
@@ -83,7 +83,7 @@ def _serve(asked: dict[str, Any]) -> NoReturn:
     sys.stdin = open(os.devnull)  # noqa: SIM115  it stays open as long as the process lives
     log.start(open(f"{order.folder}/{asked['name']}.log", "a", buffering=1))  # noqa: SIM115
     given = asked["settings"]
-    house = open_watched_house(
+    runtime = open_watched_house(
         Settings(**{**given, "owners": tuple(given["owners"])}), Switch(order)
     )
     door = socket.create_server(("127.0.0.1", 0))
@@ -92,9 +92,9 @@ def _serve(asked: dict[str, Any]) -> NoReturn:
         _tell({"name": asked["name"], "pid": os.getpid(), "port": door.getsockname()[1]})
 
     uvicorn.Server(
-        uvicorn.Config(local.app(house, TOKEN, ready), log_level="error", lifespan="on")
+        uvicorn.Config(local.app(runtime, TOKEN, ready), log_level="error", lifespan="on")
     ).run(sockets=[door])
-    house.close()
+    runtime.close()
     os._exit(0)
 
 

@@ -18,7 +18,7 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.queues.dead_letters import Letter, letters
 from functions.settings import Settings
-from functions.wiring import Closes
+from functions.wiring import Closable
 from sigil.storage.kv import KV, keys
 from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
@@ -258,5 +258,5 @@ def staged(
             yield stage
         finally:
             nursery.kill(*stage.servers)
-            if isinstance(store, Closes):
+            if isinstance(store, Closable):
                 store.close()

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from scripts.bootstrapping import verdicts
 from scripts.bootstrapping.facts import Half, Worklog
 from scripts.bootstrapping.play import ask, play
@@ -333,9 +333,9 @@ def test_ctrl_c_shows_what_was_done_so_far(environment: dict[str, str]) -> None:
 
 
 @pytest.fixture
-def played(house: Callable[..., House]) -> Callable[[Author, Request], Any]:
+def played(runtime: Callable[..., AgentRuntime]) -> Callable[[Author, Request], Any]:
     """Plays a request with a model, over one registry."""
-    return lambda model, request: play(house(llm_url=model.url), request)
+    return lambda model, request: play(runtime(llm_url=model.url), request)
 
 
 @pytest.mark.parametrize(
@@ -428,9 +428,9 @@ def test_a_right_answer_out_of_its_own_head_does_not_count(
     assert "its answer is right, but out of its own head" in row.misses[0]
 
 
-def test_a_name_that_is_taken_costs_one_round(house: Callable[..., House]) -> None:
+def test_a_name_that_is_taken_costs_one_round(runtime: Callable[..., AgentRuntime]) -> None:
     with Author("copycat", taken="numerals") as model:
-        home = house(llm_url=model.url)
+        home = runtime(llm_url=model.url)
         spec = {"name": "numerals", "description": "Something else.", "execute": "return 1"}
         home.app.registry.deploy(spec, Caller(home.app.name, owner=True))
         first = ask(home, "terminal:first", ROMAN.first)
@@ -447,13 +447,13 @@ def test_a_name_that_is_taken_costs_one_round(house: Callable[..., House]) -> No
 
 
 def test_a_call_beside_its_own_deploy_is_refused_and_works_in_the_next_round(
-    house: Callable[..., House],
+    runtime: Callable[..., AgentRuntime],
 ) -> None:
     skill = skill_for(ROMAN.first.text)
     with Author() as model:
         called = call(("sigil_deploy", skill.spec), ("cap_roman_numerals", {"number": 1994}))
         model.then(call(("sigil_query", {"query": "roman"})), called)
-        first = ask(house(llm_url=model.url), "terminal:first", ROMAN.first)
+        first = ask(runtime(llm_url=model.url), "terminal:first", ROMAN.first)
 
     assert first.right
     assert first.failed in {("ENOTOOL",), ("ENOTRESIDENT",)}
@@ -499,10 +499,10 @@ def test_a_reader_who_leaves_early_is_no_failure_with_a_traceback(
 
 
 def test_more_deploys_in_a_chat_than_its_pause_allows_end_in_a_sentence_and_go_on_later(
-    house: Callable[..., House],
+    runtime: Callable[..., AgentRuntime],
 ) -> None:
     with Author() as model:
-        home = house(llm_url=model.url, deploy_cooldown=600.0)
+        home = runtime(llm_url=model.url, deploy_cooldown=600.0)
         halves = [ask(home, "terminal:one-chat", request.first) for request in REQUESTS[:7]]
         later = ask(home, "terminal:another-chat", REQUESTS[6].first)
 
@@ -513,9 +513,11 @@ def test_more_deploys_in_a_chat_than_its_pause_allows_end_in_a_sentence_and_go_o
     assert later.right
 
 
-def test_the_author_calls_no_tool_that_it_is_not_offered(house: Callable[..., House]) -> None:
+def test_the_author_calls_no_tool_that_it_is_not_offered(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
     with Author() as model:
-        play(house(llm_url=model.url), ROMAN)
+        play(runtime(llm_url=model.url), ROMAN)
         body = model.bodies[2]
         body["tools"] = [
             tool for tool in body["tools"] if not tool["function"]["name"].startswith("cap_")

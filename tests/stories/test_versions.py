@@ -26,7 +26,7 @@ from functions.agent.model.base import Reply, Request
 from functions.events import Event, Sender, order_of
 from functions.queues import dead_letters
 from functions.settings import Settings
-from functions.wiring import House, open_house
+from functions.wiring import AgentRuntime, open_runtime
 from functions.worker import process
 from sigil.sandbox import engine
 from sigil.storage.kv import Key, keys
@@ -98,9 +98,9 @@ def _capability(number: int) -> str:
 
 
 @pytest.fixture
-def houses(
+def runtimes(
     place: Place, tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., tuple[House, House, set[Key]]]]:
+) -> Iterator[Callable[..., tuple[AgentRuntime, AgentRuntime, set[Key]]]]:
     """Opens this version and a newer one over one store, and the keys that either writes."""
     compiled.mkdir(exist_ok=True)
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
@@ -111,7 +111,7 @@ def houses(
     known: set[Key] = set()
     with ExitStack() as stack:
 
-        def opened() -> tuple[House, House, set[Key]]:
+        def opened() -> tuple[AgentRuntime, AgentRuntime, set[Key]]:
             settings = Settings(
                 data=str(tmp_path),
                 library=str(library),
@@ -131,16 +131,16 @@ def houses(
                     return replace(found, kv=kind(found.kv, known))
 
                 monkeypatch.setattr(wiring, "open_stores", opened_stores)
-                house = open_house(settings)
-                stack.callback(house.close)
-                made.append(replace(house, app=replace(house.app, model=Talker())))
+                runtime = open_runtime(settings)
+                stack.callback(runtime.close)
+                made.append(replace(runtime, app=replace(runtime.app, model=Talker())))
             return made[0], made[1], known
 
         yield opened
 
 
-def say(house: House, number: int, text: str) -> None:
-    """Put a message into the queue, and have this house take it to its end."""
+def say(runtime: AgentRuntime, number: int, text: str) -> None:
+    """Put a message into the queue, and have this runtime take it to its end."""
     chat = CHATS[number % len(CHATS)]
     at = 1_800_000_000.0 + number
     event = Event(
@@ -154,10 +154,10 @@ def say(house: House, number: int, text: str) -> None:
         order_of(at, number),
         private=True,
     )
-    house.queue.put(event)
-    for queue in (house.control, house.queue):
+    runtime.queue.put(event)
+    for queue in (runtime.control, runtime.queue):
         while delivery := queue.take(0.0):
-            process(delivery, house)
+            process(delivery, runtime)
 
 
 def text_of(number: int) -> str:
@@ -165,11 +165,11 @@ def text_of(number: int) -> str:
     return words.get(number % 105, f"please do number {number}")
 
 
-def tokens(house: House, known: set[Key]) -> dict[tuple[str, ...], str]:
+def tokens(runtime: AgentRuntime, known: set[Key]) -> dict[tuple[str, ...], str]:
     """The fields of a newer version in the store, by where they stand."""
     found: dict[tuple[str, ...], str] = {}
     for key in known:
-        item = house.stores.kv.get(key)
+        item = runtime.stores.kv.get(key)
         value = read(item.value) if item else None
         if isinstance(value, dict) and FIELD in value and not key.partition.startswith(REPLACED):
             found[key] = value[FIELD]
@@ -202,9 +202,10 @@ def _of_messages(key: Key, messages: list[dict[str, Any]]) -> dict[tuple[str, ..
 
 
 def test_no_field_of_a_newer_version_is_lost_and_no_chat_is_locked(
-    houses: Callable[..., tuple[House, House, set[Key]]], request: pytest.FixtureRequest
+    runtimes: Callable[..., tuple[AgentRuntime, AgentRuntime, set[Key]]],
+    request: pytest.FixtureRequest,
 ) -> None:
-    this, newer, known = houses()
+    this, newer, known = runtimes()
     store = request.node.callspec.params["place"]
     turns = int(os.environ.get("TURNS", TURNS[store]))
     before: dict[tuple[str, ...], str] = {}
@@ -245,8 +246,8 @@ def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_t
 ) -> None:
     compiled.mkdir(exist_ok=True)
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
-    house = open_house(Settings(data=str(tmp_path), library="none", access="open"))
-    kv, head = house.stores.kv, keys.head(keys.session_of("main", CHATS[0]))
+    runtime = open_runtime(Settings(data=str(tmp_path), library="none", access="open"))
+    kv, head = runtime.stores.kv, keys.head(keys.session_of("main", CHATS[0]))
     kept = orjson.dumps({"format": 2, "messages": {"kept": "in another way"}})
     kv.put(head, kept)
     event = Event(
@@ -260,28 +261,28 @@ def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_t
         order_of(1.0, 1),
         private=True,
     )
-    house.queue.put(event)
-    delivery = house.queue.take(0.0)
+    runtime.queue.put(event)
+    delivery = runtime.queue.take(0.0)
     assert delivery is not None
 
-    process(replace(delivery, tries=0), house)
+    process(replace(delivery, tries=0), runtime)
     waits = [letter.reason for letter in dead_letters.letters(kv)]
-    process(replace(delivery, tries=10), house)
+    process(replace(delivery, tries=10), runtime)
 
     (letter,) = dead_letters.letters(kv)
     assert not waits
     assert "format 2" in letter.reason
     assert letter.event == event
     assert kv.get(head).value == kept
-    assert "newer version" in house.replies.get(keys.session_of("main", CHATS[0]), "e1")["reply"]
-    house.close()
+    assert "newer version" in runtime.replies.get(keys.session_of("main", CHATS[0]), "e1")["reply"]
+    runtime.close()
 
 
 def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_knows_it(
     tmp_path: Path,
 ) -> None:
-    house = open_house(Settings(data=str(tmp_path), library="none", access="open"))
-    kv = house.stores.kv
+    runtime = open_runtime(Settings(data=str(tmp_path), library="none", access="open"))
+    kv = runtime.stores.kv
     event = Event(
         "e1",
         "message",
@@ -293,7 +294,7 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
         order_of(1.0, 1),
         private=True,
     )
-    house.queue.put(event)
+    runtime.queue.put(event)
     session = keys.session_of("main", CHATS[0])
     ((sort, item),) = kv.scan(keys.inbox(session, "").partition)
     written = orjson.loads(item.value)
@@ -302,7 +303,7 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
         orjson.dumps({**written, "event": {**written["event"], "kind": "say"}}),
     )
 
-    assert house.queue.take(0.0) is None
+    assert runtime.queue.take(0.0) is None
     (letter,) = dead_letters.letters(kv)
     item = kv.get(keys.dead(letter.id))
     assert item is not None
@@ -316,7 +317,7 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
     assert letter.event is None
     assert "say" in letter.reason
     assert again.event == event
-    house.close()
+    runtime.close()
 
 
 OLD = Path(__file__).parents[1] / "data" / "uncaged-0.1.0.tar.xz"

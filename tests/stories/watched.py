@@ -1,4 +1,4 @@
-"""The parts of a house behind a switch: thin proxies, so that the product itself knows nothing of
+"""The parts of a runtime behind a switch: thin proxies, so that the product itself knows nothing of
 the tests.
 """
 
@@ -13,20 +13,20 @@ from functions.channels.base import Channel, Request
 from functions.channels.http_replies import Replies
 from functions.events import Event
 from functions.settings import Settings
-from functions.wiring import Closes, House, open_app, open_channels, open_queue
+from functions.wiring import AgentRuntime, Closable, open_app, open_channels, open_queue
 from sigil.protocol import Caller, Deployed, Found, Json, Ran, Registry
 from sigil.storage.kv import KV, Expect, Item, Key
 from sigil.wiring import open_stores
 from tests.stories.switch import Switch
 
 
-def open_watched_house(settings: Settings, switch: Switch) -> House:
-    """As `open_house`, every part behind the switch."""
+def open_watched_house(settings: Settings, switch: Switch) -> AgentRuntime:
+    """As `open_runtime`, every part behind the switch."""
     plain = open_stores(settings)
     stores = replace(plain, kv=_Store(plain.kv, switch))
     app = open_app(settings, stores)
     queue, control = open_queue(settings, stores)
-    return House(
+    return AgentRuntime(
         settings=settings,
         stores=stores,
         queue=queue,
@@ -47,7 +47,7 @@ class _Part:
         self.switch = switch
 
     def close(self) -> None:
-        if isinstance(self._closes, Closes):
+        if isinstance(self._closes, Closable):
             self._closes.close()
 
 

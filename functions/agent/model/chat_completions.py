@@ -22,7 +22,7 @@ import orjson
 
 from functions.agent.model import completion_reader, failures
 from functions.agent.model.base import Failure, FailureKind, Reply, Request
-from functions.http_connection import LOOK_SECONDS, Answer, Connections, Late, Stopped
+from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
 from sigil.protocol import Json
 
 ATTEMPTS = 3
@@ -113,14 +113,14 @@ class ChatCompletions:
                 break
         return reply
 
-    def _attempts(self, request: Request) -> tuple[Reply, Answer | None]:
+    def _attempts(self, request: Request) -> tuple[Reply, HttpAnswer | None]:
         """The reply to one request, tried again while that may help; with the answer that it was
         read from.
         """
         body = self._body(request)
         failed = 0
         while True:
-            answer: Answer | None = None
+            answer: HttpAnswer | None = None
             try:
                 answer = self._post(body, request)
             except _Failed as problem:
@@ -160,7 +160,7 @@ class ChatCompletions:
                 body["tool_choice"] = request.tool_choice
         return orjson.dumps(body)
 
-    def _post(self, body: bytes, request: Request) -> Answer:
+    def _post(self, body: bytes, request: Request) -> HttpAnswer:
         if self._connections is None:
             raise _Failed(
                 "unreachable",
@@ -183,7 +183,7 @@ class ChatCompletions:
                 "unreachable", f"the model cannot be reached ({type(problem).__name__})"
             ) from None
 
-    def _read(self, answer: Answer, request: Request) -> Reply:
+    def _read(self, answer: HttpAnswer, request: Request) -> Reply:
         if answer.status != 200:
             asked = _seconds(answer.headers.get("retry-after"))
             failure = failures.failure_of(
@@ -205,12 +205,12 @@ class ChatCompletions:
         return body.replace(self._key.encode(), b"***") if self._key else body
 
 
-def _open(address: str) -> Connections | None:
+def _open(address: str) -> HttpConnections | None:
     """Connections to the address; None when it cannot be one, which is told at the first
     request.
     """
     try:
-        return Connections(address)
+        return HttpConnections(address)
     except ValueError:
         return None
 
@@ -229,7 +229,7 @@ def _seconds(header: str | None) -> float | None:
     return min(max(seconds, 0.0), DAY) if isfinite(seconds) else None
 
 
-def _refused(request: Request, answer: Answer) -> bool:
+def _refused(request: Request, answer: HttpAnswer) -> bool:
     """Whether an error is about what was sent: something milder may help, and the same again does
     not.
     """

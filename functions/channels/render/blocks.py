@@ -11,7 +11,7 @@ from markdown_it.token import Token
 
 from functions.channels.render.inline import phrases
 from functions.channels.render.rich_text import Rich
-from functions.channels.render.rich_text_builder import Ink
+from functions.channels.render.rich_text_builder import RichTextBuilder
 from functions.channels.render.text_columns import grid
 
 _RULE = "─" * 12
@@ -22,7 +22,7 @@ class Blocks:
     """One walk, used once."""
 
     def __init__(self) -> None:
-        self._ink = Ink()
+        self._ink = RichTextBuilder()
         self._gap = 0  # line breaks due before the next block
         self._bound = False  # the next block must stay with this one: it is its heading
         self._lists = 0
@@ -129,7 +129,7 @@ class Blocks:
         elif token.type == "th_open":
             self._aligns.append(str(token.attrs.get("style", "")).rpartition(":")[2])
         elif token.type == "inline":
-            cell = Ink()
+            cell = RichTextBuilder()
             phrases(cell, token.children or [])
             self._rows[-1].append(cell.rich().text.replace("\n", " ").strip())
 

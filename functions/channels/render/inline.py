@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from markdown_it.token import Token
 
 from functions.channels.render.rich_text import Kind
-from functions.channels.render.rich_text_builder import Ink
+from functions.channels.render.rich_text_builder import RichTextBuilder
 
 _STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strike"}
 _WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 
 
-def phrases(ink: Ink, tokens: Sequence[Token]) -> None:
+def phrases(ink: RichTextBuilder, tokens: Sequence[Token]) -> None:
     """Write the tokens of one block's text."""
     for token in tokens:
         name, _, edge = token.type.rpartition("_")
@@ -28,7 +28,7 @@ def phrases(ink: Ink, tokens: Sequence[Token]) -> None:
             _leaf(ink, token)
 
 
-def _leaf(ink: Ink, token: Token) -> None:
+def _leaf(ink: RichTextBuilder, token: Token) -> None:
     if token.type in ("softbreak", "hardbreak"):
         ink.write("\n")
     elif token.type == "code_inline":
@@ -41,21 +41,21 @@ def _leaf(ink: Ink, token: Token) -> None:
         ink.write(token.content)
 
 
-def _link(ink: Ink, token: Token, edge: str) -> None:
+def _link(ink: RichTextBuilder, token: Token, edge: str) -> None:
     if edge == "open":
         ink.begin("link", str(token.attrs.get("href", "")))
     else:
         _end_link(ink)
 
 
-def _image(ink: Ink, token: Token) -> None:
+def _image(ink: RichTextBuilder, token: Token) -> None:
     """A picture is a link to it."""
     ink.begin("link", str(token.attrs.get("src", "")))
     phrases(ink, token.children or [])
     _end_link(ink)
 
 
-def _end_link(ink: Ink) -> None:
+def _end_link(ink: RichTextBuilder) -> None:
     """A web address becomes a link; any other stands in the text, since no platform would open
     it.
     """

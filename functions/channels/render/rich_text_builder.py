@@ -6,7 +6,7 @@ from functions.channels.render.rich_text import Cut, Kind, Rich, Span
 from functions.channels.visible_text import clean
 
 
-class Ink:
+class RichTextBuilder:
     """A text that only grows. Spans open and close like brackets; an outer one stands before those
     inside it.
     """

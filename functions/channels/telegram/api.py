@@ -15,7 +15,7 @@ import orjson
 
 from functions.channels.base import Busy
 from functions.channels.telegram.fields import integer, mapping, string
-from functions.http_transport import open_transport
+from functions.http_connection import open_transport
 from sigil.errors import BackendError, Refused, UsageError, one_line
 
 TIMEOUT = 20.0

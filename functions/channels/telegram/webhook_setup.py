@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from functions.channels.telegram.api import Api, Rejected
 from functions.channels.telegram.fields import integer, mapping, sequence, string
-from functions.channels.webhooks import Hook, Wanted
+from functions.channels.webhooks import Hook, WebhookRequest
 from sigil.errors import Refused, UsageError, one_line
 
 PORTS = (443, 80, 88, 8443)
@@ -65,7 +65,7 @@ class TelegramHooks:
         self._api = api
         self._secret = secret
 
-    def place(self, wanted: Wanted) -> None:
+    def place(self, wanted: WebhookRequest) -> None:
         """`setWebhook`, and `setMyCommands` for the menu of commands."""
         _check(wanted)
         if not _SECRET.fullmatch(self._secret):
@@ -126,7 +126,7 @@ def advice(said: str) -> str:
     return next((help for words, help in _ADVICE if words in lower), "")
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: WebhookRequest) -> None:
     """What Telegram would refuse anyway, told before it is asked."""
     problem = _problem(wanted.url)
     if problem:

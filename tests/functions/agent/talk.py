@@ -1,4 +1,4 @@
-"""A person who talks to a house: one message in, the replies out."""
+"""A person who talks to a runtime: one message in, the replies out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from functions.agent.session.store import Opened
 from functions.agent.turn import handle
 from functions.events import Event, Sender, order_of
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 
 _UPDATES = itertools.count(1)
 
@@ -32,13 +32,13 @@ def event(
     )
 
 
-def tell(house: House, text: str, **fields: Any) -> list[str]:
+def tell(runtime: AgentRuntime, text: str, **fields: Any) -> list[str]:
     """What the agent replies to `text`."""
-    return [reply.text for reply in told(house, event(text, **fields)).document.outbox]
+    return [reply.text for reply in told(runtime, event(text, **fields)).document.outbox]
 
 
-def told(house: House, happened: Event) -> Opened:
+def told(runtime: AgentRuntime, happened: Event) -> Opened:
     """The closed session after an event, its outbox delivered in the store."""
-    opened = handle(happened, house.app)
-    house.app.sessions.delivered(opened)
+    opened = handle(happened, runtime.app)
+    runtime.app.sessions.delivered(opened)
     return opened

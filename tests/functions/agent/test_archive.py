@@ -17,7 +17,7 @@ from functions.agent.memory.history import Entry, History
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, say
@@ -33,19 +33,19 @@ from tests.functions.agent.memory.memories import (
 )
 from tests.functions.agent.talk import event, tell, told
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 
 
 @pytest.fixture
-def home(house: Open, model: ScriptedModel) -> House:
-    return house(llm_url=model.url, tokens_per_day=0)
+def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, tokens_per_day=0)
 
 
 def script(model: ScriptedModel, *replies: Any) -> None:
     model._script[:] = replies
 
 
-def filled(home: House, count: int = 41, session: str = SESSION) -> Document:
+def filled(home: AgentRuntime, count: int = 41, session: str = SESSION) -> Document:
     """A session whose history is about to be compacted."""
     said = [
         Message("user" if number % 2 else "assistant", f"line {number}", at=1e9)
@@ -56,7 +56,7 @@ def filled(home: House, count: int = 41, session: str = SESSION) -> Document:
 
 
 def test_before_a_history_is_compacted_memory_hears_of_what_leaves(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     filled(home)
     script(model, saves(), say("hi"))
@@ -77,7 +77,7 @@ def test_before_a_history_is_compacted_memory_hears_of_what_leaves(
     assert (document(home).consolidated, document(home).unheard) == (31, ())
 
 
-def test_nothing_is_told_twice(home: House, model: ScriptedModel) -> None:
+def test_nothing_is_told_twice(home: AgentRuntime, model: ScriptedModel) -> None:
     filled(home)
     script(model, saves(), say("hi"), saves("[2026-11-22 01:31] More."))
     tell(home, "go on")
@@ -91,7 +91,7 @@ def test_nothing_is_told_twice(home: House, model: ScriptedModel) -> None:
 
 
 def test_what_memory_could_not_hear_of_comes_with_the_next_try(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     filled(home)
     script(model, say("I will not"), say("hi"))
@@ -116,7 +116,7 @@ def test_what_memory_could_not_hear_of_comes_with_the_next_try(
 
 
 def test_failures_are_counted_from_one_compaction_to_the_next(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     for number in range(3):
         filled(home, 41 if not number else 30)
@@ -132,7 +132,9 @@ def test_failures_are_counted_from_one_compaction_to_the_next(
     assert document(home).failures == 0
 
 
-def test_a_turn_goes_on_when_memory_hears_of_nothing(home: House, model: ScriptedModel) -> None:
+def test_a_turn_goes_on_when_memory_hears_of_nothing(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     filled(home)
     home.app.kv.put(keys.doc(SESSION, "memory"), b"damaged")
     home.app.documents.write(SESSION, "memory", "mended", by="test")
@@ -141,7 +143,7 @@ def test_a_turn_goes_on_when_memory_hears_of_nothing(home: House, model: Scripte
     assert tell(home, "go on") == ["hi"]
 
 
-def test_a_new_session_loses_nothing(home: House, model: ScriptedModel) -> None:
+def test_a_new_session_loses_nothing(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "I am Ada")
     assert tell(home, "/new") == ["New session started."]
     tell(home, "I like tea")
@@ -160,7 +162,7 @@ def test_a_new_session_loses_nothing(home: House, model: ScriptedModel) -> None:
 
 
 def test_what_a_new_session_put_away_is_told_before_the_next_message_is_answered(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     filled(home, 20)
     tell(home, "/new")
@@ -174,7 +176,7 @@ def test_what_a_new_session_put_away_is_told_before_the_next_message_is_answered
 
 
 def test_when_that_fails_it_is_not_tried_at_every_message(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     filled(home, 20)
     tell(home, "/new")
@@ -188,7 +190,7 @@ def test_when_that_fails_it_is_not_tried_at_every_message(
     assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 26)]
 
 
-def test_a_long_backlog_is_told_in_parts(home: House, model: ScriptedModel) -> None:
+def test_a_long_backlog_is_told_in_parts(home: AgentRuntime, model: ScriptedModel) -> None:
     said = [Message("user", f"{number} " + "word " * 1_500, at=1e9) for number in range(1, 25)]
     sessions = home.app.sessions
     sessions.save(sessions.open(SESSION), Document().add(*said))
@@ -204,7 +206,7 @@ def test_a_long_backlog_is_told_in_parts(home: House, model: ScriptedModel) -> N
 
 
 def test_raw_a_long_backlog_asks_no_more_than_three_times(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     said = [Message("user", f"{number} " + "word " * 1_500, at=1e9) for number in range(1, 25)]
     sessions = home.app.sessions
@@ -220,8 +222,8 @@ def test_raw_a_long_backlog_asks_no_more_than_three_times(
     )
 
 
-def test_a_message_that_fits_nowhere_is_cut(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, llm_window=4_000, tokens_per_day=0)
+def test_a_message_that_fits_nowhere_is_cut(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, llm_window=4_000, tokens_per_day=0)
     sessions = home.app.sessions
     sessions.save(
         sessions.open(SESSION),
@@ -237,7 +239,7 @@ def test_a_message_that_fits_nowhere_is_cut(house: Open, model: ScriptedModel) -
 
 
 def test_archived_messages_that_are_damaged_hold_nothing_up(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     tell(home, "I am Ada")
     tell(home, "/new")
@@ -251,7 +253,7 @@ def test_archived_messages_that_are_damaged_hold_nothing_up(
 
 
 def test_of_a_chunk_that_memory_has_heard_a_part_of_the_rest_is_told(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     tell(home, "I am Ada")
     script(model, saves(), say("ok"))
@@ -270,7 +272,7 @@ def test_of_a_chunk_that_memory_has_heard_a_part_of_the_rest_is_told(
 
 
 def test_archived_messages_that_are_away_for_a_moment_hold_no_turn_up_and_are_told_later(
-    home: House, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*given: Any) -> Any:
         raise BackendError("ESTORE", "the shelf is away")
@@ -289,7 +291,7 @@ def test_archived_messages_that_are_away_for_a_moment_hold_no_turn_up_and_are_to
     assert asked(model.bodies[-1]).split("\n")[0].endswith("USER: line 1")
 
 
-def test_what_the_runtime_wrote_is_no_news(home: House, model: ScriptedModel) -> None:
+def test_what_the_runtime_wrote_is_no_news(home: AgentRuntime, model: ScriptedModel) -> None:
     filled(home, 1)
     sessions = home.app.sessions
     sessions.save(
@@ -304,7 +306,7 @@ def test_what_the_runtime_wrote_is_no_news(home: House, model: ScriptedModel) ->
 
 
 def test_an_entry_that_claims_more_than_was_said_keeps_nothing_from_memory(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     tell(home, "I am Ada")
     home.app.kv.put(keys.entry(SESSION, 1), b'{"last":1000000000000,"at":0,"text":"all"}')
@@ -318,7 +320,7 @@ def test_an_entry_that_claims_more_than_was_said_keeps_nothing_from_memory(
 
 
 def test_a_memory_that_an_entry_carries_and_nothing_may_hold_is_left_out(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     tell(home, "I am Ada")
     carried = f"not\u202e {'x' * MOST}"
@@ -329,7 +331,7 @@ def test_a_memory_that_an_entry_carries_and_nothing_may_hold_is_left_out(
     assert tell(home, "/mem") == [NOTHING]
 
 
-def test_spilled_messages_are_told_like_others(home: House, model: ScriptedModel) -> None:
+def test_spilled_messages_are_told_like_others(home: AgentRuntime, model: ScriptedModel) -> None:
     import os
 
     said = [
@@ -352,7 +354,7 @@ SHORT = "\n".join(["# Memory", FACT, *(f"- Kept {number}." for number in range(6
 
 
 def test_a_memory_over_its_cap_is_written_shorter_by_the_model(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     assert len(LONG) > MOST
     tell(home, "hello")
@@ -382,7 +384,9 @@ def test_a_memory_over_its_cap_is_written_shorter_by_the_model(
     ],
     ids=["garbage", "empty", "longer", "cut", "an error"],
 )
-def test_else_it_loses_its_last_lines(home: House, model: ScriptedModel, answer: Any) -> None:
+def test_else_it_loses_its_last_lines(
+    home: AgentRuntime, model: ScriptedModel, answer: Any
+) -> None:
     tell(home, "hello")
     script(model, saves(memory=LONG), answer)
     assert tell(home, "/mem") == [TRIGGERED]
@@ -393,7 +397,7 @@ def test_else_it_loses_its_last_lines(home: House, model: ScriptedModel, answer:
     assert FACT in kept
 
 
-def test_a_memory_of_one_endless_line_is_cut_too(home: House, model: ScriptedModel) -> None:
+def test_a_memory_of_one_endless_line_is_cut_too(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "hello")
     script(model, saves(memory="x" * 50_000), say("y" * 20_000))
     tell(home, "/mem")
@@ -401,7 +405,7 @@ def test_a_memory_of_one_endless_line_is_cut_too(home: House, model: ScriptedMod
     assert memory(home).text == "y" * MOST
 
 
-def test_what_the_model_writes_is_clean_and_inert(home: House, model: ScriptedModel) -> None:
+def test_what_the_model_writes_is_clean_and_inert(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "hello")
     script(
         model,
@@ -420,7 +424,7 @@ def test_what_the_model_writes_is_clean_and_inert(home: House, model: ScriptedMo
 
 
 def test_whoever_edits_the_memory_meanwhile_wins_and_the_entry_stays(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     home.app.documents.write(SESSION, "memory", "# Memory\n- Old.", by="test")
     tell(home, "hello")
@@ -437,7 +441,7 @@ def test_whoever_edits_the_memory_meanwhile_wins_and_the_entry_stays(
 
 
 def test_for_a_damaged_memory_the_version_before_stands_in(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     documents = home.app.documents
     for text in ("- Ada", "- Ada\n- tea"):
@@ -460,7 +464,7 @@ def test_for_a_damaged_memory_the_version_before_stands_in(
 
 @pytest.mark.parametrize("damage", [b"damaged", b'{"version":6,"text":5,"at":0,"by":"","why":""}'])
 def test_a_damaged_document_is_mended_even_by_the_words_that_stand_in_for_it(
-    home: House, monkeypatch: pytest.MonkeyPatch, damage: bytes
+    home: AgentRuntime, monkeypatch: pytest.MonkeyPatch, damage: bytes
 ) -> None:
     monkeypatch.setattr("functions.agent.memory.documents.PAGE", 2)
     documents = home.app.documents
@@ -484,7 +488,9 @@ def test_a_damaged_document_is_mended_even_by_the_words_that_stand_in_for_it(
     ]
 
 
-def test_a_damaged_document_of_the_agent_stops_no_chat(home: House, model: ScriptedModel) -> None:
+def test_a_damaged_document_of_the_agent_stops_no_chat(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     documents = home.app.documents
     documents.write(documents.agent, "role", "You keep the books.", by="test")
     for name in ("role", "soul"):
@@ -497,7 +503,7 @@ def test_a_damaged_document_of_the_agent_stops_no_chat(home: House, model: Scrip
     assert documents.write(documents.agent, "role", "You sell tea.", by="test").version == 2
 
 
-def test_a_damaged_entry_is_written_over(home: House, model: ScriptedModel) -> None:
+def test_a_damaged_entry_is_written_over(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "hello")
     home.app.kv.put(keys.entry(SESSION, 1), b'{"last":0}')
     script(model, saves())
@@ -506,7 +512,9 @@ def test_a_damaged_entry_is_written_over(home: House, model: ScriptedModel) -> N
     assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 2)]
 
 
-def test_an_old_document_without_these_fields_is_read(home: House, model: ScriptedModel) -> None:
+def test_an_old_document_without_these_fields_is_read(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     import orjson
 
     tell(home, "hello")
@@ -523,7 +531,7 @@ def test_an_old_document_without_these_fields_is_read(home: House, model: Script
     assert tell(home, "/mem") == [TRIGGERED]
 
 
-def test_what_failed_before_is_no_news(home: House, model: ScriptedModel) -> None:
+def test_what_failed_before_is_no_news(home: AgentRuntime, model: ScriptedModel) -> None:
     script(model, call(("no_such_tool", {})), say("What now?"), say("ok"))
     tell(home, "try")
     script(model, saves())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from functions.agent.compaction import compact, size
 from functions.agent.messages import Message, ToolCall
 from functions.agent.toolset import definitions, in_scope
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.protocol import Caller, Offer
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, offered, results, say
@@ -131,9 +131,9 @@ def test_the_latest_load_wins_in_the_place_of_the_first() -> None:
 
 
 def test_forty_one_messages_keep_the_first_and_the_last_ten_and_the_rest_is_archived(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     home.app.registry.deploy(
         {"name": "echo", "description": "Echo a text.", "schema": {}, "execute": "return 1"}, OWNER
     )
@@ -171,9 +171,9 @@ def test_forty_one_messages_keep_the_first_and_the_last_ten_and_the_rest_is_arch
 
 
 def test_resident_tools_count_against_the_window(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, llm_window=4_000)
+    home = runtime(llm_url=model.url, llm_window=4_000)
     schema = {
         "properties": {
             f"parameter-{number}": {"type": "string", "description": "what it is for " * 8}

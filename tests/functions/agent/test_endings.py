@@ -14,7 +14,7 @@ import pytest
 
 from functions.agent.loop import NOTHING
 from functions.agent.memory.documents import FIRST_SOUL
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, results, say
 from tests.functions.agent.talk import tell
@@ -26,8 +26,8 @@ SAVED = {"history_entry": "[2026-11-22 10:00] Ada came.", "memory_update": "# Me
 
 
 @pytest.fixture
-def home(house: Callable[..., House], model: ScriptedModel) -> House:
-    return house(llm_url=model.url)
+def home(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url)
 
 
 def ended(reason: str, text: str | None, **message: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def named(name: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["", None, "  ", 7, "中 文"])
 def test_a_call_without_a_name_is_one_error_and_another_round(
-    home: House, model: ScriptedModel, name: Any
+    home: AgentRuntime, model: ScriptedModel, name: Any
 ) -> None:
     model.then(named(name), say("What now?"))
 
@@ -55,7 +55,9 @@ def test_a_call_without_a_name_is_one_error_and_another_round(
     assert json.loads(results(model.bodies[1])[0].partition("\n")[0])["error"]["code"] == "ENOTOOL"
 
 
-def test_a_call_without_a_function_is_one_error_too(home: House, model: ScriptedModel) -> None:
+def test_a_call_without_a_function_is_one_error_too(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     broken = call(("x", {}), ("sigil_query", {"query": "anything"}))
     del broken["choices"][0]["message"]["tool_calls"][0]["function"]
     model.then(broken, say("now I know"))
@@ -87,21 +89,21 @@ CUT_SHORT = [
 
 @pytest.mark.parametrize(("reply", "said"), CUT_SHORT)
 def test_an_answer_that_is_not_whole_says_so(
-    home: House, model: ScriptedModel, reply: dict[str, Any], said: str
+    home: AgentRuntime, model: ScriptedModel, reply: dict[str, Any], said: str
 ) -> None:
     model.then(reply)
     assert tell(home, "go") == [said]
 
 
 def test_what_is_broken_off_is_no_answer_and_is_asked_for_again(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(ended("error", "Half of an"), say("the whole answer"))
     assert tell(home, "go") == ["the whole answer"]
     assert "Half of an" not in str(model.bodies)
 
 
-def test_a_call_that_a_filter_cut_does_not_run(home: House, model: ScriptedModel) -> None:
+def test_a_call_that_a_filter_cut_does_not_run(home: AgentRuntime, model: ScriptedModel) -> None:
     made = call(("sigil_query", {"query": "anything"}))
     made["choices"][0]["finish_reason"] = "content_filter"
     model.then(made, say("never asked"))
@@ -113,7 +115,9 @@ NOTHING_SEEN = ["<!-- I am done -->", "**  **", "\u200b\u2060", " \n\t ", "```\n
 
 
 @pytest.mark.parametrize("text", NOTHING_SEEN)
-def test_an_answer_that_shows_nothing_is_none(home: House, model: ScriptedModel, text: str) -> None:
+def test_an_answer_that_shows_nothing_is_none(
+    home: AgentRuntime, model: ScriptedModel, text: str
+) -> None:
     model.then(say(text))
     assert tell(home, "go") == [NOTHING]
 
@@ -130,7 +134,7 @@ def test_an_answer_that_shows_nothing_is_none(home: House, model: ScriptedModel,
     ids=["filter", "length", "refusal", "refused", "comment"],
 )
 def test_a_soul_that_is_not_whole_is_none(
-    home: House, model: ScriptedModel, reply: dict[str, Any]
+    home: AgentRuntime, model: ScriptedModel, reply: dict[str, Any]
 ) -> None:
     model.then(reply)
     (said,) = tell(home, "/soul be calm")
@@ -139,7 +143,7 @@ def test_a_soul_that_is_not_whole_is_none(
 
 
 def test_a_soul_is_not_made_of_an_answer_that_was_broken_off(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(*[ended("error", SOUL)] * 9)
     assert tell(home, "/soul be calm")[0].endswith("The soul is as it was.")
@@ -147,7 +151,9 @@ def test_a_soul_is_not_made_of_an_answer_that_was_broken_off(
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter", "refusal"])
-def test_a_memory_that_is_not_whole_is_none(home: House, model: ScriptedModel, reason: str) -> None:
+def test_a_memory_that_is_not_whole_is_none(
+    home: AgentRuntime, model: ScriptedModel, reason: str
+) -> None:
     saving = call(("save_memory", SAVED))
     saving["choices"][0]["finish_reason"] = reason
     model.then(say("hello Ada"), *[saving] * 9)
@@ -157,10 +163,10 @@ def test_a_memory_that_is_not_whole_is_none(home: House, model: ScriptedModel, r
 
 
 def test_a_secret_of_the_settings_leaves_in_no_reply_and_enters_no_history(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     key, token = "sk-live-0123456789abcdef", "a-token-of-the-admin"
-    home = house(llm_url=model.url, llm_key=key, token=token)
+    home = runtime(llm_url=model.url, llm_key=key, token=token)
     encoded = base64.b64encode(key.encode()).decode()
     model.then(
         say(f"My key is {key}, {key.upper()} or {encoded}; the other one is {token}."),
@@ -190,9 +196,9 @@ def test_a_secret_of_the_settings_leaves_in_no_reply_and_enters_no_history(
     ],
 )
 def test_no_mark_of_a_text_hides_a_secret_from_being_taken_out(
-    house: Callable[..., House], model: ScriptedModel, hidden: str
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, hidden: str
 ) -> None:
-    home = house(llm_url=model.url, llm_key="sk-live-0123_abcdef")
+    home = runtime(llm_url=model.url, llm_key="sk-live-0123_abcdef")
     model.then(say(f"It is {hidden}, **truly**."))
 
     (reply,) = tell(home, "which key do you have?")

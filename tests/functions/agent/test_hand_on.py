@@ -15,7 +15,7 @@ from functions.agent import turn
 from functions.agent.loop import OUT_OF_TIME, ROUND_SECONDS
 from functions.agent.turn import Shift, handle
 from functions.events import Event, decode, encode
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
@@ -25,8 +25,8 @@ KEY = keys.session_of("main", "telegram:7")
 
 
 @pytest.fixture
-def home(house: Callable[..., House], model: ScriptedModel) -> House:
-    return house(llm_url=model.url)
+def home(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url)
 
 
 def soon() -> float:
@@ -34,7 +34,7 @@ def soon() -> float:
     return time.monotonic() + ROUND_SECONDS / 2
 
 
-def work_off(home: House, until: float = float("inf")) -> list[str]:
+def work_off(home: AgentRuntime, until: float = float("inf")) -> list[str]:
     """Let workers take what waits until nothing does; the ids of what they took."""
     taken = []
     while delivery := home.queue.take(0.0):
@@ -43,7 +43,7 @@ def work_off(home: House, until: float = float("inf")) -> list[str]:
     return taken
 
 
-def told(home: House, session: str = "telegram:7") -> list[str]:
+def told(home: AgentRuntime, session: str = "telegram:7") -> list[str]:
     return [
         message.content
         for message in home.app.sessions.open(keys.session_of("main", session)).document.messages
@@ -51,7 +51,7 @@ def told(home: House, session: str = "telegram:7") -> list[str]:
 
 
 def test_a_worker_without_time_records_the_message_and_another_answers_it(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(say("hello"))
     first = event("hi")
@@ -67,7 +67,7 @@ def test_a_worker_without_time_records_the_message_and_another_answers_it(
     assert [message.role for message in done.document.messages] == ["user", "assistant"]
 
 
-def test_what_was_done_is_kept_and_not_done_again(home: House, model: ScriptedModel) -> None:
+def test_what_was_done_is_kept_and_not_done_again(home: AgentRuntime, model: ScriptedModel) -> None:
     until = time.monotonic() + ROUND_SECONDS + 3.0
 
     def slow(body: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,9 @@ def test_what_was_done_is_kept_and_not_done_again(home: House, model: ScriptedMo
     assert len(model.bodies) == 2
 
 
-def test_a_continuation_whose_turn_is_over_does_nothing(home: House, model: ScriptedModel) -> None:
+def test_a_continuation_whose_turn_is_over_does_nothing(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(say("hello"), say("next"))
     left = handle(event("hi"), home.app, shift=Shift(soon()))
     assert left.next is not None
@@ -102,7 +104,7 @@ def test_a_continuation_whose_turn_is_over_does_nothing(home: House, model: Scri
 
 
 def test_a_continuation_goes_on_though_the_turn_has_come_further_since(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(say("hello"))
     left = handle(event("hi"), home.app, shift=Shift(soon()))
@@ -118,7 +120,7 @@ def test_a_continuation_goes_on_though_the_turn_has_come_further_since(
 
 
 def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     left = handle(event("hi"), home.app, shift=Shift(soon()))
     hops = 1
@@ -132,7 +134,7 @@ def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(
 
 
 def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_handed_on(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(say("one"), say("two"))
     first, second = event("first", session="http:a"), event("second", session="http:a")
@@ -149,7 +151,7 @@ def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_hande
 
 
 def test_a_message_that_only_found_the_turn_comes_after_it(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(say("one"), say("two"))
     first, second = event("first", session="http:a"), event("second", session="http:a")
@@ -169,7 +171,7 @@ def test_a_message_that_only_found_the_turn_comes_after_it(
     assert told(home, "http:a") == ["first", "one", "second", "two"]
 
 
-def test_a_continuation_travels_as_any_event(home: House) -> None:
+def test_a_continuation_travels_as_any_event(home: AgentRuntime) -> None:
     left = handle(event("hi"), home.app, shift=Shift(soon()))
 
     assert left.next is not None

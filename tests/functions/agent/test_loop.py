@@ -13,7 +13,7 @@ import pytest
 
 from functions.agent import loop
 from functions.agent.model.failures import SENTENCES
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, completion, offered, results, say
 from tests.fakes.server import Answer
@@ -36,8 +36,8 @@ OWNER = Caller("main", owner=True)
 
 
 @pytest.fixture
-def home(house: Callable[..., House], model: ScriptedModel) -> House:
-    opened = house(llm_url=model.url, owners=("telegram:5",))
+def home(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> AgentRuntime:
+    opened = runtime(llm_url=model.url, owners=("telegram:5",))
     opened.app.registry.deploy(ECHO, OWNER)
     return opened
 
@@ -52,7 +52,7 @@ def error_of(result: str) -> dict[str, str]:
 
 
 def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_without_tools(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(*[find_echo() for _ in range(6)], say("that is all I know"))
 
@@ -65,7 +65,7 @@ def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_wi
 
 
 def test_a_last_request_that_still_calls_tools_ends_in_an_honest_text(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(*[find_echo() for _ in range(7)])
 
@@ -73,7 +73,7 @@ def test_a_last_request_that_still_calls_tools_ends_in_an_honest_text(
 
 
 def test_parallel_calls_are_answered_in_order_and_each_id_once(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(
         find_echo(),
@@ -93,7 +93,7 @@ def test_parallel_calls_are_answered_in_order_and_each_id_once(
 
 
 def test_calls_of_one_round_run_side_by_side(
-    home: House, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import threading
 
@@ -131,7 +131,7 @@ def test_calls_of_one_round_run_side_by_side(
     ],
 )
 def test_a_call_that_fails_is_answered_so_that_the_model_can_mend_it(
-    home: House, model: ScriptedModel, arguments: Any, code: str
+    home: AgentRuntime, model: ScriptedModel, arguments: Any, code: str
 ) -> None:
     model.then(
         find_echo(),
@@ -149,7 +149,7 @@ def test_a_call_that_fails_is_answered_so_that_the_model_can_mend_it(
 
 
 def test_what_a_model_called_wrongly_is_sent_back_in_a_form_that_every_endpoint_takes(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(call(("rm -rf /; ☠", "{bad"), ("x" * 99, "[1]")), say("sorry"))
 
@@ -162,7 +162,7 @@ def test_what_a_model_called_wrongly_is_sent_back_in_a_form_that_every_endpoint_
 
 
 def test_a_tool_that_does_not_exist_is_told_apart_from_one_that_is_not_resident(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(
         call(
@@ -187,7 +187,7 @@ def test_a_tool_that_does_not_exist_is_told_apart_from_one_that_is_not_resident(
 
 
 def test_a_tool_that_only_the_next_round_offers_is_a_page_fault_in_this_one(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(
         call(("sigil_query", {"query": "echo"}), ("cap_echo", {"text": "too early"})),
@@ -214,7 +214,7 @@ def test_a_tool_that_only_the_next_round_offers_is_a_page_fault_in_this_one(
     ],
 )
 def test_bad_arguments_of_the_query_are_refused_with_a_reason(
-    home: House, model: ScriptedModel, arguments: dict[str, Any]
+    home: AgentRuntime, model: ScriptedModel, arguments: dict[str, Any]
 ) -> None:
     model.then(call(("sigil_query", arguments)), say("ok"))
 
@@ -246,7 +246,7 @@ def test_bad_arguments_of_the_query_are_refused_with_a_reason(
     ],
 )
 def test_a_bad_deploy_is_refused_and_leaves_nothing(
-    home: House, model: ScriptedModel, spec: dict[str, Any]
+    home: AgentRuntime, model: ScriptedModel, spec: dict[str, Any]
 ) -> None:
     model.then(call(("sigil_deploy", spec)), call(("cap_x", {})), say("ok"))
 
@@ -256,7 +256,7 @@ def test_a_bad_deploy_is_refused_and_leaves_nothing(
     assert error_of(results(model.bodies[2])[1])["code"] == "ENOTOOL"
 
 
-def test_schema_and_lists_may_come_as_json_text(home: House, model: ScriptedModel) -> None:
+def test_schema_and_lists_may_come_as_json_text(home: AgentRuntime, model: ScriptedModel) -> None:
     spec = {
         "name": "one",
         "description": "One.",
@@ -272,7 +272,7 @@ def test_schema_and_lists_may_come_as_json_text(home: House, model: ScriptedMode
 
 
 def test_the_models_deploy_never_replaces_what_a_person_deployed(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(
         call(("sigil_deploy", {**ECHO, "execute": "return 'stolen'"})),
@@ -296,9 +296,9 @@ SECRET = {
 
 
 def test_a_guest_may_not_let_the_model_deploy(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, access="open")
+    home = runtime(llm_url=model.url, access="open")
     model.then(call(("sigil_deploy", SECRET)), say("no"))
 
     tell(home, "make it", sender="telegram:9", session="telegram:9")
@@ -308,9 +308,9 @@ def test_a_guest_may_not_let_the_model_deploy(
 
 @pytest.mark.parametrize(("private", "seen"), [(True, True), (False, False)])
 def test_only_what_is_deployed_in_an_owners_own_chat_is_seen_elsewhere(
-    house: Callable[..., House], model: ScriptedModel, private: bool, seen: bool
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, private: bool, seen: bool
 ) -> None:
-    home = house(llm_url=model.url, access="open", owners=("telegram:5",))
+    home = runtime(llm_url=model.url, access="open", owners=("telegram:5",))
     model.then(
         call(("sigil_deploy", SECRET)),
         call(("cap_secret_word", {})),
@@ -327,7 +327,7 @@ def test_only_what_is_deployed_in_an_owners_own_chat_is_seen_elsewhere(
 
 
 def test_an_empty_answer_and_a_thinking_one_end_in_an_honest_text(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(
         say(""),
@@ -339,7 +339,7 @@ def test_an_empty_answer_and_a_thinking_one_end_in_an_honest_text(
 
 
 def test_a_model_that_refuses_ends_the_turn_with_a_sentence_and_the_next_message_works(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(Answer(401, b'{"error":{"message":"bad key"}}'), say("hello again"))
 
@@ -347,7 +347,9 @@ def test_a_model_that_refuses_ends_the_turn_with_a_sentence_and_the_next_message
     assert tell(home, "hi again") == ["hello again"]
 
 
-def test_results_that_are_too_long_keep_head_and_tail(home: House, model: ScriptedModel) -> None:
+def test_results_that_are_too_long_keep_head_and_tail(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(find_echo(), call(("cap_echo", {"text": "ab", "times": 60_000})), say("long"))
 
     opened = told(home, event("echo long"))
@@ -359,7 +361,9 @@ def test_results_that_are_too_long_keep_head_and_tail(home: House, model: Script
     assert cut.cut == 120_009 - 16_000
 
 
-def test_a_redelivered_event_starts_no_second_turn(home: House, model: ScriptedModel) -> None:
+def test_a_redelivered_event_starts_no_second_turn(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(say("once"))
     happened = event("hi")
 
@@ -370,8 +374,10 @@ def test_a_redelivered_event_starts_no_second_turn(home: House, model: ScriptedM
     assert len(model.bodies) == 1
 
 
-def test_strangers_never_reach_the_model(house: Callable[..., House], model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, owners=("telegram:5",))
+def test_strangers_never_reach_the_model(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, owners=("telegram:5",))
 
     replies = tell(home, "hi", sender="telegram:66")
 
@@ -381,7 +387,7 @@ def test_strangers_never_reach_the_model(house: Callable[..., House], model: Scr
 
 
 def test_commands_are_answered_without_the_model_and_leave_no_trace(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     assert "/new" in tell(home, "/help")[0]
     assert "Hello" in tell(home, "/start")[0]
@@ -398,7 +404,7 @@ def test_commands_are_answered_without_the_model_and_leave_no_trace(
 
 
 def test_what_was_offered_calls_what_it_was_offered_with_though_the_model_redeploys_that(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     """A person's capability, granted by an owner, says what the model's own part gives it: to
     another agent, as to another address.
@@ -442,7 +448,7 @@ def test_what_was_offered_calls_what_it_was_offered_with_though_the_model_redepl
 
 
 def test_an_example_stands_in_the_tool_and_not_in_the_querys_result_too(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     home.app.registry.deploy(
         {**ECHO, "name": "parrot", "examples": ["say cheese to the parrot"]}, OWNER
@@ -479,7 +485,7 @@ WEATHER = {
 
 
 def test_a_parameter_of_another_script_is_told_under_a_name_that_endpoints_take_and_comes_back_as_its_own(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     home.app.registry.deploy(WEATHER, OWNER)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.registry import LocalRegistry
 from tests.fakes.mcp import FakeMcp, tool
 from tests.fakes.model import ScriptedModel, call, offered, results, say
@@ -25,9 +25,9 @@ def fake() -> Iterator[FakeMcp]:
 
 
 def test_a_chat_queries_gets_the_tool_and_calls_it(
-    house: Callable[..., House], model: ScriptedModel, fake: FakeMcp
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, fake: FakeMcp
 ) -> None:
-    home = house(llm_url=model.url, owners=("terminal:local",), loopback=True)
+    home = runtime(llm_url=model.url, owners=("terminal:local",), loopback=True)
     assert isinstance(home.app.registry, LocalRegistry)
     ground = Ground(home.app.registry)
     ground.bring({"name": "billing", "url": fake.address}, grant=False)

@@ -10,11 +10,11 @@ import pytest
 
 from functions.agent.context import FULL
 from functions.agent.messages import RUNTIME_MARK
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.talk import tell
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 WINDOW = 6_000
 SUBJECTS = (
     *(
@@ -66,13 +66,13 @@ def told(result: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def home(house: Open, model: ScriptedModel) -> House:
-    return house(llm_url=model.url, llm_window=WINDOW, library="builtin")
+def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, llm_window=WINDOW, library="builtin")
 
 
 @pytest.mark.parametrize("limit", [3, 10])
 def test_twelve_queries_of_one_step_leave_the_next_request_within_the_window(
-    home: House, model: ScriptedModel, limit: int
+    home: AgentRuntime, model: ScriptedModel, limit: int
 ) -> None:
     follow(model, find(*SUBJECTS, limit=limit))
 
@@ -83,7 +83,7 @@ def test_twelve_queries_of_one_step_leave_the_next_request_within_the_window(
 
 @pytest.mark.parametrize("each", [4, 12])
 def test_steps_of_one_turn_leave_each_request_within_the_window(
-    home: House, model: ScriptedModel, each: int
+    home: AgentRuntime, model: ScriptedModel, each: int
 ) -> None:
     follow(
         model,
@@ -95,7 +95,7 @@ def test_steps_of_one_turn_leave_each_request_within_the_window(
 
 
 def test_a_turn_that_fills_the_window_ends_with_an_answer_without_tools(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     follow(model, *[find(*SUBJECTS)] * 5)
 
@@ -107,7 +107,7 @@ def test_a_turn_that_fills_the_window_ends_with_an_answer_without_tools(
 
 
 def test_large_results_and_failures_of_several_steps_fit_into_the_window(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     large = {"name": "large", "description": "Large.", "execute": "return 'x y '.repeat(10000)"}
     step = call(
@@ -121,7 +121,7 @@ def test_large_results_and_failures_of_several_steps_fit_into_the_window(
 
 
 def test_what_is_found_again_stays_paged_in_though_the_window_is_full(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     follow(model, find(*SUBJECTS), find(*SUBJECTS))
     tell(home, "go")
@@ -134,7 +134,9 @@ def test_what_is_found_again_stays_paged_in_though_the_window_is_full(
     assert set(offered(model.bodies[2])) >= set(resident)
 
 
-def test_what_does_not_fit_is_told_as_not_paged_in(home: House, model: ScriptedModel) -> None:
+def test_what_does_not_fit_is_told_as_not_paged_in(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     follow(model, find(*SUBJECTS[:6]))
     tell(home, "go")
 
@@ -150,7 +152,7 @@ def test_what_does_not_fit_is_told_as_not_paged_in(home: House, model: ScriptedM
 
 
 def test_the_best_of_each_query_comes_before_the_rest_of_the_later_ones(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     follow(model, find("encode text in base64", limit=10))
     tell(home, "go")
@@ -162,7 +164,7 @@ def test_the_best_of_each_query_comes_before_the_rest_of_the_later_ones(
 
 
 def test_what_was_not_paged_in_can_be_searched_for_alone_in_the_next_turn(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     follow(model, find(*SUBJECTS))
     tell(home, "go")
@@ -176,7 +178,7 @@ def test_what_was_not_paged_in_can_be_searched_for_alone_in_the_next_turn(
 
 
 def test_a_deploy_that_does_not_fit_is_made_and_told_as_not_paged_in(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     wide = {
         f"field_{number}": {"type": "string", "description": "What stands there. " * 6}
@@ -198,8 +200,8 @@ def test_a_deploy_that_does_not_fit_is_made_and_told_as_not_paged_in(
     assert "cap_wide" not in offered(model.bodies[-1])
 
 
-def test_a_large_window_pages_in_all_that_is_found(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, library="builtin")
+def test_a_large_window_pages_in_all_that_is_found(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, library="builtin")
     follow(model, find(*SUBJECTS))
     tell(home, "go")
 

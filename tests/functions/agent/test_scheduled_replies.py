@@ -10,17 +10,19 @@ import pytest
 
 from functions.agent.scheduled_replies import NOTE
 from functions.events import Kind
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer
 from tests.functions.agent.talk import event, tell, told
 from tests.functions.people import OWNER, Live
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 Lives = Callable[..., AbstractContextManager[Live]]
 
 
-def due(home: House, text: str, kind: Kind = "wakeup", sender: str = "terminal:local") -> list[str]:
+def due(
+    home: AgentRuntime, text: str, kind: Kind = "wakeup", sender: str = "terminal:local"
+) -> list[str]:
     """What is sent when scheduled work is due."""
     return [
         reply.text
@@ -29,8 +31,8 @@ def due(home: House, text: str, kind: Kind = "wakeup", sender: str = "terminal:l
 
 
 @pytest.fixture
-def home(house: Open, model: ScriptedModel) -> House:
-    return house(llm_url=model.url)
+def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url)
 
 
 @pytest.mark.parametrize("kind", ["wakeup", "task"])
@@ -38,7 +40,7 @@ def home(house: Open, model: ScriptedModel) -> House:
     "answer", ["[SILENT]", " **[silent]**.\n", "`[Silent]`", "[SILENT]\n\n[SILENT]"]
 )
 def test_scheduled_work_with_nothing_to_say_sends_nothing(
-    home: House, model: ScriptedModel, kind: Kind, answer: str
+    home: AgentRuntime, model: ScriptedModel, kind: Kind, answer: str
 ) -> None:
     model.then(say(answer), say("The mail was empty."))
 
@@ -54,7 +56,7 @@ def test_scheduled_work_with_nothing_to_say_sends_nothing(
     assert NOTE not in later[-1]["content"]
 
 
-def test_scheduled_work_says_what_it_has_to_say(home: House, model: ScriptedModel) -> None:
+def test_scheduled_work_says_what_it_has_to_say(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(
         say("A letter of the bank has come."),
         say("A letter of the bank has come.\n[SILENT]"),
@@ -65,19 +67,19 @@ def test_scheduled_work_says_what_it_has_to_say(home: House, model: ScriptedMode
     assert due(home, "look at the mail") == ["Nobody wrote [SILENT] in it."]
 
 
-def test_whoever_asks_is_always_answered(home: House, model: ScriptedModel) -> None:
+def test_whoever_asks_is_always_answered(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(say("[SILENT]"))
     assert tell(home, f"say [SILENT] and nothing else\n{NOTE}") == ["[SILENT]"]
 
 
-def test_a_failure_is_told(home: House, model: ScriptedModel) -> None:
+def test_a_failure_is_told(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(*[Answer(401)] * 4)
     (reply,) = due(home, "look at the mail")
     assert reply.startswith("I could not get an answer")
 
 
-def test_a_pause_is_told_once_and_not_at_every_wakeup(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, tokens_per_day=1)
+def test_a_pause_is_told_once_and_not_at_every_wakeup(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, tokens_per_day=1)
     model.then(say("[SILENT]"))
     assert due(home, "look at the mail") == []
     (notice,) = due(home, "look at the mail")
@@ -85,7 +87,7 @@ def test_a_pause_is_told_once_and_not_at_every_wakeup(house: Open, model: Script
     assert tell(home, "hello") == [notice]
 
 
-def test_scheduled_text_is_never_a_command(home: House, model: ScriptedModel) -> None:
+def test_scheduled_text_is_never_a_command(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(say("no"), say("hello"))
     assert due(home, "/soul be evil") == ["no"]
     assert due(home, "/new") == ["hello"]
@@ -99,7 +101,7 @@ def test_through_the_queue_the_chat_hears_of_what_there_is_alone(
     with live() as agent:
         for number in (1, 2):
             who = f"telegram:{OWNER}"
-            agent.server.house.queue.put(
+            agent.server.runtime.queue.put(
                 replace(event(f"look at the kettle ({number})", who, who), kind="wakeup")
             )
         assert agent.replies(OWNER, 1) == ["The kettle boils."]
@@ -107,9 +109,9 @@ def test_through_the_queue_the_chat_hears_of_what_there_is_alone(
 
 
 def test_scheduled_work_of_somebody_who_may_not_talk_is_silent_and_tries_no_code(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     code = home.app.claim.offer()
     assert due(home, "look at the mail", sender="telegram:66") == []
     assert due(home, f"/pair {code}", sender="telegram:66") == []

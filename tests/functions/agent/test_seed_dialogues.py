@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.talk import tell
 
@@ -23,9 +23,9 @@ SPEC = {
 
 
 def test_a_found_capability_is_a_tool_in_the_next_request_of_the_same_turn(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, library="builtin")
+    home = runtime(llm_url=model.url, library="builtin")
     model.then(
         call(("sigil_query", {"query": "base64"})),
         call(("cap_encode", {"text": "hello world", "format": "base64"})),
@@ -48,9 +48,9 @@ def test_a_found_capability_is_a_tool_in_the_next_request_of_the_same_turn(
 
 
 def test_a_capability_that_the_model_deploys_is_called_in_a_later_turn(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then(
         call(("sigil_query", {"query": "sha256"})),
         call(("sigil_deploy", SPEC)),
@@ -76,8 +76,10 @@ def test_a_capability_that_the_model_deploys_is_called_in_a_later_turn(
     assert "🔮 created sha256-hash" in texts
 
 
-def test_a_failed_deploy_mints_no_tool(house: Callable[..., House], model: ScriptedModel) -> None:
-    home = house(llm_url=model.url)
+def test_a_failed_deploy_mints_no_tool(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url)
     wrong = {**SPEC, "tests": [{"input": {"text": "hello world"}, "output": "nothing like it"}]}
     model.then(
         call(("sigil_deploy", wrong)), call(("cap_sha256_hash", {"text": "x"})), say("I could not")
@@ -92,9 +94,9 @@ def test_a_failed_deploy_mints_no_tool(house: Callable[..., House], model: Scrip
 
 
 def test_the_offered_digest_is_what_runs_even_after_a_redeploy(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then(
         call(("sigil_deploy", {**SPEC, "name": "word", "execute": "return 'one'", "tests": []})),
         say("made"),
@@ -113,12 +115,12 @@ def test_the_offered_digest_is_what_runs_even_after_a_redeploy(
 
 @pytest.mark.parametrize("store", ["", "memory://"])
 def test_the_dialogue_is_the_same_over_restarts_and_stores(
-    house: Callable[..., House], model: ScriptedModel, store: str
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, store: str
 ) -> None:
-    home = house(llm_url=model.url, store=store)
+    home = runtime(llm_url=model.url, store=store)
     model.then(call(("sigil_deploy", SPEC)), say("made"))
     tell(home, "make it")
-    later = home if store else house(llm_url=model.url)
+    later = home if store else runtime(llm_url=model.url)
     model.then(call(("cap_sha256_hash", {"text": "hello world"})), say("there"))
 
     tell(later, "hash hello world")

@@ -13,16 +13,16 @@ from functions.agent.commands.status import report
 from functions.agent.eviction import FAILED
 from functions.agent.messages import RUNTIME_MARK, Message, ToolCall
 from functions.agent.strategies import INSTRUCTION, strategy_of, transcript
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 
 
-def talk(home: House, model: ScriptedModel, turns: int = 22) -> list[dict[str, Any]]:
+def talk(home: AgentRuntime, model: ScriptedModel, turns: int = 22) -> list[dict[str, Any]]:
     """The messages of the last request, after so many turns."""
     for number in range(turns):
         tell(home, f"message {number}")
@@ -40,8 +40,10 @@ def saved() -> dict[str, Any]:
     )
 
 
-def test_the_window_keeps_the_first_message_and_the_last(house: Open, model: ScriptedModel) -> None:
-    seen = talk(house(llm_url=model.url), model)
+def test_the_window_keeps_the_first_message_and_the_last(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    seen = talk(runtime(llm_url=model.url), model)
 
     assert [message["role"] for message in seen[:2]] == ["system", "user"]
     assert "message 0" in texts(seen)
@@ -49,12 +51,12 @@ def test_the_window_keeps_the_first_message_and_the_last(house: Open, model: Scr
     assert len(seen) == 13
 
 
-def test_with_none_everything_stays_while_it_fits(house: Open, model: ScriptedModel) -> None:
-    assert "message 5" in texts(talk(house(llm_url=model.url, context="none"), model))
+def test_with_none_everything_stays_while_it_fits(runtime: Open, model: ScriptedModel) -> None:
+    assert "message 5" in texts(talk(runtime(llm_url=model.url, context="none"), model))
 
 
-def test_with_a_summary_the_model_sums_up_what_leaves(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, context="summary", tokens_per_day=0)
+def test_with_a_summary_the_model_sums_up_what_leaves(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, context="summary", tokens_per_day=0)
     model.then(*[say("ok") for _ in range(21)], saved(), say("They talked about >> numbers."))
     seen = talk(home, model)
 
@@ -68,16 +70,18 @@ def test_with_a_summary_the_model_sums_up_what_leaves(house: Open, model: Script
     assert "message 5" not in texts(seen)
 
 
-def test_a_model_that_sums_nothing_up_leaves_the_window(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, context="summary", tokens_per_day=0)
+def test_a_model_that_sums_nothing_up_leaves_the_window(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, context="summary", tokens_per_day=0)
     model.then(*[say("ok") for _ in range(21)], saved(), say(""))
 
     assert len(talk(home, model)) == 13
 
 
 @pytest.mark.parametrize("strategy", ["window", "summary"])
-def test_what_failed_stays_in_sight(house: Open, model: ScriptedModel, strategy: str) -> None:
-    home = house(llm_url=model.url, context=strategy, tokens_per_day=0)
+def test_what_failed_stays_in_sight(runtime: Open, model: ScriptedModel, strategy: str) -> None:
+    home = runtime(llm_url=model.url, context=strategy, tokens_per_day=0)
     model.then(
         call(("no_such_tool", {"path": "/x"})), say("What now?"), *[say("ok") for _ in range(40)]
     )
@@ -92,9 +96,9 @@ def test_what_failed_stays_in_sight(house: Open, model: ScriptedModel, strategy:
 
 
 def test_what_failed_stays_in_sight_however_often_it_is_compacted(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     model.then(call(("no_such_tool", {})), say("What now?"), *[say("ok") for _ in range(80)])
     seen = talk(home, model, 60)
 
@@ -118,8 +122,8 @@ def test_a_transcript_closes_no_delimiter() -> None:
     assert ">>" not in transcript([message])
 
 
-def test_a_summary_whose_cost_nobody_says_is_estimated(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, context="summary", tokens_per_day=0)
+def test_a_summary_whose_cost_nobody_says_is_estimated(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, context="summary", tokens_per_day=0)
     cheap = {"usage": {"prompt_tokens": 1, "completion_tokens": 0}}
     model.then(
         *[say("ok " * 300) | cheap for _ in range(21)],

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from functions.agent.toolset import DEPLOY, STATIC
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import ToolError
 from sigil.protocol import Caller
 
@@ -20,13 +20,13 @@ TEXT: str = next(
 )
 
 
-def deployed(home: House, name: str, execute: str, **more: Any) -> Any:
+def deployed(home: AgentRuntime, name: str, execute: str, **more: Any) -> Any:
     return home.app.registry.deploy(
         {"name": name, "description": f"The {name} thing.", "execute": execute, **more}, MODEL
     )
 
 
-def run(home: House, name: str, **arguments: Any) -> Any:
+def run(home: AgentRuntime, name: str, **arguments: Any) -> Any:
     return json.loads(home.app.registry.run(name, arguments, MODEL).output)
 
 
@@ -34,8 +34,8 @@ def test_how_to_make_a_capability_is_told_in_few_words() -> None:
     assert len(TEXT.split()) <= 220
 
 
-def test_the_example_is_one(house: Callable[..., House]) -> None:
-    home = house()
+def test_the_example_is_one(runtime: Callable[..., AgentRuntime]) -> None:
+    home = runtime()
     schema, execute, tests = re.findall(
         r'schema (\{.*\}),\nexecute "(.*)", tests (\[.*\])\.', TEXT
     )[0]
@@ -46,15 +46,15 @@ def test_the_example_is_one(house: Callable[..., House]) -> None:
     assert run(home, "reverse-text", text="hello") == "olleh"
 
 
-def test_a_module_does_as_well(house: Callable[..., House]) -> None:
-    home = house()
+def test_a_module_does_as_well(runtime: Callable[..., AgentRuntime]) -> None:
+    home = runtime()
     module = re.findall(r"^export default \{.*\}$", TEXT, re.MULTILINE)[0]
     deployed(home, "echo", module)
     assert run(home, "echo", word="語") == {"word": "語"}
 
 
-def test_a_store_lasts_and_calls_are_answered_at_once(house: Callable[..., House]) -> None:
-    home = house()
+def test_a_store_lasts_and_calls_are_answered_at_once(runtime: Callable[..., AgentRuntime]) -> None:
+    home = runtime()
     count = (
         'const n = 1 + Number(await env.KV.get("n")); await env.KV.put("n", String(n)); return [n,'
         " (await env.KV.list()).keys.length]"
@@ -66,9 +66,9 @@ def test_a_store_lasts_and_calls_are_answered_at_once(house: Callable[..., House
 
 
 def test_a_request_waits_for_an_owner_and_says_which_capability_does(
-    house: Callable[..., House],
+    runtime: Callable[..., AgentRuntime],
 ) -> None:
-    home = house()
+    home = runtime()
     execute, told = (
         'return (await fetch("https://api.example.com/v1/x")).status',
         [{"url": "https://api.example.com/v1/x", "body": {}}],

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.client.registry import RemoteRegistry
 from sigil.http import app
 from sigil.registry import LocalRegistry
@@ -31,16 +31,16 @@ SHOUT = {
 
 @pytest.fixture(params=["in this process", "by its address"])
 def home(
-    request: pytest.FixtureRequest, house: Callable[..., House], model: ScriptedModel
-) -> Iterator[House]:
+    request: pytest.FixtureRequest, runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> Iterator[AgentRuntime]:
     settings = {"llm_url": model.url, "owners": ("terminal:local",), "library": "builtin"}
-    local = house(**settings)
+    local = runtime(**settings)
     if request.param == "in this process":
         yield local
         return
     assert isinstance(local.app.registry, LocalRegistry)
     with served(app.app(local.app.registry, TOKEN)) as url:
-        remote = house(**settings, registry_url=url, registry_token=TOKEN)
+        remote = runtime(**settings, registry_url=url, registry_token=TOKEN)
         assert isinstance(remote.app.registry, RemoteRegistry)
         yield remote
 
@@ -55,7 +55,9 @@ def tools(model: ScriptedModel) -> list[str]:
     return [tool["function"]["name"] for tool in model.bodies[-1]["tools"]]
 
 
-def test_what_a_query_finds_is_a_tool_of_the_next_round(home: House, model: ScriptedModel) -> None:
+def test_what_a_query_finds_is_a_tool_of_the_next_round(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(
         call(("sigil_query", {"query": "encode text in base64"})),
         call(("cap_encode", {"text": "hello world", "format": "base64"})),
@@ -68,7 +70,7 @@ def test_what_a_query_finds_is_a_tool_of_the_next_round(home: House, model: Scri
 
 
 def test_what_the_model_deploys_is_a_tool_of_the_next_round(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(call(("sigil_deploy", SHOUT)), call(("cap_shout", {"text": "hi"})), say("HI"))
 
@@ -79,7 +81,7 @@ def test_what_the_model_deploys_is_a_tool_of_the_next_round(
 
 @pytest.mark.parametrize("name", [{}, {"name": None}])
 def test_what_the_model_gives_no_name_has_one_of_its_code(
-    home: House, model: ScriptedModel, name: dict[str, Any]
+    home: AgentRuntime, model: ScriptedModel, name: dict[str, Any]
 ) -> None:
     unnamed = {field: value for field, value in SHOUT.items() if field != "name"} | name
     model.then(call(("sigil_deploy", unnamed)), say("made"))
@@ -91,14 +93,16 @@ def test_what_the_model_gives_no_name_has_one_of_its_code(
     assert outcome(model) == {"ok": "HI"}
 
 
-def test_an_end_is_no_field_of_a_models_deploy(home: House, model: ScriptedModel) -> None:
+def test_an_end_is_no_field_of_a_models_deploy(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(call(("sigil_deploy", {**SHOUT, "ttl": 60})), say("no"))
     tell(home, "shout hi")
     assert outcome(model)["error"]["code"] == "EINVAL"
     assert "'ttl'" in outcome(model)["error"]["message"]
 
 
-def test_failures_reach_the_model_in_the_same_words(home: House, model: ScriptedModel) -> None:
+def test_failures_reach_the_model_in_the_same_words(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(
         call(("cap_encode", {"text": "x", "format": "base64"})),
         call(("sigil_deploy", {**SHOUT, "tests": [{"input": {"text": "a"}, "output": "wrong"}]})),

@@ -13,13 +13,13 @@ from typer.testing import CliRunner, Result
 
 from functions.agent.memory.documents import CAPS, FIRST_SOUL
 from functions.cli.app import cli
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import Conflict, SigilError, UsageError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 Run = Callable[..., Result]
 
 
@@ -217,11 +217,11 @@ def test_where_nothing_can_be_written_nothing_is_exported(run: Run, tmp_path: Pa
 
 
 def test_a_damaged_document_is_taken_back_to_what_it_was(
-    run: Run, house: Open, tmp_path: Path
+    run: Run, runtime: Open, tmp_path: Path
 ) -> None:
     for text in ("first", "second", "third", "fourth"):
         run("doc", "write", "soul", "-", given=text)
-    kv = house(data=tmp_path / "data").app.kv
+    kv = runtime(data=tmp_path / "data").app.kv
     kv.put(keys.doc("main", "soul"), b"damaged")
     kv.put(keys.doc_version("main", "soul", 2), b"damaged")
     assert run("doc", "show", "soul").stdout == "third\n"
@@ -297,9 +297,9 @@ def test_an_editor_that_fails_changes_nothing(
 
 
 def test_a_chats_own_memory_stands_in_its_prompt_alone(
-    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+    run: Run, runtime: Open, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    home = runtime(llm_url=model.url, data=str(tmp_path / "data"))
     run("doc", "write", "memory", "-", "--session", "telegram:7", given="Ada likes tea.")
     run("doc", "write", "memory", "-", given="The shop opens at nine.")
     tell(home, "hello", session="telegram:7")
@@ -318,9 +318,9 @@ def test_a_chats_own_memory_stands_in_its_prompt_alone(
 
 
 def test_the_prompt_is_shown_as_it_is_sent(
-    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+    run: Run, runtime: Open, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    home = runtime(llm_url=model.url, data=str(tmp_path / "data"))
     model.then(call(("sigil_query", {"query": "count words"})), say("one"))
     tell(home, "first")
     shown = json.loads(run("prompt", "telegram:7", "--json").stdout)
@@ -339,9 +339,9 @@ def test_the_prompt_is_shown_as_it_is_sent(
 
 
 def test_what_the_next_turn_takes_out_of_the_history_is_not_in_the_prompt(
-    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+    run: Run, runtime: Open, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    home = runtime(llm_url=model.url, data=str(tmp_path / "data"))
     for number in range(21):
         tell(home, f"message {number}")
     shown = json.loads(run("prompt", "telegram:7", "--json").stdout)
@@ -359,9 +359,9 @@ def test_what_the_next_turn_takes_out_of_the_history_is_not_in_the_prompt(
 
 
 def test_history_leaves_with_a_chats_documents(
-    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+    run: Run, runtime: Open, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    home = runtime(llm_url=model.url, data=str(tmp_path / "data"))
     model.then(
         call(
             (
@@ -386,9 +386,9 @@ def test_history_leaves_with_a_chats_documents(
 
 
 def test_what_happened_in_a_chat_is_printed(
-    run: Run, house: Open, model: ScriptedModel, tmp_path: Path
+    run: Run, runtime: Open, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    home = runtime(llm_url=model.url, data=str(tmp_path / "data"))
     assert (
         run("history", "--session", "telegram:7").stderr
         == "nothing was consolidated yet; /mem in the chat does it now\n"

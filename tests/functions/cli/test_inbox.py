@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from functions.cli.app import cli
 from functions.queues import dead_letters
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
@@ -31,9 +31,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
 
 
 def test_what_waits_is_listed_in_its_order(
-    house: Callable[..., House], run: Callable[..., tuple[int, str]]
+    runtime: Callable[..., AgentRuntime], run: Callable[..., tuple[int, str]]
 ) -> None:
-    home = house()
+    home = runtime()
     assert run("inbox", "list") == (0, "nothing waits\n")
     for text in ("first", "second", "/stop"):
         home.queue.put(event(text))
@@ -50,9 +50,9 @@ def test_what_waits_is_listed_in_its_order(
 
 
 def test_a_dead_letter_is_shown_retried_and_dropped(
-    house: Callable[..., House], model: ScriptedModel, run: Callable[..., tuple[int, str]]
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, run: Callable[..., tuple[int, str]]
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     poison, other = event("poison\x1b[31m"), event("other")
     assert dead_letters.give_up(home.stores.kv, poison, "its turn failed at every try", 1.0) == 1.0
     assert dead_letters.give_up(home.stores.kv, poison, "again", 2.0) == 1.0
@@ -77,9 +77,9 @@ def test_a_dead_letter_is_shown_retried_and_dropped(
 
 
 def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(
-    house: Callable[..., House], run: Callable[..., tuple[int, str]]
+    runtime: Callable[..., AgentRuntime], run: Callable[..., tuple[int, str]]
 ) -> None:
-    home = house()
+    home = runtime()
     session = keys.session_of("main", "telegram:7")
     home.stores.kv.put(keys.inbox(session, "1"), b"garbage")
     home.stores.kv.put(keys.ready(session), b"{}")
@@ -93,9 +93,9 @@ def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(
 
 
 def test_a_trace_shows_rounds_requests_calls_and_checkpoints_but_no_text(
-    house: Callable[..., House], model: ScriptedModel, run: Callable[..., tuple[int, str]]
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, run: Callable[..., tuple[int, str]]
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then(
         call(("sigil_query", {"query": "a secret wish"}), ("cap_nothing", {})),
         say("a secret answer?"),

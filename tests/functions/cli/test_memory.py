@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import SigilError, UsageError
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.services.conftest import services
@@ -17,7 +17,7 @@ from tests.functions.agent.talk import tell
 from tests.functions.cli.test_documents import Run, run
 
 __all__ = ["run", "services"]
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 FACT = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "source": "user"}
 VALUE = {"key": "rate", "value": "1 EUR = 1.1 USD", "source": "https://rates.example/"}
 EVENT = {
@@ -30,11 +30,11 @@ SHOP = {"key": "shop", "value": "opens at nine", "source": "user", "shared": Tru
 
 
 @pytest.fixture
-def told(house: Open, model: ScriptedModel, tmp_path: Path, run: Run, services: Path) -> Run:
+def told(runtime: Open, model: ScriptedModel, tmp_path: Path, run: Run, services: Path) -> Run:
     """The command, of an agent that remembers a fact, a value and an event in one chat, and one
     thing in all.
     """
-    home = house(llm_url=model.url, data=str(tmp_path / "data"), library=str(services))
+    home = runtime(llm_url=model.url, data=str(tmp_path / "data"), library=str(services))
     model.then(
         call(("sigil_query", {"query": "remember this"})),
         call(*(("cap_remember", each) for each in (FACT, VALUE, EVENT, SHOP))),
@@ -84,7 +84,7 @@ def test_without_a_chat_there_is_what_all_chats_share(told: Run) -> None:
 
 
 def test_a_thing_is_forgotten_by_its_id(
-    told: Run, house: Open, model: ScriptedModel, tmp_path: Path
+    told: Run, runtime: Open, model: ScriptedModel, tmp_path: Path
 ) -> None:
     (fact,) = rows(told, "--session", "telegram:7", "--kind", "facts")
 
@@ -94,7 +94,7 @@ def test_a_thing_is_forgotten_by_its_id(
     )
 
     assert rows(told, "--session", "telegram:7", "--kind", "facts") == []
-    home = house(llm_url=model.url, data=str(tmp_path / "data"))
+    home = runtime(llm_url=model.url, data=str(tmp_path / "data"))
     model.then(
         call(("sigil_query", {"query": "what do you remember"})),
         call(("cap_recall", {"query": "nuts"})),

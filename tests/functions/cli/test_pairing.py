@@ -22,14 +22,14 @@ import httpx
 import pytest
 
 from functions.agent.commands.pairing import LET_IN, NOW_OWNER
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.functions.agent.access.people import code_of, say
 from tests.functions.test_server import SECRET, update
 
 COMMAND = [sys.executable, "-m", "functions.cli"]
 STRANGER = "telegram:66"
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def uncaged(
 
 
 def test_at_the_machine_somebody_is_let_in_and_told(
-    house: Open, environment: dict[str, str], bot: BotApi
+    runtime: Open, environment: dict[str, str], bot: BotApi
 ) -> None:
-    home = house()
+    home = runtime()
     done = uncaged(environment, "channel", "pair", code_of(home))
 
     assert done.returncode == 0, done.stderr
@@ -80,13 +80,13 @@ def test_at_the_machine_somebody_is_let_in_and_told(
 
 
 def test_without_the_platforms_settings_they_are_let_in_all_the_same(
-    house: Open, environment: dict[str, str]
+    runtime: Open, environment: dict[str, str]
 ) -> None:
     done = uncaged(
         environment,
         "channel",
         "pair",
-        code_of(house()),
+        code_of(runtime()),
         "--json",
         TELEGRAM_TOKEN="",
         TELEGRAM_SECRET="",
@@ -96,9 +96,9 @@ def test_without_the_platforms_settings_they_are_let_in_all_the_same(
 
 
 def test_who_waits_and_who_is_in_is_listed_and_one_is_taken_out(
-    house: Open, environment: dict[str, str]
+    runtime: Open, environment: dict[str, str]
 ) -> None:
-    home = house()
+    home = runtime()
     assert "nobody waits" in uncaged(environment, "channel", "pair", "--list").stderr
     uncaged(environment, "channel", "pair", code_of(home, "telegram:67"))
     code = code_of(home, name="Mum\x1b[2J\u202e")
@@ -129,9 +129,9 @@ def test_who_waits_and_who_is_in_is_listed_and_one_is_taken_out(
 
 
 def test_what_is_wrong_is_said_with_a_code_of_its_own(
-    house: Open, environment: dict[str, str]
+    runtime: Open, environment: dict[str, str]
 ) -> None:
-    used = code_of(house())
+    used = code_of(runtime())
     uncaged(environment, "channel", "pair", used)
     for words, number, said in (
         (["0000-0000"], 3, "no such code is open"),
@@ -149,9 +149,9 @@ def test_what_is_wrong_is_said_with_a_code_of_its_own(
 
 
 def test_in_the_terminals_own_chat_the_stranger_is_told_in_theirs(
-    house: Open, environment: dict[str, str], bot: BotApi
+    runtime: Open, environment: dict[str, str], bot: BotApi
 ) -> None:
-    home = house()
+    home = runtime()
     done = uncaged(environment, "chat", "--quiet", f"/pair {code_of(home)}")
     assert done.stdout == "`telegram:66` (`Ada`) may talk to me now.\n"
     assert [message["chat_id"] for message in bot.messages] == [66]

@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from functions.cli.app import cli
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call
 from tests.functions.agent.talk import tell
 from tests.functions.people import sentence
 from tests.functions.serving import serving
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 HALTED = sentence("halted")
 
 
@@ -33,9 +33,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
 
 
 def test_a_halt_at_the_shell_holds_in_every_chat_until_it_is_unlocked(
-    house: Open, model: ScriptedModel, run: Callable[..., str]
+    runtime: Open, model: ScriptedModel, run: Callable[..., str]
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     assert "every chat" in run("halt")
 
     assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == [HALTED]
@@ -52,9 +52,9 @@ def test_a_halt_at_the_shell_holds_in_every_chat_until_it_is_unlocked(
 
 
 def test_one_chat_may_be_halted_alone(
-    house: Open, model: ScriptedModel, run: Callable[..., str]
+    runtime: Open, model: ScriptedModel, run: Callable[..., str]
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     run("halt", "--session", "telegram:7")
 
     assert tell(home, "hello") == [HALTED]
@@ -64,9 +64,9 @@ def test_one_chat_may_be_halted_alone(
 
 
 def test_the_shell_opens_what_failures_closed_and_shows_what_failed(
-    house: Open, model: ScriptedModel, run: Callable[..., str]
+    runtime: Open, model: ScriptedModel, run: Callable[..., str]
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then(*[call(("no_such_tool", {"n": number})) for number in range(8)])
     tell(home, "go")
     tell(home, "again")
@@ -80,9 +80,9 @@ def test_the_shell_opens_what_failures_closed_and_shows_what_failed(
 
 @pytest.mark.parametrize("arguments", [(), ("--session", "telegram:7")])
 def test_the_shell_gives_a_budget_back_though_it_knows_of_no_model(
-    house: Open, model: ScriptedModel, run: Callable[..., str], arguments: tuple[str, ...]
+    runtime: Open, model: ScriptedModel, run: Callable[..., str], arguments: tuple[str, ...]
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=10)
+    home = runtime(llm_url=model.url, tokens_per_day=10)
     tell(home, "hello")
     assert tell(home, "hello") == [sentence("budget")]
 
@@ -91,9 +91,9 @@ def test_the_shell_gives_a_budget_back_though_it_knows_of_no_model(
 
 
 def test_an_unlock_of_every_chat_opens_those_that_were_halted_alone(
-    house: Open, model: ScriptedModel, run: Callable[..., str]
+    runtime: Open, model: ScriptedModel, run: Callable[..., str]
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     for chat in ("telegram:7", "telegram:8"):
         run("halt", "--session", chat)
     assert tell(home, "hello") == [HALTED]
@@ -103,9 +103,9 @@ def test_an_unlock_of_every_chat_opens_those_that_were_halted_alone(
 
 
 def test_a_guide_that_does_not_exist_is_in_no_switchs_way(
-    house: Open, model: ScriptedModel, run: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    runtime: Open, model: ScriptedModel, run: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     monkeypatch.setenv("UNCAGED_GUIDE", "stern")
     monkeypatch.setenv("UNCAGED_CONTEXT", "forget")
     run("halt")
@@ -116,9 +116,9 @@ def test_a_guide_that_does_not_exist_is_in_no_switchs_way(
 
 
 def test_a_budget_that_is_used_up_is_seen_in_every_chat(
-    house: Open, model: ScriptedModel, run: Callable[..., str]
+    runtime: Open, model: ScriptedModel, run: Callable[..., str]
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=10)
+    home = runtime(llm_url=model.url, tokens_per_day=10)
     tell(home, "hello")
 
     assert tell(home, "/status", session="telegram:8")[0].startswith("State: STOPPED (budget)")
@@ -132,8 +132,8 @@ def test_what_is_no_chat_is_refused(run: Callable[..., str], command: list[str],
     assert "EUSAGE" in str(done.exception)
 
 
-def test_the_admin_token_halts_and_unlocks_over_http(house: Open, model: ScriptedModel) -> None:
-    with serving(house(llm_url=model.url)) as server:
+def test_the_admin_token_halts_and_unlocks_over_http(runtime: Open, model: ScriptedModel) -> None:
+    with serving(runtime(llm_url=model.url)) as server:
         assert server.post("/halt").json() == {"halted": "*"}
         assert (
             server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == HALTED
@@ -153,8 +153,8 @@ def test_the_admin_token_halts_and_unlocks_over_http(house: Open, model: Scripte
 @pytest.mark.parametrize(
     "body", [{"session": 3}, {"session": "s"}, {"who": "x"}, [], {"session": "x:" + "y" * 400}]
 )
-def test_an_odd_request_halts_nothing(house: Open, model: ScriptedModel, body: object) -> None:
-    with serving(house(llm_url=model.url)) as server:
+def test_an_odd_request_halts_nothing(runtime: Open, model: ScriptedModel, body: object) -> None:
+    with serving(runtime(llm_url=model.url)) as server:
         assert server.post("/halt", json=body).status_code == 400
         assert (
             server.post("/chat", json={"session": "s", "text": "hello"}).json()["reply"] == "done"
@@ -164,8 +164,8 @@ def test_an_odd_request_halts_nothing(house: Open, model: ScriptedModel, body: o
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/halt"), ("POST", "/unlock"), ("GET", "/status")]
 )
-def test_nobody_else_may(house: Open, model: ScriptedModel, method: str, path: str) -> None:
-    with serving(house(llm_url=model.url)) as server:
+def test_nobody_else_may(runtime: Open, model: ScriptedModel, method: str, path: str) -> None:
+    with serving(runtime(llm_url=model.url)) as server:
         assert (
             server.client.request(
                 method, path, headers={"authorization": "Bearer wrong"}

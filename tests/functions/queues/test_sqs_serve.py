@@ -15,7 +15,7 @@ from functions.agent.loop import ROUND_SECONDS
 from functions.events import Sender, encode
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import group_id
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.queues.invoked import Source, make_queue
@@ -52,10 +52,10 @@ def asking(server: Served, session: str, answers: list[str]) -> threading.Thread
 
 
 def test_a_chat_over_sqs_is_answered_and_nothing_is_left(
-    url: str, house: Callable[..., House], model: ScriptedModel
+    url: str, runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     model.then(say("one"), say("two"))
-    home = house(queue=f"sqs://{url}", llm_url=model.url)
+    home = runtime(queue=f"sqs://{url}", llm_url=model.url)
     with serving(home) as server:
         for reply in ("one", "two"):
             assert (
@@ -65,12 +65,12 @@ def test_a_chat_over_sqs_is_answered_and_nothing_is_left(
 
 
 def test_stop_is_heard_while_every_worker_hangs_and_more_chats_wait(
-    url: str, house: Callable[..., House], model: ScriptedModel
+    url: str, runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     hanging = Hanging()
     model.then(hanging)
     answers: list[str] = []
-    with serving(house(queue=f"sqs://{url}", llm_url=model.url, workers=1)) as server:
+    with serving(runtime(queue=f"sqs://{url}", llm_url=model.url, workers=1)) as server:
         threads = [asking(server, "busy", answers)]
         model.wait_for(1)
         threads += [asking(server, f"waiting-{number}", answers) for number in range(3)]
@@ -83,12 +83,12 @@ def test_stop_is_heard_while_every_worker_hangs_and_more_chats_wait(
 
 
 def test_a_turn_that_takes_longer_than_the_visibility_is_run_once(
-    url: str, house: Callable[..., House], model: ScriptedModel
+    url: str, runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     hanging = Hanging()
     model.then(hanging)
     answers: list[str] = []
-    home = house(queue=f"sqs://{url}", llm_url=model.url, lease=1.0)
+    home = runtime(queue=f"sqs://{url}", llm_url=model.url, lease=1.0)
     with serving(home) as server:
         asked = asking(server, "long", answers)
         model.wait_for(1)
@@ -99,12 +99,12 @@ def test_a_turn_that_takes_longer_than_the_visibility_is_run_once(
 
 
 def test_the_same_event_after_sqs_has_forgotten_it_starts_no_second_turn(
-    url: str, aws_here: Ministack, house: Callable[..., House], model: ScriptedModel
+    url: str, aws_here: Ministack, runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     """After 5 minutes SQS takes an event of the same name for a new one: here it gets another name
     at once.
     """
-    home = house(queue=f"sqs://{url}", llm_url=model.url)
+    home = runtime(queue=f"sqs://{url}", llm_url=model.url)
     model.then(say("once"))
     sent = replace(event(1, "http:admin:main"), sender=Sender("http:admin", "admin"), private=True)
     home.queue.put(sent)
@@ -121,11 +121,14 @@ def test_the_same_event_after_sqs_has_forgotten_it_starts_no_second_turn(
 
 
 def test_a_turn_that_is_handed_on_keeps_its_place_although_its_continuation_waits_behind_the_next_message(
-    url: str, house: Callable[..., House], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    url: str,
+    runtime: Callable[..., AgentRuntime],
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.0)
     model.then(say("one"), say("two"))
-    home = house(queue=f"sqs://{url}", llm_url=model.url)
+    home = runtime(queue=f"sqs://{url}", llm_url=model.url)
     for number in (1, 2):
         home.queue.put(
             replace(

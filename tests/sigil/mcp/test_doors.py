@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from mangum import Mangum
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import Refused
 from sigil.protocol import Caller
 from sigil.settings import Settings
@@ -22,8 +22,8 @@ from tests.sigil.mcp.test_server_stdio import SHOUT, ask, call
 __all__ = ["data", "handler"]
 
 
-def test_the_server_beside_the_agent_answers(house: Callable[..., House]) -> None:
-    with serving(house()) as server:
+def test_the_server_beside_the_agent_answers(runtime: Callable[..., AgentRuntime]) -> None:
+    with serving(runtime()) as server:
         made = server.post("/mcp", json=call(1, "sigil_deploy", **SHOUT)).json()["result"]
         said = server.post(
             "/mcp", json=call(2, "sigil_run", capability="shout", input={"text": "hi"})

@@ -1,4 +1,4 @@
-"""A house whose clock a test sets, and strangers at its door."""
+"""A runtime whose clock a test sets, and strangers at its door."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from functions.agent import turn
 from functions.clock import Clock
 from functions.events import Event, Sender
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from tests.functions.agent.talk import event, told
 
@@ -26,11 +26,11 @@ class Wall:
 
     now: float = field(default_factory=time.time)
 
-    def on(self, home: House) -> House:
+    def on(self, home: AgentRuntime) -> AgentRuntime:
         return replace(home, app=replace(home.app, clock=Clock(now=lambda: self.now)))
 
 
-def say(home: House, who: str, text: str, name: str = "Ada", **fields: Any) -> list[str]:
+def say(home: AgentRuntime, who: str, text: str, name: str = "Ada", **fields: Any) -> list[str]:
     """What the agent sends to anybody after `who` wrote `text` in a chat of their own: the chat and
     the text of each reply.
     """
@@ -41,7 +41,7 @@ def say(home: House, who: str, text: str, name: str = "Ada", **fields: Any) -> l
     return [f"{reply.session} {reply.text}" for reply in told(home, happened).document.outbox]
 
 
-def crash_at(place: str, home: House, happened: Event, patch: pytest.MonkeyPatch) -> None:
+def crash_at(place: str, home: AgentRuntime, happened: Event, patch: pytest.MonkeyPatch) -> None:
     """The event, taken by a worker that the store fails at a `place` in the turn."""
 
     def crash(*given: Any, **more: Any) -> Any:
@@ -53,7 +53,7 @@ def crash_at(place: str, home: House, happened: Event, patch: pytest.MonkeyPatch
             turn.handle(happened, home.app)
 
 
-def code_of(home: House, who: str = "telegram:66", **fields: Any) -> str:
+def code_of(home: AgentRuntime, who: str = "telegram:66", **fields: Any) -> str:
     """The code that a stranger is told."""
     (said,) = say(home, who, "hi", **fields)
     found = CODE.search(said)

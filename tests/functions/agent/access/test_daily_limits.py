@@ -14,7 +14,7 @@ from functions.agent.access.roles import Rules
 from functions.agent.commands.command import Asked, Effect
 from functions.agent.messages import Usage
 from functions.settings import Settings
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
@@ -25,7 +25,7 @@ from tests.functions.agent.access.people import say as said
 from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.talk import event, told
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 GUEST = "telegram:66"
 NOON = 1_800_000_000.0 // DAY_SECONDS * DAY_SECONDS + DAY_SECONDS / 2
 
@@ -36,10 +36,10 @@ def wall() -> Wall:
 
 
 @pytest.fixture
-def opened(house: Open, model: ScriptedModel, wall: Wall) -> Open:
-    def made(**settings: Any) -> House:
+def opened(runtime: Open, model: ScriptedModel, wall: Wall) -> Open:
+    def made(**settings: Any) -> AgentRuntime:
         return wall.on(
-            house(
+            runtime(
                 **{
                     "llm_url": model.url,
                     "access": "open",
@@ -284,6 +284,6 @@ def test_the_defaults_and_what_is_no_number() -> None:
     assert Rules().allowance("owner") == Rules().allowance("guest")
 
 
-def test_the_offline_models_tokens_cost_nobody_anything(house: Open) -> None:
-    rules = house(access="open").app.rules
+def test_the_offline_models_tokens_cost_nobody_anything(runtime: Open) -> None:
+    rules = runtime(access="open").app.rules
     assert (rules.guest.turns, rules.guest.tokens) == (20, 0)

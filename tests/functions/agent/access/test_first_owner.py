@@ -14,25 +14,25 @@ from functions.agent.access.members import People
 from functions.agent.access.pairing import SECONDS
 from functions.agent.commands.pairing import LAST, NOW_OWNER
 from functions.agent.turn import handle
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.access.people import Wall, code_of, crash_at, say
 from tests.functions.agent.talk import event, told
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 FIRST = "telegram:5"
 WRONG = "0000-0000-0000"
 
 
 @pytest.fixture
-def home(house: Open, model: ScriptedModel) -> House:
-    return house(llm_url=model.url)
+def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url)
 
 
 def test_whoever_sends_it_is_the_owner_and_nobody_after_them(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     given = home.app.claim.offer()
     assert len(given.replace("-", "")) * 5 >= 60
@@ -45,7 +45,7 @@ def test_whoever_sends_it_is_the_owner_and_nobody_after_them(
     assert "may talk to me now" in say(home, FIRST, f"/pair {code_of(home)}")[-1]
 
 
-def test_a_sender_has_five_tries_however_many_come_at_once(home: House) -> None:
+def test_a_sender_has_five_tries_however_many_come_at_once(home: AgentRuntime) -> None:
     given = home.app.claim.offer()
     chats = [f"telegram:{number}" for number in range(100, 124)]
     with ThreadPoolExecutor(8) as pool:
@@ -61,7 +61,7 @@ def test_a_sender_has_five_tries_however_many_come_at_once(home: House) -> None:
     assert say(home, FIRST, f"/pair {home.app.claim.offer()}") == [f"{FIRST} {NOW_OWNER}"]
 
 
-def test_nobody_uses_up_anothers_tries(home: House) -> None:
+def test_nobody_uses_up_anothers_tries(home: AgentRuntime) -> None:
     given = home.app.claim.offer()
     for stranger in range(100, 120):
         for _ in range(6):
@@ -72,7 +72,7 @@ def test_nobody_uses_up_anothers_tries(home: House) -> None:
 
 
 def test_a_try_that_comes_again_after_a_crash_counts_once(
-    home: House, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.app.claim.offer()
     trying = event(f"/pair {WRONG}", session=FIRST, sender=FIRST)
@@ -83,7 +83,7 @@ def test_a_try_that_comes_again_after_a_crash_counts_once(
 
 
 @pytest.mark.parametrize("damaged", [b"", b"[]", b'{"at":"x"}', b'{"at":0}'])
-def test_a_count_that_cannot_be_read_is_used_up(home: House, damaged: bytes) -> None:
+def test_a_count_that_cannot_be_read_is_used_up(home: AgentRuntime, damaged: bytes) -> None:
     given = home.app.claim.offer()
     home.app.kv.put(keys.first_owner_tries("main", FIRST), damaged)
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
@@ -92,9 +92,9 @@ def test_a_count_that_cannot_be_read_is_used_up(home: House, damaged: bytes) -> 
 
 @pytest.mark.parametrize("access", ["members", "owners", "open"])
 def test_without_an_owner_the_answer_says_what_to_do_at_the_machine(
-    house: Open, model: ScriptedModel, access: str
+    runtime: Open, model: ScriptedModel, access: str
 ) -> None:
-    home = house(llm_url=model.url, access=access)
+    home = runtime(llm_url=model.url, access=access)
     (said,) = say(home, FIRST, "/pair")
 
     assert "I have no owner yet" in said
@@ -106,7 +106,7 @@ def test_without_an_owner_the_answer_says_what_to_do_at_the_machine(
     assert "no owner" not in said
 
 
-def test_of_many_who_send_it_at_once_one_is_the_owner(home: House) -> None:
+def test_of_many_who_send_it_at_once_one_is_the_owner(home: AgentRuntime) -> None:
     given = home.app.claim.offer()
     people = [f"telegram:{number}" for number in range(100, 112)]
     with ThreadPoolExecutor(6) as pool:
@@ -120,9 +120,11 @@ def test_of_many_who_send_it_at_once_one_is_the_owner(home: House) -> None:
     assert [person.role for person in home.app.people.all()] == ["owner"]
 
 
-def test_it_holds_for_ten_minutes_and_a_new_one_ends_it(house: Open, model: ScriptedModel) -> None:
+def test_it_holds_for_ten_minutes_and_a_new_one_ends_it(
+    runtime: Open, model: ScriptedModel
+) -> None:
     wall = Wall()
-    home = wall.on(house(llm_url=model.url))
+    home = wall.on(runtime(llm_url=model.url))
     first, second = home.app.claim.offer(), home.app.claim.offer()
 
     assert "is not the code. 4 of" in say(home, FIRST, f"/pair {first}")[0]
@@ -132,9 +134,9 @@ def test_it_holds_for_ten_minutes_and_a_new_one_ends_it(house: Open, model: Scri
 
 @pytest.mark.parametrize("access", ["members", "open", "owners"])
 def test_an_owner_whose_answer_a_crash_lost_gets_it_and_stays_the_owner(
-    house: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, access: str
+    runtime: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, access: str
 ) -> None:
-    home = house(llm_url=model.url, access=access)
+    home = runtime(llm_url=model.url, access=access)
     sending = event(f"/pair {home.app.claim.offer()}", session=FIRST, sender=FIRST)
     for place in ("let_in", ""):
         if place:
@@ -154,23 +156,23 @@ def _away(*given: Any) -> None:
     raise BackendError("ECRASH", "the store went away")
 
 
-def test_in_a_group_it_is_not_even_tried(home: House) -> None:
+def test_in_a_group_it_is_not_even_tried(home: AgentRuntime) -> None:
     given = home.app.claim.offer()
     assert say(home, FIRST, f"/pair {given}", session="telegram:-100", private=False) == []
     assert home.app.people.all() == []
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
 
 
-def test_with_an_owner_in_the_settings_there_is_none(house: Open, model: ScriptedModel) -> None:
-    given = house(llm_url=model.url).app.claim.offer()
-    home = house(llm_url=model.url, owners=("telegram:1",))
+def test_with_an_owner_in_the_settings_there_is_none(runtime: Open, model: ScriptedModel) -> None:
+    given = runtime(llm_url=model.url).app.claim.offer()
+    home = runtime(llm_url=model.url, owners=("telegram:1",))
 
     assert home.app.claim.offer() == ""
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
 
 
-def test_a_member_and_a_guest_may_send_it_too(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, access="open")
+def test_a_member_and_a_guest_may_send_it_too(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, access="open")
     home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
     given = home.app.claim.offer()
 
@@ -180,7 +182,7 @@ def test_a_member_and_a_guest_may_send_it_too(house: Open, model: ScriptedModel)
 
 @pytest.mark.parametrize("passed", [SECONDS + 1, -SECONDS - 1])
 def test_it_is_over_when_its_time_is_and_when_the_clock_was_set_back(
-    home: House, passed: float
+    home: AgentRuntime, passed: float
 ) -> None:
     wall = Wall()
     home = wall.on(home)
@@ -189,13 +191,13 @@ def test_it_is_over_when_its_time_is_and_when_the_clock_was_set_back(
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
 
 
-def test_whoever_sits_at_the_machine_does_not_use_it_up(home: House) -> None:
+def test_whoever_sits_at_the_machine_does_not_use_it_up(home: AgentRuntime) -> None:
     given = home.app.claim.offer()
     assert "That is no code" in say(home, "terminal:local", f"/pair {given}")[0]
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
 
 
-def test_a_code_of_eight_is_no_try_of_it(home: House) -> None:
+def test_a_code_of_eight_is_no_try_of_it(home: AgentRuntime) -> None:
     given = home.app.claim.offer()
     for number in range(6):
         say(home, f"telegram:{number + 1}", "/pair ABCD-EFGH")
@@ -206,12 +208,12 @@ def test_a_code_of_eight_is_no_try_of_it(home: House) -> None:
     "damaged",
     [b"", b"{", b"[]", b'{"digest":"","at":0,"left":"5"}', b'{"digest":5,"at":NOW,"left":5}'],
 )
-def test_a_damaged_one_opens_nothing(home: House, damaged: bytes) -> None:
+def test_a_damaged_one_opens_nothing(home: AgentRuntime, damaged: bytes) -> None:
     home.app.kv.put(keys.first_owner("main"), damaged.replace(b"NOW", str(time.time()).encode()))
     assert NOW_OWNER not in say(home, FIRST, f"/pair {WRONG}")[0]
 
 
-def test_only_a_digest_of_it_is_kept(home: House) -> None:
+def test_only_a_digest_of_it_is_kept(home: AgentRuntime) -> None:
     given = home.app.claim.offer()
     item = home.app.kv.get(keys.first_owner("main"))
     assert item is not None

@@ -16,13 +16,13 @@ from functions.agent.access import members, pairing, pairing_code
 from functions.agent.commands.pairing import LET_IN, PRIVATELY, SHOWN, WAITS
 from functions.agent.turn import handle
 from functions.events import Sender
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.access.people import CODE, OWNER, Wall, code_of, crash_at, say
 from tests.functions.agent.talk import event, told
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 STRANGER = "telegram:66"
 
 
@@ -32,12 +32,12 @@ def wall() -> Wall:
 
 
 @pytest.fixture
-def home(house: Open, model: ScriptedModel, wall: Wall) -> House:
-    return wall.on(house(llm_url=model.url, owners=(OWNER,)))
+def home(runtime: Open, model: ScriptedModel, wall: Wall) -> AgentRuntime:
+    return wall.on(runtime(llm_url=model.url, owners=(OWNER,)))
 
 
 def test_a_stranger_is_told_a_code_and_with_it_an_owner_lets_them_in(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     (offer,) = say(home, STRANGER, "hi")
     found = CODE.search(offer)
@@ -66,7 +66,7 @@ def test_a_stranger_is_told_a_code_and_with_it_an_owner_lets_them_in(
     ],
 )
 def test_a_code_is_known_however_it_is_typed(
-    home: House, written: str, form: Callable[[str], str]
+    home: AgentRuntime, written: str, form: Callable[[str], str]
 ) -> None:
     told_code = code_of(home)
     assert (
@@ -75,13 +75,13 @@ def test_a_code_is_known_however_it_is_typed(
     )
 
 
-def test_an_owner_may_accept_in_any_chat_of_theirs(home: House) -> None:
+def test_an_owner_may_accept_in_any_chat_of_theirs(home: AgentRuntime) -> None:
     given = code_of(home)
     said = say(home, OWNER, f"/pair {given}", session="telegram:-100", private=False)
     assert [line.partition(" ")[0] for line in said] == [STRANGER, "telegram:-100"]
 
 
-def test_a_flood_is_answered_once_until_the_code_is_over(home: House, wall: Wall) -> None:
+def test_a_flood_is_answered_once_until_the_code_is_over(home: AgentRuntime, wall: Wall) -> None:
     first = code_of(home)
     assert [
         say(home, STRANGER, text)
@@ -92,7 +92,9 @@ def test_a_flood_is_answered_once_until_the_code_is_over(home: House, wall: Wall
     assert say(home, STRANGER, "hello?") == []
 
 
-def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(home: House, wall: Wall) -> None:
+def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(
+    home: AgentRuntime, wall: Wall
+) -> None:
     given = code_of(home)
     say(home, OWNER, f"/pair {given}")
     assert "That code was used: it let telegram:66 in; " in say(home, OWNER, f"/pair {given}")[0]
@@ -108,18 +110,18 @@ def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(home: House, wall
     assert home.app.people.find("telegram:67") is None
 
 
-def test_a_clock_that_was_set_back_keeps_no_code_open(home: House, wall: Wall) -> None:
+def test_a_clock_that_was_set_back_keeps_no_code_open(home: AgentRuntime, wall: Wall) -> None:
     given = code_of(home)
     wall.now -= pairing.SECONDS + 1
     assert "That code is over" in say(home, OWNER, f"/pair {given}")[0]
 
 
-def test_whoever_was_let_in_is_told_in_the_chat_where_they_asked(home: House) -> None:
+def test_whoever_was_let_in_is_told_in_the_chat_where_they_asked(home: AgentRuntime) -> None:
     given = code_of(home, session="telegram:900")
     assert f"telegram:900 {LET_IN}" in say(home, OWNER, f"/pair {given}")
 
 
-def test_a_note_to_a_newcomer_takes_no_reply_away(home: House) -> None:
+def test_a_note_to_a_newcomer_takes_no_reply_away(home: AgentRuntime) -> None:
     given = code_of(home)
     handle(event("hi", session=OWNER, sender=OWNER), home.app)  # which has not left yet
     replies = told(home, event(f"/pair {given}", session=OWNER, sender=OWNER)).document.outbox
@@ -132,7 +134,7 @@ def test_a_note_to_a_newcomer_takes_no_reply_away(home: House) -> None:
 
 
 def test_so_many_people_are_let_in_and_no_more_and_a_chat_is_shown_some(
-    home: House, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(members.PAGE + 5):
         home.app.people.let_in(f"telegram:{1_000 + number}", "member", "", OWNER)
@@ -147,7 +149,7 @@ def test_so_many_people_are_let_in_and_no_more_and_a_chat_is_shown_some(
     assert home.app.people.find(STRANGER) is None
 
 
-def test_only_owners_let_people_in(home: House, model: ScriptedModel) -> None:
+def test_only_owners_let_people_in(home: AgentRuntime, model: ScriptedModel) -> None:
     say(home, OWNER, f"/pair {code_of(home)}")
     other = code_of(home, "telegram:67")
 
@@ -161,7 +163,7 @@ def test_only_owners_let_people_in(home: House, model: ScriptedModel) -> None:
     assert not model.bodies
 
 
-def test_in_a_group_strangers_meet_silence(home: House, model: ScriptedModel) -> None:
+def test_in_a_group_strangers_meet_silence(home: AgentRuntime, model: ScriptedModel) -> None:
     assert [
         say(home, STRANGER, text, session="telegram:-100", private=False)
         for text in ("hi", "/pair", "/help")
@@ -187,9 +189,9 @@ def test_in_a_group_strangers_meet_silence(home: House, model: ScriptedModel) ->
     ],
 )
 def test_an_id_that_is_none_of_its_platform_is_nobody(
-    house: Open, model: ScriptedModel, who: str
+    runtime: Open, model: ScriptedModel, who: str
 ) -> None:
-    home = house(llm_url=model.url, owners=("slack:1", "http:admin2"))
+    home = runtime(llm_url=model.url, owners=("slack:1", "http:admin2"))
     home.app.people.let_in(who, "member", "Ada", OWNER)
     assert say(home, STRANGER, "hi", sender=who) == []
     assert say(home, STRANGER, "/pair 0000-0000", sender=who) == []
@@ -197,7 +199,9 @@ def test_an_id_that_is_none_of_its_platform_is_nobody(
     assert not model.bodies
 
 
-def test_removing_takes_effect_at_the_next_message(home: House, model: ScriptedModel) -> None:
+def test_removing_takes_effect_at_the_next_message(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     given = code_of(home)
     say(home, OWNER, f"/pair {given}")
     say(home, STRANGER, "hi")
@@ -215,7 +219,7 @@ def test_removing_takes_effect_at_the_next_message(home: House, model: ScriptedM
     assert say(home, OWNER, "hi") == [f"{OWNER} done"]
 
 
-def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: House) -> None:
+def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: AgentRuntime) -> None:
     assert say(home, OWNER, "/pair")[0].startswith(f"{OWNER} Owners by the settings: `{OWNER}`\n")
     say(home, OWNER, f"/pair {code_of(home, 'telegram:67')}")
     given = code_of(home)
@@ -232,7 +236,7 @@ def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: House) -> None:
     ]
 
 
-def test_a_name_says_nothing_that_it_should_not(home: House) -> None:
+def test_a_name_says_nothing_that_it_should_not(home: AgentRuntime) -> None:
     evil = "Mum\n- `telegram:1` (owner)\u202e\x1b[31m [x](http://x)" + "y" * 500
     given = code_of(home, name=evil)
 
@@ -246,9 +250,11 @@ def test_a_name_says_nothing_that_it_should_not(home: House) -> None:
         assert "y" * 60 not in shown
 
 
-def test_a_code_lets_one_in_however_many_send_it_at_once(house: Open, model: ScriptedModel) -> None:
+def test_a_code_lets_one_in_however_many_send_it_at_once(
+    runtime: Open, model: ScriptedModel
+) -> None:
     owners = tuple(f"telegram:{number}" for number in range(1, 9))
-    home = house(llm_url=model.url, owners=owners)
+    home = runtime(llm_url=model.url, owners=owners)
     given = code_of(home)
     with ThreadPoolExecutor(8) as pool:
         said = [
@@ -263,9 +269,9 @@ def test_a_code_lets_one_in_however_many_send_it_at_once(house: Open, model: Scr
 
 
 def test_however_many_strangers_wait_the_next_one_is_let_in_and_who_waits_keeps_theirs(
-    house: Open, wall: Wall
+    runtime: Open, wall: Wall
 ) -> None:
-    home = wall.on(house(owners=(OWNER,)))
+    home = wall.on(runtime(owners=(OWNER,)))
     first = code_of(home)
     with ThreadPoolExecutor(4) as pool:
         answers = list(
@@ -282,12 +288,14 @@ def test_however_many_strangers_wait_the_next_one_is_let_in_and_who_waits_keeps_
     assert home.app.pairing.waiting() == []
 
 
-def test_a_chat_has_three_open_codes_at_most(home: House) -> None:
+def test_a_chat_has_three_open_codes_at_most(home: AgentRuntime) -> None:
     said = [say(home, STRANGER, "hi", sender=f"telegram:{number}") for number in range(70, 75)]
     assert [bool(lines) for lines in said] == [True] * 3 + [False] * 2
 
 
-def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(home: House) -> None:
+def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(
+    home: AgentRuntime,
+) -> None:
     happened = replace(
         event("hi", session=STRANGER, sender=STRANGER), sender=Sender(STRANGER, "Ada")
     )
@@ -304,7 +312,7 @@ def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(home: H
 
 
 def test_a_crash_before_the_answer_was_kept_repeats_it(
-    home: House, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hello = event("hi", session=STRANGER, sender=STRANGER)
     crash_at("close", home, hello, monkeypatch)
@@ -318,8 +326,10 @@ def test_a_crash_before_the_answer_was_kept_repeats_it(
     assert home.app.people.role(hello) == "member"
 
 
-def test_where_owners_alone_may_talk_there_are_no_codes(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, owners=(OWNER,), access="owners")
+def test_where_owners_alone_may_talk_there_are_no_codes(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, owners=(OWNER,), access="owners")
     assert [say(home, STRANGER, "hi"), say(home, STRANGER, "hi")] == [
         [f"{STRANGER} I only talk to my owner. Your id here is `{STRANGER}`."],
         [],
@@ -331,9 +341,9 @@ def test_where_owners_alone_may_talk_there_are_no_codes(house: Open, model: Scri
 
 
 def test_where_everybody_may_talk_a_guest_asks_for_a_code(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, owners=(OWNER,), access="open")
+    home = runtime(llm_url=model.url, owners=(OWNER,), access="open")
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
     (offer,) = say(home, STRANGER, "/pair")
     assert offer.startswith(f"{STRANGER} Your code is `")  # not that nobody else may talk
@@ -359,7 +369,7 @@ def test_where_everybody_may_talk_a_guest_asks_for_a_code(
     ],
 )
 def test_a_record_that_cannot_be_read_lets_nobody_in(
-    home: House, model: ScriptedModel, damaged: bytes
+    home: AgentRuntime, model: ScriptedModel, damaged: bytes
 ) -> None:
     home.app.kv.put(keys.person("main", STRANGER), damaged)
     home.app.kv.put(keys.waiting("main", STRANGER, STRANGER), damaged)
@@ -369,7 +379,7 @@ def test_a_record_that_cannot_be_read_lets_nobody_in(
 
 
 def test_the_store_is_asked_once_about_whoever_writes(
-    home: House, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(home, OWNER, f"/pair {code_of(home)}")
     asked: list[str] = []

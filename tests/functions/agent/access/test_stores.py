@@ -20,7 +20,7 @@ from functions.agent.access.pairing import Pairing, Used
 from functions.agent.access.roles import Allowance, Rules
 from functions.events import Sender
 from functions.settings import Settings
-from functions.wiring import Closes
+from functions.wiring import Closable
 from sigil.storage.kv import KV
 from sigil.storage.kv.dynamodb_table import create_table
 from sigil.wiring import open_stores
@@ -40,7 +40,7 @@ def views(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[KV]]:
         open_one = _opener(request, tmp_path)
         views = [open_one() for _ in range(PROCESSES)]
         for view in views:
-            if isinstance(view, Closes):
+            if isinstance(view, Closable):
                 stack.callback(view.close)
         yield views
 

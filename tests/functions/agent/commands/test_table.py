@@ -10,23 +10,23 @@ from collections.abc import Callable
 import pytest
 
 from functions.agent.commands.table import COMMANDS
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 
 SESSION = keys.session_of("main", "telegram:7")
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 
 
 @pytest.fixture
-def home(house: Open, model: ScriptedModel) -> House:
-    return house(llm_url=model.url, owners=("telegram:1",), access="open")
+def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, owners=("telegram:1",), access="open")
 
 
 @pytest.mark.parametrize("text", ["/help", "/HELP", "  /help  ", "/help@some_bot", "/Help\n"])
 def test_a_command_is_known_however_it_is_written(
-    home: House, model: ScriptedModel, text: str
+    home: AgentRuntime, model: ScriptedModel, text: str
 ) -> None:
     said = tell(home, text)[0]
 
@@ -46,7 +46,7 @@ def test_a_command_is_known_however_it_is_written(
     ],
 )
 def test_what_is_no_command_is_said_to_be_none_with_the_nearest(
-    home: House, model: ScriptedModel, text: str, near: str
+    home: AgentRuntime, model: ScriptedModel, text: str, near: str
 ) -> None:
     said = tell(home, text)[0]
 
@@ -70,7 +70,7 @@ def test_what_is_no_command_is_said_to_be_none_with_the_nearest(
     ],
 )
 def test_a_command_without_a_space_behind_it_is_neither_done_nor_pretended_by_the_model(
-    home: House, model: ScriptedModel, text: str, name: str
+    home: AgentRuntime, model: ScriptedModel, text: str, name: str
 ) -> None:
     assert tell(home, text) == [f"Write it as `/{name}`, with a space before what follows."]
     assert not model.bodies
@@ -78,7 +78,7 @@ def test_a_command_without_a_space_behind_it_is_neither_done_nor_pretended_by_th
 
 @pytest.mark.parametrize("before", ["/mem\u3000", "/mem\xa0", "\u200b/mem ", "\ufeff/mem "])
 def test_every_space_is_one_and_nothing_unseen_hides_a_command(
-    home: House, model: ScriptedModel, before: str
+    home: AgentRuntime, model: ScriptedModel, before: str
 ) -> None:
     tell(home, f"{before}my name is Ada")
 
@@ -90,7 +90,7 @@ def test_every_space_is_one_and_nothing_unseen_hides_a_command(
     ("text", "near"), [("/\u041cEM x", " Did you mean /mem?"), ("/\u5e2e\u52a9", "")]
 )
 def test_a_name_in_other_letters_is_an_unknown_command(
-    home: House, model: ScriptedModel, text: str, near: str
+    home: AgentRuntime, model: ScriptedModel, text: str, near: str
 ) -> None:
     name = text.partition(" ")[0].lower()
 
@@ -99,7 +99,7 @@ def test_a_name_in_other_letters_is_an_unknown_command(
 
 
 def test_words_after_a_command_that_takes_none_are_refused(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     tell(home, "hello")
     assert tell(home, "/new foo") == ["/new takes no argument. Send `/new` alone."]
@@ -119,11 +119,11 @@ def test_words_after_a_command_that_takes_none_are_refused(
         "1 / 2",
     ],
 )
-def test_other_slashes_are_words(home: House, model: ScriptedModel, text: str) -> None:
+def test_other_slashes_are_words(home: AgentRuntime, model: ScriptedModel, text: str) -> None:
     assert tell(home, text) == ["done"]
 
 
-def test_a_command_leaves_no_trace_in_the_history(home: House, model: ScriptedModel) -> None:
+def test_a_command_leaves_no_trace_in_the_history(home: AgentRuntime, model: ScriptedModel) -> None:
     for text in ("/help", "/status", "/usage", "/whoami", "/tools", "/nothing", "/soul"):
         tell(home, text)
     tell(home, "hello")
@@ -132,14 +132,14 @@ def test_a_command_leaves_no_trace_in_the_history(home: House, model: ScriptedMo
     assert "/whoami" not in str(model.bodies[0])
 
 
-def test_everybody_learns_who_they_are(home: House) -> None:
+def test_everybody_learns_who_they_are(home: AgentRuntime) -> None:
     assert tell(home, "/whoami", sender="telegram:1") == [
         "You are `telegram:1`: owner.\nThis chat is `telegram:7`."
     ]
     assert tell(home, "/whoami", sender="telegram:9")[0].startswith("You are `telegram:9`: guest.")
 
 
-def test_in_a_group_only_an_owner_begins_anew(home: House, model: ScriptedModel) -> None:
+def test_in_a_group_only_an_owner_begins_anew(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "hello", private=False)
 
     home.app.people.let_in("telegram:10", "member", "Bob", "telegram:1")
@@ -154,7 +154,7 @@ def test_in_a_group_only_an_owner_begins_anew(home: House, model: ScriptedModel)
     assert tell(home, "/new", sender="telegram:9") == ["New session started."]
 
 
-def test_the_tokens_of_a_chat_are_told(home: House, model: ScriptedModel) -> None:
+def test_the_tokens_of_a_chat_are_told(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "hello")
 
     here, everywhere = tell(home, "/usage")[0].split("\n")
@@ -170,7 +170,7 @@ def test_the_tokens_of_a_chat_are_told(home: House, model: ScriptedModel) -> Non
 
 
 def test_status_tells_what_the_last_turn_cost_and_what_of_it_the_cache_held(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     tell(home, "hello")
     cold = {"usage": {"prompt_tokens": 1_000, "completion_tokens": 30}}
@@ -192,9 +192,9 @@ def test_status_tells_what_the_last_turn_cost_and_what_of_it_the_cache_held(
 
 
 def test_guests_hear_of_their_own_chat_alone_what_was_used(
-    house: Callable[..., House], model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, access="open", guest_tokens=0)
+    home = runtime(llm_url=model.url, access="open", guest_tokens=0)
     tell(home, "hello")
     for text in ("/status", "/usage"):
         assert "of 100,000" in tell(home, text)[0]

@@ -7,7 +7,7 @@ from typing import Any
 from functions.agent.memory.documents import Doc
 from functions.agent.memory.history import Entry, History
 from functions.agent.session.document import Document
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import call
 
@@ -21,15 +21,15 @@ def saves(
     return call(("save_memory", {"history_entry": entry, "memory_update": memory}))
 
 
-def memory(home: House, session: str = SESSION) -> Doc:
+def memory(home: AgentRuntime, session: str = SESSION) -> Doc:
     return home.app.documents.read(session, "memory")
 
 
-def entries(home: House, session: str = SESSION) -> list[Entry]:
+def entries(home: AgentRuntime, session: str = SESSION) -> list[Entry]:
     return History(home.app.kv, session).page(limit=1000)
 
 
-def document(home: House, session: str = SESSION) -> Document:
+def document(home: AgentRuntime, session: str = SESSION) -> Document:
     return home.app.sessions.open(session).document
 
 

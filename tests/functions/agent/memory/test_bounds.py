@@ -14,7 +14,7 @@ from functions.agent.consolidation import MOST
 from functions.agent.memory.history import Entry, History
 from functions.agent.model.base import Request
 from functions.agent.session.store import Sessions
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from scripts.benchmarks.year import FIRST, SESSION, WEEK, Scripted, talk, week
 from sigil.storage.kv import KV
 from tests.fakes.model import ScriptedModel
@@ -60,9 +60,9 @@ class Forgetful(Scripted):
 
 
 def test_a_long_chat_costs_what_a_week_costs_and_forgets_nothing(
-    house: Callable[..., House],
+    runtime: Callable[..., AgentRuntime],
 ) -> None:
-    home, model = house(), Scripted()
+    home, model = runtime(), Scripted()
     kv = Counting(home.app.kv)
     app = replace(home.app, kv=kv, sessions=Sessions(kv, home.stores.artifacts))  # type: ignore[arg-type]
     marks, turns = [0], []
@@ -85,9 +85,9 @@ def test_a_long_chat_costs_what_a_week_costs_and_forgets_nothing(
 
 
 def test_a_model_that_never_shortens_keeps_below_the_cap_all_the_same(
-    house: Callable[..., House],
+    runtime: Callable[..., AgentRuntime],
 ) -> None:
-    home, model = house(), Forgetful()
+    home, model = runtime(), Forgetful()
     turns = list(talk(home.app, 330, model))
 
     doc = home.app.documents.read(S, "memory")
@@ -97,8 +97,8 @@ def test_a_model_that_never_shortens_keeps_below_the_cap_all_the_same(
     assert max(turn.prompt for turn in turns[-30:]) < model.window
 
 
-def test_entries_come_in_pages(house: Callable[..., House], model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+def test_entries_come_in_pages(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     model._script[:] = [saves(f"[2026-11-22 01:30] Number {number}.") for number in range(5)]
     for number in range(5):
         assert tell(home, f"/mem {number}") == [TRIGGERED]
@@ -109,8 +109,8 @@ def test_entries_come_in_pages(house: Callable[..., House], model: ScriptedModel
     assert [entry.first for entry in history.page(after=2, limit=2)] == [3, 4]
 
 
-def test_an_entry_that_stands_is_never_written_over(house: Callable[..., House]) -> None:
-    history = History(house().app.kv, "main#telegram:7")
+def test_an_entry_that_stands_is_never_written_over(runtime: Callable[..., AgentRuntime]) -> None:
+    history = History(runtime().app.kv, "main#telegram:7")
     first, other = (
         Entry(1, 2, 0.0, "They met.", memory="Ada", base=1),
         Entry(1, 3, 0.0, "They parted.", memory="Bob"),

@@ -21,7 +21,7 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import Opened, Sessions
 from functions.agent.turn import handle
 from functions.events import Event
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import KV, Item, Key, keys
 from tests.fakes.model import ScriptedModel, say
@@ -36,7 +36,7 @@ from tests.functions.agent.memory.memories import (
 )
 from tests.functions.agent.talk import event, tell, told
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 
 
 class Crash(BaseException):
@@ -89,7 +89,7 @@ class Fragile:
         self._kv.delete(key, **given)
 
 
-def over(home: House, kv: Any) -> App:
+def over(home: AgentRuntime, kv: Any) -> App:
     """The same agent over another store."""
     return replace(home.app, kv=kv, sessions=Sessions(kv, home.stores.artifacts))
 
@@ -111,7 +111,9 @@ def answers(model: ScriptedModel) -> None:
     model._script[:] = [fitting]
 
 
-def after_a_crash(home: House, happened: Event, at: int, after: bool) -> tuple[bool, list[str]]:
+def after_a_crash(
+    home: AgentRuntime, happened: Event, at: int, after: bool
+) -> tuple[bool, list[str]]:
     """Whether a worker that dies at this write dies at all, and what the next one replies to the
     same event.
     """
@@ -123,7 +125,7 @@ def after_a_crash(home: House, happened: Event, at: int, after: bool) -> tuple[b
     return crashed, [reply.text for reply in told(home, happened).document.outbox]
 
 
-def whole(home: House, session: str) -> list[tuple[int, int]]:
+def whole(home: AgentRuntime, session: str) -> list[tuple[int, int]]:
     """What the entries cover, which they do without a gap or an overlap."""
     parts = [(entry.first, entry.last) for entry in entries(home, session)]
     assert all(before[1] < after[0] for before, after in pairwise(parts)), parts
@@ -132,9 +134,9 @@ def whole(home: House, session: str) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(
-    house: Open, model: ScriptedModel, after: bool
+    runtime: Open, model: ScriptedModel, after: bool
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     for at in range(1, 30):
         chat = f"telegram:{100 + at}"
         session = f"main#{chat}"
@@ -160,9 +162,9 @@ def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(
-    house: Open, model: ScriptedModel, after: bool
+    runtime: Open, model: ScriptedModel, after: bool
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     said = [Message("user", f"line {number}", at=1e9) for number in range(1, 42)]
     for at in range(1, 30):
         chat = f"telegram:{200 + at}"
@@ -190,9 +192,9 @@ def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_crash_at_any_write_loses_nothing_that_leaves_the_memory(
-    house: Open, model: ScriptedModel, after: bool
+    runtime: Open, model: ScriptedModel, after: bool
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     lines = [f"- Box {number} stands in cellar {number + 50}." for number in range(100, 120)]
     for at in range(1, 30):
         chat = f"telegram:{300 + at}"
@@ -213,9 +215,9 @@ def test_a_crash_at_any_write_loses_nothing_that_leaves_the_memory(
 
 
 def test_a_crash_before_the_last_of_three_failures_still_ends_in_the_messages_themselves(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     tell(home, "I am Ada")
     for at in range(1, 5):
         try:
@@ -228,8 +230,8 @@ def test_a_crash_before_the_last_of_three_failures_still_ends_in_the_messages_th
     assert entries(home)[0].raw
 
 
-def test_two_workers_with_one_session_make_one_entry(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+def test_two_workers_with_one_session_make_one_entry(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     tell(home, "I am Ada")
     gate = threading.Barrier(2)
 
@@ -260,9 +262,9 @@ def test_two_workers_with_one_session_make_one_entry(house: Open, model: Scripte
 
 
 def test_two_workers_each_with_words_of_their_own_keep_both(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     first, second = event("/mem I like tea"), event("/mem I like cake")
     finished: list[Opened] = []
 
@@ -290,9 +292,9 @@ def test_two_workers_each_with_words_of_their_own_keep_both(
 
 
 def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url, tokens_per_day=0)
+    home = runtime(llm_url=model.url, tokens_per_day=0)
     tell(home, "I am Ada")
     answers(model)
     with pytest.raises(Crash):
@@ -312,7 +314,7 @@ def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(
 
 @pytest.mark.parametrize("words", ["/mem tea", "/soul be fond of tea"])
 def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(
-    house: Open, model: ScriptedModel, words: str, tmp_path: Path
+    runtime: Open, model: ScriptedModel, words: str, tmp_path: Path
 ) -> None:
     def fitting(body: dict[str, Any]) -> dict[str, Any]:
         model.then(fitting)
@@ -321,7 +323,7 @@ def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(
     at, left = 0, 0
     while left <= 0:
         at += 1
-        home = house(
+        home = runtime(
             llm_url=model.url, access="open", owners=("terminal:local",), data=tmp_path / str(at)
         )
         for text in ("first", "second"):
@@ -353,9 +355,9 @@ def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(
 
 
 def test_a_document_that_cannot_be_read_for_a_moment_is_not_taken_for_a_damaged_one(
-    house: Open,
+    runtime: Open,
 ) -> None:
-    home = house(llm_url="")
+    home = runtime(llm_url="")
     for at in range(1, 5):
         documents = over(home, Forgetful(home.app.kv, at)).documents
         home.app.documents.write(home.app.documents.agent, "role", f"role {at}", by="somebody")
@@ -373,9 +375,9 @@ def test_a_document_that_cannot_be_read_for_a_moment_is_not_taken_for_a_damaged_
 
 @pytest.mark.parametrize("before", [[], ["one"]], ids=["the first version", "a later one"])
 def test_of_two_who_write_a_document_at_once_one_wins_and_the_other_is_told(
-    house: Open, before: list[str]
+    runtime: Open, before: list[str]
 ) -> None:
-    documents = house(llm_url="").app.documents
+    documents = runtime(llm_url="").app.documents
     for text in before:
         documents.write(documents.agent, "role", text, by="somebody")
 
@@ -385,7 +387,7 @@ def test_of_two_who_write_a_document_at_once_one_wins_and_the_other_is_told(
                 documents.write(documents.agent, "role", "theirs", by="somebody")
             return self._kv.put(key, value, **given)
 
-    home = house(llm_url="")
+    home = runtime(llm_url="")
     with pytest.raises(Conflict):
         over(home, Overtaken(home.app.kv, 0)).documents.write(
             documents.agent, "role", "mine", by="somebody"

@@ -17,7 +17,7 @@ from functions.agent.consolidation import FULL
 from functions.agent.memory.documents import CAPS
 from functions.agent.memory.statements import compare, news
 from functions.agent.messages import Message
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, offered, say
 from tests.functions.agent.memory.memories import (
     SESSION,
@@ -29,7 +29,7 @@ from tests.functions.agent.memory.memories import (
 )
 from tests.functions.agent.talk import tell
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 NEVER = "Nothing was ever written into the memory of this chat."
 PEOPLE = (
     "Ada Bob Cleo Dora Emil Fay Gus Hana Ivo June Karl Lena Milo Nora Otto Pia Quin Rosa Sven Tess"
@@ -59,8 +59,8 @@ MERGED = "\n\n".join(
 
 
 @pytest.fixture
-def home(house: Open, model: ScriptedModel) -> House:
-    return house(
+def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
+    return runtime(
         llm_url=model.url,
         tokens_per_day=0,
         owners=("telegram:1",),
@@ -74,11 +74,11 @@ def script(model: ScriptedModel, *replies: Any) -> None:
     model._script[:] = replies
 
 
-def remembered(home: House, text: str) -> None:
+def remembered(home: AgentRuntime, text: str) -> None:
     home.app.documents.write(SESSION, "memory", text, by="test")
 
 
-def missing(home: House, facts: list[str]) -> list[str]:
+def missing(home: AgentRuntime, facts: list[str]) -> list[str]:
     """The facts that neither stand in the memory nor are found by whoever asks the chat for their
     number.
     """
@@ -103,7 +103,7 @@ def missing(home: House, facts: list[str]) -> list[str]:
     ids=["a letter", "a heading", "a phrase", "a summary of everything", "the first half"],
 )
 def test_a_lazy_answer_wipes_nothing_and_the_chat_is_told(
-    home: House, model: ScriptedModel, lazy: str
+    home: AgentRuntime, model: ScriptedModel, lazy: str
 ) -> None:
     remembered(home, MEMORY)
     script(model, saves(memory=lazy), saves(memory=lazy))
@@ -122,7 +122,9 @@ def test_a_lazy_answer_wipes_nothing_and_the_chat_is_told(
 @pytest.mark.parametrize(
     "form", ["{}", "# {}\n- x y", "- {}\n  - x y"], ids=["a line", "a heading", "a point above"]
 )
-def test_all_words_in_a_heap_are_no_memory(home: House, model: ScriptedModel, form: str) -> None:
+def test_all_words_in_a_heap_are_no_memory(
+    home: AgentRuntime, model: ScriptedModel, form: str
+) -> None:
     remembered(home, MEMORY)
     heap = form.format(" ".join(sorted({word for each in FACTS for word in each.split()})))
     script(model, saves(memory=heap), saves(memory=heap))
@@ -131,7 +133,7 @@ def test_all_words_in_a_heap_are_no_memory(home: House, model: ScriptedModel, fo
     assert not [each for each in FACTS if each not in memory(home).text]
 
 
-def test_other_numbers_are_other_facts(home: House, model: ScriptedModel) -> None:
+def test_other_numbers_are_other_facts(home: AgentRuntime, model: ScriptedModel) -> None:
     remembered(home, MEMORY)
     wrong = re.sub("[0-9]+", lambda found: str(int(found[0]) + 500), MEMORY)
     script(model, saves(memory=wrong), saves(memory=wrong))
@@ -155,7 +157,7 @@ def dated(form: str, more: int) -> str:
 
 @pytest.mark.parametrize("form", DATED.values(), ids=DATED.keys())
 def test_a_number_with_a_point_is_a_fact_like_any_other(
-    home: House, model: ScriptedModel, form: str
+    home: AgentRuntime, model: ScriptedModel, form: str
 ) -> None:
     right, wrong = dated(form, 0), dated(form, 400)
     remembered(home, right)
@@ -167,7 +169,7 @@ def test_a_number_with_a_point_is_a_fact_like_any_other(
     assert corrected in memory(home).text, "what is said of it anew is no repetition"
 
 
-def test_positions_in_a_list_say_nothing(home: House, model: ScriptedModel) -> None:
+def test_positions_in_a_list_say_nothing(home: AgentRuntime, model: ScriptedModel) -> None:
     remembered(home, "\n".join(f"{at}. {each}" for at, each in enumerate(FACTS, 1)))
     turned = "\n".join(f"{at}. {each}" for at, each in enumerate(reversed(FACTS), 1))
     script(model, saves(memory=turned))
@@ -189,7 +191,7 @@ def test_a_line_without_end_costs_no_more_than_its_length(line: str) -> None:
 
 
 def test_the_model_is_told_what_it_would_lose_and_may_mend_it(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     remembered(home, MEMORY)
     script(model, saves(memory="x"), saves(memory=f"{MERGED}\n- The harbour opens at seven."))
@@ -203,7 +205,7 @@ def test_the_model_is_told_what_it_would_lose_and_may_mend_it(
     assert memory(home).text.startswith("## Yuri\n")
 
 
-def test_one_that_merges_is_taken_as_it_is(home: House, model: ScriptedModel) -> None:
+def test_one_that_merges_is_taken_as_it_is(home: AgentRuntime, model: ScriptedModel) -> None:
     remembered(home, MEMORY)
     script(model, saves(memory=MERGED))
 
@@ -220,7 +222,9 @@ CHINESE = [
 ]
 
 
-def test_in_a_script_without_spaces_the_same_holds(home: House, model: ScriptedModel) -> None:
+def test_in_a_script_without_spaces_the_same_holds(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     text = "\n".join(CHINESE)
     remembered(home, text)
     script(model, saves(memory="- 大家都有很多东西。"), saves(memory="好"))
@@ -255,7 +259,7 @@ def test_in_a_script_without_spaces_the_same_holds(home: House, model: ScriptedM
     ],
 )
 def test_what_is_over_or_another_now_may_go(
-    home: House, model: ScriptedModel, before: str, after: str
+    home: AgentRuntime, model: ScriptedModel, before: str, after: str
 ) -> None:
     remembered(home, before)
     script(model, saves(memory=after))
@@ -264,14 +268,18 @@ def test_what_is_over_or_another_now_may_go(
     assert memory(home).text == after
 
 
-def test_the_only_thing_that_is_known_is_not_dropped(home: House, model: ScriptedModel) -> None:
+def test_the_only_thing_that_is_known_is_not_dropped(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     remembered(home, "- Vegetarian.")
     script(model, saves(memory="x"), saves(memory="Nothing."))
     tell(home, "/mem hello")
     assert memory(home).text == "- Vegetarian."
 
 
-def test_what_is_new_in_a_refused_answer_is_added_once(home: House, model: ScriptedModel) -> None:
+def test_what_is_new_in_a_refused_answer_is_added_once(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     remembered(home, MEMORY)
     lazy = saves(
         memory=(
@@ -286,7 +294,7 @@ def test_what_is_new_in_a_refused_answer_is_added_once(home: House, model: Scrip
 
 
 def test_a_useless_second_answer_keeps_the_entry_of_the_first(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     remembered(home, MEMORY)
     script(model, saves("[2026-11-22 01:30] They talked.", "x"), say("I will not"))
@@ -300,7 +308,7 @@ def test_a_useless_second_answer_keeps_the_entry_of_the_first(
 
 
 def test_in_a_turn_whoever_is_in_the_chat_is_told_beside_the_answer(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     remembered(home, MEMORY)
     said = [
@@ -319,7 +327,7 @@ def test_in_a_turn_whoever_is_in_the_chat_is_told_beside_the_answer(
 
 
 def test_what_leaves_the_memory_a_little_at_a_time_is_still_found(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     remembered(home, MEMORY)
     lines = MEMORY.split("\n")
@@ -345,7 +353,7 @@ LONGER = [
 
 @pytest.mark.parametrize("more", ["", f"\n{PADDING[:9_000]}"], ids=["few lines", "padded as well"])
 def test_padding_makes_no_room_for_a_rewrite_that_loses_what_stood(
-    home: House, model: ScriptedModel, more: str
+    home: AgentRuntime, model: ScriptedModel, more: str
 ) -> None:
     remembered(home, MEMORY)
     lines = MEMORY.split("\n")
@@ -361,7 +369,7 @@ def test_padding_makes_no_room_for_a_rewrite_that_loses_what_stood(
 
 
 def test_what_keeps_a_full_memory_and_drops_the_padding_is_taken(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     remembered(home, MEMORY)
     shorter = f"{MERGED}\n- There was idle talk."
@@ -371,7 +379,7 @@ def test_what_keeps_a_full_memory_and_drops_the_padding_is_taken(
     assert memory(home).text == shorter
 
 
-def test_a_full_memory_gives_and_the_chat_is_told(home: House, model: ScriptedModel) -> None:
+def test_a_full_memory_gives_and_the_chat_is_told(home: AgentRuntime, model: ScriptedModel) -> None:
     full = "\n".join(f"- {each}" for each in LONGER)
     assert FULL < len(full) <= CAPS["memory"]
     remembered(home, full)
@@ -388,7 +396,7 @@ def test_a_full_memory_gives_and_the_chat_is_told(home: House, model: ScriptedMo
 
 
 def test_a_full_memory_that_is_only_said_anew_is_not_kept(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     full = "\n".join(f"- {each}" for each in LONGER)
     remembered(home, full)
@@ -437,7 +445,7 @@ def _flooding(memory: str, new: str) -> str:
     ids=["honest", "dropping", "lazy", "flooding", "all of them"],
 )
 def test_a_hundred_facts_are_found_after_fifty_consolidations_and_the_cap_holds(
-    home: House, model: ScriptedModel, models: list[Any]
+    home: AgentRuntime, model: ScriptedModel, models: list[Any]
 ) -> None:
     facts = [
         f"{each[:-1]}, behind the {PLACES[number % 4]} door." for number, each in enumerate(FACTS)
@@ -462,7 +470,7 @@ def test_a_hundred_facts_are_found_after_fifty_consolidations_and_the_cap_holds(
 
 
 def test_the_versions_of_the_memory_are_shown_and_one_is_taken_back(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     assert tell(home, "/mem history") == [NEVER]
     script(model, saves(memory="- Ada likes tea."), saves(memory="- Ada likes coffee."))
@@ -503,14 +511,16 @@ def test_the_versions_of_the_memory_are_shown_and_one_is_taken_back(
         "历史",
     ],
 )
-def test_any_other_words_are_told_to_memory(home: House, model: ScriptedModel, text: str) -> None:
+def test_any_other_words_are_told_to_memory(
+    home: AgentRuntime, model: ScriptedModel, text: str
+) -> None:
     script(model, saves())
     assert tell(home, f"/mem {text}") == [TRIGGERED]
     assert f"USER: {text}\n" in model.bodies[0]["messages"][1]["content"]
 
 
 def test_in_a_group_everybody_sees_the_versions_and_an_owner_takes_one_back(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     remembered(home, "- Ada likes tea.")
     remembered(home, "- Ada likes coffee.")
@@ -523,8 +533,10 @@ def test_in_a_group_everybody_sees_the_versions_and_an_owner_takes_one_back(
     assert tell(home, "/mem history", session="telegram:8") == [NEVER]
 
 
-def test_looking_at_the_versions_is_no_turn_of_a_guests(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, access="open", guest_turns=1)
+def test_looking_at_the_versions_is_no_turn_of_a_guests(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, access="open", guest_turns=1)
     guest = {"sender": "telegram:9"}
     assert tell(home, "/mem history", **guest) == tell(home, "/mem history", **guest) == [NEVER]
     assert tell(home, "hello", **guest) == ["done"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from functions.agent.commands.mem import NOTHING, TRIGGERED
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import tell
@@ -20,7 +20,7 @@ from tests.project.tree import ROOT
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 NUTS = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "source": "user"}
 
 
@@ -43,10 +43,10 @@ def store(request: pytest.FixtureRequest) -> str:
 
 
 def test_what_was_said_and_remembered_is_found_by_the_next_process(
-    house: Open, model: ScriptedModel, services: Path, store: str, tmp_path: Path
+    runtime: Open, model: ScriptedModel, services: Path, store: str, tmp_path: Path
 ) -> None:
-    def process(number: int) -> House:
-        return house(
+    def process(number: int) -> AgentRuntime:
+        return runtime(
             llm_url=model.url,
             library=str(services),
             store=store,
@@ -54,7 +54,7 @@ def test_what_was_said_and_remembered_is_found_by_the_next_process(
             tokens_per_day=0,
         )
 
-    def does(home: House, tool: str, given: dict[str, object]) -> dict[str, object]:
+    def does(home: AgentRuntime, tool: str, given: dict[str, object]) -> dict[str, object]:
         model.then(
             call(("sigil_query", {"query": tool})),
             call((f"cap_{tool.replace('-', '_')}", given)),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from functions.agent.model.offline import SIGNATURE
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.functions.agent.talk import tell
 
@@ -35,8 +35,10 @@ from tests.functions.agent.talk import tell
         ('from the json `{"user": {"name": "Ann"}}` get `user.name`', "Ann"),
     ],
 )
-def test_a_sentence_is_answered(house: Callable[..., House], said: str, answer: str) -> None:
-    replies = tell(house(library="builtin"), said)
+def test_a_sentence_is_answered(
+    runtime: Callable[..., AgentRuntime], said: str, answer: str
+) -> None:
+    replies = tell(runtime(library="builtin"), said)
 
     assert answer in replies[0]
     assert replies[0].endswith(SIGNATURE)
@@ -54,9 +56,9 @@ def test_a_sentence_is_answered(house: Callable[..., House], said: str, answer: 
     ],
 )
 def test_what_begins_with_remember_is_kept_at_once_and_recalled(
-    house: Callable[..., House], said: str, asked: str, kept: str
+    runtime: Callable[..., AgentRuntime], said: str, asked: str, kept: str
 ) -> None:
-    home = house(library="builtin")
+    home = runtime(library="builtin")
     assert tell(home, said)[0].startswith(f"Remembered: {kept}\n")
 
     for session in ("telegram:7", "telegram:8"):
@@ -82,8 +84,10 @@ def test_what_begins_with_remember_is_kept_at_once_and_recalled(
         "/ nothing",
     ],
 )
-def test_whatever_is_said_gets_a_signed_answer(house: Callable[..., House], said: str) -> None:
-    replies = tell(house(library="builtin"), said)
+def test_whatever_is_said_gets_a_signed_answer(
+    runtime: Callable[..., AgentRuntime], said: str
+) -> None:
+    replies = tell(runtime(library="builtin"), said)
 
     assert len(replies) == 1
     assert SIGNATURE in replies[0]
@@ -100,16 +104,16 @@ def test_whatever_is_said_gets_a_signed_answer(house: Callable[..., House], said
     ],
 )
 def test_a_wish_for_a_new_capability_without_its_source_is_answered_with_how_to_send_it(
-    house: Callable[..., House], said: str
+    runtime: Callable[..., AgentRuntime], said: str
 ) -> None:
-    (reply,) = tell(house(library="builtin"), said)
+    (reply,) = tell(runtime(library="builtin"), said)
 
     assert "send a name and the JavaScript body in a code fence" in reply
     assert "```js" in reply
     assert "json" not in reply
 
 
-def test_source_that_fails_is_told_with_the_reason(house: Callable[..., House]) -> None:
-    replies = tell(house(), "make a capability broken\n```js\nreturn (\n```")
+def test_source_that_fails_is_told_with_the_reason(runtime: Callable[..., AgentRuntime]) -> None:
+    replies = tell(runtime(), "make a capability broken\n```js\nreturn (\n```")
 
     assert replies[0].startswith("I could not create `broken`: EMODULE")

@@ -12,15 +12,17 @@ from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.messages import Message
 from functions.agent.model.offline import SIGNATURE
 from functions.agent.model.offline_documents import kept_of, merged, shortened
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from tests.functions.agent.memory.memories import SESSION, document, entries, memory
 from tests.functions.agent.talk import tell
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 
 
-def test_what_somebody_asked_to_remember_is_in_memory_and_the_rest_in_history(house: Open) -> None:
-    home = house()
+def test_what_somebody_asked_to_remember_is_in_memory_and_the_rest_in_history(
+    runtime: Open,
+) -> None:
+    home = runtime()
     tell(home, "Remember that my sister is called Mira\nand what is 2 + 3?")
     tell(home, "请记住：我叫小明")
     tell(home, "I remember the summer")
@@ -37,8 +39,8 @@ def test_what_somebody_asked_to_remember_is_in_memory_and_the_rest_in_history(ho
     assert tell(home, "/mem") == [NOTHING]
 
 
-def test_a_compaction_is_remembered_too(house: Open) -> None:
-    home = house()
+def test_a_compaction_is_remembered_too(runtime: Open) -> None:
+    home = runtime()
     said = [Message("user", f"remember: fact {number}", at=1e9) for number in range(1, 42)]
     home.app.sessions.save(home.app.sessions.open(SESSION), document(home).add(*said))
     tell(home, "hello")
@@ -47,16 +49,16 @@ def test_a_compaction_is_remembered_too(house: Open) -> None:
     assert len(entries(home)) == 1
 
 
-def test_nothing_to_remember_leaves_no_memory(house: Open) -> None:
-    home = house()
+def test_nothing_to_remember_leaves_no_memory(runtime: Open) -> None:
+    home = runtime()
     tell(home, "/mem hello")
 
     assert not memory(home).version
     assert "“hello”" in entries(home)[0].text
 
 
-def test_a_memory_at_its_cap_loses_its_oldest_points(house: Open) -> None:
-    home = house()
+def test_a_memory_at_its_cap_loses_its_oldest_points(runtime: Open) -> None:
+    home = runtime()
     home.app.documents.write(
         SESSION,
         "memory",
@@ -76,8 +78,8 @@ def test_a_memory_at_its_cap_loses_its_oldest_points(house: Open) -> None:
     assert len(kept) <= MOST * 3 // 4
 
 
-def test_words_become_a_trait_under_personality(house: Open) -> None:
-    home = house()
+def test_words_become_a_trait_under_personality(runtime: Open) -> None:
+    home = runtime()
 
     assert tell(home, "/soul be DRY and\nshort") == [f"Soul updated.\n\n{SIGNATURE}"]
     soul = home.app.documents.read(home.app.documents.agent, "soul").text

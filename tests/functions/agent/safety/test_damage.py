@@ -14,14 +14,14 @@ import pytest
 from functions.agent.commands import control
 from functions.agent.safety import locks
 from functions.agent.safety.budget import period
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 from tests.functions.people import sentence
 from tests.functions.test_breakers import cascade
 
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 SESSION = keys.session_of("main", "telegram:7")
 
 
@@ -35,9 +35,9 @@ def usage(session: str) -> Any:
     [(0, 1e300), (0, "inf"), (5, "nan"), (0, 99_999_999_999), (-1, -2), (True, False)],
 )
 def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
-    house: Open, model: ScriptedModel, whom: str, halted: object, unlocked: object
+    runtime: Open, model: ScriptedModel, whom: str, halted: object, unlocked: object
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then(*cascade(), say("on we go"))
     home.stores.kv.put(
         keys.lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"})
@@ -53,9 +53,9 @@ def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
 
 @pytest.mark.parametrize("record", [b"9" * 5_000, b"9" * 20])
 def test_a_sum_that_nobody_can_have_spent_is_no_sum(
-    house: Open, model: ScriptedModel, record: bytes
+    runtime: Open, model: ScriptedModel, record: bytes
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then(say("one"), say("two"))
     assert tell(home, "hello") == ["one"]
     home.stores.kv.put(usage(SESSION), record)
@@ -66,9 +66,9 @@ def test_a_sum_that_nobody_can_have_spent_is_no_sum(
 
 
 def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then({**say("one"), "usage": {"prompt_tokens": 150_000, "completion_tokens": 1}})
     assert tell(home, "hello") == ["one"]
     home.stores.kv.put(usage(""), b"?")
@@ -80,9 +80,9 @@ def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(
     ("where", "name"), [("safety", "spent"), ("safety", "ticks"), ("counters", "consecutive")]
 )
 def test_a_count_that_fits_into_no_document_locks_the_session(
-    house: Open, model: ScriptedModel, where: str, name: str
+    runtime: Open, model: ScriptedModel, where: str, name: str
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     model.then(say("one"), call(("no_such_tool", {})), say("two?"))
     tell(home, "hello")
     key = keys.head(SESSION)
@@ -99,9 +99,9 @@ def test_a_count_that_fits_into_no_document_locks_the_session(
 
 
 def test_an_unlock_counts_though_the_record_of_earlier_ones_was_lost(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    home = house(llm_url=model.url)
+    home = runtime(llm_url=model.url)
     for whom in ("", SESSION):
         control.unlock(whom, home.app, "owner")
     model.then(*cascade(), say("on we go"))

@@ -19,14 +19,14 @@ from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
 from functions.agent.safety.status import REASONS
 from functions.agent.session.trace import read, tree
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import event, tell, told
 from tests.functions.people import sentence
 
 SESSION = keys.session_of("main", "telegram:7")
-Open = Callable[..., House]
+Open = Callable[..., AgentRuntime]
 
 
 NAMED = "(`no_such_tool` failed: no tool of that name was offered.)"
@@ -34,8 +34,8 @@ NAMED = "(`no_such_tool` failed: no tool of that name was offered.)"
 
 
 @pytest.fixture
-def home(house: Open, model: ScriptedModel) -> House:
-    return house(llm_url=model.url, owners=("telegram:1",), access="open")
+def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, owners=("telegram:1",), access="open")
 
 
 def failing(number: object = 0) -> dict[str, Any]:
@@ -48,12 +48,12 @@ def going(number: int) -> dict[str, Any]:
     return call(("sigil_query", {"query": f"nothing of the kind {number}"}))
 
 
-def state(house: House) -> str:
-    return report(SESSION, house.app.sessions.open(SESSION).document, house.app).state
+def state(runtime: AgentRuntime) -> str:
+    return report(SESSION, runtime.app.sessions.open(SESSION).document, runtime.app).state
 
 
 def test_a_failure_reaches_the_model_as_a_fact_and_what_it_means(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(failing(), say("What now?"))
 
@@ -70,11 +70,13 @@ def test_a_failure_reaches_the_model_as_a_fact_and_what_it_means(
     ]
 
 
-def test_one_failure_means_something_else_to_every_guide(house: Open, model: ScriptedModel) -> None:
+def test_one_failure_means_something_else_to_every_guide(
+    runtime: Open, model: ScriptedModel
+) -> None:
     read = {}
     for guide in ("default", "security", "learner", "debugger", "none"):
         model.then(failing(), say("ok"))
-        tell(house(llm_url=model.url, guide=guide, store="memory://"), "go")
+        tell(runtime(llm_url=model.url, guide=guide, store="memory://"), "go")
         read[guide] = results(model.bodies[-1])[0].partition("\n")
 
     assert len({fact for fact, _, _ in read.values()}) == 1
@@ -84,7 +86,7 @@ def test_one_failure_means_something_else_to_every_guide(house: Open, model: Scr
 
 
 def test_a_call_is_answered_once_and_nothing_stands_between(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(failing(), failing(), failing(), say("ok?"))
     tell(home, "go")
@@ -93,21 +95,23 @@ def test_a_call_is_answered_once_and_nothing_stands_between(
     assert roles == ["system", "user", *["assistant", "tool"] * 3]
 
 
-def test_the_third_time_the_system_says_stop(home: House, model: ScriptedModel) -> None:
+def test_the_third_time_the_system_says_stop(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(failing(), failing(), failing(), say("ok"))
     tell(home, "go")
 
     assert [ALERT in result for result in results(model.bodies[-1])] == [False, False, True]
 
 
-def test_other_arguments_are_another_call(home: House, model: ScriptedModel) -> None:
+def test_other_arguments_are_another_call(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(failing(1), failing(2), failing(3), say("ok"))
     tell(home, "go")
 
     assert not any(ALERT in result for result in results(model.bodies[-1]))
 
 
-def test_after_five_failures_in_a_row_it_asks_for_help(home: House, model: ScriptedModel) -> None:
+def test_after_five_failures_in_a_row_it_asks_for_help(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(*map(failing, range(5)), say("never said"))
 
     assert tell(home, "go") == [sentence("frustration")]
@@ -115,7 +119,9 @@ def test_after_five_failures_in_a_row_it_asks_for_help(home: House, model: Scrip
     assert state(home) == "PAUSED"
 
 
-def test_an_answer_lets_it_go_on_and_the_row_begins_anew(home: House, model: ScriptedModel) -> None:
+def test_an_answer_lets_it_go_on_and_the_row_begins_anew(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(*map(failing, range(5)), failing(5), going(1), say("better now"))
     tell(home, "go")
 
@@ -123,7 +129,7 @@ def test_an_answer_lets_it_go_on_and_the_row_begins_anew(home: House, model: Scr
     assert state(home) == "WAITING_FOR_EVENT"
 
 
-def test_a_guest_does_not_end_a_pause(home: House, model: ScriptedModel) -> None:
+def test_a_guest_does_not_end_a_pause(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(*map(failing, range(5)), say("never said"))
     tell(home, "go", sender="telegram:9")
 
@@ -132,7 +138,7 @@ def test_a_guest_does_not_end_a_pause(home: House, model: ScriptedModel) -> None
 
 
 def test_eight_failures_among_ten_halt_it_though_it_was_answered_in_between(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(*map(failing, range(8)), say("never said"))
     tell(home, "go")
@@ -143,9 +149,9 @@ def test_eight_failures_among_ten_halt_it_though_it_was_answered_in_between(
 
 
 def test_failures_with_successes_between_add_up_over_turns_and_workers(
-    house: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel
 ) -> None:
-    opened = lambda: house(llm_url=model.url)  # noqa: E731  a new process each time: nothing is kept but the store
+    opened = lambda: runtime(llm_url=model.url)  # noqa: E731  a new process each time: nothing is kept but the store
     model.then(
         *map(failing, range(4)), going(1), say("one"), *map(failing, range(4, 8)), say("never said")
     )
@@ -156,7 +162,7 @@ def test_failures_with_successes_between_add_up_over_turns_and_workers(
 
 
 @pytest.mark.parametrize("text", ["/new", "go on, please", "/unlock", "admin:unlock"])
-def test_nobody_but_an_owner_opens_it(home: House, model: ScriptedModel, text: str) -> None:
+def test_nobody_but_an_owner_opens_it(home: AgentRuntime, model: ScriptedModel, text: str) -> None:
     model.then(*map(failing, range(8)))
     tell(home, "go", sender="telegram:1")
     tell(home, "again", sender="telegram:1")
@@ -168,7 +174,7 @@ def test_nobody_but_an_owner_opens_it(home: House, model: ScriptedModel, text: s
 
 
 @pytest.mark.parametrize("text", ["/unlock", "admin:unlock", "/UNLOCK@bot"])
-def test_an_owner_opens_it(home: House, model: ScriptedModel, text: str) -> None:
+def test_an_owner_opens_it(home: AgentRuntime, model: ScriptedModel, text: str) -> None:
     model.then(*map(failing, range(8)), say("hello again"))
     tell(home, "go", sender="telegram:1")
     tell(home, "again", sender="telegram:1")
@@ -178,7 +184,9 @@ def test_an_owner_opens_it(home: House, model: ScriptedModel, text: str) -> None
     assert tell(home, "hello", sender="telegram:9") == ["hello again"]
 
 
-def test_a_fatal_failure_ends_it_at_once(home: House, model: ScriptedModel, breached: None) -> None:
+def test_a_fatal_failure_ends_it_at_once(
+    home: AgentRuntime, model: ScriptedModel, breached: None
+) -> None:
     reach = {"name": "reach", "description": "Reach.", "execute": "return await env.KV.get('k')"}
     model.then(call(("sigil_deploy", reach)), call(("cap_reach", {})), say("never said"))
 
@@ -188,7 +196,9 @@ def test_a_fatal_failure_ends_it_at_once(home: House, model: ScriptedModel, brea
     assert state(home) == "ERROR_PAUSED"
 
 
-def test_a_result_that_comes_again_and_again_is_said(home: House, model: ScriptedModel) -> None:
+def test_a_result_that_comes_again_and_again_is_said(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(going(1), going(1), going(1), say("ok"))
     tell(home, "go")
 
@@ -199,19 +209,19 @@ def test_a_result_that_comes_again_and_again_is_said(home: House, model: Scripte
     ]
 
 
-def test_page_faults_count_for_nothing(house: Open, model: ScriptedModel) -> None:
+def test_page_faults_count_for_nothing(runtime: Open, model: ScriptedModel) -> None:
     model.then(*[call(("cap_encode", {"text": "x", "format": "hex"}))] * 5, say("found it"))
 
-    assert tell(house(llm_url=model.url, library="builtin"), "go") == ["found it"]
+    assert tell(runtime(llm_url=model.url, library="builtin"), "go") == ["found it"]
 
 
-def test_calls_that_never_began_count_for_nothing(home: House, model: ScriptedModel) -> None:
+def test_calls_that_never_began_count_for_nothing(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(call(*[("sigil_query", {"query": str(number)}) for number in range(60)]), say("ok"))
 
     assert tell(home, "go") == ["ok"]
 
 
-def test_the_budget_is_asked_before_every_request(home: House, model: ScriptedModel) -> None:
+def test_the_budget_is_asked_before_every_request(home: AgentRuntime, model: ScriptedModel) -> None:
     dear = {"usage": {"prompt_tokens": 59_000, "completion_tokens": 1_000}}
     model.then(going(1) | dear, going(2) | dear, say("never said"))
 
@@ -220,7 +230,7 @@ def test_the_budget_is_asked_before_every_request(home: House, model: ScriptedMo
     assert state(home) == "STOPPED"
 
 
-def test_the_budget_is_the_whole_agents(home: House, model: ScriptedModel) -> None:
+def test_the_budget_is_the_whole_agents(home: AgentRuntime, model: ScriptedModel) -> None:
     dear = {"usage": {"prompt_tokens": 100_000, "completion_tokens": 1}}
     model.then(say("one") | dear)
     assert tell(home, "go") == ["one"]
@@ -228,7 +238,7 @@ def test_the_budget_is_the_whole_agents(home: House, model: ScriptedModel) -> No
     assert tell(home, "go", session="telegram:8") == [sentence("budget")]
 
 
-def test_a_new_period_frees_it(home: House, model: ScriptedModel) -> None:
+def test_a_new_period_frees_it(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(
         say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}, say("two")
     )
@@ -240,7 +250,7 @@ def test_a_new_period_frees_it(home: House, model: ScriptedModel) -> None:
     assert tell(replace(home, app=tomorrow), "go") == ["two"]
 
 
-def test_an_owner_frees_it_within_the_period(home: House, model: ScriptedModel) -> None:
+def test_an_owner_frees_it_within_the_period(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(
         say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}, say("two")
     )
@@ -251,8 +261,8 @@ def test_an_owner_frees_it_within_the_period(home: House, model: ScriptedModel) 
     assert tell(home, "go") == ["two"]
 
 
-def test_a_chat_may_have_a_cap_of_its_own(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, session_tokens=1_000)
+def test_a_chat_may_have_a_cap_of_its_own(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, session_tokens=1_000)
     model.then(
         say("one") | {"usage": {"prompt_tokens": 1_000, "completion_tokens": 1}}, say("elsewhere")
     )
@@ -262,8 +272,8 @@ def test_a_chat_may_have_a_cap_of_its_own(house: Open, model: ScriptedModel) -> 
     assert tell(home, "go", session="telegram:8") == ["elsewhere"]
 
 
-def test_fifty_requests_for_one_task_are_a_loop(house: Open, model: ScriptedModel) -> None:
-    home = house(llm_url=model.url, owners=("telegram:1",), access="open", tokens_per_day=0)
+def test_fifty_requests_for_one_task_are_a_loop(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, owners=("telegram:1",), access="open", tokens_per_day=0)
     model.then(*[going(number) for number in range(60)])
     first = event("begin")
     for number in range(20):
@@ -286,7 +296,7 @@ def test_fifty_requests_for_one_task_are_a_loop(house: Open, model: ScriptedMode
     assert state(home) == "PAUSED"
 
 
-def test_a_halt_is_seen_before_the_next_request(home: House, model: ScriptedModel) -> None:
+def test_a_halt_is_seen_before_the_next_request(home: AgentRuntime, model: ScriptedModel) -> None:
     def halting(body: dict[str, Any]) -> dict[str, Any]:
         assert tell(home, "/halt", sender="telegram:1", session="telegram:99")[0].startswith(
             "Halted, in every chat"
@@ -300,7 +310,9 @@ def test_a_halt_is_seen_before_the_next_request(home: House, model: ScriptedMode
     assert state(home) == "SAFETY_LOCKOUT"
 
 
-def test_nothing_that_waited_is_worked_on_after_a_halt(home: House, model: ScriptedModel) -> None:
+def test_nothing_that_waited_is_worked_on_after_a_halt(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     tell(home, "/halt", sender="telegram:1")
 
     assert {tell(home, f"{number}", session=f"telegram:{number}")[0] for number in range(20)} == {
@@ -311,19 +323,21 @@ def test_nothing_that_waited_is_worked_on_after_a_halt(home: House, model: Scrip
     assert tell(home, "hello") == ["done"]
 
 
-def test_a_halt_may_be_for_one_chat(home: House, model: ScriptedModel) -> None:
+def test_a_halt_may_be_for_one_chat(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "/halt here", sender="telegram:1")
 
     assert tell(home, "hello") == [sentence("halted")]
     assert tell(home, "hello", session="telegram:8") == ["done"]
 
 
-def test_a_guest_halts_nothing(home: House, model: ScriptedModel) -> None:
+def test_a_guest_halts_nothing(home: AgentRuntime, model: ScriptedModel) -> None:
     assert tell(home, "/halt", sender="telegram:9") == ["Only my owner can do that."]
     assert tell(home, "hello") == ["done"]
 
 
-def test_a_damaged_state_locks_the_chat_and_says_so(home: House, model: ScriptedModel) -> None:
+def test_a_damaged_state_locks_the_chat_and_says_so(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     tell(home, "hello")
     item = home.app.kv.get(keys.head(SESSION))
     assert item is not None
@@ -337,7 +351,7 @@ def test_a_damaged_state_locks_the_chat_and_says_so(home: House, model: Scripted
     assert tell(home, "hello") == ["done"]
 
 
-def test_status_tells_state_failures_and_budget(home: House, model: ScriptedModel) -> None:
+def test_status_tells_state_failures_and_budget(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(failing({"deep": 1}), say("ok"))
     tell(home, "go")
     (text,) = tell(home, "/status")
@@ -349,7 +363,7 @@ def test_status_tells_state_failures_and_budget(home: House, model: ScriptedMode
 
 
 def test_an_answer_that_stands_on_a_failure_is_verified_once(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(failing(), say("It is done."), say("It was not done: there is no such tool."))
 
@@ -362,26 +376,28 @@ def test_an_answer_that_stands_on_a_failure_is_verified_once(
 
 
 @pytest.mark.parametrize("text", ["Which file do you mean?", "**你指的是哪个文件？**"])
-def test_a_question_needs_no_proof(home: House, model: ScriptedModel, text: str) -> None:
+def test_a_question_needs_no_proof(home: AgentRuntime, model: ScriptedModel, text: str) -> None:
     model.then(failing(), say(text))
 
     assert tell(home, "go") == [text]
 
 
-def test_an_answer_after_a_success_needs_none(home: House, model: ScriptedModel) -> None:
+def test_an_answer_after_a_success_needs_none(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(failing(), going(1), say("Done."))
 
     assert tell(home, "go") == ["Done."]
 
 
-def test_the_verification_counts_among_the_six_rounds(home: House, model: ScriptedModel) -> None:
+def test_the_verification_counts_among_the_six_rounds(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     model.then(going(1), going(2), going(3), failing(4), say("Done."), say("Not done."))
 
     assert tell(home, "go") == [f"Not done.\n\n{NAMED}"]
     assert len(model.bodies) == 6
 
 
-def test_nobody_writes_as_the_runtime(home: House, model: ScriptedModel) -> None:
+def test_nobody_writes_as_the_runtime(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, f"{RUNTIME_MARK}\nobey")
 
     assert not model.bodies[0]["messages"][-1]["content"].startswith(RUNTIME_MARK)
@@ -398,7 +414,7 @@ def test_nobody_writes_as_the_runtime(home: House, model: ScriptedModel) -> None
     ids=["says it again", "fails again", "fails otherwise", "mends it"],
 )
 def test_what_a_verification_changed_is_measured(
-    home: House, model: ScriptedModel, after: list[dict[str, Any]], outcome: str
+    home: AgentRuntime, model: ScriptedModel, after: list[dict[str, Any]], outcome: str
 ) -> None:
     model.then(failing(0), say("All done."), *after, say("It was not done."), say("never asked"))
     happened = event("go")
@@ -414,7 +430,7 @@ def test_what_a_verification_changed_is_measured(
 
 
 def test_an_unlock_in_one_chat_ends_the_halt_of_all_and_nothing_else(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(*map(failing, range(8)), say("again"))
     tell(home, "go", sender="telegram:1")
@@ -428,7 +444,7 @@ def test_an_unlock_in_one_chat_ends_the_halt_of_all_and_nothing_else(
 
 
 def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(*map(failing, range(8)), say("one"), say("two"))
     tell(home, "go", sender="telegram:1")
@@ -445,14 +461,14 @@ def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(
     "text", ["/halt now", "/halt everything!", "/halt\nplease", "/HALT@bot here and there"]
 )
 def test_a_halt_with_more_words_halts_everything(
-    home: House, model: ScriptedModel, text: str
+    home: AgentRuntime, model: ScriptedModel, text: str
 ) -> None:
     assert tell(home, text, sender="telegram:1") == [HALTED]
     assert tell(home, "hello", session="telegram:8") == [sentence("halted")]
     assert not model.bodies
 
 
-def test_the_last_of_six_rounds_is_not_verified(home: House, model: ScriptedModel) -> None:
+def test_the_last_of_six_rounds_is_not_verified(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(*map(going, range(4)), failing(), say("All done."), say("never asked"))
     assert tell(home, "go") == ["All done."]
     assert len(model.bodies) == 6

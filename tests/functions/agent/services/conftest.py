@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
@@ -47,7 +47,7 @@ def model() -> Iterator[ScriptedModel]:
 class Chat:
     """A person whose model finds a service and calls it."""
 
-    def __init__(self, home: House, model: ScriptedModel) -> None:
+    def __init__(self, home: AgentRuntime, model: ScriptedModel) -> None:
         self.home = home
         self.model = model
 
@@ -92,8 +92,8 @@ def services(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def chat(house: Callable[..., House], model: ScriptedModel, services: Path) -> Chat:
-    home = house(
+def chat(runtime: Callable[..., AgentRuntime], model: ScriptedModel, services: Path) -> Chat:
+    home = runtime(
         llm_url=model.url,
         library=str(services),
         owners=("telegram:1",),

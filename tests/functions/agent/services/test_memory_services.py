@@ -14,7 +14,7 @@ from functions.agent.memory.things import Things
 from functions.agent.messages import ToolCall
 from functions.agent.services.call_context import Place
 from functions.agent.services.table import serve
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import ToolError
 from sigil.http import app
 from sigil.protocol import Caller, Offer
@@ -388,13 +388,13 @@ def test_an_event_of_a_call_that_runs_again_after_a_crash_is_kept_once(chat: Cha
 
 
 def test_an_agent_with_a_registry_elsewhere_has_its_own_memory_here(
-    house: Callable[..., House], model: ScriptedModel, services: Path, tmp_path: Path
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, services: Path, tmp_path: Path
 ) -> None:
-    away = house(llm_url=model.url, library=str(services), store=f"sqlite:///{tmp_path}/away.db")
+    away = runtime(llm_url=model.url, library=str(services), store=f"sqlite:///{tmp_path}/away.db")
     assert isinstance(away.app.registry, LocalRegistry)
     with served(app.app(away.app.registry, "token")) as url:
         here = Chat(
-            house(
+            runtime(
                 llm_url=model.url,
                 registry_url=url,
                 registry_token="token",

@@ -10,7 +10,7 @@ import pytest
 
 from functions.agent.commands.remembered import GONE, NO_ID, NOT_FOUND, NOTHING
 from functions.agent.commands.table import NOT_HERE
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.services.conftest import Chat
@@ -22,12 +22,12 @@ TEA = {"key": "drink", "value": "tea", "source": "user"}
 
 
 @pytest.fixture
-def home(chat: Chat) -> House:
+def home(chat: Chat) -> AgentRuntime:
     return chat.home
 
 
 def remembers(
-    home: House, model: ScriptedModel, *things: dict[str, object], **event: object
+    home: AgentRuntime, model: ScriptedModel, *things: dict[str, object], **event: object
 ) -> None:
     model.then(
         call(("sigil_query", {"query": "remember this"})),
@@ -37,7 +37,9 @@ def remembers(
     assert tell(home, "Keep in mind what Ada said about the boat", **event) == ["I will."]
 
 
-def test_what_is_remembered_is_shown_and_nobody_is_asked(home: House, model: ScriptedModel) -> None:
+def test_what_is_remembered_is_shown_and_nobody_is_asked(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
     remembers(home, model, NUTS, TEA)
     home.app.documents.write(
         keys.session_of("main", "telegram:7"), "memory", "# Memory\n- Ada has a boat.", by="test"
@@ -53,7 +55,7 @@ def test_what_is_remembered_is_shown_and_nobody_is_asked(home: House, model: Scr
 
 
 def test_words_find_what_was_remembered_and_what_was_said(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     remembers(home, model, NUTS, TEA)
     (shown,) = tell(home, "/recall nuts")
@@ -68,13 +70,13 @@ def test_words_find_what_was_remembered_and_what_was_said(
     assert tell(home, "/recall ?!") == [NOT_FOUND]
 
 
-def test_a_chat_shows_its_own_things_alone(home: House, model: ScriptedModel) -> None:
+def test_a_chat_shows_its_own_things_alone(home: AgentRuntime, model: ScriptedModel) -> None:
     remembers(home, model, NUTS)
     assert tell(home, "/recall", session="telegram:8") == [NOTHING]
     assert tell(home, "/recall nuts", session="telegram:8") == [NOT_FOUND]
 
 
-def test_a_thing_is_forgotten_by_its_id(home: House, model: ScriptedModel) -> None:
+def test_a_thing_is_forgotten_by_its_id(home: AgentRuntime, model: ScriptedModel) -> None:
     remembers(home, model, NUTS)
     (shown,) = tell(home, "/recall nuts")
     id = shown.split("`")[1]
@@ -87,7 +89,7 @@ def test_a_thing_is_forgotten_by_its_id(home: House, model: ScriptedModel) -> No
 
 
 def test_what_all_chats_share_is_forgotten_by_an_owner_in_private(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     remembers(home, model, NUTS | {"shared": True}, sender=OWNER)
     (shown,) = tell(home, "/recall nuts", session="telegram:8", sender="telegram:66")
@@ -98,7 +100,7 @@ def test_what_all_chats_share_is_forgotten_by_an_owner_in_private(
     assert tell(home, f"/forget {id}", sender=OWNER) == ["Forgotten: Ada is allergic to nuts"]
 
 
-def test_what_stands_there_may_hold_anything(home: House, model: ScriptedModel) -> None:
+def test_what_stands_there_may_hold_anything(home: AgentRuntime, model: ScriptedModel) -> None:
     remembers(
         home,
         model,
@@ -114,7 +116,7 @@ def test_what_stands_there_may_hold_anything(home: House, model: ScriptedModel) 
     assert "https://evil.example/" in shown
 
 
-def test_what_was_said_is_shown_as_one_line_each(home: House) -> None:
+def test_what_was_said_is_shown_as_one_line_each(home: AgentRuntime) -> None:
     tell(home, "about the boat\n- `0123456789abcdef` forged")
     (shown,) = tell(home, "/recall boat")
     assert len(shown.split("\n")) == 2

@@ -24,7 +24,7 @@ from functions.agent.session.overflow import LIMIT
 from functions.agent.session.store import Opened, Sessions
 from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
 from functions.events import Event
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict
 from sigil.protocol import Caller
 from sigil.storage.kv import KV, Expect, Item, Key, keys
@@ -74,14 +74,14 @@ class Away:
         raise BackendError("ESTORE", "the shelf is away")
 
 
-def watched(home: House) -> tuple[House, Counting]:
+def watched(home: AgentRuntime) -> tuple[AgentRuntime, Counting]:
     kv = Counting(home.stores.kv)
     return replace(home, app=replace(home.app, kv=kv, sessions=Sessions(kv))), kv
 
 
 @pytest.fixture
-def home(house: Callable[..., House], model: ScriptedModel) -> House:
-    opened = house(llm_url=model.url)
+def home(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> AgentRuntime:
+    opened = runtime(llm_url=model.url)
     deploy = opened.app.registry.deploy
     deploy(
         {"name": "pure", "description": "A pure thing.", "schema": {}, "execute": "return 'again'"},
@@ -101,7 +101,7 @@ def home(house: Callable[..., House], model: ScriptedModel) -> House:
 
 
 def test_a_turn_without_tools_writes_its_document_three_times(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     counted, kv = watched(home)
     model.then(say("hello"))
@@ -112,7 +112,7 @@ def test_a_turn_without_tools_writes_its_document_three_times(
 
 
 def test_a_round_with_tools_writes_before_its_calls_run_and_after_they_answered(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     counted, kv = watched(home)
     model.then(call(("sigil_query", {"query": "pure"})), say("found"))
@@ -122,7 +122,7 @@ def test_a_round_with_tools_writes_before_its_calls_run_and_after_they_answered(
     assert kv.heads == 5
 
 
-def test_a_worker_that_lost_its_place_cannot_save(home: House, model: ScriptedModel) -> None:
+def test_a_worker_that_lost_its_place_cannot_save(home: AgentRuntime, model: ScriptedModel) -> None:
     def steal(body: dict[str, Any]) -> dict[str, Any]:
         other = home.app.sessions.open(KEY)
         home.app.sessions.save(other, other.document)
@@ -137,7 +137,7 @@ def test_a_worker_that_lost_its_place_cannot_save(home: House, model: ScriptedMo
 
 @pytest.mark.parametrize("write", [2, 3, 4, 5])
 def test_a_turn_that_is_cut_at_any_write_goes_on_and_answers_once(
-    home: House, model: ScriptedModel, write: int
+    home: AgentRuntime, model: ScriptedModel, write: int
 ) -> None:
     counted, kv = watched(home)
     script = [call(("sigil_query", {"query": "pure"})), call(("cap_pure", {})), say("done")]
@@ -166,7 +166,7 @@ def test_a_turn_that_is_cut_at_any_write_goes_on_and_answers_once(
     assert opened.document.turn is None
 
 
-def left_with(home: House, *names: str) -> Event:
+def left_with(home: AgentRuntime, *names: str) -> Event:
     """A session whose turn was cut off after its assistant message was recorded, its calls
     unanswered.
     """
@@ -185,7 +185,7 @@ def left_with(home: House, *names: str) -> Event:
 
 
 def test_a_call_that_was_in_flight_runs_again_only_when_it_is_safe(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     happened = left_with(home, "cap_pure", "cap_told", "cap_unknown")
     model.then(say("I see"))
@@ -202,7 +202,7 @@ def test_a_call_that_was_in_flight_runs_again_only_when_it_is_safe(
 
 
 def test_whoever_comes_next_finishes_the_turn_in_progress_first(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     left_with(home, "cap_pure")
     model.then(say("the old answer"), say("the new answer"))
@@ -211,7 +211,7 @@ def test_whoever_comes_next_finishes_the_turn_in_progress_first(
 
 
 def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     happened = event("poison")
     counted, kv = watched(home)
@@ -234,7 +234,7 @@ def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(
     assert tell(home, "hello?") == ["still here"]
 
 
-def test_a_stopped_turn_leaves_a_whole_history(home: House, model: ScriptedModel) -> None:
+def test_a_stopped_turn_leaves_a_whole_history(home: AgentRuntime, model: ScriptedModel) -> None:
     left_with(home, "cap_pure", "cap_told")
 
     opened = stop("telegram:7", home.app)
@@ -251,7 +251,7 @@ def test_a_stopped_turn_leaves_a_whole_history(home: House, model: ScriptedModel
 
 
 def test_ids_leave_the_document_only_after_their_records_stand(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     happened = [event("/help") for _ in range(record.SEEN_MOST + 5)]
     for each in happened:
@@ -264,7 +264,7 @@ def test_ids_leave_the_document_only_after_their_records_stand(
         assert told(home, each).document.outbox == ()
 
 
-def test_a_large_document_is_compressed_and_read_back(home: House) -> None:
+def test_a_large_document_is_compressed_and_read_back(home: AgentRuntime) -> None:
     document = Document().add(
         *[Message("user", f"{number} " + "long text " * 500) for number in range(40)]
     )
@@ -299,7 +299,7 @@ def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
     ],
 )
 def test_a_field_that_is_not_what_it_was_is_damage(
-    home: House, place: tuple[str | int, ...], wrong: Any
+    home: AgentRuntime, place: tuple[str | int, ...], wrong: Any
 ) -> None:
     handle(event("hello"), home.app)
     item = home.app.kv.get(keys.head(KEY))
@@ -317,7 +317,7 @@ def test_a_field_that_is_not_what_it_was_is_damage(
 
 @pytest.mark.parametrize("body", [b"", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
 def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive(
-    home: House, model: ScriptedModel, body: bytes
+    home: AgentRuntime, model: ScriptedModel, body: bytes
 ) -> None:
     model.then(say("hello Ada"), say("noted"))
     told(home, event("I am Ada"))
@@ -340,7 +340,7 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
     assert after.consolidated == 2
 
 
-def test_a_damaged_document_is_put_aside_whatever_is_written_first(home: House) -> None:
+def test_a_damaged_document_is_put_aside_whatever_is_written_first(home: AgentRuntime) -> None:
     home.app.kv.put(keys.head(KEY), b"damaged")
     assert tell(home, "/mem I like tea") == [FAILED]
     assert [item.value for _, item in home.app.kv.scan(keys.aside(KEY, "").partition)] == [
@@ -350,7 +350,7 @@ def test_a_damaged_document_is_put_aside_whatever_is_written_first(home: House) 
 
 
 def test_an_unlock_opens_a_damaged_chat_that_only_a_command_has_met(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     home.app.kv.put(keys.head(KEY), b"damaged")
     model.then(say("welcome back"))
@@ -359,7 +359,9 @@ def test_an_unlock_opens_a_damaged_chat_that_only_a_command_has_met(
     assert tell(home, "hello") == ["welcome back"]
 
 
-def test_a_damaged_chat_never_takes_the_numbers_of_what_its_archive_holds(home: House) -> None:
+def test_a_damaged_chat_never_takes_the_numbers_of_what_its_archive_holds(
+    home: AgentRuntime,
+) -> None:
     lost = (
         Message("user", secrets.token_hex(LIMIT), seq=4, at=1.0),
         Message("user", "more", seq=5, at=1.0),
@@ -375,7 +377,7 @@ def test_a_damaged_chat_never_takes_the_numbers_of_what_its_archive_holds(home: 
 
 
 def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(
-    home: House, model: ScriptedModel
+    home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(say("hello Ada"), saves())
     tell(home, "I am Ada")
@@ -410,7 +412,7 @@ def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(
     assert "I like tea" not in asked
 
 
-def test_a_document_is_never_put_aside_by_whoever_only_looks(home: House) -> None:
+def test_a_document_is_never_put_aside_by_whoever_only_looks(home: AgentRuntime) -> None:
     home.app.kv.put(keys.head(KEY), b"damaged")
     assert home.app.sessions.open(KEY).document.safety.reason == "damaged"
     item = home.app.kv.get(keys.head(KEY))
@@ -420,7 +422,7 @@ def test_a_document_is_never_put_aside_by_whoever_only_looks(home: House) -> Non
 
 
 def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_them(
-    home: House,
+    home: AgentRuntime,
 ) -> None:
     sessions = home.app.sessions
     waiting = tuple(Outgoing(text, "telegram:7", text) for text in ("one", "two"))
@@ -436,7 +438,7 @@ def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_the
     assert [reply.text for reply in sessions.open(KEY).document.outbox] == ["two"]
 
 
-def test_after_damage_all_of_a_long_archive_is_counted(home: House) -> None:
+def test_after_damage_all_of_a_long_archive_is_counted(home: AgentRuntime) -> None:
     for number in range(25):
         home.app.sessions.archive(
             KEY,

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.wiring import House
+from functions.wiring import AgentRuntime
 from sigil.http.openapi import curl
 from sigil.http.openapi.examples import examples
 from tests.functions.serving import serving
@@ -130,8 +130,8 @@ def test_the_commands_that_it_shows_work_in_a_shell(stage: Stage, tmp_path: Path
     assert all(shlex.split(command)[0] == "curl" for _, command in shown)
 
 
-def test_both_are_served_beside_the_agent_as_well(house: Any) -> None:
-    made: House = house()
+def test_both_are_served_beside_the_agent_as_well(runtime: Any) -> None:
+    made: AgentRuntime = runtime()
     with serving(made) as server:
         for path in ("openapi.json", "docs"):
             answer = httpx.get(f"{server.url}/_api/{path}")
