@@ -1,4 +1,4 @@
-"""The person's own switch over HTTP: halt, unlock and status, for the admin token alone."""
+"""The owner's switch over HTTP: halt, unlock and status; all need the admin token."""
 
 from __future__ import annotations
 
@@ -26,37 +26,42 @@ BY = "http:admin"
 
 
 def router(runtime: AgentRuntime, gate: Gate) -> APIRouter:
-    """POST /halt and /unlock with {"session"?}, GET /status?session=."""
+    """Return the routes POST /halt and /unlock with {"session"?}, GET /status?session=."""
     routes = APIRouter()
 
-    def route(method: str, path: str, act: Callable[[AgentRuntime, str], dict[str, Any]]) -> None:
-        async def door(request: Request) -> Response:
+    def add_route(
+        method: str, path: str, act: Callable[[AgentRuntime, str], dict[str, Any]]
+    ) -> None:
+        async def endpoint(request: Request) -> Response:
             try:
                 demand_admin(await sigil_http.admit(request, gate), "does this")
-                session = (
-                    await _asked(request)
-                    if method == "POST"
-                    else request.query_params.get("session", "")
-                )
-                return answer(await run_in_threadpool(act, runtime, _session(session)))
+                if method == "POST":
+                    session = await _read_session(request)
+                else:
+                    session = request.query_params.get("session", "")
+                _require_session(session)
+                return answer(await run_in_threadpool(act, runtime, session))
             except SigilError as problem:
                 return sigil_http.failure(problem)
 
-        routes.add_api_route(path, door, methods=[method])
+        routes.add_api_route(path, endpoint, methods=[method])
 
-    route("POST", "/halt", _halt)
-    route("POST", "/unlock", _unlock)
-    route("GET", "/status", _status)
+    add_route("POST", "/halt", _halt)
+    add_route("POST", "/unlock", _unlock)
+    add_route("GET", "/status", _report_status)
     return routes
 
 
-async def _asked(request: Request) -> Any:
+async def _read_session(request: Request) -> Any:
+    """Return the body's `session` (empty without one), or None for any other body."""
     text = await read_body(request, webhook.BODY_BYTES)
     body = strict_json.loads(text) if text.strip() else {}
-    return body.get("session", "") if isinstance(body, dict) and set(body) <= {"session"} else None
+    if not isinstance(body, dict) or not set(body) <= {"session"}:
+        return None
+    return body.get("session", "")
 
 
-def _session(session: Any) -> str:
+def _require_session(session: Any) -> None:
     if (
         not isinstance(session, str)
         or len(session) > control.SESSION_CHARACTERS
@@ -65,30 +70,27 @@ def _session(session: Any) -> str:
         raise UsageError(
             "EINVAL", "session is PLATFORM:CHAT, or left out for every chat", source="http"
         )
-    return session
 
 
-def _key(app: App, session: str) -> str:
+def _session_key(app: App, session: str) -> str:
     return keys.session_of(app.name, session) if session else ""
 
 
 def _halt(runtime: AgentRuntime, session: str) -> dict[str, Any]:
     app = runtime.app
-    control.halt(_key(app, session), app, BY)
+    control.halt(_session_key(app, session), app, BY)
     send_alert(halt_alert(app.name, session, app.clock.now()), runtime.notifier)
     return {"halted": session or "*"}
 
 
 def _unlock(runtime: AgentRuntime, session: str) -> dict[str, Any]:
-    control.unlock(_key(runtime.app, session), runtime.app, BY)
+    control.unlock(_session_key(runtime.app, session), runtime.app, BY)
     return {"unlocked": session or "*"}
 
 
-def _status(runtime: AgentRuntime, session: str) -> dict[str, Any]:
-    app, name = runtime.app, session or "http:admin:main"
-    key = _key(app, name)
-    return {
-        "agent": app.name,
-        "session": name,
-        **row(status.report(key, app.sessions.open(key).document, app)),
-    }
+def _report_status(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+    app = runtime.app
+    name = session or "http:admin:main"
+    key = _session_key(app, name)
+    report = status.report(key, app.sessions.open(key).document, app)
+    return {"agent": app.name, "session": name, **row(report)}

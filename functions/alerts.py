@@ -1,6 +1,4 @@
-"""Alerts for whoever looks after an agent: one line in the log, and a webhook or an SNS topic when
-one is set.
-"""
+"""Alerts for the people who look after an agent: a line in the log, and a webhook or SNS topic."""
 
 from __future__ import annotations
 
@@ -28,11 +26,11 @@ SUBJECT = "Uncaged: {event} in {session}"
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An agent does not go on: `event` (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …), `state`, `reason`,
-    `at` in seconds since 1970.
+    """An agent stopped, or its model failed: `event` (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …),
+    `state`, `reason`, `at` in seconds since 1970.
 
-    `failure`: the fact that led to it, as one line without its place, which is of somebody's words;
-    of a model's failure (MODEL_FAILURE) its endpoint's own line. No message of anybody is in it.
+    `failure` is the cause in one line; for MODEL_FAILURE it is the endpoint's own line. It quotes
+    nothing that a user wrote.
     """
 
     event: str
@@ -45,32 +43,32 @@ class Alert:
 
 
 def halt_alert(agent: str, session: str, at: float) -> Alert:
-    """Somebody halted an agent in one session, or in all of them when it is empty."""
+    """Return the alert for a halt in one session, or in all of them when `session` is empty."""
     return Alert("SYSTEM_HALT", agent, session or "*", "SAFETY_LOCKOUT", "halted", at)
 
 
 def model_failure_alert(agent: str, session: str, kind: str, detail: str, at: float) -> Alert:
-    """An agent's model gave no answer in one session, or failed where another model stood in."""
+    """Return the alert for a model that failed in one session, a fallback's turn included."""
     return Alert(MODEL_FAILURE, agent, session, "MODEL_FAILING", kind, at, detail)
 
 
 class Notifier(Protocol):
-    """Where alerts go."""
+    """A destination for alerts."""
 
     def notify(self, alert: Alert) -> None:
-        """Tell it; `BackendError` when nobody heard."""
+        """Deliver the alert; `BackendError` when the destination did not take it."""
 
 
 class LogOnly:
-    """The log alone."""
+    """Delivers nothing: `send_alert` logs every alert already."""
 
     def notify(self, alert: Alert) -> None:
-        """The log has it."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookNotifier:
-    """An address that takes JSON, as chat platforms' incoming webhooks do (`text`), with the
+    """Posts JSON to an address: a chat platform's incoming webhook reads `text`, programs the
     alert's fields beside it.
     """
 
@@ -78,14 +76,16 @@ class WebhookNotifier:
 
     def notify(self, alert: Alert) -> None:
         text = f"{alert.event}: {alert.agent} {alert.session} is {alert.state} ({alert.reason})"
-        text = f"{text}: {alert.failure}" if alert.event == MODEL_FAILURE else text
-        status = self._posted(orjson.dumps({"text": text, **asdict(alert)}))
+        if alert.event == MODEL_FAILURE:
+            text = f"{text}: {alert.failure}"
+        status = self._post(orjson.dumps({"text": text, **asdict(alert)}))
         if status >= 300:
             raise BackendError("EUNAVAILABLE", f"the alert's address answered {status}")
 
-    def _posted(self, body: bytes) -> int:
-        """The answer's status. All of it has come within `SECONDS`, however it drips: who waits
-        here may be who hears the next halt.
+    def _post(self, body: bytes) -> int:
+        """Return the answer's status; the whole answer has to come within `SECONDS`.
+
+        The thread that waits here may be the one that handles the next halt.
         """
         import httpx
 
@@ -93,8 +93,12 @@ class WebhookNotifier:
 
         try:
             connections = HttpConnections(self.url)
+            headers = dict(HEADERS)
+            userinfo = httpx.URL(self.url).userinfo
+            if userinfo:
+                credentials = b64encode(unquote_to_bytes(userinfo)).decode()
+                headers["authorization"] = f"Basic {credentials}"
             try:
-                headers = {**HEADERS, **_signed(httpx.URL(self.url).userinfo)}
                 return connections.post(
                     body, headers, ANSWER_BYTES, time.monotonic() + SECONDS, lambda: False
                 ).status
@@ -106,18 +110,9 @@ class WebhookNotifier:
             ) from None
 
 
-def _signed(userinfo: bytes) -> dict[str, str]:
-    """The header for an address with a name and a password in it."""
-    return (
-        {"authorization": f"Basic {b64encode(unquote_to_bytes(userinfo)).decode()}"}
-        if userinfo
-        else {}
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class SnsNotifier:
-    """An SNS topic, by its ARN."""
+    """Publishes to an SNS topic, named by its ARN."""
 
     arn: str
     endpoint: str = ""
@@ -132,10 +127,10 @@ class SnsNotifier:
 
 
 def send_alert(alert: Alert, notifier: Notifier) -> bool:
-    """Log the alert and ring; whether it was heard. An alert is never in the way of a turn."""
-    log.note(
-        "alert", **{name: value for name, value in asdict(alert).items() if value and name != "at"}
-    )  # a line has its own
+    """Log the alert and deliver it; False when that failed. A failed alert stops no turn."""
+    # without `at`: a log line has its own time
+    facts = {name: value for name, value in asdict(alert).items() if value and name != "at"}
+    log.note("alert", **facts)
     try:
         notifier.notify(alert)
     except BackendError as problem:

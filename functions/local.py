@@ -1,4 +1,4 @@
-"""All doors in one process: webhooks, Sigil's API, `/chat`, the queue's workers and the ticker."""
+"""Everything in one process: webhooks, Sigil's API, `/chat`, the queue's workers and the clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -34,44 +33,46 @@ WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
 TICK_SECONDS = 60.0
 CONTROL_WORKERS = 2
-"""An answer that is slow to leave keeps a `/stop` from nobody."""
+"""Two, so that a control answer that is slow to leave delays no `/stop`."""
 LOOK_SECONDS = 0.25
 RENEWALS = 4
-"""How often a lease is renewed before it would end: a store that is away for a moment costs none.
-"""
+"""How many times a lease is renewed before it would end; a short outage loses none."""
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NUMBERS = itertools.count()
 
 
 class QueueWorkers:
-    """The threads that work on the queue, two of them on what goes beside it alone. `stop` lets
-    running turns end and takes no new ones.
+    """The threads that work on the queue; two of them take control events only.
+
+    `stop` lets running turns end and starts no new ones.
     """
 
     def __init__(self, runtime: AgentRuntime) -> None:
         self._runtime = runtime = replace(runtime, turns=TurnLock())
-        self._over, self._idle = threading.Event(), threading.Event()
-        direct = replace(runtime, queue=runtime.control)
-        places = [
-            *((f"control-{n}", direct) for n in range(CONTROL_WORKERS)),
+        self._stopping = threading.Event()
+        self._idle = threading.Event()
+        control = replace(runtime, queue=runtime.control)
+        workers = [
+            *((f"control-{n}", control) for n in range(CONTROL_WORKERS)),
             *((f"worker-{n}", runtime) for n in range(runtime.settings.workers)),
         ]
         self._workers = [
-            threading.Thread(target=self._work, args=(at,), name=name, daemon=True)
-            for name, at in places
+            threading.Thread(target=self._work, args=(served,), name=name, daemon=True)
+            for name, served in workers
         ]
-        self._beats = [
-            threading.Thread(target=beat, name=beat.__name__, daemon=True)
-            for beat in (self._tick, self._renew)
+        self._timers = [
+            threading.Thread(target=self._tick, name="scheduler", daemon=True),
+            threading.Thread(target=self._renew_leases, name="lease-renewal", daemon=True),
         ]
 
     def start(self) -> None:
-        for thread in (*self._workers, *self._beats):
+        """Start every thread."""
+        for thread in (*self._workers, *self._timers):
             thread.start()
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> bool:
-        """End the crew; False when a turn was still running after `seconds`."""
-        self._over.set()
+        """Stop the workers; False when a turn was still running after `seconds`."""
+        self._stopping.set()
         self._runtime.turns.close()
         end = time.monotonic() + seconds
         for thread in self._workers:
@@ -80,16 +81,16 @@ class QueueWorkers:
         return not any(thread.is_alive() for thread in self._workers)
 
     def _tick(self) -> None:
-        while not self._over.wait(TICK_SECONDS):
+        while not self._stopping.wait(TICK_SECONDS):
             try:
                 scheduler.tick(self._runtime.stores.kv)
             except SigilError as problem:
                 log.note("unswept", code=problem.code)
-            except Exception:  # noqa: BLE001  a door: what nobody expected must not end the clock
+            except Exception:  # noqa: BLE001  entry point: an unexpected error must not end the clock
                 log.failure("unswept")
 
-    def _renew(self) -> None:
-        """Keep the chats that this process works on, until its last turn has ended."""
+    def _renew_leases(self) -> None:
+        """Keep the chats that this process works on until its last turn has ended."""
         while not self._idle.wait(self._runtime.settings.lease / RENEWALS):
             for queue in (self._runtime.queue, self._runtime.control):
                 try:
@@ -98,22 +99,24 @@ class QueueWorkers:
                     log.note("not renewed", code=problem.code)
 
     def _work(self, runtime: AgentRuntime) -> None:
-        while not self._over.is_set():
+        while not self._stopping.is_set():
             try:
-                self._take(runtime)
+                self._process_next(runtime)
             except BackendError as problem:
                 log.note("unread", code=problem.code, message=problem.message)
-                self._over.wait(5.0)
-            except Exception:  # noqa: BLE001  a door: what nobody expected must not end the worker
+                self._stopping.wait(5.0)
+            except Exception:  # noqa: BLE001  entry point: an unexpected error must not end the worker
                 log.failure("unread")
-                self._over.wait(1.0)
+                self._stopping.wait(1.0)
 
-    def _take(self, runtime: AgentRuntime) -> None:
-        """Work on the next event. While a turn runs alone none is taken: whatever this process held
-        would be lost with it in a crash.
+    def _process_next(self, runtime: AgentRuntime) -> None:
+        """Process the next event.
+
+        While a turn runs alone, none is taken: a crash would lose what this process held.
         """
-        control = runtime.queue is self._runtime.control  # waits for no turn, and runs none
-        if not control and not runtime.turns.enter(LOOK_SECONDS):
+        # a control worker runs no turns, and waits for none
+        is_control = runtime.queue is self._runtime.control
+        if not is_control and not runtime.turns.enter(LOOK_SECONDS):
             return
         try:
             delivery = runtime.queue.take(LOOK_SECONDS)
@@ -124,63 +127,62 @@ class QueueWorkers:
 
 
 def app(runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: None) -> FastAPI:
-    """The whole server. `ready` is called once it works."""
-    crew = QueueWorkers(runtime)
+    """Return the whole server as an ASGI app; `ready` is called once it works."""
+    workers = QueueWorkers(runtime)
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        crew.start()
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        workers.start()
         ready()
         yield
-        if not await run_in_threadpool(crew.stop):
+        if not await run_in_threadpool(workers.stop):
             log.note("a turn was still running; it goes on at the next start")
 
-    served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
+    server = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     registry = runtime.app.registry
-    here = registry if isinstance(registry, LocalRegistry) else None
+    local_registry = registry if isinstance(registry, LocalRegistry) else None
     gate = Gate(
-        token, (lambda: here.keys) if here else None, runtime.settings.agent, runtime.settings.rate
+        token,
+        (lambda: local_registry.keys) if local_registry else None,
+        runtime.settings.agent,
+        runtime.settings.rate,
     )
-    if here:
-        served.include_router(sigil_http.router(lambda: here, gate))
-    served.include_router(chat_routes(runtime, gate))
-    served.include_router(admin.router(runtime, gate))
-    served.include_router(
-        webhook.router(lambda: webhook.WebhookDeps(runtime.channels, runtime.queue))
-    )
-    sigil_http.furnish(served)
-    return served
+    if local_registry:
+        server.include_router(sigil_http.router(lambda: local_registry, gate))
+    server.include_router(chat_routes(runtime, gate))
+    server.include_router(admin.router(runtime, gate))
+    deps = webhook.WebhookDeps(runtime.channels, runtime.queue)
+    server.include_router(webhook.router(lambda: deps))
+    sigil_http.furnish(server)
+    return server
 
 
 def chat_routes(runtime: AgentRuntime, gate: Gate) -> APIRouter:
-    """POST /chat and the poll of an answer that takes long; for the admin token alone."""
+    """Return POST /chat and the route that polls for a late answer; both need the admin token."""
     routes = APIRouter()
 
     @routes.post("/chat")
     async def chat(request: Request) -> Response:
         try:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
-            event = _event(
-                strict_json.loads(await read_body(request, webhook.BODY_BYTES)),
-                runtime.settings.agent,
-            )
+            body = strict_json.loads(await read_body(request, webhook.BODY_BYTES))
+            event = _read_event(body, runtime.settings.agent)
         except (Refused, UsageError, BackendError) as problem:
             return sigil_http.failure(problem)
         try:
-            return await run_in_threadpool(_ask, runtime, event)
+            return await run_in_threadpool(_enqueue_and_wait, runtime, event)
         except asyncio.CancelledError:
-            # the server ends before the answer is there: the event is kept, and answered at the
+            # the server stops before the answer is there: the event is kept, and answered at the
             # next start
-            return _answer({"waiting": True}, *_names(event))
+            return _answer({"waiting": True}, *_poll_names(event))
 
     @routes.get("/chat/{session}/{event}")
     async def poll(session: str, event: str, request: Request) -> Response:
         try:
             demand_admin(await sigil_http.admit(request, gate), "may chat")
-            reply = await run_in_threadpool(
-                runtime.replies.get, _key(runtime, f"http:admin:{session}"), f"http:{event}"
-            )
-        except UsageError:  # no key is that long: nothing can be known of it
+            key = _session_key(runtime, f"http:admin:{session}")
+            reply = await run_in_threadpool(runtime.replies.get, key, f"http:{event}")
+        except UsageError:  # no key is that long, so no such message can exist
             reply = None
         except (Refused, BackendError) as problem:
             return sigil_http.failure(problem)
@@ -189,10 +191,12 @@ def chat_routes(runtime: AgentRuntime, gate: Gate) -> APIRouter:
     return routes
 
 
-def _event(body: Json, agent: str) -> Event:
-    name, text = (
-        (body.get("session", "main"), body.get("text")) if isinstance(body, dict) else (None, None)
-    )
+def _read_event(body: Json, agent: str) -> Event:
+    name: Json = None
+    text: Json = None
+    if isinstance(body, dict):
+        name = body.get("session", "main")
+        text = body.get("text")
     if not isinstance(name, str) or not _SESSION.fullmatch(name):
         raise UsageError(
             "EINVAL",
@@ -204,48 +208,47 @@ def _event(body: Json, agent: str) -> Event:
             "EINVAL", f"text is a string of 1 to {TEXT_LIMIT:,} characters", source="chat"
         )
     now = time.time()
-    number = f"http:{uuid.uuid4().hex}"
-    order = order_of(now, next(_NUMBERS))
     return Event(
-        number,
-        "message",
-        agent,
-        f"http:admin:{name}",
-        Sender("http:admin", "admin"),
-        text,
-        now,
-        order,
+        id=f"http:{uuid.uuid4().hex}",
+        kind="message",
+        agent=agent,
+        session=f"http:admin:{name}",
+        sender=Sender("http:admin", "admin"),
+        text=text,
+        at=now,
+        order=order_of(now, next(_NUMBERS)),
         private=True,
     )
 
 
-def _key(runtime: AgentRuntime, session: str) -> str:
+def _session_key(runtime: AgentRuntime, session: str) -> str:
     return keys.session_of(runtime.settings.agent, session)
 
 
-def _ask(runtime: AgentRuntime, event: Event) -> JSONResponse:
+def _enqueue_and_wait(runtime: AgentRuntime, event: Event) -> JSONResponse:
+    """Enqueue the event; answer with the reply, or with where to poll after `WAIT_SECONDS`."""
+    key = _session_key(runtime, event.session)
     try:
-        runtime.replies.expect(_key(runtime, event.session), event.id)
+        runtime.replies.expect(key, event.id)
         runtime.queue.put(event)
     except BackendError as problem:
         return webhook.retry_later_response(problem)
     try:
-        reply = runtime.replies.wait(_key(runtime, event.session), event.id, WAIT_SECONDS)
-    except BackendError:  # it is kept all the same, and will be answered
+        reply = runtime.replies.wait(key, event.id, WAIT_SECONDS)
+    except BackendError:  # the event is durable all the same, and will be answered
         reply = {"waiting": True}
-    return _answer(reply, *_names(event))
+    return _answer(reply, *_poll_names(event))
 
 
-def _names(event: Event) -> tuple[str, str]:
-    """The session and the event, as the poll's address has them."""
+def _poll_names(event: Event) -> tuple[str, str]:
+    """Return the session and the event as the poll's path has them."""
     return event.session.rpartition(":")[2], event.id.partition(":")[2]
 
 
-def _answer(reply: dict[str, Any] | None, session: str, event: str) -> JSONResponse:
+def _answer(reply: Json, session: str, event: str) -> JSONResponse:
     if reply is None:
-        return webhook.error_response(
-            404, UsageError("ENOENT", "no such message, or its answer is too old", source="chat")
-        )
+        problem = UsageError("ENOENT", "no such message, or its answer is too old", source="chat")
+        return webhook.error_response(404, problem)
     if reply.get("waiting"):
         return JSONResponse({"waiting": True, "poll": f"/chat/{session}/{event}"}, 202)
     return JSONResponse(reply)

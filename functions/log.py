@@ -1,4 +1,4 @@
-"""The log: one line of JSON a step, with the event's ids and never its text."""
+"""The log: one JSON line a step, with the event's ids and never its text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ NAME = "uncaged"
 _log = logging.getLogger(NAME)
 
 
-class _Lines(logging.Formatter):
-    """A record as one object: `{"at", "level", "step", …}`."""
+class _JsonFormatter(logging.Formatter):
+    """Formats a record as one JSON object: `{"at", "level", "step", …}`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        stamp = (
-            time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-            + f".{int(record.msecs):03d}Z"
-        )
+        second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        stamp = f"{second}.{int(record.msecs):03d}Z"
         facts: dict[str, Any] = getattr(record, "facts", {})
         line = {
             "at": stamp,
@@ -36,28 +34,28 @@ class _Lines(logging.Formatter):
 
 
 def start(stream: TextIO = sys.stderr) -> None:
-    """Send the log to `stream`; other libraries' warnings come the same way."""
+    """Send the log to `stream`; other libraries' warnings go there too."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_Lines())
+    handler.setFormatter(_JsonFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     _log.setLevel(logging.INFO)
 
 
 def step(name: str, event: Event, /, **facts: Any) -> None:
-    """Something happened to an event."""
+    """Log a step of an event."""
     _log.info(name, extra={"facts": {"event": event.id, "session": event.session, **facts}})
 
 
 def trouble(name: str, event: Event, /, **facts: Any) -> None:
-    """Something went wrong with an event, and what is done about it."""
+    """Log that something went wrong with an event, and what is done about it."""
     _log.warning(name, extra={"facts": {"event": event.id, "session": event.session, **facts}})
 
 
 def failure(name: str, /, **facts: Any) -> None:
-    """An exception that nobody expected; it is being handled right now."""
+    """Log the unexpected exception that is being handled right now, with its traceback."""
     _log.error(name, exc_info=True, extra={"facts": facts})
 
 
 def note(name: str, /, **facts: Any) -> None:
-    """Something about the process itself."""
+    """Log something about the process itself."""
     _log.info(name, extra={"facts": facts})

@@ -1,6 +1,4 @@
-"""The registry's door: Sigil's HTTP API as one deployable function, opened by the first request
-that needs it.
-"""
+"""Sigil's HTTP API as a function of its own; the first request opens the registry."""
 
 from __future__ import annotations
 
@@ -18,12 +16,10 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 
-class Door:
-    """An ASGI app that `build` makes at the first request, with the registry to be closed at the
-    end.
+class LazyApp:
+    """An ASGI app that `build` makes at the first request, with the registry to close at the end.
 
-    While it cannot be made (a secret that is kept elsewhere does not come), requests are answered
-    503.
+    While it cannot be made (an outside secret store does not answer), requests are answered 503.
     """
 
     def __init__(self, build: Callable[[], tuple[FastAPI, Later]]) -> None:
@@ -39,18 +35,19 @@ class Door:
             return await failure(problem)(scope, receive, send)
         number = scope.get("aws.event", {}).get("requestContext", {}).get("requestId")
         if number:
-            scope["request_number"] = number  # the one in the gateway's log
+            scope["request_number"] = number  # the id in the gateway's log
         return await self._built[0](scope, receive, send)
 
     def close(self) -> None:
-        """End what the requests started."""
+        """Close the registry, if a request has opened it."""
         if self._built:
             self._built[1].close()
 
 
 def build() -> tuple[FastAPI, Later]:
-    """Sigil's app and registry from the settings; without a token, and without a folder to keep one
-    in, the API is closed.
+    """Return Sigil's app and registry from the settings.
+
+    Without a token, and without a folder to keep one in, every request is refused.
     """
     from sigil import wiring
     from sigil.access.authentication import Gate
@@ -68,4 +65,4 @@ def build() -> tuple[FastAPI, Later]:
     return app_of(registry, gate), registry
 
 
-handler = Mangum(Door(build), lifespan="off")
+handler = Mangum(LazyApp(build), lifespan="off")

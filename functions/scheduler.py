@@ -1,4 +1,4 @@
-"""The door for time: expired things are swept out of the store."""
+"""The scheduled function: each tick removes expired items from the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sigil.wiring import open_stores
 
 
 def tick(kv: KV, clock: Callable[[], float] = time.time) -> int:
-    """One tick of the clock: how many expired items and capabilities were swept."""
+    """Remove what has expired; return how many items and capabilities that were."""
     gone = sweep(kv, clock)
     if gone:
         log.note("swept", **gone)
@@ -22,11 +22,11 @@ def tick(kv: KV, clock: Callable[[], float] = time.time) -> int:
 
 
 @lru_cache(maxsize=1)
-def _kv() -> KV:
+def _open_kv() -> KV:
     log.start()
     return open_stores(Settings.read()).kv
 
 
 def handler(event: object, context: object) -> dict[str, int]:
-    """A scheduled invocation."""
-    return {"swept": tick(_kv())}
+    """Run one tick; AWS invokes this on a schedule."""
+    return {"swept": tick(_open_kv())}

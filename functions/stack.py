@@ -1,8 +1,7 @@
-"""Answers CloudFormation, which asks when a stack is made, changed or removed: the library stands
-before anybody's call.
+"""CloudFormation's custom resource: it deploys the library when a stack is made or changed.
 
-It asks as for a custom resource, and waits for a document at an address of its own:
-https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html
+The library is there before the first call. CloudFormation waits for a document at an address of its
+own: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html
 """
 
 from __future__ import annotations
@@ -19,22 +18,25 @@ from sigil.errors import BackendError, SigilError, one_line
 from sigil.wiring import local_registry, open_stores
 
 NAME = "library"
-"""The same for ever: another one would have CloudFormation remove the old."""
+"""It must never change: under another name CloudFormation would remove the old resource."""
 PAUSES = (2.0, 5.0, 15.0, 30.0)
-"""Seconds between tries: what a role may do is not known everywhere at once."""
+"""Seconds between tries: a new role's permissions take a while to hold everywhere in AWS."""
 ANSWER_SECONDS = 20.0
 
 
-def is_asked(event: Mapping[str, Any]) -> bool:
-    """Whether CloudFormation asks. No platform and no queue has a word in these fields."""
+def is_stack_event(event: Mapping[str, Any]) -> bool:
+    """Return whether the event is CloudFormation's; no platform and no queue sends these fields."""
     return "RequestType" in event and "ResponseURL" in event
 
 
 def answer(event: Mapping[str, Any], stock: Callable[[], None]) -> dict[str, str]:
-    """Have the library stocked, unless the stack goes, and tell CloudFormation how that ended."""
+    """Deploy the library unless the stack is being deleted, and report the outcome.
+
+    CloudFormation reads it at the event's `ResponseURL`; the same status is returned.
+    """
     from urllib.request import Request, urlopen
 
-    problem = "" if event["RequestType"] == "Delete" else _stocked(stock)
+    problem = "" if event["RequestType"] == "Delete" else _try_to_stock(stock)
     document = {
         "Status": "FAILED" if problem else "SUCCESS",
         "Reason": problem or "done",
@@ -54,8 +56,9 @@ def answer(event: Mapping[str, Any], stock: Callable[[], None]) -> dict[str, str
 
 
 def stock_library() -> None:
-    """Deploy the library of the settings. The second time finds nothing to do and says so, for the
-    starts that follow.
+    """Deploy the library of the settings.
+
+    The second run finds nothing to do and records that, so that later starts are quick.
     """
     settings = Settings.read()
     stores = open_stores(settings)
@@ -63,8 +66,8 @@ def stock_library() -> None:
         local_registry(settings, stores, lambda line: log.note("stocked", said=line)).close()
 
 
-def _stocked(stock: Callable[[], None]) -> str:
-    """Why the library could not be stocked; empty when it was."""
+def _try_to_stock(stock: Callable[[], None]) -> str:
+    """Return why the library could not be deployed; an empty text when it was."""
     for pause in (*PAUSES, None):
         try:
             stock()
@@ -76,7 +79,7 @@ def _stocked(stock: Callable[[], None]) -> str:
         except SigilError as problem:
             log.note("not stocked", code=problem.code, message=problem.message)
             return one_line(problem.message)
-        except Exception as problem:  # noqa: BLE001  a door: CloudFormation would wait for an hour
+        except Exception as problem:  # noqa: BLE001  entry point: CloudFormation would wait for an hour
             log.failure("not stocked")
             return f"a mistake of ours: {type(problem).__name__}"
         else:

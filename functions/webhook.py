@@ -1,4 +1,4 @@
-"""The door for platforms: POST /webhook/{platform} verifies, parses, enqueues and answers 200."""
+"""POST /webhook/{platform} verifies, parses and enqueues an update, then answers 200."""
 
 from __future__ import annotations
 
@@ -25,34 +25,33 @@ BODY_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class WebhookDeps:
-    """What the door needs: who may knock, and where events go."""
+    """The channels that may send events, by platform, and the queue that takes them."""
 
     channels: Mapping[str, Channel]
     queue: Queue
 
 
-def router(entrance: Callable[[], WebhookDeps]) -> APIRouter:
-    """The webhook's routes; `entrance` is asked at the first request."""
+def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
+    """Return the webhook's routes; `open_deps` is called by each request."""
     routes = APIRouter()
 
     async def webhook(request: Request) -> Response:
         platform = request.path_params["platform"]
         try:
-            here = entrance()
-            channel = here.channels.get(platform)
+            deps = open_deps()
+            channel = deps.channels.get(platform)
             if channel is None:
                 raise UsageError(
                     "ENOENT",
-                    "no such platform here",
+                    "this platform is not set up here",
                     source=platform,
                     suggestion="set its token first",
                 )
-            incoming = Incoming(_headers(request), b"", dict(request.query_params))
-            channel.verify_head(
-                incoming
-            )  # before the body: a stranger's costs neither memory nor time
+            incoming = Incoming(_join_headers(request), b"", dict(request.query_params))
+            # before the body is read: a stranger's request costs neither memory nor time
+            channel.verify_head(incoming)
             incoming = replace(incoming, body=await read_body(request, BODY_BYTES))
-            return await run_in_threadpool(_enqueue, channel, here.queue, incoming)
+            return await run_in_threadpool(_enqueue, channel, deps.queue, incoming)
         except BackendError as problem:
             return retry_later_response(problem)
         except (Refused, UsageError) as problem:
@@ -66,29 +65,30 @@ def router(entrance: Callable[[], WebhookDeps]) -> APIRouter:
 
 
 async def health(request: Request) -> Response:
-    """That the door is open; asks for no token."""
+    """Answer that the server is up; no token is needed."""
     return JSONResponse({"ok": True})
 
 
 def error_response(status: int, problem: SigilError) -> JSONResponse:
-    """A failure as every door answers it."""
+    """Return the JSON answer for a failure; every route answers failures in this form."""
     return JSONResponse({"error": problem.as_dict()}, status)
 
 
 def retry_later_response(problem: BackendError) -> JSONResponse:
-    """A store or queue that does not answer: try again."""
+    """Return a 503 with `retry-after`: the store or the queue does not answer right now."""
     return JSONResponse({"error": problem.as_dict()}, 503, {"retry-after": "5"})
 
 
-def _headers(request: Request) -> dict[str, str]:
-    """The headers by name. A repeated one is all of its values, as RFC 9110 joins them, so that no
-    secret is found in one of two.
+def _join_headers(request: Request) -> dict[str, str]:
+    """Return the headers by name, a repeated one with all its values joined (RFC 9110).
+
+    A secret that only one of two values holds therefore never passes.
     """
     return {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
 
 
 def _enqueue(channel: Channel, queue: Queue, incoming: Incoming) -> Response:
-    """200 only once every event is durable; the platform sends again what we could not keep."""
+    """Answer 200 only once every event is durable; the platform sends the rest again."""
     channel.verify(incoming)
     for event in channel.parse(incoming.body):
         queue.put(event)
@@ -97,12 +97,12 @@ def _enqueue(channel: Channel, queue: Queue, incoming: Incoming) -> Response:
 
 
 @lru_cache(maxsize=1)
-def _entrance() -> WebhookDeps:
+def _open_deps() -> WebhookDeps:
     log.start()
     settings = Settings.read()
     return WebhookDeps(wiring.open_channels(settings), wiring.open_inlet(settings))
 
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-app.include_router(router(_entrance))
+app.include_router(router(_open_deps))
 handler = Mangum(app, lifespan="off")

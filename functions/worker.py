@@ -521,7 +521,7 @@ def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
     CloudFormation asks here as well, because stocking the library needs what the worker has: the
     sandbox, its rights and its time.
     """
-    if stack.is_asked(event):
+    if stack.is_stack_event(event):
         log.start()
         return stack.answer(event, stack.stock_library)
     runtime = _runtime()

@@ -118,13 +118,13 @@ def _many_chats(runtime: AgentRuntime) -> Iterator[Row]:
     for number in range(EACH):
         for chat in range(CHATS):
             runtime.queue.put(_event(f"bench:{chat}", chat * EACH + number))
-    crew = QueueWorkers(runtime)
+    workers = QueueWorkers(runtime)
     started, cpu = time.perf_counter(), time.process_time()
-    crew.start()
+    workers.start()
     while runtime.stores.kv.scan(keys.ready("").partition, limit=1):
         time.sleep(0.02)
     wall, spent = time.perf_counter() - started, time.process_time() - cpu
-    crew.stop()
+    workers.stop()
     runtime.close()
     turns = CHATS * EACH
     yield Row(
@@ -140,14 +140,14 @@ def _late_start(folder: str, url: str) -> Iterator[Row]:
     runtime.close()
     started = time.perf_counter()
     again = _runtime(folder, url)
-    crew = QueueWorkers(again)
-    crew.start()
+    workers = QueueWorkers(again)
+    workers.start()
     while not any(_answered(again, number) for number in range(8)):
         time.sleep(0.005)
     yield Row(
         "restart with 10,000 waiting events, first answer", time.perf_counter() - started, "s", 2.0
     )
-    crew.stop()
+    workers.stop()
     again.close()
 
 

@@ -1,4 +1,4 @@
-"""The registry's door as a deployed function."""
+"""The registry's HTTP API as a deployed function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mangum import Mangum
 
-from functions import registry as door
+from functions import registry as registry_function
 from sigil.errors import BackendError, UsageError
 from sigil.later import Later
 from sigil.registry import LocalRegistry
@@ -66,7 +66,7 @@ def data(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 @pytest.fixture
 def handler(data: Path) -> Iterator[Mangum]:
-    built = door.Door(door.build)
+    built = registry_function.LazyApp(registry_function.build)
     yield Mangum(built, lifespan="off")
     built.close()
 
@@ -153,7 +153,9 @@ def test_while_a_secret_that_is_kept_elsewhere_does_not_come_requests_are_told_t
     def closed() -> None:
         raise BackendError("EUNAVAILABLE", "parameter /token: it cannot be reached")
 
-    answer = Mangum(door.Door(closed), lifespan="off")(event("GET", "/_api/query"), None)  # type: ignore[arg-type]
+    answer = Mangum(registry_function.LazyApp(closed), lifespan="off")(
+        event("GET", "/_api/query"), None
+    )  # type: ignore[arg-type]
 
     assert answer["statusCode"] == 503
     assert json.loads(answer["body"])["error"]["code"] == "EUNAVAILABLE"

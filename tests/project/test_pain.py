@@ -226,7 +226,7 @@ def test_alerts_and_status_have_the_shape_of_the_page(
     shown, alert = blocks()
     assert alert | {"at": 0} == pager.requests[0].json() | {"at": 0}
     (line,) = (
-        json.loads(log._Lines().format(record))
+        json.loads(log._JsonFormatter().format(record))
         for record in caplog.records[:-1]
         if record.message == "alert"
     )
