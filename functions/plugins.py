@@ -1,5 +1,5 @@
-"""What a setting names: one of ours, or what an installed package registered under an entry
-point.
+"""Load the object that a setting names: one of ours, or one that an installed package registered
+under an entry point.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A setting that names something. `kind`: what people call it; `group`: the entry points'
-    group; `verbs` of what is registered.
+class PluginSetting:
+    """A setting that names a plugin.
+
+    `kind` is the plugin's word for people, `group` its entry points' group, and `verbs` are the
+    methods that it must have.
     """
 
     kind: str
@@ -26,9 +28,10 @@ class Choice:
     verbs: tuple[str, ...]
 
 
-def chosen(name: str, builtin: Mapping[str, _T], choice: Choice) -> _T:
-    """What the setting's value names; `UsageError` names the known ones, or says why a package's
-    own cannot be used.
+def load_plugin(name: str, builtin: Mapping[str, _T], choice: PluginSetting) -> _T:
+    """Return the object that the setting's value names.
+
+    Raises `UsageError` that lists the known names, or says why a package's own cannot be used.
     """
     if name in builtin:
         return builtin[name]
@@ -41,29 +44,30 @@ def chosen(name: str, builtin: Mapping[str, _T], choice: Choice) -> _T:
             suggestion=f"{choice.setting} is one of {known}",
         )
     try:
-        made: _T = others[name].load()
-    except Exception as problem:  # noqa: BLE001  a door: a stranger's package
+        loaded: _T = others[name].load()
+    except Exception as problem:  # noqa: BLE001  entry point: a package may fail as it likes
         why = one_line(f"{type(problem).__name__}: {problem}")
         raise UsageError(
             "ESETTING",
             f"the {choice.kind} {name!r} does not load: {why}",
             suggestion="mend or remove its package",
         ) from None
-    missing = [verb for verb in choice.verbs if not callable(getattr(made, verb, None))]
-    if missing or isinstance(made, type):
-        what = (
-            "is a class, not an object" if isinstance(made, type) else f"lacks {', '.join(missing)}"
-        )
+    missing = [verb for verb in choice.verbs if not callable(getattr(loaded, verb, None))]
+    defect = f"lacks {', '.join(missing)}" if missing else ""
+    if isinstance(loaded, type):
+        defect = "is a class, not an object"
+    if defect:
         raise UsageError(
             "ESETTING",
-            f"the {choice.kind} {name!r} {what}",
+            f"the {choice.kind} {name!r} {defect}",
             suggestion=f"see {choice.group} in docs/pain.md",
         )
-    return made
+    return loaded
 
 
-def sendable(text: object, most: int) -> str:
-    """What a stranger's verb gave, as text that can be stored and sent: bounded, and without lone
-    surrogates.
+def to_sendable(text: object, most: int) -> str:
+    """Return what a plugin answered as text that can be stored and sent.
+
+    It has at most `most` characters and no lone surrogates.
     """
     return str(text)[:most].encode("utf-8", "replace").decode()

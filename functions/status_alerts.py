@@ -7,7 +7,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from functions.agent.safety.budget import period
+from functions.agent.safety.budget import name_period
 from functions.agent.safety.status import REASONS
 from functions.agent.session.store import Opened
 from functions.alerts import Alert, model_failure_alert, send_alert
@@ -79,7 +79,7 @@ def _first(session: str, since: float, runtime: AgentRuntime) -> bool:
     died before it did.
     """
     seconds, mine = runtime.app.limits.seconds, f"{session} {since}".encode()
-    noted = keys.alerted(runtime.app.name, period(since, seconds))
+    noted = keys.alerted(runtime.app.name, name_period(since, seconds))
     with suppress(Conflict):
         runtime.stores.kv.put(noted, mine, expect=ABSENT, ttl=keys.SEEN_TTL + seconds)
         return True

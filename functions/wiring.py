@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from functions.agent.app import App
     from functions.agent.helpers import Aids
     from functions.agent.model.base import Model
-    from functions.agent.safety.budget import Limits
+    from functions.agent.safety.budget import SafetyLimits
     from functions.queues.sqs_batch import Batch
     from sigil.protocol import Json
     from sigil.search.words import Words
@@ -221,7 +221,7 @@ def open_app(
     that needs it.
     """
     from functions.agent.app import App
-    from functions.agent.safety.guides import guide_of
+    from functions.agent.safety.guides import load_guide
     from functions.agent.session.store import Sessions
     from functions.agent.strategies import strategy_of
 
@@ -236,7 +236,7 @@ def open_app(
         else opened(),
         rules=_rules(settings),
         turn_seconds=settings.turn_seconds,
-        guide=guide_of(settings.guide),
+        guide=load_guide(settings.guide),
         strategy=strategy_of(settings.context),
         limits=_limits(settings),
         aids=_aids(),
@@ -306,12 +306,12 @@ def _rules(settings: Settings) -> Rules:
     )
 
 
-def _limits(settings: Settings) -> Limits:
+def _limits(settings: Settings) -> SafetyLimits:
     """What the agent may use; the offline model's tokens cost nobody anything."""
-    from functions.agent.safety.budget import Limits
+    from functions.agent.safety.budget import SafetyLimits
 
     tokens = settings.tokens_per_day if settings.endpoint else 0
-    return Limits(
+    return SafetyLimits(
         tokens,
         settings.tokens_period,
         settings.session_tokens,

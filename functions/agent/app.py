@@ -19,8 +19,8 @@ from functions.agent.context import DOCUMENTS_SHARE, Preamble, preamble
 from functions.agent.helpers import Aids
 from functions.agent.memory.documents import Documents
 from functions.agent.model.base import Failure, Model
-from functions.agent.safety.budget import Limits
-from functions.agent.safety.guides import Guide, guide_of
+from functions.agent.safety.budget import SafetyLimits
+from functions.agent.safety.guides import Guide, load_guide
 from functions.agent.session.store import Sessions
 from functions.agent.strategies import Strategy, strategy_of
 from functions.clock import SYSTEM, Clock
@@ -73,8 +73,8 @@ class App:
     rules: Rules = field(default_factory=Rules)
     clock: Clock = SYSTEM
     turn_seconds: float = 120.0
-    guide: Guide = field(default_factory=lambda: guide_of("default"))
-    limits: Limits = Limits()
+    guide: Guide = field(default_factory=lambda: load_guide("default"))
+    limits: SafetyLimits = SafetyLimits()
     strategy: Strategy = field(default_factory=lambda: strategy_of("window"))
     aids: Aids = field(default_factory=Aids)
     redact: Callable[[str], str] = unchanged

@@ -119,7 +119,9 @@ def digest(failures: Sequence[Fact], guide: Guide) -> str:
     """
     last = {fact.fingerprint: fact for fact in failures}
     return (
-        "\n".join([FAILED, *(guides.brief(guide, fact) for fact in last.values())]) if last else ""
+        "\n".join([FAILED, *(guides.brief_fact(guide, fact) for fact in last.values())])
+        if last
+        else ""
     )
 
 

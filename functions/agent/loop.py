@@ -17,7 +17,7 @@ from functions.agent.messages import RUNTIME_ORIGIN, CallResult, Message, ToolCa
 from functions.agent.model.base import Reply, Request
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.reaction import Reaction, react
-from functions.agent.safety.status import Reader, Standing, notice
+from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import Opened
 from functions.agent.tool_calls import Desk, answer_all, interrupted, safe_to_repeat
@@ -75,7 +75,7 @@ class Course:
     until: float = inf
     patient: bool = False
     over: Callable[[Turn], str] = _never
-    reader: Reader = Reader()
+    reader: NoticeReader = NoticeReader()
 
     def cut_short(self) -> bool:
         """Whether this worker's time is up before the turn's."""
@@ -168,10 +168,10 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
     None to go on.
     """
     standing = opened.document.safety
-    reason = standing.reason or course.breakers.trips(standing)
+    reason = standing.reason or course.breakers.find_stop_reason(standing)
     if reason:
-        standing = standing if standing.since else course.breakers.ended(standing, reason)
-        said = notice(standing, course.reader)
+        standing = standing if standing.since else course.breakers.stop(standing, reason)
+        said = write_notice(standing, course.reader)
         course.watch(Step("note", reason, said, error=standing.state))
         return replace(opened, document=replace(opened.document, safety=standing)), said
     if course.told_to_stop():
@@ -273,7 +273,7 @@ def _ask(
         **facts,
         **outage.facts_of(reply.failure, tries, reply.retry_after),
     )
-    standing = course.breakers.used(document.safety, turn.task, usage.total)
+    standing = course.breakers.record_request(document.safety, turn.task, usage.total)
     detail = reply.failure.detail if reply.failure else reply.text
     course.watch(
         Step(
@@ -375,9 +375,9 @@ def _record(opened: Opened, course: Course, answers: Sequence[CallResult]) -> Op
     return _checkpoint(replace(opened, document=document), course, *results)
 
 
-def _felt(opened: Opened, course: Course, reaction: Reaction) -> Standing:
+def _felt(opened: Opened, course: Course, reaction: Reaction) -> SafetyStatus:
     standing = replace(opened.document.safety, counters=reaction.counters)
-    return course.breakers.ended(standing, reaction.reason) if reaction.reason else standing
+    return course.breakers.stop(standing, reaction.reason) if reaction.reason else standing
 
 
 def _checkpoint(opened: Opened, course: Course, *messages: Message) -> Opened:

@@ -8,7 +8,7 @@ from typing import Final
 
 from functions.agent import scheduled_replies
 from functions.agent.model.base import Failure
-from functions.agent.safety.retry import pause
+from functions.agent.safety.retry import backoff_seconds
 from functions.agent.session.document import Turn
 
 TRIES_MOST: Final = 5
@@ -57,7 +57,7 @@ def seconds_to_wait(turn: Turn, first: float) -> float:
     """How long to wait now: what the endpoint asked for, or about `first` seconds, and longer the
     next times.
     """
-    usual = pause(0, min(first * GROWTH ** waits_so_far(turn), USUAL_MOST))
+    usual = backoff_seconds(0, min(first * GROWTH ** waits_so_far(turn), USUAL_MOST))
     left = max(WAITED_MOST - _waited(turn), 0.0)
     return min(max(asked_for(turn), usual), left)
 

@@ -11,7 +11,7 @@ from math import inf
 from functions.agent import outage, tokens
 from functions.agent.app import App
 from functions.agent.model.base import Reply, Request
-from functions.agent.safety.breakers import Breakers, breakers_of
+from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.status import REASONS
 from functions.agent.session.document import Document
 from sigil.protocol import Json
@@ -46,11 +46,11 @@ class Aside:
         self._until = until
         self._tries = tries
         self._away: Reply | None = None
-        self._breakers = breakers or breakers_of(
+        self._breakers = breakers or make_breakers(
             session, app.kv, app.name, app.limits, app.clock.now
         )
         self.document = replace(
-            document, safety=self._breakers.opened(document.safety, person=False)
+            document, safety=self._breakers.reopen(document.safety, person=False)
         )
 
     def may_ask(self) -> bool:
@@ -61,7 +61,7 @@ class Aside:
             return False
         standing = self.document.safety
         return (
-            not (standing.reason or self._breakers.trips(standing))
+            not (standing.reason or self._breakers.find_stop_reason(standing))
             and self.app.clock.monotonic() < self._until
         )
 
@@ -74,7 +74,7 @@ class Aside:
         if self._away:
             return self._away
         standing = self.document.safety
-        reason = standing.reason or self._breakers.trips(standing)
+        reason = standing.reason or self._breakers.find_stop_reason(standing)
         if reason:
             return Reply(text=REASONS[reason].why, finish="error")
         messages: list[Mapping[str, Json]] = [
@@ -83,7 +83,7 @@ class Aside:
         ]
         deadline = min(self.app.clock.monotonic() + SECONDS, self._until)
         reply = self.app.model.chat(
-            Request(messages, tools, choice, deadline, self._breakers.halted, tries=self._tries)
+            Request(messages, tools, choice, deadline, self._breakers.is_halted, tries=self._tries)
         )
         self._note(reply)
         usage = reply.usage
@@ -94,7 +94,7 @@ class Aside:
                 prompt=round(said * self.document.ratio),
                 completion=round(tokens.of_text(reply.text)),
             )
-        later = self._breakers.used(standing, None, usage.total)
+        later = self._breakers.record_request(standing, None, usage.total)
         self.document = replace(self.document, safety=later, usage=self.document.usage + usage)
         return reply
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from functions.agent.compaction import Compacted, compact, size, without_orphans
 from functions.agent.messages import Message
-from functions.plugins import Choice, chosen, sendable
+from functions.plugins import PluginSetting, load_plugin, to_sendable
 from sigil.errors import SigilError
 
 GROUP = "uncaged.contexts"
@@ -78,7 +78,7 @@ class Nothing(Window):
 BUILTIN: Mapping[str, Strategy] = {"window": Window(), "summary": Summary(), "none": Nothing()}
 
 
-CHOICE = Choice("context strategy", "UNCAGED_CONTEXT", GROUP, ("compact", "note"))
+CHOICE = PluginSetting("context strategy", "UNCAGED_CONTEXT", GROUP, ("compact", "note"))
 
 
 @cache
@@ -86,7 +86,7 @@ def strategy_of(name: str) -> Strategy:
     """The strategy of this name, one of ours or of an installed package; `UsageError` names the
     known ones.
     """
-    return chosen(name, BUILTIN, CHOICE)
+    return load_plugin(name, BUILTIN, CHOICE)
 
 
 def compacted(strategy: Strategy, messages: Sequence[Message], room: float) -> Compacted:
@@ -107,7 +107,7 @@ def compacted(strategy: Strategy, messages: Sequence[Message], room: float) -> C
 def noted(strategy: Strategy, dropped: Sequence[Message], ask: Ask) -> str:
     """What a strategy keeps of what was dropped, bounded; nothing of a stranger's that fails."""
     try:
-        return sendable(strategy.note(dropped, ask), NOTE_CHARACTERS)
+        return to_sendable(strategy.note(dropped, ask), NOTE_CHARACTERS)
     except SigilError:  # the store's, through `ask`
         raise
     except Exception:  # noqa: BLE001  a door: see above

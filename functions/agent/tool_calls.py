@@ -17,7 +17,7 @@ import orjson
 from functions.agent import tokens
 from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
-from functions.agent.safety.retry import NONE, Patience
+from functions.agent.safety.retry import NO_RETRY, Retry
 from functions.agent.sanitize import observed
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import builtin_tools
@@ -62,7 +62,7 @@ class Desk:
     may_deploy: bool
     pool: ThreadPoolExecutor
     stopped: Callable[[], bool] = lambda: False
-    patience: Patience = NONE
+    retry: Retry = NO_RETRY
     serve: Serve = nowhere
 
 
@@ -72,7 +72,7 @@ def answer_all(
     """The answers to `calls`, in order. `offers` is this round's snapshot; `room` the characters
     that all results and page-ins share.
     """
-    over = time.monotonic() + desk.patience.seconds + GRACE_SECONDS
+    over = time.monotonic() + desk.retry.seconds + GRACE_SECONDS
     futures = [
         desk.pool.submit(copy_context().run, answer, desk, call, offers, position)
         for position, call in enumerate(calls)
@@ -167,7 +167,7 @@ def _awaited(future: Future[CallResult], call: ToolCall, desk: Desk, over: float
     except TimeoutError:
         if future.done():  # the call's own
             return future.result()
-    late = f"timed out after {desk.patience.seconds * 1000:.0f} ms"
+    late = f"timed out after {desk.retry.seconds * 1000:.0f} ms"
     if future.cancel():
         return replace(
             refusal(
@@ -202,11 +202,7 @@ def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 
                 ran=False,
             )
         attempt = partial(_run, desk, call, offers)
-        given = (
-            desk.patience.tried(attempt, desk.stopped)
-            if safe_to_repeat(call, offers)
-            else attempt()
-        )
+        given = desk.retry.run(attempt, desk.stopped) if safe_to_repeat(call, offers) else attempt()
     except SigilError as problem:
         given = refusal(call, problem)
     except MemoryError:

@@ -30,8 +30,8 @@ from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, ove
 from functions.agent.messages import Message
 from functions.agent.origin import origin_of, quoted_name
 from functions.agent.safety import status
-from functions.agent.safety.breakers import Breakers, breakers_of
-from functions.agent.safety.retry import Patience
+from functions.agent.safety.breakers import Breakers, make_breakers
+from functions.agent.safety.retry import Retry
 from functions.agent.sanitize import clean
 from functions.agent.services.call_context import Place
 from functions.agent.services.table import serve
@@ -189,7 +189,9 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
         _breakers(opened.key, app),
         opened.document.safety,
     )
-    opened = replace(opened, document=replace(opened.document, safety=breakers.noticed(stood)))
+    opened = replace(
+        opened, document=replace(opened.document, safety=breakers.mark_damage_noticed(stood))
+    )
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
         return close(opened, app, turn, pairing.met(event, app), said=False)
@@ -199,18 +201,18 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     effect = table.run(asked) if event.kind == "message" else None
     if effect:
         return _answered(opened, effect, app, turn, role)
-    safety = breakers.opened(
+    safety = breakers.reopen(
         opened.document.safety, person=event.kind == "message" and role != "guest"
     )
-    begun = safety.began(turn.task)
-    reason = safety.reason or breakers.trips(begun)
+    begun = safety.begin_task(turn.task)
+    reason = safety.reason or breakers.find_stop_reason(begun)
     if reason:
-        safety = safety if safety.reason else breakers.ended(safety, reason)
+        safety = safety if safety.reason else breakers.stop(safety, reason)
         known = bool(stood.since and begun.reason)
         notice = (
             ""
             if known and event.kind in scheduled_replies.KINDS
-            else status.notice(safety, _reader(event, role))
+            else status.write_notice(safety, _reader(event, role))
         )
         if event.kind == "message":
             notice = missed_messages.noted(event, app, notice, shift.behind)
@@ -345,8 +347,8 @@ def _course(
         caller=caller,
         may_deploy=app.rules.may_deploy(role),
         pool=app.pool,
-        stopped=lambda: told() or breakers.halted(),
-        patience=Patience(app.clock, min(deadline, shift.until), app.limits.call_seconds),
+        stopped=lambda: told() or breakers.is_halted(),
+        retry=Retry(app.clock, min(deadline, shift.until), app.limits.call_seconds),
         serve=partial(
             serve, Place(app, session, caller.owner, turn.event.sender.id, turn.event.id)
         ),
@@ -370,8 +372,8 @@ def _course(
     )
 
 
-def _reader(event: Event, role: Role) -> status.Reader:
-    return status.Reader(owner=role == "owner", guest=role == "guest", alone=event.private)
+def _reader(event: Event, role: Role) -> status.NoticeReader:
+    return status.NoticeReader(owner=role == "owner", guest=role == "guest", alone=event.private)
 
 
 def _over(app: App, role: Role, turn: Turn) -> str:
@@ -408,7 +410,7 @@ def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
 
 
 def _breakers(session: str, app: App) -> Breakers:
-    return breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
+    return make_breakers(session, app.kv, app.name, app.limits, app.clock.now)
 
 
 def _text(event: Event) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from functions.agent.model.base import Request
-from functions.agent.safety.guides import guide_of
+from functions.agent.safety.guides import load_guide
 from functions.agent.strategies import strategy_of
 from functions.channels.webhooks import Hooked
 from functions.cli.inbox import Counts
@@ -103,7 +103,7 @@ def _model(settings: Settings) -> str:
 
 def _guide(settings: Settings) -> str:
     """The guide and the strategy, once both are there."""
-    guide_of(settings.guide)
+    load_guide(settings.guide)
     strategy_of(settings.context)
     return f"{settings.guide}, with the context strategy {settings.context}"
 

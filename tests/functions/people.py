@@ -9,7 +9,7 @@ from typing import Any
 
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.ladder import Counters
-from functions.agent.safety.status import Reader, Standing, notice
+from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from tests.fakes.bot_api import BotApi
 from tests.functions.serving import Served
 from tests.functions.test_server import SECRET, knock, update
@@ -27,8 +27,8 @@ def sentence(name: str, fact: Fact = NO_TOOL, *, owner: bool = True, guest: bool
     """What is said in a chat that does not go on, to its owner alone or to somebody else; `fact`:
     what failed last.
     """
-    standing = Standing(reason=name, counters=Counters(failures=(fact,)))
-    return notice(standing, Reader(owner=owner and not guest, guest=guest, alone=True))
+    standing = SafetyStatus(reason=name, counters=Counters(failures=(fact,)))
+    return write_notice(standing, NoticeReader(owner=owner and not guest, guest=guest, alone=True))
 
 
 def reason(name: str, fact: Fact = NO_TOOL, *, owner: bool = False, guest: bool = False) -> str:

@@ -371,7 +371,7 @@ def test_a_registry_that_stays_away_is_a_failure_that_counts_and_ends_no_turn(
     model: ScriptedModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(retry, "pause", lambda number: 0.01)
+    monkeypatch.setattr(retry, "backoff_seconds", lambda number: 0.01)
     model.then(
         *[call(("sigil_query", {"query": f"any {number}"})) for number in range(5)],
         say("never said"),

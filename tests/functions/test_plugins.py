@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from functions.agent.compaction import without_orphans
-from functions.agent.safety.guides import guide_of
+from functions.agent.safety.guides import load_guide
 from functions.agent.strategies import compacted, strategy_of
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
@@ -63,12 +63,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
-    for choose in (guide_of, strategy_of):
+    for choose in (load_guide, strategy_of):
         choose.cache_clear()
     sys.modules.pop("strangers", None)
 
 
-@pytest.mark.parametrize("choose", [guide_of, strategy_of])
+@pytest.mark.parametrize("choose", [load_guide, strategy_of])
 @pytest.mark.parametrize(
     ("name", "why"),
     [

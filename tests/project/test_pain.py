@@ -17,7 +17,7 @@ import pytest
 from functions import log, worker
 from functions.agent.messages import ToolCall
 from functions.agent.safety.codes import CODES, OTHER, Code
-from functions.agent.safety.facts import fact_of
+from functions.agent.safety.facts import make_fact
 from functions.agent.safety.guides import ALERT, BUILTIN, REPEATS
 from functions.agent.safety.ladder import CASCADE, FRUSTRATED, REPEATED, WINDOW
 from functions.agent.safety.status import REASONS
@@ -75,7 +75,7 @@ def test_every_reason_stands_there_with_its_state_its_sentence_and_what_helps() 
 
 
 def test_the_guides_say_what_the_page_says() -> None:
-    refused = fact_of(ToolCall("1", "fs.read", "{}"), "EPERM", "", "")
+    refused = make_fact(ToolCall("1", "fs.read", "{}"), "EPERM", "", "")
     rows = {
         name.strip("`"): says.strip("`")
         for name, _, says in table("| guide | for | what it says of `EPERM` |")

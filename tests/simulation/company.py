@@ -14,7 +14,7 @@ from functions.agent import context
 from functions.agent.access.roles import Rules
 from functions.agent.app import App
 from functions.agent.loop import overhead
-from functions.agent.safety.budget import Limits
+from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
 from functions.channels.http_replies import Replies
 from functions.events import Event, Sender, order_of
@@ -261,7 +261,7 @@ class Company:
         inbox = Inbox(self.store, clock=self.stage.clock, lease=LEASE)
         app = App(
             NAME, self.store, Sessions(self.store), self.brain, self.shelf, Rules(access="open", deploy="members", owners=("telegram:1",)),
-            self.stage.clock, pool=InTurn(), limits=Limits(tokens=0),
+            self.stage.clock, pool=InTurn(), limits=SafetyLimits(tokens=0),
         )  # fmt: skip
         control = Inbox(self.store, clock=self.stage.clock, lease=LEASE, control=True)
         self.inboxes[name] = (inbox, control)

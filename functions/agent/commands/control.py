@@ -9,7 +9,7 @@ import orjson
 from functions.agent.access.roles import Role
 from functions.agent.app import App
 from functions.agent.safety import locks
-from functions.agent.safety.breakers import breakers_of
+from functions.agent.safety.breakers import make_breakers
 from functions.events import Event
 from sigil.storage.kv import KV, keys
 
@@ -73,18 +73,18 @@ def unlock(session: str, app: App, by: str) -> None:
     begins anew when it is used up.
     """
     breakers, now = (
-        breakers_of(session, app.kv, app.name, app.limits, app.clock.now),
+        make_breakers(session, app.kv, app.name, app.limits, app.clock.now),
         app.clock.now(),
     )
-    if app.limits.tokens <= breakers.budget.spent(
-        breakers.period()
+    if app.limits.tokens <= breakers.budget.count_spent(
+        breakers.current_period()
     ):  # who knows of no limit cannot tell whether it is used up
-        breakers.budget.forgive(breakers.period())
+        breakers.budget.restart_period(breakers.current_period())
     if session:
         locks.unlock(app.kv, session, by, now)
-    if not session or locks.read(app.kv, breakers.agent).closed:
+    if not session or locks.read_lock(app.kv, breakers.agent).closed:
         locks.unlock(app.kv, breakers.agent, by, now, forgives=not session)
-    for halted in () if session else locks.closed(app.kv, breakers.agent):
+    for halted in () if session else locks.list_halted_sessions(app.kv, breakers.agent):
         locks.unlock(app.kv, halted, by, now)
 
 

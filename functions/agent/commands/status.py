@@ -8,7 +8,7 @@ from typing import Any
 from functions.agent.app import App
 from functions.agent.messages import Usage
 from functions.agent.safety import guides
-from functions.agent.safety.breakers import breakers_of
+from functions.agent.safety.breakers import make_breakers
 from functions.agent.safety.status import State
 from functions.agent.session.document import Document
 
@@ -45,13 +45,15 @@ class Report:
 
 def report(session: str, document: Document, app: App) -> Report:
     """How a session (S of the keys) stands at this moment."""
-    breakers = breakers_of(session, app.kv, app.name, app.limits, app.clock.now)
-    period = breakers.period()
-    standing = breakers.current(breakers.opened(document.safety, person=False))
-    reason = standing.reason or ("halted" if breakers.halted() else breakers.spent(standing))
+    breakers = make_breakers(session, app.kv, app.name, app.limits, app.clock.now)
+    period = breakers.current_period()
+    standing = breakers.load_current(breakers.reopen(document.safety, person=False))
+    reason = standing.reason or (
+        "halted" if breakers.is_halted() else breakers.find_spent_budget(standing)
+    )
     halted = replace(standing, reason=reason)
     counters = standing.counters
-    tally = breakers.budget.tally(period)
+    tally = breakers.budget.sum_period(period)
     return Report(
         state=State.EXECUTING if document.turn and not reason else halted.state,
         reason=reason,
@@ -94,7 +96,7 @@ def lines(session: str, document: Document, app: App, *, all_told: bool = True) 
         ),
         *([f"Last turn: {_told(found.last)}"] if found.last.total else []),
         *(["Last failures:"] if failures else []),
-        *(guides.brief(app.guide, fact) for fact in failures),
+        *(guides.brief_fact(app.guide, fact) for fact in failures),
     ]
 
 

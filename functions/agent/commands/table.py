@@ -12,8 +12,8 @@ from typing import Final
 from functions.agent.commands import mem, pairing, remembered, soul, status
 from functions.agent.commands.command import ALWAYS, Asked, Command, Commands, Effect
 from functions.agent.commands.control import OWNERS_ONLY
-from functions.agent.safety.breakers import breakers_of
-from functions.agent.safety.status import REASONS, Reader, notice
+from functions.agent.safety.breakers import make_breakers
+from functions.agent.safety.status import REASONS, NoticeReader, write_notice
 from functions.agent.sanitize import clean
 from functions.agent.toolset import STATIC, in_scope
 from sigil.errors import one_line
@@ -104,13 +104,15 @@ def _new(asked: Asked) -> Effect:
     """An empty history; what locked the chat stays, and is said again."""
     app, event = asked.app, asked.event
     app.kv.delete(keys.native_calls(asked.session))
-    breakers = breakers_of(asked.session, app.kv, app.name, app.limits, app.clock.now)
-    standing = breakers.opened(asked.document.safety, person=False)
-    reason = standing.reason or ("halted" if breakers.halted() else breakers.spent(standing))
+    breakers = make_breakers(asked.session, app.kv, app.name, app.limits, app.clock.now)
+    standing = breakers.reopen(asked.document.safety, person=False)
+    reason = standing.reason or (
+        "halted" if breakers.is_halted() else breakers.find_spent_budget(standing)
+    )
     locked = ""
     if reason and REASONS[reason].unlocks:
-        reader = Reader(owner=asked.role == "owner", alone=event.private)
-        locked = f" It stays locked. {notice(replace(standing, reason=reason), reader)}"
+        reader = NoticeReader(owner=asked.role == "owner", alone=event.private)
+        locked = f" It stays locked. {write_notice(replace(standing, reason=reason), reader)}"
     return Effect(f"New session started.{locked}", replace(asked.document, messages=()))
 
 

@@ -1,3 +1,5 @@
-"""Pain: what failed (facts), what it means (guides), when it is enough (the ladder), and what no
-turn may pass (breakers).
+"""Pain and safety.
+
+Facts record what failed, guides say what it means, the ladder says when it is enough, and breakers
+are what no turn may pass.
 """

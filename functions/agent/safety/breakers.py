@@ -1,4 +1,4 @@
-"""What no turn may pass: asked before every request to the model and before every call."""
+"""Breakers say whether a turn may go on, before every request to the model and every tool call."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from functions.agent.safety import locks
-from functions.agent.safety.budget import Budget, Limits, period
-from functions.agent.safety.status import Standing
+from functions.agent.safety.budget import Budget, SafetyLimits, name_period
+from functions.agent.safety.status import SafetyStatus
 from sigil.storage.kv import KV, keys
 
 PASSING = ("budget", "session-budget", "halted")
-"""What is over as soon as nothing stands in the way any more: a period began, a halt of all ended.
+"""Reasons that are over as soon as nothing trips any more: a new period began, a halt of the whole
+agent ended.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Breakers:
-    """The breakers of one session. `session` is the S of the keys, `agent` its first part; `now`:
-    seconds since 1970.
+    """The breakers of one session.
+
+    `session` is the S of the keys, `agent` its first part; `now` returns seconds since 1970.
     """
 
     kv: KV
@@ -27,87 +29,88 @@ class Breakers:
     budget: Budget
     now: Callable[[], float]
 
-    def halted(self) -> bool:
-        """Whether an owner halted the agent or this session."""
-        return any(locks.read(self.kv, whom).closed for whom in (self.agent, self.session))
+    def is_halted(self) -> bool:
+        """Return whether an owner halted the agent or this session."""
+        return any(locks.read_lock(self.kv, whom).closed for whom in (self.agent, self.session))
 
-    def unlocks(self) -> float:
-        """Grows with every unlock of this session or of all, and with nothing else."""
-        return sum(locks.read(self.kv, whom).forgave for whom in (self.agent, self.session))
+    def sum_unlocks(self) -> float:
+        """Return a number that grows with every unlock of this session or of the whole agent."""
+        return sum(locks.read_lock(self.kv, whom).forgave for whom in (self.agent, self.session))
 
-    def ended(self, standing: Standing, reason: str) -> Standing:
-        """The standing of a session that does not go on, until an unlock that comes later; the
-        clock has no say in it.
+    def stop(self, status: SafetyStatus, reason: str) -> SafetyStatus:
+        """Return the status of a session that goes on only after an unlock that comes later.
+
+        The unlocks are counted, so the clock cannot make an old one look new.
         """
-        return standing.ended(reason, self.now(), self.unlocks())
+        return status.stop(reason, self.now(), self.sum_unlocks())
 
-    def period(self) -> str:
-        """The budget's period at this moment."""
-        return period(self.now(), self.budget.limits.seconds)
+    def current_period(self) -> str:
+        """Return the name of the budget's period at this moment."""
+        return name_period(self.now(), self.budget.limits.seconds)
 
-    def current(self, standing: Standing) -> Standing:
-        """The standing in this period, with all that the session has spent in it."""
-        here = standing.within(self.period())
-        return replace(here, spent=self.budget.own(self.session, here.period, here.spent))
+    def load_current(self, status: SafetyStatus) -> SafetyStatus:
+        """Return the status in this period, with all that the session has spent in it."""
+        here = status.in_period(self.current_period())
+        return replace(here, spent=self.budget.read_spent(self.session, here.period, here.spent))
 
-    def trips(self, standing: Standing) -> str:
-        """Why the next request is not sent: a name of `standing.REASONS`, empty when it may go."""
-        if self.halted():
+    def find_stop_reason(self, status: SafetyStatus) -> str:
+        """Return why the next request must not be sent, a key of `REASONS`; empty when it may."""
+        if self.is_halted():
             return "halted"
-        if 0 < self.budget.limits.ticks <= standing.ticks:
+        if 0 < self.budget.limits.ticks <= status.ticks:
             return "loop"
-        return self.spent(standing)
+        return self.find_spent_budget(status)
 
-    def spent(self, standing: Standing) -> str:
-        """The name of the budget that is used up, empty when none is."""
-        name = self.period()
-        return self.budget.exceeded(name, self.session, standing.within(name).free)
+    def find_spent_budget(self, status: SafetyStatus) -> str:
+        """Return the name of the budget that is used up, empty when none is."""
+        name = self.current_period()
+        return self.budget.find_exceeded(name, self.session, status.in_period(name).free)
 
-    def used(self, standing: Standing, task: str | None, tokens: int) -> Standing:
-        """The standing after a request that cost `tokens`; the session's sum is written down.
-        Without a `task` it was no step of any.
+    def record_request(self, status: SafetyStatus, task: str | None, tokens: int) -> SafetyStatus:
+        """Write down the session's sum and return the status after a request of `tokens` tokens.
+
+        Without a `task` the request was no step of any piece of work.
         """
         if task is None and not tokens:
-            return standing
-        later = self.current(standing).used(tokens)
-        later = later if task is None else later.ticked(task)
-        self.budget.note(self.session, later.period, later.spent)
+            return status
+        later = self.load_current(status).add_tokens(tokens)
+        if task is not None:
+            later = later.count_request(task)
+        self.budget.write_spent(self.session, later.period, later.spent)
         return later
 
-    def noticed(self, standing: Standing) -> Standing:
-        """The standing, damaged from now on if that is what it is: an unlock that comes later opens
-        it.
+    def mark_damage_noticed(self, status: SafetyStatus) -> SafetyStatus:
+        """Return the status, stopped from now on if it is damaged and nobody had noticed.
+
+        An unlock that comes later opens it.
         """
-        return (
-            replace(self.ended(standing, standing.reason), told=standing.told)
-            if standing.unnoticed
-            else standing
-        )
+        if not status.is_new_damage:
+            return status
+        return replace(self.stop(status, status.reason), told=status.told)
 
-    def opened(self, standing: Standing, person: bool) -> Standing:
-        """How a session stands when somebody writes: what an owner unlocked, a new period freed, or
-        a person answered is over.
+    def reopen(self, status: SafetyStatus, person: bool) -> SafetyStatus:
+        """Return the status when somebody writes to the session.
 
-        `person`: whether an owner or a member wrote.
+        A reason is over when an owner unlocked it, a new period began or a person answered.
+        `person` says that an owner or a member wrote.
         """
-        if standing.unnoticed:
-            return self.noticed(standing)
-        said = self.unlocks() if standing.reason else 0.0
-        if standing.reason and said > standing.heard:
-            standing = self.current(standing).unlocked()
-        elif (
-            standing.reason and said < standing.heard
-        ):  # a record was lost since, or damaged: the next unlock counts all the same
-            standing = replace(standing, heard=said)
-        if standing.reason in PASSING and not self.trips(replace(standing, ticks=0)):
-            standing = standing.opened()
-        if standing.reason in ("frustration", "loop") and person:
-            standing = standing.resumed()
-        return standing
+        if status.is_new_damage:
+            return self.mark_damage_noticed(status)
+        unlocks = self.sum_unlocks() if status.reason else 0.0
+        if status.reason and unlocks > status.heard:
+            status = self.load_current(status).unlock()
+        elif status.reason and unlocks < status.heard:
+            # A record was lost since, or damaged: the next unlock must count all the same.
+            status = replace(status, heard=unlocks)
+        if status.reason in PASSING and not self.find_stop_reason(replace(status, ticks=0)):
+            status = status.reopen()
+        if status.reason in ("frustration", "loop") and person:
+            status = status.resume()
+        return status
 
 
-def breakers_of(
-    session: str, kv: KV, agent: str, limits: Limits, now: Callable[[], float]
+def make_breakers(
+    session: str, kv: KV, agent: str, limits: SafetyLimits, now: Callable[[], float]
 ) -> Breakers:
-    """The breakers of a session (S of the keys) of the agent with this name."""
+    """Return the breakers of a session (S of the keys) of the agent with this name."""
     return Breakers(kv, keys.escape(agent), session, Budget(kv, agent, limits), now)

@@ -1,5 +1,6 @@
-"""What an agent may spend: tokens in a period, over all of its sessions. Each session writes its
-own sum; nobody else does.
+"""The budget bounds the tokens that an agent spends in a period, over all of its sessions.
+
+Each session writes its own sum; nobody else does.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from sigil.storage.kv import KV, keys
 
 PAGE = 1_000
 FORGIVEN = ""
-"""Where a session's name would stand: the sum that an owner's unlock took off."""
+"""The sum that an owner's unlock took off stands where a session's name would stand."""
 KEPT_SECONDS = 400 * 86_400.0
-"""For so long it can be read what was spent."""
+"""The sums of a period can be read for so long."""
 DIGITS = 15
-"""Of a sum: nobody spends more, and a larger one would not fit into a document."""
+"""The most digits of a sum: nobody spends more, and a larger one would not fit into a document."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """`tokens` an agent, `session_tokens` one session may spend in a period of `seconds`; `ticks`:
-    requests for one piece of work. 0 is no limit. `call_seconds`: how long a tool call is waited
-    for.
+class SafetyLimits:
+    """The limits of one agent; 0 is no limit.
+
+    An agent may spend `tokens` and one session `session_tokens` in a period of `seconds`. One
+    piece of work may take `ticks` requests. A tool call is waited for `call_seconds`.
     """
 
     tokens: int = 100_000
@@ -35,61 +37,67 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """A period's tokens: all that were used, and those of them that count against the budget, since
-    an owner's unlock took off the rest.
+class PeriodTokens:
+    """The tokens of a period.
+
+    `total` were used; `counted` of them count against the budget, since an owner's unlock took
+    off the rest.
     """
 
     total: int
     counted: int
 
 
-def period(now: float, seconds: int) -> str:
-    """The name of the period that `now` is in: `2026-11-22`, of shorter ones with the time at which
-    it began. Names sort by time.
+def name_period(now: float, seconds: int) -> str:
+    """Return the name of the period that `now` (seconds since 1970) is in.
+
+    It is the date, `2026-11-22`; periods shorter than a day add the time at which they began.
+    Names sort by time.
     """
-    return _name(int(now // seconds) * seconds, seconds)
+    return _format_period(int(now // seconds) * seconds, seconds)
 
 
 @lru_cache(maxsize=64)
-def _name(began: int, seconds: int) -> str:
-    return time.strftime(
-        "%Y-%m-%d" if seconds % 86_400 == 0 else "%Y-%m-%dT%H:%M:%S", time.gmtime(began)
-    )
+def _format_period(began: int, seconds: int) -> str:
+    whole_days = seconds % 86_400 == 0
+    return time.strftime("%Y-%m-%d" if whole_days else "%Y-%m-%dT%H:%M:%S", time.gmtime(began))
 
 
 class Budget:
     """The sums of one agent's sessions in a store."""
 
-    def __init__(self, kv: KV, agent: str, limits: Limits) -> None:
+    def __init__(self, kv: KV, agent: str, limits: SafetyLimits) -> None:
         self._kv = kv
         self._agent = agent
         self.limits = limits
 
-    def note(self, session: str, name: str, tokens: int) -> None:
-        """Write down what a session (S of the keys) has spent in a period, all of it."""
+    def write_spent(self, session: str, name: str, tokens: int) -> None:
+        """Write down all that a session (S of the keys) has spent in a period."""
         if tokens:
             self._kv.put(keys.usage(self._agent, name, session), b"%d" % tokens, ttl=KEPT_SECONDS)
 
-    def own(self, session: str, name: str, known: int) -> int:
-        """What a session has spent in a period: what it knows of, or what it wrote down before a
-        crash or under another clock.
+    def read_spent(self, session: str, name: str, known: int) -> int:
+        """Return what a session has spent in a period.
+
+        That is what it knows of, or what it wrote down before a crash or under another clock,
+        whichever is more.
         """
         item = self._kv.get(keys.usage(self._agent, name, session))
-        return max(known, _read(item.value, 0) if item else 0)
+        return max(known, _read_sum(item.value, 0) if item else 0)
 
-    def tally(self, name: str) -> Tally:
-        """A period's tokens, of all sessions."""
-        sums = self._sums(name, self.limits.tokens)
-        return Tally(sum(sums.values()) - sums.get(FORGIVEN, 0), _counted(sums))
+    def sum_period(self, name: str) -> PeriodTokens:
+        """Return the tokens of a period, of all sessions together."""
+        sums = self._read_sums(name, self.limits.tokens)
+        return PeriodTokens(sum(sums.values()) - sums.get(FORGIVEN, 0), _subtract_forgiven(sums))
 
-    def spent(self, name: str) -> int:
-        """What counts of a period's tokens."""
-        return self.tally(name).counted
+    def count_spent(self, name: str) -> int:
+        """Return the tokens of a period that count against the budget."""
+        return self.sum_period(name).counted
 
-    def _sums(self, name: str, unreadable: int) -> dict[str, int]:
-        """What each session has spent in a period, and what of it all does not count any more;
-        `unreadable` where that cannot be read.
+    def _read_sums(self, name: str, unreadable: int) -> dict[str, int]:
+        """Return what each session has spent in a period, and under `FORGIVEN` what counts no more.
+
+        A sum that cannot be read is `unreadable`.
         """
         sums: dict[str, int] = {}
         prefix, after = keys.usage(self._agent, name, "").sort, ""
@@ -98,15 +106,16 @@ class Budget:
         ):
             for sort, item in page:
                 session = sort.removeprefix(prefix)
-                sums[session] = _read(item.value, 0 if session == FORGIVEN else unreadable)
+                sums[session] = _read_sum(item.value, 0 if session == FORGIVEN else unreadable)
                 after = sort
         return sums
 
-    def forgive(self, name: str) -> None:
-        """Start the period's sum anew: an owner unlocked the agent. What could not be read is
-        written anew by its session.
+    def restart_period(self, name: str) -> None:
+        """Start the period's sum anew, because an owner unlocked the agent.
+
+        A sum that cannot be read is set to 0; its session writes it again.
         """
-        sums = self._sums(name, 0)
+        sums = self._read_sums(name, 0)
         sums.pop(FORGIVEN, None)
         for session in (session for session, tokens in sums.items() if not tokens):
             self._kv.put(keys.usage(self._agent, name, session), b"0", ttl=KEPT_SECONDS)
@@ -114,22 +123,23 @@ class Budget:
             keys.usage(self._agent, name, FORGIVEN), b"%d" % sum(sums.values()), ttl=KEPT_SECONDS
         )
 
-    def exceeded(self, name: str, session: str, free: int = 0) -> str:
-        """Why a session may ask for nothing more in this period; empty when it may. `free` tokens
-        do not count for its own cap.
+    def find_exceeded(self, name: str, session: str, free: int = 0) -> str:
+        """Return the name of the budget that is used up in this period, empty when none is.
+
+        `free` tokens do not count for the session's own cap.
         """
         if self.limits.tokens <= 0 and self.limits.session_tokens <= 0:
             return ""
-        sums = self._sums(name, self.limits.tokens)
+        sums = self._read_sums(name, self.limits.tokens)
         if 0 < self.limits.session_tokens <= sums.get(session, 0) - free:
             return "session-budget"
-        return "budget" if 0 < self.limits.tokens <= _counted(sums) else ""
+        return "budget" if 0 < self.limits.tokens <= _subtract_forgiven(sums) else ""
 
 
-def _read(value: bytes, unreadable: int) -> int:
+def _read_sum(value: bytes, unreadable: int) -> int:
     return int(value) if value.isdigit() and len(value) <= DIGITS else unreadable
 
 
-def _counted(sums: Mapping[str, int]) -> int:
-    """What is left of a period's sums when what was forgiven is taken off."""
+def _subtract_forgiven(sums: Mapping[str, int]) -> int:
+    """Return what is left of a period's sums when the forgiven sum is taken off."""
     return sum(sums.values()) - 2 * sums.get(FORGIVEN, 0)

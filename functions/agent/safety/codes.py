@@ -1,4 +1,4 @@
-"""The codes of failures: what each is called, of which kind it is, and whether it counts."""
+"""The codes of failures, each with its phrase, its kind and whether it counts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Kind = Literal["execution", "transient", "fatal"]
-"""`execution`: who called can mend it. `transient`: it may go well a moment later. `fatal`: nothing
+"""`execution`: the caller can fix it. `transient`: it may succeed a moment later. `fatal`: nothing
 that the model does helps.
 
-A limit of a sandbox is never fatal: it held, and the model can ask for less. What a capability
-itself says is not either.
+A limit of a sandbox is never fatal: it held, and the model can ask for less. A capability's own
+error is never fatal either.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """`phrase`: what people call it. `counts`: whether a failure with it is one of the model's."""
+    """One code: its name for people, and whether a failure with it counts against the model."""
 
     phrase: str
     meaning: str
@@ -79,5 +79,5 @@ OTHER: Final = Code("Failed", "a code of the capability's own")
 
 
 def code_of(name: str) -> Code:
-    """What is known of a code; capabilities have codes of their own."""
+    """Return what is known of a code; `OTHER` for one that a capability made up."""
     return CODES.get(name, OTHER)

@@ -1,9 +1,8 @@
-"""What happened, and nothing about what it means: one record for each call of a tool."""
+"""A fact records what one tool call did, and nothing about what it means."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -12,22 +11,21 @@ from functions.agent.messages import ToolCall
 from functions.agent.safety.codes import Kind, code_of
 from functions.agent.sanitize import clean, inert
 from sigil.errors import one_line
-from sigil.protocol import Json
 from sigil.storage.stored import Stored
 
 TARGETS = ("path", "file", "url", "host", "name", "key", "id", "query")
-"""Arguments that say what a call was about, the first that is there."""
+"""Arguments that say what a call was about; the first that is present counts."""
 TARGET_CHARACTERS = 80
 FINGERPRINT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Fact(Stored):
-    """One call and its outcome. `code` is empty when it went well.
+    """One call and its outcome; `code` is empty when it succeeded.
 
-    `fingerprint`: the first 16 hex digits of SHA-256 over `TOOL:ARGUMENTS`, the arguments as
-    canonical JSON, so that their order makes no difference. `result`: likewise of what came back.
-    `target`: what the call was about, one clean line, perhaps empty.
+    `fingerprint` is the first 16 hex digits of SHA-256 over `TOOL:ARGUMENTS`, the arguments as
+    canonical JSON, so that their order makes no difference; `result` is the same of the result.
+    `target` is what the call was about, one clean line, perhaps empty.
     """
 
     source: str
@@ -40,12 +38,12 @@ class Fact(Stored):
 
     @property
     def failed(self) -> bool:
-        """Whether it failed in a way that counts."""
+        """Return whether it failed in a way that counts."""
         return bool(self.code) and self.counts
 
     @property
     def counts(self) -> bool:
-        """Whether it is an operation at all: a page fault, or a call that never began, is none."""
+        """Return whether it is an operation: a page fault, or a call that never began, is none."""
         return self.ran and (not self.code or code_of(self.code).counts)
 
     @property
@@ -54,56 +52,57 @@ class Fact(Stored):
 
     @property
     def line(self) -> str:
-        """`Tool "fs.write" failed with EPERM at /etc/passwd.`"""
+        """Return `Tool "fs.write" failed with EPERM at /etc/passwd.`"""
         place = f" at {self.target}" if self.target else ""
         return f'Tool "{self.source}" failed with {self.code}{place}.'
 
     @property
     def phrase(self) -> str:
-        """`EPERM (Permission Denied)`"""
+        """Return `EPERM (Permission Denied)`."""
         return f"{self.code} ({code_of(self.code).phrase})"
 
 
-def fact_of(call: ToolCall, code: str, message: str, content: str, ran: bool = True) -> Fact:
-    """The fact of a call that was answered with `content`, and with `code` and `message` when it
-    failed.
+def make_fact(call: ToolCall, code: str, message: str, content: str, ran: bool = True) -> Fact:
+    """Return the fact of a call.
+
+    `content` is its answer; `code` and `message` are empty unless it failed.
     """
     return Fact(
         source=one_line(call.name, 64),
         fingerprint=fingerprint(call.name, call.arguments),
         code=code,
         message=inert(clean(one_line(message))),
-        target=inert(target(call.arguments)),
+        target=inert(find_target(call.arguments)),
         result=_hash(content),
         ran=ran,
     )
 
 
 def fingerprint(tool: str, arguments: str) -> str:
-    """What makes two calls the same one. Arguments that are no JSON stand for themselves."""
-    return _hash(f"{tool}:{_canonical(arguments)}")
+    """Return the hash that two calls share when they are the same.
 
-
-def target(arguments: str) -> str:
-    """What a call's arguments are about."""
-    given = _parsed(arguments)
-    found = next((given[name] for name in TARGETS if isinstance(given.get(name), str)), "")
-    return one_line(found, TARGET_CHARACTERS)
-
-
-def _canonical(arguments: str) -> str:
+    Arguments that are no JSON are hashed as they are.
+    """
     try:
-        return orjson.dumps(orjson.loads(arguments or "{}"), option=orjson.OPT_SORT_KEYS).decode()
+        parsed = orjson.loads(arguments or "{}")
+        arguments = orjson.dumps(parsed, option=orjson.OPT_SORT_KEYS).decode()
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return arguments
+        pass
+    return _hash(f"{tool}:{arguments}")
 
 
-def _parsed(arguments: str) -> Mapping[str, Json]:
+def find_target(arguments: str) -> str:
+    """Return what a call's arguments are about, empty when none of `TARGETS` says it."""
     try:
-        given = orjson.loads(arguments or "{}")
+        parsed = orjson.loads(arguments or "{}")
     except orjson.JSONDecodeError:
-        return {}
-    return given if isinstance(given, dict) else {}
+        return ""
+    if not isinstance(parsed, dict):
+        return ""
+    for name in TARGETS:
+        if isinstance(parsed.get(name), str):
+            return one_line(parsed[name], TARGET_CHARACTERS)
+    return ""
 
 
 def _hash(text: str) -> str:

@@ -1,5 +1,6 @@
-"""What a failure means to the model: guides turn the bare fact into words. Others come from
-packages, by an entry point.
+"""Guides turn the bare fact of a failure into words for the model.
+
+Installed packages add guides of their own through an entry point.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from functools import cache
 from typing import Protocol
 
 from functions.agent.safety.facts import Fact
-from functions.plugins import Choice, chosen, sendable
+from functions.plugins import PluginSetting, load_plugin, to_sendable
 
 GROUP = "uncaged.guides"
-"""The entry points' group: a name, and an object with the two verbs of `Guide`."""
+"""The entry points' group; each entry names an object with the two methods of `Guide`."""
 TEXT_CHARACTERS = 2_000
 ALERT = "SYSTEM ALERT: You are repeating a failed action. STOP and analyze why."
 REPEATS = (
@@ -23,57 +24,65 @@ REPEATS = (
 
 
 class Guide(Protocol):
-    """Gives meaning to facts; an empty text adds nothing to the bare fact."""
+    """A guide gives meaning to facts; an empty text adds nothing to the bare fact."""
 
     def interpret_pain(self, fact: Fact) -> str:
-        """What stands below the fact in a tool's result."""
+        """Return the text that stands below the fact in a tool's result."""
 
     def brief(self, fact: Fact) -> str:
-        """The short form, for digests and `/status`."""
+        """Return the short form, for digests and `/status`."""
 
 
 def severity(fact: Fact) -> str:
-    """How much it hurts."""
+    """Return how much a failure hurts, in words of pain."""
     return {"EPERM": "🔥🔥🔥 Critical Pain", "ENOENT": "⚡ Medium Pain"}.get(
         fact.code, "💧 Low Pain"
     )
 
 
-def message(fact: Fact) -> str:
-    """`EPERM (Permission Denied): it was not granted`"""
+def describe_message(fact: Fact) -> str:
+    """Return `EPERM (Permission Denied): it was not granted`."""
     return f"{fact.phrase}: {fact.message}" if fact.message else fact.phrase
 
 
-class Default:
-    """Pain, as a body tells it."""
+class PainGuide:
+    """The default guide tells a failure as a body tells pain."""
 
     def interpret_pain(self, fact: Fact) -> str:
-        alarm = ["【System Pain Alert】", "Execution anomaly detected!"]
-        told = [
-            f"Source: {fact.source}",
-            f"Message: {message(fact)}",
-            f"Pain Level: {severity(fact)}",
-        ]
-        status = 'Status: Your action has been blocked. This causes "discomfort."'
-        advice = [
-            "Stop repeating this attempt. Analyze the pain source.",
-            "Adjust your strategy in the next tick.",
-        ]
-        return "\n".join([*alarm, *told, status, "", *advice])
+        return "\n".join(
+            [
+                "【System Pain Alert】",
+                "Execution anomaly detected!",
+                *self._describe(fact),
+                'Status: Your action has been blocked. This causes "discomfort."',
+                "",
+                "Stop repeating this attempt. Analyze the pain source.",
+                "Adjust your strategy in the next tick.",
+            ]
+        )
 
     def brief(self, fact: Fact) -> str:
-        told = [
+        return "\n".join(
+            [
+                "【System Pain Alert】",
+                *self._describe(fact),
+                "Status: Your action has been blocked.",
+            ]
+        )
+
+    def _describe(self, fact: Fact) -> list[str]:
+        return [
             f"Source: {fact.source}",
-            f"Message: {message(fact)}",
+            f"Message: {describe_message(fact)}",
             f"Pain Level: {severity(fact)}",
         ]
-        return "\n".join(["【System Pain Alert】", *told, "Status: Your action has been blocked."])
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
-    """One line: `label`, the fact's phrase, and what its code means; "" is what any other code
-    means.
+class LineGuide:
+    """A guide of one line: `label`, the fact's phrase, and what its code means.
+
+    `words` maps a code to its meaning; "" stands for any other code.
     """
 
     label: str
@@ -86,8 +95,8 @@ class Plain:
         return f"{self.label}: {fact.source}: {fact.phrase}"
 
 
-class Silent:
-    """The bare fact."""
+class BareGuide:
+    """A guide that adds nothing to the bare fact."""
 
     def interpret_pain(self, fact: Fact) -> str:
         return ""
@@ -96,7 +105,7 @@ class Silent:
         return fact.line
 
 
-SECURITY = Plain(
+SECURITY = LineGuide(
     "Violation",
     {
         "EPERM": (
@@ -109,7 +118,7 @@ SECURITY = Plain(
         ),
     },
 )
-LEARNER = Plain(
+LEARNER = LineGuide(
     "Boundary",
     {
         "": (
@@ -118,7 +127,7 @@ LEARNER = Plain(
         )
     },
 )
-DEBUGGER = Plain(
+DEBUGGER = LineGuide(
     "Diagnosis",
     {
         "EPERM": (
@@ -139,39 +148,41 @@ DEBUGGER = Plain(
     },
 )
 BUILTIN: Mapping[str, Guide] = {
-    "default": Default(),
+    "default": PainGuide(),
     "security": SECURITY,
     "learner": LEARNER,
     "debugger": DEBUGGER,
-    "none": Silent(),
+    "none": BareGuide(),
 }
 
 
-CHOICE = Choice("guide", "UNCAGED_GUIDE", GROUP, ("interpret_pain", "brief"))
+CHOICE = PluginSetting("guide", "UNCAGED_GUIDE", GROUP, ("interpret_pain", "brief"))
 
 
 @cache
-def guide_of(name: str) -> Guide:
-    """The guide of this name, one of ours or of an installed package; `UsageError` names the known
-    ones.
+def load_guide(name: str) -> Guide:
+    """Return the guide of this name, ours or an installed package's.
+
+    Raises `UsageError` with the known names for another.
     """
-    return chosen(name, BUILTIN, CHOICE)
+    return load_plugin(name, BUILTIN, CHOICE)
 
 
-def brief(guide: Guide, fact: Fact) -> str:
-    """The short form of a failure, bounded, and the fact itself with its fingerprint below it."""
+def brief_fact(guide: Guide, fact: Fact) -> str:
+    """Return the short form of a failure, bounded, and the fact with its fingerprint below it."""
+    line = f"[{fact.fingerprint}] {fact.line}"
     try:
-        short = sendable(guide.brief(fact) or "", TEXT_CHARACTERS)
-    except Exception:  # noqa: BLE001  a door: a stranger's guide must not end the turn
-        short = ""
-    return "\n".join(
-        filter(None, (short if short != fact.line else "", f"[{fact.fingerprint}] {fact.line}"))
-    )
+        short = to_sendable(guide.brief(fact) or "", TEXT_CHARACTERS)
+    except Exception:  # noqa: BLE001  entry point: a package's guide must not end the turn
+        return line
+    if not short or short == fact.line:
+        return line
+    return f"{short}\n{line}"
 
 
-def told(guide: Guide, fact: Fact) -> str:
-    """What a guide says of a failure, bounded; a guide that fails itself says nothing."""
+def interpret_fact(guide: Guide, fact: Fact) -> str:
+    """Return what a guide says of a failure, bounded; empty when the guide itself fails."""
     try:
-        return sendable(guide.interpret_pain(fact) or "", TEXT_CHARACTERS)
-    except Exception:  # noqa: BLE001  a door: a stranger's guide must not end the turn
+        return to_sendable(guide.interpret_pain(fact) or "", TEXT_CHARACTERS)
+    except Exception:  # noqa: BLE001  entry point: a package's guide must not end the turn
         return ""

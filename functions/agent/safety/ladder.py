@@ -1,5 +1,6 @@
-"""When it is enough: counters over a session's calls, and the step that they lead to. Pure; the
-counters live in the session's document.
+"""The ladder counts a session's failures and says which step they lead to.
+
+It is pure; the counters live in the session's document.
 """
 
 from __future__ import annotations
@@ -15,26 +16,27 @@ from functions.agent.safety.facts import Fact
 from sigil.storage.stored import Stored, later
 
 REPEATED: Final = 3
-"""Failures with one fingerprint, or calls with one result, from which on it is said."""
+"""From so many failures with one fingerprint, or calls with one result, on, the model is told."""
 FRUSTRATED: Final = 5
 """Failures in a row that pause the session."""
 WINDOW: Final = 10
 CASCADE: Final = 8
 """Failures among the last `WINDOW` operations that halt it."""
 ROUND_MOST: Final = 3
-"""So many failures of one round take a place in the window; the model made all of them before it
-read one.
+"""At most so many failures of one round take a place in the window.
+
+The model made all calls of the round before it read any answer.
 """
 REMEMBERED: Final = 10
-"""Of so many failures, the last ones, the fact is kept."""
+"""The facts of so many last failures are kept."""
 
 
 class Step(IntEnum):
-    """How far up the ladder an operation led; the highest that applies."""
+    """The steps of the ladder; an operation leads to the highest that applies."""
 
     NONE = 0
     REPEATS = 1
-    """A call that went well again, with the very same result."""
+    """A call succeeded again with the very same result."""
     ALERT = 2
     """The same failure for the third time."""
     PAUSE = 3
@@ -45,7 +47,7 @@ class Step(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operation(Stored):
-    """What is kept of an operation: enough to see that it comes again."""
+    """One operation as the window keeps it: enough to see that it comes again."""
 
     fingerprint: str
     result: str
@@ -54,12 +56,13 @@ class Operation(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Counters(Stored):
-    """`window`: the last operations, oldest first. `consecutive`: failures since the last success.
-    `failures`: their last facts.
+    """The counters of one session.
 
-    `beside`: for each operation of the window, or for its last ones, the fingerprints of the
-    failures that followed it in its round and took no place of their own. They are there for as
-    long as it is.
+    `window` holds the last operations, oldest first; `consecutive` counts the failures since the
+    last success; `failures` holds the last facts of failures.
+
+    `beside` has for each operation of the window, or for its last ones, the fingerprints of the
+    failures that followed it in its round and took no place of their own. They go when it goes.
     """
 
     consecutive: Annotated[int, Meta(ge=0, lt=10**15)] = 0
@@ -68,11 +71,10 @@ class Counters(Stored):
     beside: Annotated[tuple[tuple[str, ...], ...], Meta(max_length=WINDOW)] = later(())
 
     def after(self, fact: Fact, unread: Sequence[Fact] = ()) -> tuple[Counters, Step]:
-        """The counters with one operation more, and the step that it leads to. All rules are looked
-        at; the severest one acts.
+        """Return the counters with one operation more, and the step that it leads to.
 
-        `unread`: what came before it in the same round. The model has read none of it, so it
-        neither pauses nor halts anything yet.
+        All rules apply; the severest one decides. `unread` are the facts before this one in the
+        same round: the model has read none of them, so they neither pause nor halt anything yet.
         """
         if not fact.counts:
             return self, Step.NONE
@@ -85,81 +87,73 @@ class Counters(Stored):
             window = (*window, Operation(fact.fingerprint, fact.result, fact.failed))[-WINDOW:]
             beside = (*beside, ())[-WINDOW:]
         failures = (*self.failures, fact)[-REMEMBERED:] if fact.failed else self.failures
-        row = self.consecutive + 1 if fact.failed else 0
         counted = replace(
             self,
-            consecutive=row,
+            consecutive=self.consecutive + 1 if fact.failed else 0,
             window=window,
             failures=failures,
             beside=beside if any(beside) else (),
         )
-        return counted, max(
-            _repeats(counted, fact), _alerts(counted, fact), _ends(counted, fact, unread)
-        )
+        if fact.failed:
+            return counted, counted._failure_step(fact, unread)
+        return counted, Step.REPEATS if counted.count_same(fact) >= REPEATED else Step.NONE
 
-    def resumed(self) -> Counters:
-        """A person said to go on after a pause: the row of failures is over, the window stays."""
+    def resume(self) -> Counters:
+        """Return the counters after a person answered a pause: only `consecutive` begins anew."""
         return replace(self, consecutive=0)
 
-    def unlocked(self) -> Counters:
-        """An owner unlocked it: the row and the window begin anew; what failed stays known."""
+    def unlock(self) -> Counters:
+        """Return the counters after an owner's unlock: only the last failures stay."""
         return replace(self, consecutive=0, window=(), beside=())
 
-    def repeated(self, fact: Fact) -> bool:
-        """Whether this very call has failed three times or more since it last went well."""
-        row = 0
+    def is_repeated(self, fact: Fact) -> bool:
+        """Return whether this call has failed `REPEATED` times or more since it last succeeded."""
+        failures = 0
         for one, beside in zip(reversed(self.window), reversed(self._aligned()), strict=True):
-            row += beside.count(fact.fingerprint)
+            failures += beside.count(fact.fingerprint)
             if one.fingerprint == fact.fingerprint:
                 if not one.failed:
                     break
-                row += 1
-        return row >= REPEATED
+                failures += 1
+        return failures >= REPEATED
+
+    def count_same(self, fact: Fact) -> int:
+        """Return how many operations of the window are this call with this result."""
+        return sum(
+            one.fingerprint == fact.fingerprint and one.result == fact.result for one in self.window
+        )
 
     @property
     def failed(self) -> int:
-        """Failures in the window."""
+        """Return the number of failures in the window."""
         return sum(operation.failed for operation in self.window)
 
     def _aligned(self) -> tuple[tuple[str, ...], ...]:
-        """`beside`, with one entry for each operation: what wrote the counters before may not have
-        known of it.
+        """Return `beside` with one entry for each operation.
+
+        An older version, which does not know the field, may have written the counters.
         """
         missing = len(self.window) - len(self.beside)
         return (*[()] * missing, *self.beside[max(-missing, 0) :])
 
+    def _failure_step(self, fact: Fact, unread: Sequence[Fact]) -> Step:
+        """Return the step that a failure leads to, which these counters count already.
 
-def _repeats(counters: Counters, fact: Fact) -> Step:
-    if fact.failed:
-        return Step.NONE
-    same = sum(
-        one.fingerprint == fact.fingerprint and one.result == fact.result for one in counters.window
-    )
-    return Step.REPEATS if same >= REPEATED else Step.NONE
-
-
-def _alerts(counters: Counters, fact: Fact) -> Step:
-    return Step.ALERT if fact.failed and counters.repeated(fact) else Step.NONE
-
-
-def _ends(counters: Counters, fact: Fact, unread: Sequence[Fact]) -> Step:
-    """The pause or the halt that a failure leads to. It counts with those that the model had read
-    when it made the call, and with no other.
-
-    A success ends nothing, even where eight others failed: the model has just mended it.
-    """
-    if not fact.failed:
-        return Step.NONE
-    if fact.kind == "fatal":
-        return Step.HALT
-    row = 0
-    for other in reversed(unread):
-        if not other.failed:
-            break
-        row += 1
-    failed = sum(other.failed for other in unread)
-    placed = len(unread) - failed + min(failed + 1, ROUND_MOST)
-    read = counters.window[: max(len(counters.window) - placed, 0)]
-    if sum(operation.failed for operation in read) + 1 >= CASCADE:
-        return Step.HALT
-    return Step.PAUSE if counters.consecutive - row >= FRUSTRATED else Step.NONE
+        It pauses or halts together with those that the model had read when it made the call, and
+        with no other.
+        """
+        if fact.kind == "fatal":
+            return Step.HALT
+        failed = sum(other.failed for other in unread)
+        placed = len(unread) - failed + min(failed + 1, ROUND_MOST)
+        read = self.window[: max(len(self.window) - placed, 0)]
+        if sum(operation.failed for operation in read) + 1 >= CASCADE:
+            return Step.HALT
+        unread_row = 0
+        for other in reversed(unread):
+            if not other.failed:
+                break
+            unread_row += 1
+        if self.consecutive - unread_row >= FRUSTRATED:
+            return Step.PAUSE
+        return Step.ALERT if self.is_repeated(fact) else Step.NONE

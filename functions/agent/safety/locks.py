@@ -1,5 +1,6 @@
-"""Halt and unlock: an owner's word about a session or a whole agent. It is written beside the
-sessions, never behind their queues.
+"""Locks hold an owner's halt and unlock of a session or of a whole agent.
+
+They are written beside the sessions, never behind their queues.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from sigil.storage.stored import Shape, Stored, dumps
 BY_CHARACTERS = 80
 PAGE = 100
 LATER = 0.001
-"""What is said after something else is later, whatever the clock shows."""
+"""Seconds by which each halt or unlock is later than the one before, whatever the clock shows."""
 FOREVER = 1e11
-"""Later than any time that a clock shows."""
+"""A time later than any that a clock shows."""
 BELIEVED = FOREVER / 2
-"""No time from here on is believed: two of them together are still earlier than `FOREVER`."""
+"""Times from here on are damage; the sum of two earlier ones is still below `FOREVER`."""
 Moment = Annotated[float, Meta(ge=0, lt=BELIEVED)]
 
 
 @dataclass(frozen=True, slots=True)
 class Lock(Stored):
-    """What was said last: `halted` and `unlocked` are seconds since 1970, 0 for never; `by` who
-    said it.
+    """The last halt and unlock of a session or an agent.
 
-    `forgave`: when an unlock last meant whatever else had locked it, too. Of an agent, an unlock in
-    one chat only ends the halt.
+    `halted` and `unlocked` are seconds since 1970, 0 for never; `by` is who did the last of them.
+    `forgave` is when an unlock last opened everything, whatever else had locked it. An unlock of
+    the agent from within one chat ends only the halt.
     """
 
     halted: Moment = 0.0
@@ -49,19 +50,17 @@ _LOCK: Final = Shape[Lock](Lock, required=("halted", "unlocked", "by", "forgave"
 
 def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
     """Close a session (S of the keys) or an agent (its escaped name)."""
-    before = read(kv, whom)
-    return _write(
-        kv,
-        whom,
-        replace(before, halted=max(now, before.unlocked + LATER), by=one_line(by, BY_CHARACTERS)),
-    )
+    before = read_lock(kv, whom)
+    at = max(now, before.unlocked + LATER)
+    return _write(kv, whom, replace(before, halted=at, by=one_line(by, BY_CHARACTERS)))
 
 
 def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> Lock:
-    """Open it again. `forgives`: whatever locked it before this moment is over, not the halt
-    alone.
+    """Open a session (S of the keys) or an agent (its escaped name) again.
+
+    `forgives` says that whatever else locked it before this moment is over as well.
     """
-    before = read(kv, whom)
+    before = read_lock(kv, whom)
     halted = before.halted if before.halted < FOREVER else 0.0
     at = max(now, halted, before.unlocked + LATER)
     forgave = at if forgives else before.forgave
@@ -74,17 +73,17 @@ def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> 
     )
 
 
-def closed(kv: KV, agent: str) -> Iterator[str]:
-    """The sessions of an agent (its escaped name) that are halted one by one."""
+def list_halted_sessions(kv: KV, agent: str) -> Iterator[str]:
+    """Yield the sessions (S of the keys) of an agent (its escaped name) that were halted singly."""
     prefix, after = f"{agent}#", ""
     while page := kv.scan(keys.lock(agent).partition, prefix, after, PAGE):
         for after, _ in page:
-            if read(kv, after).closed:
+            if read_lock(kv, after).closed:
                 yield after
 
 
-def read(kv: KV, whom: str) -> Lock:
-    """What was said last; one that cannot be read is closed."""
+def read_lock(kv: KV, whom: str) -> Lock:
+    """Return the lock of a session or an agent; one that cannot be read is closed."""
     item = kv.get(keys.lock(whom))
     if item is None:
         return Lock()

@@ -1,5 +1,6 @@
-"""What a round's answers lead to: counters that go on, words of the guide below every failure, and
-the step of the ladder. Pure.
+"""A reaction is what a round's answers lead to: new counters, the guide's words, a ladder step.
+
+It is pure.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from dataclasses import dataclass, replace
 
 from functions.agent.messages import CallResult
 from functions.agent.safety import guides
-from functions.agent.safety.facts import Fact, fact_of
+from functions.agent.safety.facts import Fact, make_fact
 from functions.agent.safety.guides import Guide
-from functions.agent.safety.ladder import Counters, Operation, Step
+from functions.agent.safety.ladder import Counters, Step
 
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """`answers` as the model reads them, `facts` one for each, `step` the highest that any of them
-    led to.
+    """The outcome of a round.
+
+    `answers` are as the model reads them, with one fact each; `step` is the highest that any of
+    them led to, and `reason` the key of `REASONS` when the session does not go on.
     """
 
     answers: tuple[CallResult, ...]
@@ -25,45 +28,40 @@ class Reaction:
     counters: Counters
     step: Step
     reason: str = ""
-    """The name of why the session does not go on."""
 
 
 def react(answers: Sequence[CallResult], counters: Counters, guide: Guide) -> Reaction:
-    """Take a round's answers in their order. Nothing that failed in it ends anything before the
-    model has read it, but what is fatal.
+    """Return what a round's answers, taken in their order, lead to.
+
+    No failure but a fatal one ends anything before the model has read it.
     """
-    told: list[CallResult] = []
+    answered: list[CallResult] = []
     facts: list[Fact] = []
-    highest, reason = Step.NONE, ""
-    for given in answers:
-        fact = fact_of(given.call, given.error, given.why, given.content, given.ran)
+    highest = Step.NONE
+    reason = ""
+    for result in answers:
+        fact = make_fact(result.call, result.error, result.why, result.content, result.ran)
         counters, step = counters.after(fact, unread=facts)
         if step > highest:
-            highest, reason = step, _reason(step, fact)
-        told.append(
-            replace(given, content="\n".join([given.content, *_words(fact, step, guide, counters)]))
-        )
+            highest = step
+            reason = _stop_reason(step, fact)
+        comments = _comment(fact, step, guide, counters)
+        answered.append(replace(result, content="\n".join([result.content, *comments])))
         facts.append(fact)
-    return Reaction(tuple(told), tuple(facts), counters, highest, reason)
+    return Reaction(tuple(answered), tuple(facts), counters, highest, reason)
 
 
-def _words(fact: Fact, step: Step, guide: Guide, counters: Counters) -> list[str]:
-    """What stands below a result: the guide's words, then the system's."""
+def _comment(fact: Fact, step: Step, guide: Guide, counters: Counters) -> list[str]:
+    """Return the lines below a result: the guide's words, then the system's."""
     if not fact.failed:
-        return (
-            [guides.REPEATS.format(count=_same(fact, counters.window))]
-            if step is Step.REPEATS
-            else []
-        )
-    words = (guides.told(guide, fact), guides.ALERT if counters.repeated(fact) else "")
-    return [line for line in words if line]
+        if step is not Step.REPEATS:
+            return []
+        return [guides.REPEATS.format(count=counters.count_same(fact))]
+    alert = guides.ALERT if counters.is_repeated(fact) else ""
+    return [line for line in (guides.interpret_fact(guide, fact), alert) if line]
 
 
-def _same(fact: Fact, window: Sequence[Operation]) -> int:
-    return sum(one.fingerprint == fact.fingerprint and one.result == fact.result for one in window)
-
-
-def _reason(step: Step, fact: Fact) -> str:
+def _stop_reason(step: Step, fact: Fact) -> str:
     if step is Step.HALT:
         return "fatal" if fact.failed and fact.kind == "fatal" else "cascade"
     return "frustration" if step is Step.PAUSE else ""

@@ -1,5 +1,6 @@
-"""Waiting for what passes by itself: a server that is away for a moment, a rate, a rest. Never for
-a call that is not safe to repeat.
+"""Retry waits for failures that pass by themselves: a server away for a moment, a rate limit.
+
+A call that is not safe to repeat is never retried.
 """
 
 from __future__ import annotations
@@ -17,22 +18,26 @@ from sigil.errors import SigilError
 TRIES = 4
 FIRST_SECONDS = 0.5
 MOST_SECONDS = 10.0
-"""What takes longer is told to the model instead."""
-LOOK_SECONDS = 0.25
+"""A failure that needs a longer pause is told to the model instead."""
+CHECK_SECONDS = 0.25
+"""While it waits, it asks this often whether it was told to stop."""
 _T = TypeVar("_T")
 
 
-def pause(number: int, first: float = FIRST_SECONDS) -> float:
-    """The seconds before one more try, `number` counted from 0: twice as long each time, give or
-    take a quarter.
+def backoff_seconds(number: int, first: float = FIRST_SECONDS) -> float:
+    """Return the seconds to wait before one more try; `number` counts them from 0.
+
+    Each pause is twice as long as the one before, with a jitter of a quarter.
     """
     return float(first * 2**number * random.uniform(0.75, 1.25))
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """`deadline`: the monotonic time by which a try must have begun; `seconds`: how long a call is
-    waited for, its tries together.
+class Retry:
+    """How a call is retried.
+
+    `deadline` is the monotonic time by which a try must have begun; `seconds` bounds all tries of
+    a call together.
     """
 
     clock: Clock = SYSTEM
@@ -40,32 +45,30 @@ class Patience:
     seconds: float = 30.0
     tries: int = TRIES
 
-    def tried(self, attempt: Callable[[], _T], stopped: Callable[[], bool]) -> _T:
-        """What `attempt` gives, tried again after failures that pass; the last failure as it is."""
+    def run(self, attempt: Callable[[], _T], stopped: Callable[[], bool]) -> _T:
+        """Return what `attempt` returns, tried again after transient failures."""
         over = min(self.deadline, self.clock.monotonic() + self.seconds)
         for number in range(self.tries - 1):
             try:
                 return attempt()
             except SigilError as problem:
-                seconds = max(pause(number), problem.retry_after)
-                if (
-                    code_of(problem.code).kind != "transient"
-                    or seconds > MOST_SECONDS
-                    or not self._waited(seconds, over, stopped)
-                ):
+                if code_of(problem.code).kind != "transient":
+                    raise
+                seconds = max(backoff_seconds(number), problem.retry_after)
+                if seconds > MOST_SECONDS or not self._wait(seconds, over, stopped):
                     raise
         return attempt()
 
-    def _waited(self, seconds: float, over: float, stopped: Callable[[], bool]) -> bool:
-        """Wait; False when there is no time for it, or somebody said stop."""
+    def _wait(self, seconds: float, over: float, stopped: Callable[[], bool]) -> bool:
+        """Wait, and return False when there is no time for it or somebody said stop."""
         if self.clock.monotonic() + seconds >= over:
             return False
         while seconds > 0:
-            self.clock.pause(min(seconds, LOOK_SECONDS))
-            seconds -= LOOK_SECONDS
+            self.clock.pause(min(seconds, CHECK_SECONDS))
+            seconds -= CHECK_SECONDS
             if stopped():
                 return False
         return True
 
 
-NONE = Patience(tries=1)
+NO_RETRY = Retry(tries=1)

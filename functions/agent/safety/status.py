@@ -1,5 +1,6 @@
-"""How a session stands: at work, waiting, paused or locked, and why. Kept in its document, so a
-cold start forgets nothing.
+"""The safety status says whether a session may go on, and if not, why.
+
+It is kept in the session's document, so a cold start forgets nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sigil.storage.stored import Shape, Stored
 
 
 class State(StrEnum):
-    """What the whole of a session is doing."""
+    """The state of a whole session."""
 
     WAITING_FOR_EVENT = "WAITING_FOR_EVENT"
     EXECUTING = "EXECUTING"
@@ -36,16 +37,16 @@ class State(StrEnum):
 
 UNLOCK = "My owner can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
 YOUR_UNLOCK = "You can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
-PERIOD = "It begins anew with the next period."
+PERIOD = "The budget starts again with the next period."
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a session does not go on: the state, the event that is told to whoever watches, and what
-    its people read.
+    """A reason why a session does not go on.
 
-    `why` says what happened and `then` what comes of it; what failed stands between them where that
-    is the reason (`failed`).
+    `event` is the name that goes to alerts. People read `why`, which says what happened, and
+    `then`, which says what follows. Where a failure is the reason (`failed`), it stands between
+    the two.
     """
 
     state: State
@@ -56,12 +57,12 @@ class Reason:
 
     @property
     def unlocks(self) -> bool:
-        """Whether an owner's unlock opens it, rather than an answer."""
+        """Return whether an owner's unlock opens it, rather than an answer."""
         return self.state is not State.PAUSED
 
     @property
     def text(self) -> str:
-        """What it says to whoever is not an owner, but for what failed."""
+        """Return what people who are not owners read, without the failure itself."""
         return " ".join(filter(None, (self.why, self.then, UNLOCK if self.unlocks else "")))
 
 
@@ -108,22 +109,24 @@ REASONS: Final = {
 
 
 LATEST: Final = 1e11
-"""Later than any time that a clock shows: nothing could be said after it."""
+"""A time later than any that a clock shows: no unlock could come after it."""
 MOST: Final = 10**15
-"""More than is ever counted: a number that does not fit into a document could not be saved."""
+"""A sum larger than any real one; larger numbers would not fit into a document."""
 Time = Annotated[float, Meta(ge=0, lt=LATEST)]
 Sum = Annotated[int, Meta(ge=0, lt=MOST)]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing(Stored):
-    """`reason` is a name of `REASONS`, empty while all is well; `since` seconds since 1970; `told`:
-    whether whoever watches knows. `heard`: what its owner had said by then of unlocking
-    (`Breakers.unlocks`); only more than that opens it.
+class SafetyStatus(Stored):
+    """The safety status of one session.
 
-    `period` and `spent`: the tokens that this session used in the budget's period of that name;
-    `free`: how many of them its own cap does not count, since an owner unlocked it. `task` and
-    `ticks`: how many requests went into one piece of work since a person last spoke.
+    `reason` is a key of `REASONS`, empty while all is well; `since` is seconds since 1970; `told`
+    says that the alert went out. `heard` is `Breakers.sum_unlocks()` at that time: only a larger
+    sum opens the session again.
+
+    `spent` are the tokens that the session used in the budget's period named `period`; `free` of
+    them do not count for its own cap, since an owner unlocked it. `ticks` are the requests that
+    went into the piece of work `task` since a person last wrote.
     """
 
     reason: str = ""
@@ -139,73 +142,83 @@ class Standing(Stored):
 
     @property
     def state(self) -> State:
-        """The state while no turn is in progress."""
+        """Return the state while no turn is in progress."""
         return REASONS[self.reason].state if self.reason else State.WAITING_FOR_EVENT
 
     @property
-    def unnoticed(self) -> bool:
-        """Whether it is damaged and nobody was told so far: what an owner said before was said of
-        something else.
+    def is_new_damage(self) -> bool:
+        """Return whether it is damaged and nobody was told so far.
+
+        An unlock from before the damage was meant for something else.
         """
         return self.reason == "damaged" and not self.since
 
-    def ended(self, reason: str, now: float, heard: float) -> Standing:
-        """It does not go on, for this reason."""
+    def stop(self, reason: str, now: float, heard: float) -> SafetyStatus:
+        """Return the status of a session that does not go on, for this reason."""
         return replace(self, reason=reason, since=now, heard=heard, told=False)
 
-    def opened(self) -> Standing:
-        """It goes on, and nothing else changed: a new period began."""
+    def reopen(self) -> SafetyStatus:
+        """Return the status of a session that goes on and is otherwise as it was."""
         return replace(self, reason="", since=0.0, told=True)
 
-    def resumed(self) -> Standing:
-        """A person answered a pause: the row of failures and of steps is over, the window stays."""
-        return replace(self.opened(), counters=self.counters.resumed(), ticks=0)
+    def resume(self) -> SafetyStatus:
+        """Return the status after a person answered a pause.
 
-    def unlocked(self) -> Standing:
-        """An owner unlocked it."""
-        return replace(self.opened(), counters=self.counters.unlocked(), ticks=0, free=self.spent)
+        The failures in a row and the requests begin anew; the window stays.
+        """
+        return replace(self.reopen(), counters=self.counters.resume(), ticks=0)
 
-    def used(self, tokens: int) -> Standing:
-        """With the tokens of one more request."""
+    def unlock(self) -> SafetyStatus:
+        """Return the status after an owner unlocked the session."""
+        return replace(self.reopen(), counters=self.counters.unlock(), ticks=0, free=self.spent)
+
+    def add_tokens(self, tokens: int) -> SafetyStatus:
+        """Return the status with the tokens of one more request."""
         return replace(self, spent=self.spent + tokens)
 
-    def within(self, period: str) -> Standing:
-        """The same in this period: what an earlier one cost is over."""
-        return self if self.period == period else replace(self, period=period, spent=0, free=0)
+    def in_period(self, period: str) -> SafetyStatus:
+        """Return the status in this period; what was spent in an earlier one is over."""
+        if self.period == period:
+            return self
+        return replace(self, period=period, spent=0, free=0)
 
-    def began(self, task: str) -> Standing:
-        """With a piece of work before it; an empty `task` goes on with the one before."""
-        return replace(self, task=task, ticks=0) if task and task != self.task else self
+    def begin_task(self, task: str) -> SafetyStatus:
+        """Return the status with this piece of work; an empty `task` continues the one before."""
+        if not task or task == self.task:
+            return self
+        return replace(self, task=task, ticks=0)
 
-    def ticked(self, task: str) -> Standing:
-        """With one more request for a piece of work."""
-        begun = self.began(task)
+    def count_request(self, task: str) -> SafetyStatus:
+        """Return the status with one more request for a piece of work."""
+        begun = self.begin_task(task)
         return replace(begun, ticks=begun.ticks + 1)
 
 
-STANDING: Final = Shape[Standing](Standing, required=("reason", "counters"))
+SAFETY_STATUS: Final = Shape[SafetyStatus](SafetyStatus, required=("reason", "counters"))
 COUNTERS: Final = Shape[Counters](Counters, required=("consecutive", "window", "failures"))
 
 
-def revive(fields: Any) -> Standing:
-    """The standing whose fields were stored. What cannot be believed locks the session instead of
-    being guessed at.
+def read_safety_status(fields: Any) -> SafetyStatus:
+    """Return the status whose fields were stored.
 
-    `NewerFormat` when only a newer version can read it.
+    A status that is damaged locks the session instead of being guessed at. Raises `NewerFormat`
+    when only a newer version can read it.
     """
-    damage = Standing(reason="damaged", told=False)
+    damage = SafetyStatus(reason="damaged", told=False)
     try:
-        made = STANDING.convert(fields)
+        status = SAFETY_STATUS.convert(fields)
         COUNTERS.convert(fields["counters"])
     except ValueError:
         return damage
-    return made if made.reason in ("", *REASONS) else damage
+    return status if status.reason in ("", *REASONS) else damage
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """Who reads a notice. `owner`: they may unlock it. `guest`: their answer lets nothing go on.
-    `alone`: nobody else reads it.
+class NoticeReader:
+    """The person who reads a notice.
+
+    An `owner` may unlock the session. A `guest` cannot let it go on by answering. `alone` says
+    that nobody else reads the chat.
     """
 
     owner: bool = False
@@ -213,30 +226,32 @@ class Reader:
     alone: bool = False
 
 
-def notice(standing: Standing, reader: Reader) -> str:
-    """What somebody in a session that does not go on is told: why, what failed, and what can be
-    done about it.
+def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
+    """Return the notice for a session that does not go on; empty when it does.
+
+    It says why, what failed, and what can be done about it.
     """
-    if not standing.reason:
+    if not status.reason:
         return ""
-    why = REASONS[standing.reason]
-    failures = standing.counters.failures if why.failed else ()
-    unlock = YOUR_UNLOCK if reader.owner else UNLOCK
-    parts = (
-        why.why,
-        _what_failed(failures[-1], all_told=reader.owner and reader.alone) if failures else "",
-        why.then,
-        unlock if why.unlocks else "",
-        NOT_A_GUESTS if reader.guest and not why.unlocks else "",
-    )
+    reason = REASONS[status.reason]
+    parts = [reason.why]
+    if reason.failed and status.counters.failures:
+        last = status.counters.failures[-1]
+        parts.append(_describe_failure(last, in_full=reader.owner and reader.alone))
+    parts.append(reason.then)
+    if reason.unlocks:
+        parts.append(YOUR_UNLOCK if reader.owner else UNLOCK)
+    elif reader.guest:
+        parts.append(NOT_A_GUESTS)
     return " ".join(filter(None, parts))
 
 
-def _what_failed(fact: Fact, *, all_told: bool) -> str:
-    """A failure in a person's words. Its own message may name what only an owner should read:
-    `all_told`.
+def _describe_failure(fact: Fact, *, in_full: bool) -> str:
+    """Return a failure in a person's words.
+
+    Its own message may name what only an owner should read, and is told only `in_full`.
     """
-    said = (fact.message if all_told else "") or code_of(fact.code).meaning
+    message = (fact.message if in_full else "") or code_of(fact.code).meaning
     own = {QUERY: "a search for a capability", DEPLOY: "a capability that I tried to make"}
-    what = own.get(fact.source) or f"`{capability_of(fact.source) or fact.source}`"
-    return f"The last to fail was {what}: {said.rstrip('.')}."
+    tool = own.get(fact.source) or f"`{capability_of(fact.source) or fact.source}`"
+    return f"The last to fail was {tool}: {message.rstrip('.')}."

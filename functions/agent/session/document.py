@@ -15,7 +15,7 @@ from functions import events
 from functions.agent import tokens
 from functions.agent.messages import Count, Message, Number, Usage
 from functions.agent.safety import status
-from functions.agent.safety.status import Standing
+from functions.agent.safety.status import SafetyStatus
 from functions.agent.session.overflow import LIMIT, Bodies, packed, restore, spill
 from functions.events import Event
 from sigil.errors import BackendError
@@ -110,7 +110,7 @@ class Document(Stored):
     ratio: Number = 1.15
     usage: Usage = field(default_factory=Usage)
     last: Usage = field(default_factory=Usage)
-    safety: Standing = field(default_factory=Standing)
+    safety: SafetyStatus = field(default_factory=SafetyStatus)
     consolidated: Count = 0
     unheard: tuple[int, ...] = ()
     noted: tuple[Message, ...] = ()
@@ -164,7 +164,11 @@ def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
         if turn:
             events.require_known(turn["event"])
         # what does not fit of its safety locks the session, and does not cost it its messages
-        safety = status.revive(fields.pop("safety")) if "safety" in fields else Standing()
+        safety = (
+            status.read_safety_status(fields.pop("safety"))
+            if "safety" in fields
+            else SafetyStatus()
+        )
         return replace(DOCUMENT.convert(fields), safety=safety)
     except NewerFormat:
         raise

@@ -13,7 +13,7 @@ import orjson
 
 from functions.agent.memory.history import History
 from functions.agent.messages import MESSAGES, Message
-from functions.agent.safety.status import Standing
+from functions.agent.safety.status import SafetyStatus
 from functions.agent.session.document import Document, Unreadable, decode, encode
 from functions.agent.session.overflow import LIMIT, Bodies, Shelf, packed
 from functions.events import Event
@@ -79,7 +79,7 @@ class Sessions:
             (entry.last for entry in History(self._kv, key).all() if entry.last < LAST), default=0
         )
         unheard = tuple(first for first, last in ends.items() if last > heard)
-        locked = Standing(reason="damaged", told=False)
+        locked = SafetyStatus(reason="damaged", told=False)
         return Document(
             next_seq=max(heard, *ends.values(), 0) + 1,
             consolidated=heard,

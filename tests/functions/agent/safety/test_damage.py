@@ -13,7 +13,7 @@ import pytest
 
 from functions.agent.commands import control
 from functions.agent.safety import locks
-from functions.agent.safety.budget import period
+from functions.agent.safety.budget import name_period
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
@@ -26,7 +26,7 @@ SESSION = keys.session_of("main", "telegram:7")
 
 
 def usage(session: str) -> Any:
-    return keys.usage("main", period(time.time(), 86_400), session)
+    return keys.usage("main", name_period(time.time(), 86_400), session)
 
 
 @pytest.mark.parametrize("whom", ["main", SESSION])
@@ -43,7 +43,7 @@ def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
         keys.lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"})
     )
 
-    assert locks.read(home.stores.kv, whom).closed
+    assert locks.read_lock(home.stores.kv, whom).closed
     assert tell(home, "hello") == [sentence("halted")]
     control.unlock(SESSION, home.app, "owner")
     assert tell(home, "go") == [sentence("cascade")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from functions.agent.messages import ToolCall
-from functions.agent.safety.facts import Fact, fact_of
-from functions.agent.safety.guides import BUILTIN, brief, guide_of, told
+from functions.agent.safety.facts import Fact, make_fact
+from functions.agent.safety.guides import BUILTIN, brief_fact, interpret_fact, load_guide
 from sigil.errors import UsageError
 
 PLACE = "/" + "root/secret.txt"
@@ -15,7 +15,7 @@ SECRET = f'{{"path":"{PLACE}"}}'
 
 
 def failure(code: str, message: str = "") -> Fact:
-    return fact_of(ToolCall("1", "fs.read", SECRET), code, message, "")
+    return make_fact(ToolCall("1", "fs.read", SECRET), code, message, "")
 
 
 class Speechless:
@@ -31,12 +31,12 @@ class Speechless:
 def test_a_guide_that_gives_nothing_says_nothing() -> None:
     fact = failure("EPERM")
 
-    assert told(Speechless(), fact) == ""
-    assert brief(Speechless(), fact) == f"[{fact.fingerprint}] {fact.line}"
+    assert interpret_fact(Speechless(), fact) == ""
+    assert brief_fact(Speechless(), fact) == f"[{fact.fingerprint}] {fact.line}"
 
 
 def test_the_default_guide_says_exactly_what_pain_is() -> None:
-    assert guide_of("default").interpret_pain(failure("EPERM")) == (
+    assert load_guide("default").interpret_pain(failure("EPERM")) == (
         "【System Pain Alert】\n"
         "Execution anomaly detected!\n"
         "Source: fs.read\n"
@@ -50,7 +50,7 @@ def test_the_default_guide_says_exactly_what_pain_is() -> None:
 
 
 def test_the_short_form_is_five_lines() -> None:
-    assert guide_of("default").brief(failure("EPERM")) == (
+    assert load_guide("default").brief(failure("EPERM")) == (
         "【System Pain Alert】\nSource: fs.read\nMessage: EPERM (Permission Denied)\n"
         "Pain Level: 🔥🔥🔥 Critical Pain\nStatus: Your action has been blocked."
     )
@@ -66,7 +66,7 @@ def test_the_short_form_is_five_lines() -> None:
     ],
 )
 def test_how_much_it_hurts(code: str, level: str) -> None:
-    assert f"Pain Level: {level}\n" in guide_of("default").interpret_pain(failure(code))
+    assert f"Pain Level: {level}\n" in load_guide("default").interpret_pain(failure(code))
 
 
 @pytest.mark.parametrize(
@@ -78,26 +78,27 @@ def test_how_much_it_hurts(code: str, level: str) -> None:
     ],
 )
 def test_a_refusal_means_something_else_to_every_guide(guide: str, words: str) -> None:
-    assert words in guide_of(guide).interpret_pain(failure("EPERM"))
+    assert words in load_guide(guide).interpret_pain(failure("EPERM"))
 
 
 def test_no_guide_leaves_the_bare_fact() -> None:
-    assert guide_of("none").interpret_pain(failure("EPERM")) == ""
+    assert load_guide("none").interpret_pain(failure("EPERM")) == ""
     assert (
-        guide_of("none").brief(failure("EPERM")) == f'Tool "fs.read" failed with EPERM at {PLACE}.'
+        load_guide("none").brief(failure("EPERM"))
+        == f'Tool "fs.read" failed with EPERM at {PLACE}.'
     )
 
 
 @pytest.mark.parametrize("name", BUILTIN)
 @pytest.mark.parametrize("code", ["EPERM", "ENOENT", "ETIMEDOUT", "EOWN"])
 def test_every_guide_has_words_for_every_failure(name: str, code: str) -> None:
-    assert guide_of(name).brief(failure(code))
-    assert told(guide_of(name), failure(code)) or name == "none"
+    assert load_guide(name).brief(failure(code))
+    assert interpret_fact(load_guide(name), failure(code)) or name == "none"
 
 
 def test_an_unknown_guide_names_the_known_ones() -> None:
     with pytest.raises(UsageError) as raised:
-        guide_of("stern")
+        load_guide("stern")
 
     assert "default, security, learner, debugger, none" in raised.value.suggestion
 
@@ -109,4 +110,4 @@ def test_a_guide_that_fails_says_nothing() -> None:
 
         brief = interpret_pain
 
-    assert told(Broken(), failure("EPERM")) == ""
+    assert interpret_fact(Broken(), failure("EPERM")) == ""

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from functions.agent.messages import ToolCall
-from functions.agent.safety.facts import Fact, fact_of
+from functions.agent.safety.facts import Fact, make_fact
 from functions.agent.safety.ladder import Counters, Step
 from sigil.storage.stored import Shape, dumps
 
 
 def operation(code: str = "EINVAL", arguments: str = "{}", result: str = "") -> Fact:
-    return fact_of(ToolCall("1", "t", arguments), code, "", result)
+    return make_fact(ToolCall("1", "t", arguments), code, "", result)
 
 
 def distinct(number: int, code: str = "EINVAL") -> Fact:
@@ -78,7 +78,7 @@ def test_the_window_is_ten_operations() -> None:
 def test_after_a_pause_a_person_goes_on_with_the_window_as_it_was() -> None:
     counters, _ = climbed(*map(distinct, range(5)))
 
-    assert climbed(*map(distinct, range(5, 8)), counters=counters.resumed())[1] == [
+    assert climbed(*map(distinct, range(5, 8)), counters=counters.resume())[1] == [
         Step.NONE,
         Step.NONE,
         Step.HALT,
@@ -123,7 +123,7 @@ def test_counters_of_a_version_that_knew_of_no_surplus_go_on() -> None:
 
 def test_an_unlocked_session_begins_anew_and_still_knows_what_failed() -> None:
     counters, _ = climbed(*map(distinct, range(8)))
-    fresh = counters.unlocked()
+    fresh = counters.unlock()
 
     assert (fresh.consecutive, fresh.window) == (0, ())
     assert fresh.failures == counters.failures

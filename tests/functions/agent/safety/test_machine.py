@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from functions.agent.safety.facts import fingerprint
-from functions.agent.safety.status import REASONS, Standing
+from functions.agent.safety.status import REASONS, SafetyStatus
 from functions.agent.session.document import Document, decode, encode
 from functions.events import Event
 from tests.functions.agent.safety.damages import DAMAGES, damaged
@@ -331,7 +331,7 @@ def test_no_damaged_state_is_believed(name: str) -> None:
 
     read = decode(json.dumps({**whole, "safety": damaged(whole["safety"], name)}).encode())
 
-    assert read == replace(Document(), safety=Standing(reason="damaged", told=False))
+    assert read == replace(Document(), safety=SafetyStatus(reason="damaged", told=False))
 
 
 def test_a_document_from_before_there_was_any_safety_is_no_damaged_one() -> None:

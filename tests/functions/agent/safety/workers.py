@@ -15,7 +15,7 @@ from functions.agent.app import App
 from functions.agent.commands import control, status
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import Reply, Request
-from functions.agent.safety.budget import Limits
+from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
 from functions.agent.turn import handle
 from functions.clock import Clock
@@ -119,7 +119,9 @@ class Worker:
         self._head = keys.head(session_of(chat))
         self._version, self._overtaken, self._owing = -1, False, 0
         self.account = Account(chat, world.agent, world.events, world.seen, world.demand)
-        limits = Limits(world.agent.tokens, int(DAY), world.agent.chat_tokens, world.agent.ticks)
+        limits = SafetyLimits(
+            world.agent.tokens, int(DAY), world.agent.chat_tokens, world.agent.ticks
+        )
         clock = Clock(lambda: world.now, lambda: 0.0, lambda seconds: None)
         self.app = App(
             NAME, self, Sessions(self), self, self, People(access="open"), clock, limits=limits, pool=POOL, turn_seconds=1e9
