@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 
 class Key(NamedTuple):
@@ -61,3 +62,28 @@ class KV(Protocol):
         """Return the next items of a partition in the order of their sort keys: those that start
         with `prefix` and come after `after`, at most `limit`, and fewer only when no more are left.
         """
+
+
+@runtime_checkable
+class ReadsMany(Protocol):
+    """A store that reads several items with one request."""
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        """Return the item of each key, at most `KEYS_MOST` of them, or None where there is none.
+
+        Each read is consistent; together they are no snapshot: a write may fall between two.
+        """
+
+
+KEYS_MOST: Final = 100
+"""Keys of one `get_many`: DynamoDB takes no more in a request."""
+
+
+def get_many(kv: KV, keys: Sequence[Key]) -> list[Item | None]:
+    """Return the item of each key, or None, with one request where the store can.
+
+    A store without that verb, such as one that is wrapped, is asked for one item after the other.
+    """
+    if isinstance(kv, ReadsMany):
+        return kv.get_many(keys)
+    return [kv.get(key) for key in keys]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sigil.errors import BackendError, Conflict, UsageError
@@ -29,6 +29,9 @@ PAGE = 100
 """Items that a scan looks at with a request once the first request, which asks for what is wanted,
 met expired ones.
 """
+
+PAUSES = (0.05, 0.2, 0.8)
+"""Seconds before those items are asked for again that an answer left out."""
 
 _OVERHEAD = len("pkskversion") + 32
 _LIFETIME = len("untilexpires") + 2 * 21  # a number takes at most 21 bytes
@@ -63,6 +66,26 @@ class DynamoKV:
         encoded(key)
         found = self._ask("get_item", Key=_key(key), ConsistentRead=True)
         return self._live(found.get("Item", {}))
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        """Return the item of each key, or None; what AWS leaves out of an answer is asked again."""
+        for key in keys:
+            encoded(key)
+        found: dict[Key, Item | None] = dict.fromkeys(keys)
+        wanted = [_key(key) for key in found]
+        for pause in (*PAUSES, None):
+            if not wanted:
+                break
+            request = {self._table: {"Keys": wanted, "ConsistentRead": True}}
+            answer = self._ask("batch_get_item", RequestItems=request)
+            for row in answer.get("Responses", {}).get(self._table, ()):
+                found[Key(row["pk"]["S"], row["sk"]["S"])] = self._live(row)
+            wanted = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+            if wanted and pause is None:
+                raise BackendError("EBUSY", f"table {self._table}: it is busy", source="aws")
+            if wanted and pause is not None:
+                time.sleep(pause)
+        return [found[key] for key in keys]
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
@@ -138,9 +161,8 @@ class DynamoKV:
         from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
 
         try:
-            answer: Mapping[str, Any] = getattr(client, operation)(
-                TableName=self._table, **parameters
-            )
+            table = {} if "RequestItems" in parameters else {"TableName": self._table}
+            answer: Mapping[str, Any] = getattr(client, operation)(**table, **parameters)
         except ClientError as problem:
             if _is_done(operation, problem.response):
                 return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -66,6 +66,13 @@ class MemoryKV:
         encoded(key)
         with self._lock:
             return self._live(key)
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        """Return the item of each key, or None."""
+        for key in keys:
+            encoded(key)
+        with self._lock:
+            return [self._live(key) for key in keys]
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None

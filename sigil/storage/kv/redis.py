@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from sigil.errors import Conflict, UsageError
@@ -45,6 +45,16 @@ class RedisKV:
         partition, sort = encoded(key)
         body = self._link.ask(b"HGET", _name(partition) + b":items", sort)
         return _item(body, self._clock()) if body else None
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        """Return the item of each key, or None."""
+        commands = []
+        for key in keys:
+            partition, sort = encoded(key)
+            commands.append((b"HGET", _name(partition) + b":items", sort))
+        bodies = self._link.ask_all(commands)
+        now = self._clock()
+        return [_item(body, now) if body else None for body in bodies]
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None

@@ -56,6 +56,8 @@ class _Server(Protocol):
 
     def ask(self, words: Sequence[bytes]) -> Any: ...
 
+    def ask_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]: ...
+
     def facts(self) -> Mapping[str, str]: ...
 
     def keys(self, pattern: bytes) -> Iterator[bytes]: ...
@@ -76,6 +78,10 @@ class Link:
     def ask(self, *words: bytes) -> Any:
         """What the server answers to a command that only reads."""
         return self._tried(lambda: self._server.ask(words))
+
+    def ask_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        """Return the server's answers to commands that only read, sent at once."""
+        return self._tried(lambda: self._server.ask_all(commands)) if commands else []
 
     def run(self, script: Script, keys: Sequence[bytes], *arguments: bytes) -> Any:
         """What a script returns; the server is handed its source when it does not know it."""
@@ -143,18 +149,29 @@ class _Single:
         self._process = os.getpid()
 
     def ask(self, words: Sequence[bytes]) -> Any:
+        return self.ask_all((words,))[0]
+
+    def ask_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
         connection = self._borrow()
+        unread = len(commands)
+        answers: list[Any] = []
         try:
-            connection.send_packed_command((_packed(words),), check_health=False)
-            answer = connection.read_response()
+            packed = [_packed(words) for words in commands]
+            connection.send_packed_command(packed, check_health=False)
+            while unread:
+                unread -= 1
+                answers.append(connection.read_response())
         except redis.ResponseError:  # an answer like any other
-            self._idle.append((connection, time.monotonic()))
+            if unread:
+                connection.disconnect()
+            else:
+                self._idle.append((connection, time.monotonic()))
             raise
         except BaseException:  # an answer may be on its way that the next one must not read
             connection.disconnect()
             raise
         self._idle.append((connection, time.monotonic()))
-        return answer
+        return answers
 
     def facts(self) -> Mapping[str, str]:
         lines = bytes(self.ask((b"INFO",))).decode(errors="replace").splitlines()
@@ -208,6 +225,13 @@ class _Cluster:
     def ask(self, words: Sequence[bytes]) -> Any:
         run: Callable[..., Any] = self._ready().execute_command
         return run(words[0].decode(), *words[1:])
+
+    def ask_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        client: Any = self._ready()  # redis-py leaves this untyped
+        pipeline = client.pipeline()  # sends each server the commands for its own keys
+        for words in commands:
+            pipeline.execute_command(words[0].decode(), *words[1:])
+        return list(pipeline.execute())
 
     def facts(self) -> Mapping[str, str]:
         return {str(name): str(value) for name, value in self.ask((b"INFO",)).items()}

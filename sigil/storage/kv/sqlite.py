@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,11 @@ _GET = (
     "SELECT value, version FROM item WHERE partition = ?1 AND sort = ?2 AND (expires IS NULL OR"
     " expires > ?3)"
 )
+_GET_MANY = """
+    WITH wanted (place, partition, sort) AS (VALUES {rows})
+    SELECT place, value, version FROM wanted JOIN item USING (partition, sort)
+    WHERE expires IS NULL OR expires > ?
+"""
 _SCAN = """
     SELECT sort, value, version FROM item
     WHERE partition = ?1 AND sort >= ?2 AND sort < ?3 AND (expires IS NULL OR expires > ?4) ORDER BY sort LIMIT ?5
@@ -63,6 +68,19 @@ class SqliteKV:
         """The item, or None."""
         rows = self._file.rows(_GET, (*encoded(key), self._clock()))
         return Item(*rows[0]) if rows else None
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        """Return the item of each key, or None."""
+        found: list[Item | None] = [None] * len(keys)
+        if not keys:
+            return found
+        statement = _GET_MANY.format(rows=", ".join(["(?, ?, ?)"] * len(keys)))
+        values: list[Any] = []
+        for place, key in enumerate(keys):
+            values += (place, *encoded(key))
+        for place, value, version in self._file.rows(statement, (*values, self._clock())):
+            found[place] = Item(value, version)
+        return found
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None

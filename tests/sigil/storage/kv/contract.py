@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sigil.errors import Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, Item, Key
+from sigil.storage.kv.base import KEYS_MOST, ReadsMany, get_many
 from tests.sigil.storage.kv.model import STEPS, Clock, Comparison
 from tests.sigil.storage.kv.processes import increment
 
@@ -76,6 +77,25 @@ class KVContract:
     def test_a_written_item_is_read_with_its_version(self, kv: KV) -> None:
         version = kv.put(Key("p", "s"), b"value")
         assert kv.get(Key("p", "s")) == Item(b"value", version)
+
+    def test_several_items_are_read_at_once_in_the_order_of_their_keys(
+        self, kv: KV, clock: Clock
+    ) -> None:
+        one, other = kv.put(Key("p", "s"), b"1"), kv.put(Key("q", "é"), b"2")
+        kv.put(Key("p", "over"), b"3", ttl=1.0)
+        clock.now += 2.0
+        keys = [Key("q", "é"), Key("p", "none"), Key("p", "s"), Key("p", "over"), Key("p", "s")]
+        first = Item(b"1", one)
+        assert get_many(kv, keys) == [Item(b"2", other), None, first, None, first]
+        assert get_many(kv, []) == []
+
+    def test_many_items_are_read_at_once(self, kv: KV) -> None:
+        keys = [Key(f"p{number}", "s") for number in range(KEYS_MOST)]
+        for number, key in enumerate(keys):
+            kv.put(key, b"%d" % number)
+        found = get_many(kv, keys)
+        assert [item.value for item in found if item] == [b"%d" % n for n in range(KEYS_MOST)]
+        assert isinstance(kv, ReadsMany)
 
     def test_what_was_never_written_is_none(self, kv: KV) -> None:
         kv.put(Key("p", "s"), b"value")
