@@ -1,5 +1,5 @@
-"""What a cold start costs before any request: CPU of each door out of its stage, with its clients,
-beside what it stands on.
+"""Measures what a cold start costs before any request: the CPU of each function out of its package,
+with its clients, beside what it stands on.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def run(data: Path | None) -> Iterator[Row]:
     )
     webhook, floor = _pair("webhook", _WEBHOOK, _WEBHOOK_FLOOR)
     yield Row(
-        "webhook: door and queue (floor: fastapi, mangum, SQS)",
+        "webhook: function and queue (floor: fastapi, mangum, SQS)",
         webhook,
         "ms",
         floor=floor,
@@ -57,7 +57,7 @@ def run(data: Path | None) -> Iterator[Row]:
     )
     worker, floor = _pair("worker", _WORKER, _WORKER_FLOOR)
     yield Row(
-        "worker: door, store, model (httpx, DynamoDB, wasmtime)",
+        "worker: function, store, model (httpx, DynamoDB, wasmtime)",
         worker,
         "ms",
         floor=floor,

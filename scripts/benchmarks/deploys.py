@@ -1,5 +1,5 @@
-"""What a deploy of a small capability with three golden tests takes, beside the same three calls,
-and until it is found and answers.
+"""Measures a deploy of a small capability with three golden tests, beside the same three calls, and
+the time until it is found and answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the store in DynamoDB costs: requests a turn, and time beside bare calls of botocore to the
+"""Measures the store in DynamoDB: requests a turn, and time beside bare calls of botocore to the
 same emulator in the same run.
 """
 
@@ -87,7 +87,7 @@ def _turns(server: Ministack) -> Iterator[Row]:
 
 
 def _counted(sessions: Sessions) -> list[Document]:
-    """What is saved from now on."""
+    """Count the requests that are sent from now on."""
     saved: list[Document] = []
     save = sessions.save
 

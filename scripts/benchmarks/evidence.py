@@ -1,5 +1,5 @@
-"""How much of what answers a question `search-history` finds, in conversations of LoCoMo's form:
-recall of the messages that are the question's evidence.
+"""Measures how much of what answers a question `search-history` finds, in conversations of LoCoMo's
+form: recall of the messages that are the question's evidence.
 
 Each conversation becomes the chat of a group, message after message: evicted, told to memory (of
 the offline model), archived, and then searched as in a turn of its own, with the question as it
@@ -43,7 +43,9 @@ SESSION: Final = "telegram:evidence"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found for a question, the best first, in `ms` milliseconds of wall time."""
+    """The messages that were found for a question, the best first, in `ms` milliseconds of wall
+    time.
+    """
 
     question: Question
     found: Sequence[Id | None]

@@ -1,5 +1,4 @@
-"""What the owner's run costs while somebody else's tokens keep every runner and every compiler
-busy.
+"""Measures the owner's run while somebody else's tokens keep every runner and every compiler busy.
 
 A real `sigil serve` on two runners, then on one. The owner runs a short capability and one that
 computes for a while, alone; then again while 30 threads with a deploy token of the namespace

@@ -1,5 +1,5 @@
-"""What importing the doors costs: CPU in fresh interpreters, beside the frameworks that they stand
-on.
+"""Measures what importing the entry points costs: CPU in fresh interpreters, beside the frameworks
+that they stand on.
 """
 
 from __future__ import annotations

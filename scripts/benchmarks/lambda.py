@@ -67,7 +67,7 @@ def _first_and_next(deployed: Deployment, name: str, number: int) -> tuple[float
 
 
 def _cpu(pid: int) -> float:
-    """What a process has used so far, in user and kernel mode; proc(5)."""
+    """Return the seconds that a process has used so far, in user and kernel mode; proc(5)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1e3
 

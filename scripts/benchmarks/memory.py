@@ -1,5 +1,5 @@
-"""How much memory an idle `uncaged serve` holds, beside the bare web framework; and what an agent's
-own memory costs after a year.
+"""Measures the memory of an idle `uncaged serve`, beside the bare web framework, and what an
+agent's own memory costs after a year.
 """
 
 from __future__ import annotations

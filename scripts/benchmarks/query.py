@@ -1,4 +1,4 @@
-"""What the first `sigil_query` of a process costs, with a library and with a thousand capabilities,
+"""Measures the first `sigil_query` of a process, with a library and with a thousand capabilities,
 and a deploy's share in that.
 """
 

@@ -1,5 +1,5 @@
-"""How long a chat's memory takes among 10,000 facts on SQLite: to recall, to remember, and to
-search what was said.
+"""Measures a chat's memory among 10,000 facts on SQLite: recalling, remembering, and searching what
+was said.
 """
 
 from __future__ import annotations

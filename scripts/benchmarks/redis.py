@@ -1,5 +1,5 @@
-"""How fast the store in Redis is, each number beside a bare PING of redis-py to the same server in
-the same run.
+"""Measures the store in Redis, each number beside a bare PING of redis-py to the same server in the
+same run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a benchmark says: one measured number a row, beside the floor that the same work costs in
-the same run.
+"""A benchmark's rows: one measured number each, beside the floor that the same work costs in the
+same run.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """How many times the floor."""
+        """Return how many times the floor the number is."""
         return self.value / self.floor if self.floor else None
 
     @property
     def met(self) -> bool:
-        """Whether every target holds; a row without one always does."""
+        """Return whether every target holds; a row without one always does."""
         enough = self.target is None or (
             self.value >= self.target if self.at_least else self.value <= self.target
         )

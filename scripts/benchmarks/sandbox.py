@@ -1,5 +1,5 @@
-"""How fast the sandbox answers, beside the same call without a child process, and what a child
-costs.
+"""Measures how fast the sandbox answers, beside the same call without a child process, and what a
+child costs.
 """
 
 from __future__ import annotations

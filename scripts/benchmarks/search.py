@@ -1,5 +1,5 @@
-"""How well and how fast `sigil_query` finds, through the registry and its store: public evaluation
-sets, and registries of growing size.
+"""Measures how well and how fast `sigil_query` finds, through the registry and its store, on public
+evaluation sets and registries of growing size.
 
 Quality wants a folder with `metatool/` and `seal-tools/`, each with `capabilities.jsonl` (name,
 description, tags and parameters where the set has them) and `queries.jsonl` (query, gold: names).

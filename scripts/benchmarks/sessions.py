@@ -1,4 +1,4 @@
-"""What sessions and the queue cost: a document opened and closed, a long chat beside a short one,
+"""Measures sessions and the queue: a document opened and closed, a long chat beside a short one,
 many chats at once, a late start.
 
 The store is SQLite. The long chat and the many chats talk to a scripted model in a process of its

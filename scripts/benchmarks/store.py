@@ -1,4 +1,4 @@
-"""How fast the embedded store and its inbox are, each number beside what the bare SQLite statements
+"""Measures the embedded store and its queue, each number beside what the bare SQLite statements
 cost in the same run.
 """
 

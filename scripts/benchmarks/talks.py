@@ -25,7 +25,7 @@ _ID: Final = re.compile(r"D:?([0-9]{1,6}):([0-9]{1,6})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What somebody said, at seconds since the epoch."""
+    """A line of a conversation, said at seconds since the epoch."""
 
     id: Id
     who: str

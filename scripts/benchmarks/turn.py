@@ -1,5 +1,5 @@
-"""What a turn of six rounds costs us: CPU of our own process, beside the same six requests through
-a bare httpx loop.
+"""Measures a turn of six rounds: the CPU of our own process, beside the same six requests through a
+bare httpx loop.
 
 The model is scripted and lives in a process of its own; capabilities run in theirs; the store is
 SQLite; the history holds 40 messages and keeps 20 tools resident.

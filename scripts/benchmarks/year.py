@@ -1,4 +1,4 @@
-"""A year of chat with a scripted model, day after day through the agent's own door: what a turn
+"""A year of chat with a scripted model, day after day through the agent's own entry point: what a turn
 costs, and what is still known.
 
 The model keeps the memory as it is asked to: facts stay, what was talked about lately goes when
@@ -52,8 +52,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """What a week's turns are like: the mean of their prompts and sizes, the median of their CPU,
-    which others of this machine disturb.
+    """A week's turns: the mean of their prompts and sizes, and the median of their CPU, which other
+    processes of this machine disturb.
     """
 
     prompt: float
@@ -62,7 +62,7 @@ class Week:
 
 
 def week(turns: Sequence[Turn]) -> Week:
-    """What these turns are like."""
+    """Sum up these turns."""
     prompts, sizes = (
         [float(number) for number in numbers]
         for numbers in zip(*((turn.prompt, turn.size) for turn in turns), strict=True)

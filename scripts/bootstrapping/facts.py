@@ -1,4 +1,4 @@
-"""What a turn did, read from the session's history, the worklog and the registry's audit; never
+"""The facts of a turn, read from the session's history, the worklog and the registry's audit; never
 from what the model says of itself.
 """
 
@@ -33,8 +33,8 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Worklog:
-    """What the product kept of a turn: the requests to the model, its tokens, the seconds it
-    took.
+    """The record that the product kept of a turn: the requests to the model, its tokens, the
+    seconds it took.
     """
 
     rounds: int = 0

@@ -1,5 +1,5 @@
-"""Whether an answer is right: pure functions of a reply's text and of what a capability gave back,
-tolerant of wording, not of values.
+"""Judges decide whether an answer is right: pure functions of a reply's text and of what a
+capability gave back, tolerant of wording, not of values.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class Judge(Protocol):
     """The true answer to one question."""
 
     def said(self, text: str) -> bool:
-        """Whether a reply says it."""
+        """Return whether a reply says it."""
 
     def held(self, output: Json) -> bool:
-        """Whether what a capability gave back holds it."""
+        """Return whether what a capability gave back holds it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""What is missing from a request's two turns: the first has to make what it uses, the second has to
-find it.
+"""A verdict names what is missing from a request's two turns: the first has to make what it uses,
+the second has to find it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Row:
 
     @property
     def misses(self) -> tuple[str, ...]:
-        """What went otherwise than it should: for each turn that did, one line."""
+        """Yield one line for each turn that went otherwise than it should."""
         first = self.first.error or ", ".join(_first(self.first))
         again = (
             self.again.error or ", ".join(_again(self.again))
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def complete(self) -> bool:
-        """Whether both turns did all that they should."""
+        """Return whether both turns did all that they should."""
         return not self.misses
 
 
@@ -63,7 +63,7 @@ class Totals:
 
 
 def totals(rows: Sequence[Row]) -> Totals:
-    """How many requests did what, and what they cost."""
+    """Count how many requests did what, and what they cost."""
     halves = [half for row in rows for half in (row.first, row.again) if half]
     firsts, agains = [row.first for row in rows], [row.again for row in rows if row.again]
     return Totals(

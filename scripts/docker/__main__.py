@@ -72,7 +72,9 @@ class Stage:
 
 
 def sam(environment: dict[str, str], folder: Path, *arguments: str | Path) -> str:
-    """What SAM prints. It gets no credentials: with some it asks AWS whose they are."""
+    """Run SAM and return what it prints. It gets no credentials: with some it asks AWS whose they
+    are.
+    """
     own = {
         "PATH": f"{tool('sam')}:{environment['PATH']}",
         "HOME": str(folder),

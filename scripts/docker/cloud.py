@@ -1,5 +1,5 @@
-"""What the containers talk to, at the bridge's gateway alone: an emulated AWS with a table, a queue
-and a bucket, and a platform.
+"""A stand-in for the cloud that the containers talk to, at the bridge's gateway alone: an emulated
+AWS with a table, a queue and a bucket, and a platform.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEY = {
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Where it is, and the settings of a function that uses it."""
+    """The address of the emulated cloud, and the settings of a function that uses it."""
 
     url: str
     queue: str
@@ -48,14 +48,14 @@ class Cloud:
         }
 
     def waiting(self) -> int:
-        """How many messages the queue holds."""
+        """Return how many messages the queue holds."""
         asked = self.client("sqs").get_queue_attributes(
             QueueUrl=f"{self.url}/{self.queue}", AttributeNames=["ApproximateNumberOfMessages"]
         )
         return int(asked["Attributes"]["ApproximateNumberOfMessages"])
 
     def items(self) -> int:
-        """How many items the table holds."""
+        """Return how many items the table holds."""
         return int(self.client("dynamodb").scan(TableName=TABLE, Select="COUNT")["Count"])
 
     def client(self, service: str) -> Any:

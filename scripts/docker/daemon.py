@@ -29,7 +29,7 @@ class Docker:
     environment: dict[str, str]
 
     def run(self, *arguments: str | Path) -> str:
-        """What `docker` prints."""
+        """Run `docker` and return what it prints."""
         return run("docker", *arguments, environment=self.environment)
 
 

@@ -18,7 +18,7 @@ _ENDING_SECONDS = 20.0
 def run(
     *command: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT
 ) -> str:
-    """What the command prints; one that fails ends this program with its complaint."""
+    """Run a command and return what it prints; one that fails ends this program with its complaint."""
     done = subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
@@ -61,6 +61,6 @@ def daemon(
 
 
 def size(folder: Path) -> str:
-    """How much the files in a folder take, in MB."""
+    """Return how much the files in a folder take, as text in MB."""
     files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return f"{sum(path.lstat().st_size for path in files) / 1e6:.0f} MB"

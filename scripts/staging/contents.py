@@ -1,5 +1,5 @@
-"""What each function takes along: distributions by name, and which of our own rooms stay at
-home.
+"""The contents of each function's package: distributions by name, and which of our own parts are
+left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How large a stage is, as it is and zipped, and a digest of all that is in it."""
+"""The figures of a package: its size, as it is and zipped, and a digest of all that is in it."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def _headers(text: str) -> str:
 
 
 def _is_read(path: Path) -> bool:
-    """Whether a package looks its own parts up in it (OpenTelemetry does)."""
+    """Return whether a package looks its own parts up in it (OpenTelemetry does)."""
     return path.name == "entry_points.txt" and any(
         group not in _COMMANDS for group in _SECTION.findall(path.read_text(encoding="utf-8"))
     )

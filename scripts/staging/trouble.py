@@ -1,4 +1,4 @@
-"""What can go wrong while staging."""
+"""The errors of staging."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def main() -> None:
     for peer in (quickjs, monty, extism):
         try:
             found[peer.__name__] = peer()
-        except Exception as problem:  # noqa: BLE001 (a door: a peer that changed must not end the others' run)
+        except Exception as problem:  # noqa: BLE001 (entry point: a peer that changed must not end the others' run)
             print(f"{peer.__name__}: {problem!r}", file=sys.stderr)
     Path(sys.argv[2]).write_text(json.dumps(found), encoding="ascii")
 
