@@ -27,7 +27,7 @@ from sigil.deploy.transfer import Mover
 from sigil.errors import Refused, SigilError, UsageError, one_line
 from sigil.manifest.languages import BINARY
 from sigil.manifest.package import Package, parse_flat
-from sigil.manifest.permissions import waiting
+from sigil.manifest.permissions import ungranted_permissions
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Json, Ran, Ref, is_name
 from sigil.run.executor import Execution
 from sigil.run.live_services import Standing, Way, Web, to_the_web
@@ -337,7 +337,7 @@ class LocalRegistry:
         }
 
     def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
-        return waiting(
+        return ungranted_permissions(
             record.manifest, self._grantbook.granted(record, home_of(record.namespace, caller))
         )
 

@@ -18,8 +18,8 @@ from sigil.catalog.cursors import (
     of_namespace,
 )
 from sigil.errors import Conflict, Refused, UsageError
-from sigil.manifest.permission_rules import secret_rule
-from sigil.manifest.permissions import SECRET, asked, waiting
+from sigil.manifest.permission_rules import parse_secret_rule
+from sigil.manifest.permissions import SECRET, requested_permissions, ungranted_permissions
 from sigil.protocol import Caller, Json, Ref, is_name
 
 
@@ -64,7 +64,7 @@ class Granting:
             raise _of_chat(record)
         if digest and record.digest != digest:
             raise Conflict(f"{record.name} was changed while you looked at it")
-        wanted = asked(record.manifest)
+        wanted = requested_permissions(record.manifest)
         if not wanted:
             raise UsageError(
                 "EINVAL", "it asks for nothing that an owner has to grant", source=record.name
@@ -171,7 +171,7 @@ class Granting:
         asking = (
             record.name
             for record in self._catalog.names(namespace, after)
-            if asked(record.manifest)
+            if requested_permissions(record.manifest)
         )
         both = merge((after,) if after else (), asking, self._book.names(namespace, home, after))
         return (name for name, _ in groupby(both))
@@ -188,7 +188,7 @@ class Granting:
                 if grant.digest == head.record.digest
                 for text in grant.permissions
             }
-            missing = waiting(head.record.manifest, frozenset(granted))
+            missing = ungranted_permissions(head.record.manifest, frozenset(granted))
             rows += (
                 [{**_head(head.record), "state": "waits", "permissions": list(missing)}]
                 if missing
@@ -219,7 +219,7 @@ class Granting:
 
     def _row(self, record: Record, caller: Caller) -> dict[str, Json]:
         home = home_of(record.namespace, caller)
-        wanted, granted = asked(record.manifest), self._book.granted(record, home)
+        wanted, granted = requested_permissions(record.manifest), self._book.granted(record, home)
         others = [
             grant
             for grant in self._book.grants(record.namespace, record.name, home)
@@ -227,7 +227,7 @@ class Granting:
         ]
         known = {text for grant in others[:1] for text in grant.permissions}
         names = [
-            secret_rule(text.removeprefix(SECRET)).name
+            parse_secret_rule(text.removeprefix(SECRET)).name
             for text in wanted
             if text.startswith(SECRET)
         ]

@@ -12,7 +12,7 @@ from sigil.catalog.catalog import Record
 from sigil.catalog.cursors import chat_of
 from sigil.errors import BackendError, Conflict
 from sigil.manifest.model import Manifest
-from sigil.manifest.permissions import asked
+from sigil.manifest.permissions import requested_permissions
 from sigil.protocol import LIBRARY, Caller
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.stored import Shape, Stored, damaged, dumps
@@ -74,7 +74,7 @@ class Grantbook:
         """Those of the permissions it asks for that are granted to this digest. `home`: for whom it
         runs, see `home_of`.
         """
-        wanted = asked(record.manifest)
+        wanted = requested_permissions(record.manifest)
         if not wanted:
             return frozenset()
         grants = self.grants(record.namespace, record.name, home)
@@ -105,7 +105,7 @@ class Grantbook:
         """Let this digest have exactly `permissions`, of those that it asks for."""
         given = Grant(
             record.digest,
-            tuple(text for text in asked(record.manifest) if text in permissions),
+            tuple(text for text in requested_permissions(record.manifest) if text in permissions),
             self._clock(),
             who,
         )
@@ -160,7 +160,9 @@ class Grantbook:
             return  # what changed is not the owner's own doing, but the server's
         if record.manifest.public and not before.manifest.public:
             return  # for others to call is more than what was granted
-        if set(asked(record.manifest)) <= set(asked(before.manifest)):
+        if set(requested_permissions(record.manifest)) <= set(
+            requested_permissions(before.manifest)
+        ):
             key = keys.grants(record.namespace, record.namespace, record.name)
             self._change(key, lambda grants: self._carried(grants, before, record, by(caller)))
 
@@ -180,7 +182,9 @@ class Grantbook:
         """The grants with those of `before` for `record` too, unless it has some of its own."""
         standing = {grant.digest: grant.permissions for grant in grants}
         kept = tuple(
-            text for text in asked(record.manifest) if text in standing.get(before.digest, ())
+            text
+            for text in requested_permissions(record.manifest)
+            if text in standing.get(before.digest, ())
         )
         if not kept or standing.get(record.digest):
             return grants

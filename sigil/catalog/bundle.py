@@ -18,7 +18,7 @@ from sigil.catalog.records import Record
 from sigil.errors import UsageError
 from sigil.manifest.languages import BINARY
 from sigil.manifest.model import MANIFEST_BYTES
-from sigil.manifest.package import NESTED_MOST, SOURCE_BYTES, WASM_BYTES, Package, of_fields
+from sigil.manifest.package import NESTED_MOST, SOURCE_BYTES, WASM_BYTES, Package, parse_fields
 from sigil.protocol import Json, is_name
 from sigil.strict_json import canonical, depth, loads
 
@@ -179,7 +179,7 @@ def _parsed(manifest: dict[str, Json], code: bytes) -> Package:
             raise _wrong("a source in it is not UTF-8") from None
     if not depth(manifest, NESTED_MOST):
         raise _wrong("a manifest in it is nested too deep")
-    return of_fields(manifest, code)
+    return parse_fields(manifest, code)
 
 
 def _object(files: dict[str, bytes], path: str) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from sigil.catalog.health import Health
 from sigil.catalog.quotas import Quotas, used
 from sigil.catalog.records import Head, Record
 from sigil.catalog.usage import Use
-from sigil.manifest.permissions import waiting
+from sigil.manifest.permissions import ungranted_permissions
 from sigil.protocol import Json
 
 NEVER = Use()
@@ -52,7 +52,7 @@ def detail(record: Record) -> dict[str, Json]:
     return {
         "schema": manifest["input"],
         "pure": record.manifest.pure,
-        "pending": list(waiting(record.manifest)),
+        "pending": list(ungranted_permissions(record.manifest)),
         **{name: manifest[name] for name in _SHOWN},
         "on_degraded": record.manifest.on_degraded,
         "session": record.session,

@@ -64,7 +64,7 @@ class Beside(Rehearsal):
         package = read_folder(folder / name)
         if package.manifest.name != name:
             return None
-        permissions.demand(package.manifest)
+        permissions.require_valid_permissions(package.manifest)
         made = build(package, self.sandbox)
         return Part(
             namespace,
@@ -81,7 +81,7 @@ def beside(settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifes
     from sigil.wiring import library_folder
 
     web = Fixtures((), settings.loopback)
-    if not permissions.calls(manifest):
+    if not permissions.declared_calls(manifest):
         return Beside(web)
     library = library_folder(settings)
     folders = {settings.agent: folder.resolve().parent, **({LIBRARY: library} if library else {})}

@@ -30,7 +30,7 @@ def read(folder: Path) -> Package:
     """
     from sigil.manifest import permissions
     from sigil.manifest.languages import HOST
-    from sigil.manifest.messages import placed as on_its_line
+    from sigil.manifest.messages import with_line as on_its_line
     from sigil.manifest.package import read_folder
 
     package = read_folder(folder)
@@ -43,7 +43,7 @@ def read(folder: Path) -> Package:
             suggestion="ask the agent for it in a chat",
         )
     try:
-        permissions.demand(package.manifest)
+        permissions.require_valid_permissions(package.manifest)
     except UsageError as problem:
         path = folder / MANIFEST
         raise on_its_line(problem, str(path), path.read_text("utf-8")) from None

@@ -24,7 +24,7 @@ from sigil.manifest import permissions
 from sigil.manifest.languages import HOST
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
-from sigil.manifest.permission_rules import CallRule, call_rule
+from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.protocol import LIBRARY, Caller
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Part
@@ -91,7 +91,7 @@ class Deployer:
         """The package with what its calls mean now. `planned`: the digests of what is about to
         stand beside it, by name.
         """
-        permissions.demand(package.manifest)
+        permissions.require_valid_permissions(package.manifest)
         return Linked(
             package,
             dependencies.resolve(package.manifest, caller.target, self._facilities, planned),
@@ -150,7 +150,7 @@ class Deployer:
                     "EREQUIRES",
                     message,
                     source=record.name,
-                    suggestion=f"publish {call_rule(call).name} first",
+                    suggestion=f"publish {parse_call_rule(call).name} first",
                 )
         if pins:
             self._catalog.note_deployment(moved, Deployment(pins))
@@ -200,8 +200,8 @@ class Deployer:
         """What a token does not reach, what it deploys does not call either: it would run with
         powers that others were granted.
         """
-        for text in permissions.calls(manifest) if caller.only is not None else ():
-            rule = call_rule(text)
+        for text in permissions.declared_calls(manifest) if caller.only is not None else ():
+            rule = parse_call_rule(text)
             namespace = rule.namespace or self._namespace(rule, caller.target)
             if not caller.reaches(namespace, rule.name):
                 message = f"it calls {namespace}/{rule.name}, which this token is not about"
@@ -271,7 +271,7 @@ class Deployer:
         Else the new version may be what a model or a stranger made of it, and what an owner granted
         was not meant for that.
         """
-        if not permissions.calls(record.manifest):
+        if not permissions.declared_calls(record.manifest):
             return True
         old, new = (
             dependencies.reached(self._facilities.part(each), self._facilities)

@@ -11,8 +11,8 @@ from typing import Protocol
 import orjson
 
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.manifest.permission_rules import CallRule, call_rule
-from sigil.manifest.permissions import asked
+from sigil.manifest.permission_rules import CallRule, parse_call_rule
+from sigil.manifest.permissions import requested_permissions
 from sigil.network.exchange import Answer, Hop
 from sigil.network.headers import Headers
 from sigil.network.urls import Target
@@ -79,7 +79,7 @@ class Rehearsal:
         return Store(self.kv, (home, *part.identity))
 
     def granted(self, part: Part, home: str) -> frozenset[str]:
-        return frozenset(asked(part.manifest))
+        return frozenset(requested_permissions(part.manifest))
 
     def secret(self, namespace: str, name: str) -> str | None:
         """The placeholder stays what it is: tests know no secrets."""
@@ -100,7 +100,7 @@ class Rehearsal:
     def callee(self, part: Part, call: str) -> Part:
         if self.others and _is_decided(part):
             return self.others.callee(part, call)
-        rule = call_rule(call)
+        rule = parse_call_rule(call)
         found = self.find(rule, part.namespace)
         if found is None:
             raise UsageError("ENOENT", f"there is no {rule.shown} to call")

@@ -1,5 +1,5 @@
-"""The JSON Schema of `sigil.toml`, made of the manifest itself: what editors complete and check
-while somebody writes.
+"""The JSON Schema of `sigil.toml` is made of the manifest itself, so that editors complete and
+check while somebody writes.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _BUILD = ("lang",)
 _RENAMED = {"tests": "test"}
 
 
-def blueprint() -> dict[str, Json]:
-    """A schema of the whole file: a table for each section, and what each may hold."""
-    made = Manifest.model_json_schema(ref_template="#/$defs/{model}", mode="validation")
-    fields: dict[str, Any] = made["properties"]
+def manifest_json_schema() -> dict[str, Json]:
+    """Return a schema of the whole file: a table for each section, with its fields."""
+    model = Manifest.model_json_schema(ref_template="#/$defs/{model}", mode="validation")
+    fields: dict[str, Any] = model["properties"]
     sections = [section.strip("[]") for section in SECTIONS]
     own = {
         name: field
@@ -35,24 +35,24 @@ def blueprint() -> dict[str, Json]:
         "properties": {
             "capability": {
                 "type": "object",
-                "required": [name for name in made["required"] if name in own],
+                "required": [name for name in model["required"] if name in own],
                 "additionalProperties": False,
                 "properties": own,
             },
-            "build": _build(fields),
-            **{section: fields[name] for section, name in _placed(fields, sections)},
+            "build": _build_section(fields),
+            **{section: fields[name] for section, name in _sections_of(fields, sections)},
         },
-        "$defs": made.get("$defs", {}),
+        "$defs": model.get("$defs", {}),
     }
 
 
-def _placed(fields: dict[str, Any], sections: list[str]) -> list[tuple[str, str]]:
+def _sections_of(fields: dict[str, Any], sections: list[str]) -> list[tuple[str, str]]:
     return [
         (_RENAMED.get(name, name), name) for name in fields if _RENAMED.get(name, name) in sections
     ]
 
 
-def _build(fields: dict[str, Any]) -> dict[str, Json]:
+def _build_section(fields: dict[str, Any]) -> dict[str, Json]:
     usual = ", ".join(f"{SOURCES[lang]} for {lang}" for lang in SOURCES)
     source = {
         "type": "string",

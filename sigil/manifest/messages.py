@@ -1,5 +1,5 @@
-"""What is wrong with a manifest, in words for people: the field, the line on which it is written,
-the name that was meant.
+"""Messages about a manifest name the field that is wrong, its line, and the name that was probably
+meant.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from sigil.errors import UsageError, one_line
 from sigil.protocol import NAME_LIMIT, TOOL_PREFIX, is_name
 
 FEW = 8
-"""So many fields are listed for whoever named none of them."""
+"""All fields are listed in a suggestion when there are at most so many."""
 Where = tuple[str | int, ...]
-"""Names from the outside in; the number of an item in a list, from 0."""
+"""A place: names from the outside in, and numbers of items in lists, from 0."""
 
-_SAID = {
+_MESSAGES = {
     "missing": "is missing",
     "extra_forbidden": "no such field",
     "tuple_type": "has to be a list",
     "string_type": "has to be a string",
 }
-_SAID |= {
+_MESSAGES |= {
     "bool_type": "has to be true or false",
     "int_type": "has to be a whole number",
     "dict_type": "has to be {table}",
 }
-_SAID |= {"model_type": _SAID["dict_type"]}
+_MESSAGES |= {"model_type": _MESSAGES["dict_type"]}
 
 
-def first(
+def first_problem(
     problem: ValidationError, table: str, parts: Mapping[str | int, Collection[str]]
 ) -> tuple[Where, str, str]:
-    """Where and what is wrong, and the field that was meant: a misspelt name goes first, since
-    another is then missing for it.
+    """Return the place of the first problem, its message, and a suggestion (empty when there is
+    none).
 
-    `parts`: the fields of the named sections, under "" the outer ones. `table`: what the form calls
-    a table.
+    A misspelt name goes first, since another is then missing for it. `parts`: the fields of the
+    named sections, under "" the outer ones. `table`: the word of the file format for a table.
     """
     error = min(
         problem.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden"
@@ -47,33 +47,27 @@ def first(
     where: Where = tuple(
         "test" if part == "tests" and not at else part for at, part in enumerate(error["loc"])
     )
-    said = (
-        _SAID.get(error["type"], error["msg"])
-        .replace("{table}", table)
-        .removeprefix("Value error, ")
-    )
-    fields = parts.get(where[0] if where[1:] else "", parts[""])
-    hint = (
-        _hint(str(where[-1]), fields)
-        if error["type"] == "extra_forbidden"
-        else _named(error["input"])
-        if where == ("name",)
-        else ""
-    )
-    return where, one_line(re.sub("^(Input|String|Tuple|Dictionary) should", "has to", said)), hint
+    message = _MESSAGES.get(error["type"], error["msg"])
+    message = message.replace("{table}", table).removeprefix("Value error, ")
+    message = re.sub("^(Input|String|Tuple|Dictionary) should", "has to", message)
+    hint = ""
+    if error["type"] == "extra_forbidden":
+        fields = parts.get(where[0] if where[1:] else "", parts[""])
+        hint = _suggest_field(str(where[-1]), fields)
+    elif where == ("name",):
+        hint = _suggest_capability_name(error["input"])
+    return where, one_line(message), hint
 
 
-def _hint(name: str, fields: Collection[str]) -> str:
-    """The field that was meant; where none is near and there are few, all of them."""
-    return meant(name, fields) or (
+def _suggest_field(name: str, fields: Collection[str]) -> str:
+    """Suggest the field with the nearest name; all fields where none is near and they are few."""
+    return suggest_name(name, fields) or (
         f"the fields are {', '.join(fields)}" if len(fields) <= FEW else ""
     )
 
 
-def _named(given: object) -> str:
-    """The name that somebody means who writes names in another way: `roman_numerals`,
-    `RomanNumerals`, `cap_roman_numerals`.
-    """
+def _suggest_capability_name(given: object) -> str:
+    """Suggest `roman-numerals` for `roman_numerals`, `RomanNumerals` and `cap_roman_numerals`."""
     if not isinstance(given, str) or len(given) > NAME_LIMIT:
         return ""
     words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+", given.removeprefix(TOOL_PREFIX), re.ASCII)
@@ -81,24 +75,22 @@ def _named(given: object) -> str:
     return f"did you mean {name}?" if is_name(name) else ""
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """A question after the known name that is nearest, empty when none is near."""
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """Ask whether the nearest known name was meant; empty when none is near."""
     return "".join(f"did you mean {near}?" for near in difflib.get_close_matches(name, [*known], 1))
 
 
-def shown(where: Where) -> str:
-    """`test[2].input`, counted from 1."""
+def format_field(where: Where) -> str:
+    """Write the place of a field as `test[2].input`, counted from 1."""
     return "".join(
         f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in where
     ).removeprefix(".")
 
 
-def wrong(place: str, text: str, where: Where, what: str, hint: str = "") -> UsageError:
-    """The refusal of a manifest's text: `sigil.toml:3: description: is missing`."""
-    line, field = (
-        _line_of(text, where[:2] if where[:1] == ("test",) else where),
-        shown(where) or "manifest",
-    )
+def manifest_error(place: str, text: str, where: Where, what: str, hint: str = "") -> UsageError:
+    """Return the refusal of a manifest's text: `sigil.toml:3: description: is missing`."""
+    line = _find_line(text, where[:2] if where[:1] == ("test",) else where)
+    field = format_field(where) or "manifest"
     return UsageError(
         "EMANIFEST",
         f"{place}:{line}: {field}: {what}",
@@ -106,25 +98,28 @@ def wrong(place: str, text: str, where: Where, what: str, hint: str = "") -> Usa
     )
 
 
-def placed(problem: UsageError, place: str, text: str) -> UsageError:
-    """A refusal that names a field alone (`permissions.http: …`), with the line on which the field
-    stands.
-    """
+def with_line(problem: UsageError, place: str, text: str) -> UsageError:
+    """Add the field's line to a refusal that names the field alone (`permissions.http: …`)."""
     field, _, what = problem.message.partition(": ")
-    return wrong(place, text, tuple(field.split(".")), what, problem.suggestion)
+    return manifest_error(place, text, tuple(field.split(".")), what, problem.suggestion)
 
 
-def _line_of(text: str, where: Where) -> int:
-    """The line on which the innermost named part of `where` is written, each looked for within the
-    one around it; 1 when none is.
+def _find_line(text: str, where: Where) -> int:
+    """Return the number of the line on which the innermost named part of `where` is written.
+
+    Each part is looked for behind the line of the one around it; 1 when none is found.
     """
-    ordinal, place = next((part for part in where if isinstance(part, int)), 0), 1
-    for name in (part for part in where if isinstance(part, str)):
+    ordinal = next((part for part in where if isinstance(part, int)), 0)
+    place = 1
+    for name in where:
+        if isinstance(name, int):
+            continue
         pattern = re.compile(rf"\s*(?:\[+\s*)?(?:[\w.-]+\.)?\"?{re.escape(name)}\"?\s*(?:[=\].]|$)")
-        if found := [
+        lines = [
             number
             for number, line in enumerate(text.splitlines(), 1)
             if number >= place and pattern.match(line)
-        ]:
-            place = found[min(ordinal, len(found) - 1)] if name == "test" else found[0]
+        ]
+        if lines:
+            place = lines[min(ordinal, len(lines) - 1)] if name == "test" else lines[0]
     return place

@@ -1,4 +1,4 @@
-"""What a capability says of itself, checked: everything but its code."""
+"""The manifest: everything that a capability declares about itself but its code, checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from sigil.errors import UsageError, one_line
 from sigil.manifest import schema
 from sigil.manifest.languages import HOST, Lang
-from sigil.manifest.readable_text import legible
+from sigil.manifest.schema import clean_texts
 from sigil.protocol import Kind, is_name
 from sigil.strict_json import canonical
 
@@ -23,20 +23,20 @@ TTL_DEFAULT, TTL_MOST = 3_600, 86_400
 _CODE_WORD = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 
 
-def _clean(text: str) -> str:
+def _one_line(text: str) -> str:
     line = one_line(text, 100_000)
     if not line:
         raise ValueError("empty")
     return line
 
 
-def _name(text: str) -> str:
+def _require_name(text: str) -> str:
     if not is_name(text):
         raise ValueError("a name is lower-case words joined by hyphens, at most 60 characters")
     return text
 
 
-def _schema(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+def _check_input(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
     if info.context == STORED:
         return value
     try:
@@ -45,16 +45,16 @@ def _schema(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         raise ValueError(problem.message) from None
 
 
-def _output(value: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+def _check_output(value: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
     if value is None or info.context == STORED:
         return value
     try:
-        return legible(value)
+        return clean_texts(value)
     except UsageError as problem:
         raise ValueError(problem.message) from None
 
 
-def _ttl(value: int | None, info: ValidationInfo) -> int | None:
+def _check_ttl(value: int | None, info: ValidationInfo) -> int | None:
     if (
         value is not None
         and info.context != STORED
@@ -64,24 +64,24 @@ def _ttl(value: int | None, info: ValidationInfo) -> int | None:
     return value
 
 
-Name = Annotated[str, AfterValidator(_name)]
-Word = Annotated[str, Field(max_length=80), AfterValidator(_clean)]
-Sentence = Annotated[str, Field(max_length=500), AfterValidator(_clean)]
+Name = Annotated[str, AfterValidator(_require_name)]
+Word = Annotated[str, Field(max_length=80), AfterValidator(_one_line)]
+Sentence = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
 Words = Annotated[tuple[Word, ...], Field(max_length=40, strict=False)]
 Grantables = Annotated[
-    tuple[Annotated[str, Field(max_length=200), AfterValidator(_clean)], ...],
+    tuple[Annotated[str, Field(max_length=200), AfterValidator(_one_line)], ...],
     Field(max_length=20, strict=False),
 ]
 
-Command = Annotated[str, Field(max_length=1_000), AfterValidator(_clean)]
+Command = Annotated[str, Field(max_length=1_000), AfterValidator(_one_line)]
 
 
-class _Part(BaseModel):
+class _ManifestModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Permissions(_Part):
-    """What a capability asks for; nothing by default."""
+class Permissions(_ManifestModel):
+    """The permissions that a capability asks for; none by default."""
 
     http: Grantables = ()
     secrets: Grantables = ()
@@ -99,13 +99,13 @@ class Permissions(_Part):
         return self == Permissions()
 
 
-class Limits(_Part):
+class Limits(_ManifestModel):
     """At or below the published limits."""
 
     timeout_ms: int = Field(default=5_000, ge=1, le=30_000)
 
 
-class Reply(_Part):
+class Reply(_ManifestModel):
     """What the web answers in a test: `body` is a text as it is, or anything else as JSON."""
 
     url: str = Field(max_length=2_000)
@@ -115,7 +115,7 @@ class Reply(_Part):
     body: Any = ""
 
 
-class Test(_Part):
+class Test(_ManifestModel):
     """A golden test: an input and either the output or the code of the error; `http`: what the web
     answers in it.
     """
@@ -145,14 +145,14 @@ class Test(_Part):
         return self
 
 
-class Manifest(_Part):
+class Manifest(_ManifestModel):
     """Everything about a capability but its code."""
 
     name: Name
     description: Sentence
     lang: Lang = "js"
     lifetime: Literal["persistent", "normal", "ephemeral"] = "normal"
-    ttl: Annotated[int | None, Field(ge=1, le=TTL_MOST), AfterValidator(_ttl)] = None
+    ttl: Annotated[int | None, Field(ge=1, le=TTL_MOST), AfterValidator(_check_ttl)] = None
     tags: Words = ()
     aliases: Words = ()
     examples: Annotated[tuple[Sentence, ...], Field(max_length=20, strict=False)] = ()
@@ -162,10 +162,10 @@ class Manifest(_Part):
         default="wait", exclude_if=lambda value: value == "wait"
     )
     requires: Annotated[tuple[Name, ...], Field(max_length=20, strict=False)] = ()
-    input: Annotated[dict[str, Any], AfterValidator(_schema)] = Field(
+    input: Annotated[dict[str, Any], AfterValidator(_check_input)] = Field(
         default_factory=lambda: {"type": "object", "properties": {}}
     )
-    output: Annotated[dict[str, Any] | None, AfterValidator(_output)] = None
+    output: Annotated[dict[str, Any] | None, AfterValidator(_check_output)] = None
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
     tests: Annotated[tuple[Test, ...], Field(max_length=100, strict=False)] = ()
@@ -178,15 +178,17 @@ class Manifest(_Part):
 
     @property
     def pure(self) -> bool:
-        """Whether a call whose answer was lost may simply run again."""
+        """Return whether a call whose answer was lost may simply run again."""
         return self.idempotent or (
             self.kind != "host" and self.permissions.none and not self.requires
         )
 
     @property
     def kind(self) -> Kind:
-        """What stands behind it."""
-        return "host" if self.lang == HOST else "mcp" if self.lang == "mcp" else "wasm"
+        """The kind of code that answers a call."""
+        if self.lang == HOST:
+            return "host"
+        return "mcp" if self.lang == "mcp" else "wasm"
 
     @property
     def seconds_to_live(self) -> int | None:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from sigil.errors import UsageError, one_line
 from sigil.manifest.languages import BINARY, HOST, SOURCES
-from sigil.manifest.messages import first, meant, shown, wrong
+from sigil.manifest.messages import first_problem, format_field, manifest_error, suggest_name
 from sigil.manifest.model import Limits, Manifest, Permissions, Test
 from sigil.protocol import Json
 from sigil.storage import toml_files
@@ -47,8 +47,9 @@ class Package:
 
 
 def read_folder(folder: Path) -> Package:
-    """The package in a folder with a `sigil.toml`; `UsageError` names the line and the field that
-    are wrong.
+    """Read the package in a folder with a `sigil.toml`.
+
+    `UsageError` names the line and the field that are wrong.
     """
     path = folder / "sigil.toml"
     try:
@@ -63,7 +64,7 @@ def read_folder(folder: Path) -> Package:
         raise UsageError("EMANIFEST", f"{path}: not UTF-8", suggestion="save it as UTF-8") from None
     manifest, source = parse_toml(text, place=str(path))
     if not (folder / source).resolve().is_relative_to(folder.resolve()):
-        raise wrong(
+        raise manifest_error(
             str(path),
             text,
             ("build", "source"),
@@ -88,7 +89,7 @@ def _read_source(path: Path, lang: str) -> bytes:
                 "ETOOBIG",
                 f"{path} has {path.stat().st_size:,} bytes, at most {WASM_BYTES:,} are allowed",
             )
-        return _sized(path.read_bytes(), lang)
+        return _require_size(path.read_bytes(), lang)
     except OSError as problem:
         raise UsageError(
             "ENOENT",
@@ -98,7 +99,7 @@ def _read_source(path: Path, lang: str) -> bytes:
 
 
 def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
-    """The manifest and the name of its source file."""
+    """Return the manifest and the name of its source file; `UsageError` EMANIFEST."""
     try:
         table = toml_files.table_of(text.removeprefix("\ufeff"))
     except ValueError as problem:
@@ -109,21 +110,21 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
         ) from None
     unknown = sorted(set(table) - {section.strip("[]") for section in SECTIONS})
     if unknown:
-        raise wrong(
+        raise manifest_error(
             place,
             text,
             (unknown[0],),
             "not a section of a manifest",
-            meant(f"[{unknown[0]}]", SECTIONS),
+            suggest_name(f"[{unknown[0]}]", SECTIONS),
         )
     for section in ("capability", "build"):
         if not isinstance(table.get(section, {}), dict):
-            raise wrong(place, text, (section,), "has to be a section")
+            raise manifest_error(place, text, (section,), "has to be a section")
     build = dict(table.get("build", {}))
     lang = build.pop("lang", "js")
     source = build.pop("source", SOURCES.get(str(lang), "main.js"))
     if build or not isinstance(source, str):
-        raise wrong(
+        raise manifest_error(
             place,
             text,
             ("build", next(iter(build), "source")),
@@ -147,8 +148,8 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     try:
         return Manifest.model_validate(fields), source
     except ValidationError as problem:
-        raise wrong(
-            place, text, *first(problem, "a section", {**_PARTS, "": _CAPABILITY})
+        raise manifest_error(
+            place, text, *first_problem(problem, "a section", {**_PARTS, "": _CAPABILITY})
         ) from None
 
 
@@ -179,24 +180,24 @@ _CODE = ("execute", "code", "wasm")
 
 
 def parse_flat(spec: Mapping[str, Json]) -> Package:
-    """The package that a program sent: a manifest's fields flat, with `execute` | `code` + `lang` |
-    `wasm` (base64).
+    """Return the package that a program sent: a manifest's fields flat, and its code as `execute`,
+    as `code` with `lang`, or as `wasm` (base64).
 
     `name` null or missing becomes `t-` and six hex digits of the code.
     """
     given = {name: value for name, value in spec.items() if value is not None}
-    code, lang = _code_of(given)
+    code, lang = _take_code(given)
     fields = {_FLAT.get(name, name): value for name, value in given.items() if name not in _CODE}
     fields["lang"] = lang
     if not depth(fields, NESTED_MOST):
         raise UsageError("EMANIFEST", f"nested deeper than {NESTED_MOST}")
     fields.setdefault("name", "t-" + hashlib.sha256(code).hexdigest()[:6])
     fields.setdefault("description", f"The capability {fields['name']}.")
-    return of_fields(fields, code)
+    return parse_fields(fields, code)
 
 
-def of_fields(fields: Mapping[str, Json], code: bytes) -> Package:
-    """The package of a manifest's own fields (`name`, `lang`, …) and its code; `UsageError` with
+def parse_fields(fields: Mapping[str, Json], code: bytes) -> Package:
+    """Return the package of a manifest's own fields (`name`, `lang`, …) and its code; `UsageError`
     EMANIFEST.
     """
     try:
@@ -204,16 +205,16 @@ def of_fields(fields: Mapping[str, Json], code: bytes) -> Package:
     except ValidationError as problem:
         names = {"test": "tests", **{inner: outer for outer, inner in _FLAT.items()}}
         outer = {names.get(name, name) for name in Manifest.model_fields}
-        where, what, hint = first(problem, "an object", {**_PARTS, "": outer})
-        field = shown((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
+        where, what, hint = first_problem(problem, "an object", {**_PARTS, "": outer})
+        field = format_field((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
         source = str(fields.get("name", ""))[:60]
         raise UsageError(
             "EMANIFEST", f"{field}: {what}", source=source, suggestion=hint or "mend the field"
         ) from None
-    return Package(manifest, _sized(code, manifest.lang))
+    return Package(manifest, _require_size(code, manifest.lang))
 
 
-def _code_of(given: Mapping[str, Json]) -> tuple[bytes, str]:
+def _take_code(given: Mapping[str, Json]) -> tuple[bytes, str]:
     forms = [form for form in _CODE if form in given]
     if len(forms) != 1 or not isinstance(given[forms[0]], str):
         raise UsageError(
@@ -237,7 +238,7 @@ def _code_of(given: Mapping[str, Json]) -> tuple[bytes, str]:
     return text.encode("utf-8", "replace"), str(lang)
 
 
-def _sized(code: bytes, lang: str) -> bytes:
+def _require_size(code: bytes, lang: str) -> bytes:
     most = WASM_BYTES if lang in BINARY else SOURCE_BYTES
     if len(code) > most:
         raise UsageError(

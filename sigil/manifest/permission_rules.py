@@ -1,5 +1,5 @@
-"""The permissions of a manifest as rules: which requests `GET api.example.com/v1/` allows, and what
-`NAME@host` means.
+"""The permissions of a manifest are parsed into rules here: `GET api.example.com/v1/` allows some
+requests, `NAME@host` sends a secret to one host.
 """
 
 from __future__ import annotations
@@ -37,21 +37,20 @@ class HttpRule:
     path: str
 
     def allows(self, method: str, target: Target) -> bool:
-        """Whether it covers the request. A prefix ends at a segment's end: `/v1` covers `/v1` and
-        `/v1/x`, not `/v10`.
+        """Return whether the rule covers the request.
+
+        A prefix ends at a segment's end: `/v1` covers `/v1` and `/v1/x`, not `/v10`.
         """
         return (
             method in self.methods
-            and _same_place(self.host, self.port, target)
+            and _is_place(self.host, self.port, target)
             and self._covers(target.path)
         )
 
     def _covers(self, path: str) -> bool:
-        return (
-            path.startswith(self.path)
-            if self.path.endswith("/")
-            else path == self.path or path.startswith(f"{self.path}/")
-        )
+        if self.path.endswith("/"):
+            return path.startswith(self.path)
+        return path == self.path or path.startswith(f"{self.path}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +62,8 @@ class SecretRule:
     port: int
 
     def fits(self, target: Target) -> bool:
-        """Whether it may go there: exactly this host and port, over https."""
-        return target.scheme == "https" and _same_place(self.host, self.port, target)
+        """Return whether the secret may go there: exactly this host and port, over https."""
+        return target.scheme == "https" and _is_place(self.host, self.port, target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,71 +78,70 @@ class CallRule:
 
     @property
     def shown(self) -> str:
-        """As the code calls it."""
+        """The name by which the code calls it."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 @lru_cache(maxsize=2048)
-def http_rule(text: str) -> HttpRule:
-    """The rule that `METHOD[,METHOD…]|* HOST[:PORT][/PATH]` states; `UsageError` when it is
-    none.
-    """
-    parts = _RULE.fullmatch(text) or _wrong(text, 'write "GET api.example.com/v1/"')
+def parse_http_rule(text: str) -> HttpRule:
+    """Parse `METHOD[,METHOD…]|* HOST[:PORT][/PATH]`; `UsageError` when it is no rule."""
+    parts = _RULE.fullmatch(text) or _refuse(text, 'write "GET api.example.com/v1/"')
     methods = METHODS if parts["methods"] == "*" else tuple(parts["methods"].split(","))
     if not set(methods) <= set(METHODS):
-        _wrong(text, f"methods are {', '.join(METHODS)}, or *")
-    host, port = _place(text, parts["place"])
-    path = _path(text, parts["path"] or "/")
+        _refuse(text, f"methods are {', '.join(METHODS)}, or *")
+    host, port = _parse_place(text, parts["place"])
+    path = _require_plain_path(text, parts["path"] or "/")
     return HttpRule(frozenset(methods), host, port, path)
 
 
 @lru_cache(maxsize=2048)
-def secret_rule(text: str) -> SecretRule:
-    """The rule that `NAME@HOST[:PORT]` states; `UsageError` when it is none."""
-    parts = _SECRET.fullmatch(text) or _wrong(text, 'write "API_KEY@api.example.com"')
-    host, port = _place(text, parts["place"])
+def parse_secret_rule(text: str) -> SecretRule:
+    """Parse `NAME@HOST[:PORT]`; `UsageError` EMANIFEST when it is no rule."""
+    parts = _SECRET.fullmatch(text) or _refuse(text, 'write "API_KEY@api.example.com"')
+    host, port = _parse_place(text, parts["place"])
     return SecretRule(parts["name"], host, port)
 
 
 @lru_cache(maxsize=2048)
-def call_rule(text: str) -> CallRule:
-    """The rule that `NAME`, `NAMESPACE/NAME`, either with `@sha256:DIGEST`, states; `UsageError`
-    when it is none.
+def parse_call_rule(text: str) -> CallRule:
+    """Parse `NAME` or `NAMESPACE/NAME`, either with `@sha256:DIGEST`; `UsageError` when it is no
+    rule.
     """
     parts = _CALL.fullmatch(text)
     if parts is None or not is_name(parts["name"]):
-        _wrong(text, 'write "other-capability" or "namespace/other-capability"')
+        _refuse(text, 'write "other-capability" or "namespace/other-capability"')
     return CallRule(parts["namespace"] or "", parts["name"], parts["digest"] or "")
 
 
-def _same_place(host: str, port: int, target: Target) -> bool:
+def _is_place(host: str, port: int, target: Target) -> bool:
     return target.host == host and target.port == (port or PORTS[target.scheme])
 
 
-def _place(text: str, place: str) -> tuple[str, int]:
+def _parse_place(text: str, place: str) -> tuple[str, int]:
     try:
         host, port = place_of(place, PORTS["https"])
     except ToolError as problem:
-        _wrong(text, problem.message)
-    name, named = f"[{host}]" if ":" in host else host, re.search(r":[0-9]+$", place) is not None
-    if place != (f"{name}:{port}" if named else name):
+        _refuse(text, problem.message)
+    has_port = re.search(r":[0-9]+$", place) is not None
+    plain = f"[{host}]" if ":" in host else host
+    if has_port:
+        plain = f"{plain}:{port}"
+    if place != plain:
         # who grants it has to see where it goes, and letters of other scripts look like those of a
         # host that is known
-        _wrong(
-            text, f"write the host as {name}{f':{port}' if named else ''}: that is where it goes"
-        )
-    return host, port if named else _NO_PORT
+        _refuse(text, f"write the host as {plain}: that is where it goes")
+    return host, port if has_port else _NO_PORT
 
 
-def _path(text: str, path: str) -> str:
+def _require_plain_path(text: str, path: str) -> str:
     try:
         plain = path_of(path)
     except ToolError as problem:
-        _wrong(text, problem.message)
+        _refuse(text, problem.message)
     if plain != path:
-        _wrong(text, f"write the path as {plain}")
+        _refuse(text, f"write the path as {plain}")
     return plain
 
 
-def _wrong(text: str, help_: str) -> NoReturn:
+def _refuse(text: str, help_: str) -> NoReturn:
     raise UsageError("EMANIFEST", f"not a permission: {one_line(text, 80)!r}", suggestion=help_)

@@ -1,21 +1,23 @@
-"""What a capability may do: declared is not granted, and what is not declared does not exist."""
+"""The permissions of a capability: declared is not granted, and what is not declared does not
+exist.
+"""
 
 from __future__ import annotations
 
 from sigil.errors import UsageError
 from sigil.manifest.model import Manifest
-from sigil.manifest.permission_rules import call_rule, http_rule, secret_rule
+from sigil.manifest.permission_rules import parse_call_rule, parse_http_rule, parse_secret_rule
 
 HTTP, SECRET, CALL, MCP = "http:", "secret:", "call:", "mcp:"
 
 
-def demand(manifest: Manifest) -> None:
-    """`UsageError` EMANIFEST that names the permission unless every one of them makes sense."""
+def require_valid_permissions(manifest: Manifest) -> None:
+    """Raise `UsageError` EMANIFEST, which names the permission, unless all of them can be read."""
     permissions = manifest.permissions
     for field, read, texts in (
-        ("http", http_rule, permissions.http),
-        ("secrets", secret_rule, permissions.secrets),
-        ("call", call_rule, permissions.call),
+        ("http", parse_http_rule, permissions.http),
+        ("secrets", parse_secret_rule, permissions.secrets),
+        ("call", parse_call_rule, permissions.call),
     ):
         for text in texts:
             try:
@@ -35,8 +37,8 @@ def demand(manifest: Manifest) -> None:
         )
 
 
-def asked(manifest: Manifest) -> tuple[str, ...]:
-    """The permissions that an owner has to grant, as they are asked for.
+def requested_permissions(manifest: Manifest) -> tuple[str, ...]:
+    """Return the permissions that an owner has to grant, as the manifest writes them.
 
     `http:GET host/`, `secret:NAME@host`, `call:namespace/other`, `mcp:name command`.
     """
@@ -49,11 +51,15 @@ def asked(manifest: Manifest) -> tuple[str, ...]:
     )
 
 
-def waiting(manifest: Manifest, granted: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Those of them that are not `granted`."""
-    return tuple(text for text in asked(manifest) if text not in granted)
+def ungranted_permissions(
+    manifest: Manifest, granted: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    """Return the requested permissions that are not `granted`."""
+    return tuple(text for text in requested_permissions(manifest) if text not in granted)
 
 
-def calls(manifest: Manifest) -> tuple[str, ...]:
-    """The capabilities that it declares to call, as declared, those that it requires first."""
+def declared_calls(manifest: Manifest) -> tuple[str, ...]:
+    """Return the capabilities that it declares to call, as declared; those that it requires come
+    first.
+    """
     return tuple(dict.fromkeys((*manifest.requires, *manifest.permissions.call)))

@@ -1,27 +1,28 @@
-"""A capability's input: its JSON Schema checked when deployed, its defaults, coercion and
-validation when called.
+"""A capability's input: its JSON Schema is checked when it is deployed, and each call's arguments
+are filled with defaults, coerced and validated.
 
 A schema comes from strangers and is evaluated in our own process, so it may not name other
-documents or itself, its regular expressions run under a time limit, and one validation has a time
-budget.
+documents or itself, its regular expressions run under a time limit, one validation has a time
+budget, and no text in it may hide or turn around what people and models read.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
+import orjson
 import regex
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 
 from sigil.errors import UsageError, one_line
-from sigil.manifest.coercion import filled
-from sigil.manifest.readable_text import legible
 from sigil.protocol import Json
 from sigil.strict_json import canonical
 
@@ -30,15 +31,13 @@ SCHEMA_DEPTH = 16
 EXPANDED_NODES = 4_000
 VALIDATION_SECONDS = 1.0
 PATTERN_SECONDS = 0.05
-_REFUSED = ("unevaluatedProperties", "unevaluatedItems")
-"""Keywords whose cost grows with the square of the input."""
-_COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
+PATTERN_CHARACTERS = 500
+_PROPERTY_NAME = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
+"""Of any script: `sigil.tool_parameters` tells models other names where they have to be ASCII."""
+_REFUSED_AT_TOP = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
 """What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a
 whole chat.
 """
-_NOTES = ("$defs", "$schema", "definitions", "default", "examples", "example")
-_PROPERTY = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
-"""Of any script: `sigil.tool_parameters` tells models other names where they have to be ASCII."""
 _FOREIGN = (
     "$id",
     "$anchor",
@@ -48,133 +47,127 @@ _FOREIGN = (
     "$recursiveAnchor",
     "$vocabulary",
 )
-UNSUPPORTED = frozenset((*_FOREIGN, *_REFUSED))
+_QUADRATIC = ("unevaluatedProperties", "unevaluatedItems")
+"""Keywords whose cost grows with the square of the input."""
+UNSUPPORTED = frozenset((*_FOREIGN, *_QUADRATIC))
 """Keywords with which a schema is refused."""
+_NO_EVALUATION = ("$defs", "$schema", "definitions", "default", "examples", "example")
+"""Keywords that no validator evaluates, and that may hold an object at the top of a schema."""
+
+NOTES = ("description", "title", "$comment")
+"""Keywords whose text says something and decides nothing: it is cleaned, not refused. Its lines
+stay.
+"""
+_VALUES = ("default", "examples", "example", "enum", "const")
+_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+"""Keywords whose keys are names of somebody's own, and no keywords."""
+_HIDDEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    r"\U000e0000-\U000e0fff]"
+)
+"""Without line breaks and what joins or parts letters, which a value may well have."""
+
+_TYPES = ("string", "boolean", "integer", "number", "null", "array", "object")
+_BITS = {"1": True, "0": False}
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
 
+# -- what a deploy checks
+
+
 def check(given: Json) -> dict[str, Json]:
-    """`given` as an object schema that we are ready to evaluate; `UsageError` with ESCHEMA and the
-    reason otherwise.
+    """Return `given` as an object schema that we are ready to evaluate.
+
+    `UsageError` ESCHEMA names the reason when we are not.
     """
     if not isinstance(given, dict):
-        raise _bad("a schema is a JSON object")
+        raise _refusal("a schema is a JSON object")
     schema: dict[str, Json] = {"type": "object", **given}
-    if schema["type"] != "object":
-        raise _bad('the input is an object: "type" has to be "object"')
-    properties = schema.get("properties", {})
-    if not isinstance(properties, dict):
-        raise _bad('"properties" is an object')
-    odd = next((name for name in properties if not _PROPERTY.fullmatch(name)), None)
-    if odd is not None:
-        raise _bad(
-            f"property {one_line(odd, 60)!r}: a name has letters, digits, dot, hyphen and"
-            " underscore, at most 64"
-        )
-    named = next(
-        (
-            key
-            for key, part in given.items()
-            if isinstance(part, dict) and key not in _KEYWORDS and key not in _NOTES
-        ),
-        None,
-    )
-    if named and not properties:
-        raise _bad(f'"{one_line(named, 60)}" is no keyword: a property stands in "properties"')
-    combined = next((key for key in _COMBINED if key in schema), None)
-    if combined:
-        raise _bad(f'"{combined}" cannot stand at the top, only inside a property')
+    properties = _check_top(schema, given)
     if len(canonical(schema)) > SCHEMA_BYTES:
-        raise _bad(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
-    _weigh(schema, schema, 0, (), _Counter())
-    schema = legible(schema)
+        raise _refusal(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
+    _ExpandedSize(schema).add(schema, 0, ())
+    schema = clean_texts(schema)
     try:
         Draft202012Validator.check_schema(schema)
-    except (SchemaError, RecursionError) as problem:
-        raise _bad(
-            _sentence(problem) if isinstance(problem, SchemaError) else "nested too deep"
-        ) from None
+    except SchemaError as problem:
+        raise _refusal(_sentence(problem)) from None
+    except RecursionError:
+        raise _refusal("nested too deep") from None
     _compile_patterns(schema)
     for name, part in properties.items():
         if isinstance(part, dict) and "default" in part:
-            _demand_default(schema, name, part["default"])
+            alone = {"$defs": schema.get("$defs", {}), "properties": {name: part}}
+            problem_of_default = _first_problem(alone, {name: part["default"]})
+            if problem_of_default:
+                raise _refusal(f"the default of {problem_of_default}")
     return schema
 
 
-def _demand_default(schema: Mapping[str, Json], name: str, default: Json) -> None:
-    alone = {"$defs": schema.get("$defs", {}), "properties": {name: schema["properties"][name]}}
-    problem = _first_problem(alone, {name: default})
-    if problem:
-        raise _bad(f"the default of {problem}")
+def _check_top(schema: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the properties of a schema whose top an endpoint takes as a tool's parameters."""
+    if schema["type"] != "object":
+        raise _refusal('the input is an object: "type" has to be "object"')
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict):
+        raise _refusal('"properties" is an object')
+    for name in properties:
+        if not _PROPERTY_NAME.fullmatch(name):
+            raise _refusal(
+                f"property {one_line(name, 60)!r}: a name has letters, digits, dot, hyphen and"
+                " underscore, at most 64"
+            )
+    if not properties:
+        for key, part in given.items():
+            if isinstance(part, dict) and key not in _KEYWORDS and key not in _NO_EVALUATION:
+                raise _refusal(
+                    f'"{one_line(key, 60)}" is no keyword: a property stands in "properties"'
+                )
+    for key in _REFUSED_AT_TOP:
+        if key in schema:
+            raise _refusal(f'"{key}" cannot stand at the top, only inside a property')
+    return properties
 
 
-def accept(
-    schema: Mapping[str, Json], arguments: Mapping[str, Json], *, source: str = ""
-) -> dict[str, Json]:
-    """`arguments` with defaults filled and query-string types coerced, valid against `schema`;
-    `UsageError` with EINVAL otherwise.
+class _ExpandedSize:
+    """Counts the nodes that evaluating a schema can reach, with each `$ref` written out; it refuses
+    as soon as there are too many.
     """
-    merged = filled(schema, arguments)
-    problem = _first_problem(schema, merged)
-    if problem:
-        raise UsageError(
-            "EINVAL", problem, source=source, suggestion="give what the schema asks for"
-        )
-    return merged
 
+    def __init__(self, root: dict[str, Json]) -> None:
+        definitions = root.get("$defs")
+        self._definitions = definitions if isinstance(definitions, dict) else {}
+        self._nodes = 0
 
-def _bad(why: str) -> UsageError:
-    return UsageError(
-        "ESCHEMA",
-        f"schema refused: {why}",
-        suggestion="a plain JSON Schema (2020-12) of an object, $ref only into its own $defs",
-    )
+    def add(self, node: Json, depth: int, path: tuple[str, ...]) -> None:
+        """Count `node` and what lies below it; `path`: the definitions that lead to it."""
+        self._nodes += 1
+        if self._nodes > EXPANDED_NODES:
+            raise _refusal(f"more than {EXPANDED_NODES} parts")
+        if depth > SCHEMA_DEPTH:
+            raise _refusal(f"nested deeper than {SCHEMA_DEPTH}")
+        if isinstance(node, list):
+            for child in node:
+                self.add(child, depth + 1, path)
+        elif isinstance(node, dict):
+            for child in node.values():
+                self.add(child, depth + 1, path)
+            for key in (*_FOREIGN, *_QUADRATIC):
+                if key in node:
+                    raise _refusal(f'"{key}" is not supported')
+            if isinstance(node.get("$ref"), str):
+                self._add_definition(node["$ref"], depth, path)
 
-
-class _Counter:
-    """How many nodes were visited so far."""
-
-    def __init__(self) -> None:
-        self.nodes = 0
-
-    def step(self) -> None:
-        self.nodes += 1
-        if self.nodes > EXPANDED_NODES:
-            raise _bad(f"more than {EXPANDED_NODES} parts")
-
-
-def _weigh(
-    root: dict[str, Json], node: Json, depth: int, path: tuple[str, ...], counter: _Counter
-) -> None:
-    """Visit every node that evaluating `node` can reach, with each `$ref` written out; refuse as
-    soon as there are too many.
-    """
-    counter.step()
-    if depth > SCHEMA_DEPTH:
-        raise _bad(f"nested deeper than {SCHEMA_DEPTH}")
-    for child in (
-        node if isinstance(node, list) else node.values() if isinstance(node, dict) else ()
-    ):
-        _weigh(root, child, depth + 1, path, counter)
-    if isinstance(node, dict):
-        foreign = next((key for key in (*_FOREIGN, *_REFUSED) if key in node), None)
-        if foreign:
-            raise _bad(f'"{foreign}" is not supported')
-        if isinstance(node.get("$ref"), str):
-            _weigh_ref(root, node["$ref"], depth, path, counter)
-
-
-def _weigh_ref(
-    root: dict[str, Json], ref: str, depth: int, path: tuple[str, ...], counter: _Counter
-) -> None:
-    name = ref.removeprefix("#/$defs/")
-    target = root.get("$defs", {}).get(name) if isinstance(root.get("$defs"), dict) else None
-    if name == ref or target is None:
-        raise _bad(f'"$ref": {one_line(ref, 80)!r} does not lead to its own $defs')
-    if name in path:
-        raise _bad(f"$defs {name!r} refers to itself")
-    _weigh(root, target, depth + 1, (*path, name), counter)
+    def _add_definition(self, ref: str, depth: int, path: tuple[str, ...]) -> None:
+        # a JSON pointer in a fragment: validators read %20 as a space, ~1 as a slash, ~0 as a tilde
+        pointer = unquote(ref.removeprefix("#/$defs/"))
+        name = pointer.replace("~1", "/").replace("~0", "~")
+        if not ref.startswith("#/$defs/") or "/" in pointer or name not in self._definitions:
+            raise _refusal(f'"$ref": {one_line(ref, 80)!r} does not lead to its own $defs')
+        if name in path:
+            raise _refusal(f"$defs {name!r} refers to itself")
+        self.add(self._definitions[name], depth + 1, (*path, name))
 
 
 def _compile_patterns(node: Json) -> None:
@@ -183,32 +176,206 @@ def _compile_patterns(node: Json) -> None:
             _compile_patterns(child)
     elif isinstance(node, dict):
         if isinstance(node.get("pattern"), str):
-            _pattern(node["pattern"])
+            _compile_pattern(node["pattern"])
         if isinstance(node.get("patternProperties"), dict):
             for pattern in node["patternProperties"]:
-                _pattern(pattern)
+                _compile_pattern(pattern)
         for child in node.values():
             _compile_patterns(child)
 
 
 @lru_cache(maxsize=512)
-def _pattern(text: str) -> regex.Pattern[str]:
-    if len(text) > 500:
-        raise _bad("a pattern has at most 500 characters")
+def _compile_pattern(text: str) -> regex.Pattern[str]:
+    if len(text) > PATTERN_CHARACTERS:
+        raise _refusal(f"a pattern has at most {PATTERN_CHARACTERS} characters")
     try:
         return regex.compile(text)
     except (regex.error, RecursionError, OverflowError, ValueError):
-        raise _bad(f"{one_line(text, 80)!r} is not a regular expression") from None
+        raise _refusal(f"{one_line(text, 80)!r} is not a regular expression") from None
 
 
-def _matches(pattern: str, text: str) -> bool:
+def _refusal(why: str) -> UsageError:
+    return UsageError(
+        "ESCHEMA",
+        f"schema refused: {why}",
+        suggestion="a plain JSON Schema (2020-12) of an object, $ref only into its own $defs",
+    )
+
+
+# -- the texts in a schema
+
+
+def clean_texts(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a schema with clean notes.
+
+    `UsageError` ESCHEMA when something else in it would deceive whoever reads it. It must not be
+    nested deep.
+    """
+    return {_require_readable_key(key): _clean_part(key, part) for key, part in schema.items()}
+
+
+def _clean_part(key: str, part: Json) -> Json:
+    if key in NOTES and isinstance(part, str):
+        return _HIDDEN.sub(" ", part)
+    if key in _MAPS and isinstance(part, dict):
+        return {_require_readable_key(name): _clean_node(node) for name, node in part.items()}
+    if key in _VALUES:
+        _require_readable_value(part)
+        return part
+    return _clean_node(part)
+
+
+def _clean_node(node: Json) -> Json:
+    if isinstance(node, dict):
+        return clean_texts(node)
+    if isinstance(node, list):
+        return [_clean_node(part) for part in node]
+    _require_readable_value(node)
+    return node
+
+
+def _require_readable_value(value: Json) -> None:
+    """Refuse hidden characters in a value, which has to stay as it is."""
+    if isinstance(value, str) and _HIDDEN.search(value):
+        raise _hidden_characters(value)
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _require_readable_key(key)
+            _require_readable_value(part)
+    elif isinstance(value, list):
+        for part in value:
+            _require_readable_value(part)
+
+
+def _require_readable_key(key: str) -> str:
+    if _HIDDEN.search(key) or key.splitlines() not in ([], [key]):
+        raise _hidden_characters(key)
+    return key
+
+
+def _hidden_characters(text: str) -> UsageError:
+    return UsageError(
+        "ESCHEMA",
+        f"schema refused: {one_line(text, 40)!r} holds characters that nobody sees, or that turn a"
+        " text around",
+        suggestion="leave them out; a pattern may write them as \\u202e",
+    )
+
+
+# -- what a call is given
+
+
+def accept(
+    schema: Mapping[str, Json], arguments: Mapping[str, Json], *, source: str = ""
+) -> dict[str, Json]:
+    """Return `arguments` with defaults filled and query-string types coerced, valid against
+    `schema`.
+
+    `UsageError` EINVAL says what is wrong with them otherwise.
+    """
+    merged = fill(schema, arguments)
+    problem = _first_problem(schema, merged)
+    if problem:
+        raise UsageError(
+            "EINVAL", problem, source=source, suggestion="give what the schema asks for"
+        )
+    return merged
+
+
+def fill(schema: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
+    """Return `given` with the defaults of `schema`'s properties, and each value read as its
+    property describes it, within objects as well.
+    """
+    properties = schema.get("properties")
+    parts = properties if isinstance(properties, dict) else {}
+    filled = {
+        name: part["default"]
+        for name, part in parts.items()
+        if isinstance(part, dict) and "default" in part
+    }
+    for name, value in given.items():
+        filled[name] = coerce(parts.get(name), value)
+    return filled
+
+
+def coerce(part: Json, value: Json) -> Json:
+    """Return `value` as the schema `part` means it.
+
+    A query string knows texts alone, and a model writes a number in quotes now and then: where the
+    schema describes a number, a boolean, null or JSON, a text is read as that. One value becomes a
+    list of one where a list is described. Everything else stays as it is.
+    """
+    if not isinstance(part, dict):
+        return value
+    types = _allowed_types(part)
+    if isinstance(value, str) and types and "string" not in types:
+        value = _read_text(value, types)
+    single = isinstance(value, str | int | float)
+    if single and "array" in types and not _has_type(value, types):
+        value = [value]
+    if isinstance(value, list):
+        return [coerce(part.get("items"), element) for element in value]
+    if isinstance(value, dict) and "properties" in part:
+        return fill(part, value)
+    return value
+
+
+def _allowed_types(part: Mapping[str, Json]) -> frozenset[str]:
+    """Return the types that `part` allows, as far as it names them or lists its values."""
+    declared = part.get("type")
+    if isinstance(declared, list):
+        return frozenset(name for name in declared if isinstance(name, str))
+    if declared is not None:
+        return frozenset([declared] if isinstance(declared, str) else ())
+    values: list[Json] = []
+    if isinstance(part.get("enum"), list):
+        values = part["enum"]
+    elif "const" in part:
+        values = [part["const"]]
+    return frozenset(
+        next((name for name in _TYPES if _has_type(value, (name,))), "") for value in values
+    )
+
+
+def _read_text(text: str, types: frozenset[str]) -> Json:
+    if "boolean" in types and not types & {"integer", "number"} and text in _BITS:
+        return _BITS[text]
+    if types.isdisjoint(_TYPES):
+        return text
     try:
-        return _pattern(pattern).search(text, timeout=PATTERN_SECONDS) is not None
-    except TimeoutError:
-        raise _Exhausted from None
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return value if _has_type(value, types) else text
 
 
-class _Exhausted(Exception):
+def _has_type(value: Json, types: Iterable[str]) -> bool:
+    return any(_is_type(value, name) for name in types)
+
+
+def _is_type(value: Json, name: str) -> bool:
+    match name:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "null":
+            return value is None
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+    return False
+
+
+# -- evaluation within a time budget
+
+
+class _OutOfTime(Exception):
     """A validation used up its time."""
 
 
@@ -230,111 +397,122 @@ class _Budget:
         """See `conforms`."""
 
 
+def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
+    validator = _Validator(dict(schema), format_checker=_Budget())
+    try:
+        error = next(validator.iter_errors(instance), None)
+    except (_OutOfTime, RecursionError):
+        return "checking the input against the schema takes too long"
+    return _sentence(error) if error else ""
+
+
+def _require_time(validator: Any) -> None:
+    """End the validation when it has used up its time."""
+    if time.monotonic() > validator.format_checker.end:
+        raise _OutOfTime
+
+
 def _timed(keyword: Keyword) -> Keyword:
     def bounded(
         validator: Any, value: Any, instance: Any, schema: Any
     ) -> Iterator[ValidationError]:
-        _heed(validator)
+        _require_time(validator)
         yield from keyword(validator, value, instance, schema) or ()
 
     return bounded
 
 
-def _on_pattern(
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return _compile_pattern(pattern).search(text, timeout=PATTERN_SECONDS) is not None
+    except TimeoutError:
+        raise _OutOfTime from None
+
+
+def _validate_pattern(
     validator: Any, pattern: str, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not _matches(pattern, instance):
-        yield ValidationError(f"{_shown(instance)} does not match {one_line(pattern, 80)}")
+        yield ValidationError(f"{_as_json(instance)} does not match {one_line(pattern, 80)}")
 
 
-def _on_pattern_properties(
+def _validate_pattern_properties(
     validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
     if isinstance(instance, dict):
         for pattern, subschema in patterns.items():
             for name, value in instance.items():
-                _heed(validator)
+                _require_time(validator)
                 if _matches(pattern, name):
                     yield from validator.descend(value, subschema, path=name, schema_path=pattern)
 
 
-def _on_additional(
-    validator: Any, wanted: Any, instance: Any, schema: Any
+def _validate_additional_properties(
+    validator: Any, additional: Any, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
     if not isinstance(instance, dict):
         return
     for name, value in instance.items():
-        _heed(validator)
-        if name in schema.get("properties", {}) or any(
-            _matches(pattern, name) for pattern in schema.get("patternProperties", {})
-        ):
+        _require_time(validator)
+        if name in schema.get("properties", {}):
             continue
-        if wanted is False:
+        if any(_matches(pattern, name) for pattern in schema.get("patternProperties", {})):
+            continue
+        if additional is False:
             yield ValidationError(f"'{one_line(name, 80)}' is not expected")
-        elif isinstance(wanted, dict):
-            yield from validator.descend(value, wanted, path=name)
+        elif isinstance(additional, dict):
+            yield from validator.descend(value, additional, path=name)
 
 
-def _heed(validator: Any) -> None:
-    """Leave when the validation has used up its time."""
-    if time.monotonic() > validator.format_checker.end:
-        raise _Exhausted
-
-
-def _on_unique(
+def _validate_unique_items(
     validator: Any, unique: bool, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
-    if (
-        unique
-        and isinstance(instance, list)
-        and len({canonical(value) for value in instance}) < len(instance)
-    ):
+    if not unique or not isinstance(instance, list):
+        return
+    # the library compares each with each
+    if len({canonical(value) for value in instance}) < len(instance):
         yield ValidationError("has elements that are not unique")
 
 
-_OWN: dict[str, Keyword] = {
-    "pattern": _on_pattern,
-    "patternProperties": _on_pattern_properties,
-    "additionalProperties": _on_additional,
-    "uniqueItems": _on_unique,
+_OWN_KEYWORDS: dict[str, Keyword] = {
+    "pattern": _validate_pattern,
+    "patternProperties": _validate_pattern_properties,
+    "additionalProperties": _validate_additional_properties,
+    "uniqueItems": _validate_unique_items,
 }
 _KEYWORDS: Mapping[str, Any] = Draft202012Validator.VALIDATORS
 _extend: Any = extend
 _Validator: Any = _extend(
     Draft202012Validator,
-    {name: _timed(_OWN.get(name, keyword)) for name, keyword in _KEYWORDS.items()},
+    {name: _timed(_OWN_KEYWORDS.get(name, keyword)) for name, keyword in _KEYWORDS.items()},
 )
 
 
-def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
-    validator = _Validator(dict(schema), format_checker=_Budget())
-    try:
-        error = next(validator.iter_errors(instance), None)
-        return _sentence(error) if error else ""
-    except (_Exhausted, RecursionError):
-        return "checking the input against the schema takes too long"
+# -- errors in words
+
+_WITH_EXPECTED_VALUE = ("enum", "const", "not")
 
 
 def _sentence(error: SchemaError | ValidationError) -> str:
-    place, words = ".".join(str(part) for part in error.absolute_path), _in_json(error)
+    place = ".".join(str(part) for part in error.absolute_path)
+    words = _in_json(error)
     return one_line(f"{place}: {words}" if place else words)
 
 
 def _in_json(error: SchemaError | ValidationError) -> str:
-    """The library's words, with the values that Python spells written as JSON; names stay in single
-    quotes.
+    """Return the library's words, with the values that Python spells written as JSON; names stay in
+    single quotes.
     """
-    words, given, wanted = error.message, repr(error.instance), repr(error.validator_value)
-    if error.validator in _WANTED:
-        before, found, after = words.rpartition(wanted)
-        words = f"{before}{_shown(error.validator_value, 160)}{after}" if found else words
-    if words.startswith(f"{given} ") and error.validator != "const":
-        return _shown(error.instance) + words.removeprefix(given)
+    words = error.message
+    if error.validator in _WITH_EXPECTED_VALUE:
+        before, found, after = words.rpartition(repr(error.validator_value))
+        if found:
+            words = f"{before}{_as_json(error.validator_value, 160)}{after}"
+    instance = repr(error.instance)
+    if words.startswith(f"{instance} ") and error.validator != "const":
+        return _as_json(error.instance) + words.removeprefix(instance)
     return words
 
 
-_WANTED = ("enum", "const", "not")
-
-
-def _shown(value: Json, most: int = 80) -> str:
+def _as_json(value: Json, most: int = 80) -> str:
     return one_line(json.dumps(value, ensure_ascii=False, separators=(",", ":")), most)

@@ -11,8 +11,8 @@ from typing import Final
 from sigil.errors import Refused, UsageError
 from sigil.manifest.languages import HOST
 from sigil.manifest.model import Manifest
-from sigil.manifest.permission_rules import call_rule
-from sigil.manifest.permissions import calls
+from sigil.manifest.permission_rules import parse_call_rule
+from sigil.manifest.permissions import declared_calls
 from sigil.run.host_calls.context import Facilities, Part
 
 PARTS_MOST = 200
@@ -34,8 +34,8 @@ def resolve(
     `planned`: the digests of what is about to stand in `view`, by name.
     """
     pins: dict[str, str] = {}
-    for text in calls(manifest):
-        rule = call_rule(text)
+    for text in declared_calls(manifest):
+        rule = parse_call_rule(text)
         own = "" if rule.namespace else planned.get(rule.name, "")
         callee = None if rule.digest or own else facilities.find(rule, view)
         pins[text] = rule.digest or own or (callee.digest if callee else "")
@@ -47,7 +47,7 @@ def callees_first(manifests: Mapping[str, Manifest]) -> list[str]:
     other in a circle.
     """
     before = {
-        name: [other for other in calls(manifest) if other in manifests]
+        name: [other for other in declared_calls(manifest) if other in manifests]
         for name, manifest in manifests.items()
     }
     try:
@@ -61,7 +61,7 @@ def demand(part: Part, facilities: Facilities, *, later: bool = False) -> None:
     when what it calls would call it, ELIMIT when what it requires requires more than calls reach.
     """
     for name in () if later else part.manifest.requires:
-        if facilities.find(call_rule(name), part.namespace, part) is None:
+        if facilities.find(parse_call_rule(name), part.namespace, part) is None:
             message = f"it requires {name}, which does not exist"
             raise Refused(
                 "EREQUIRES",
@@ -87,7 +87,7 @@ def reached(part: Part, facilities: Facilities) -> dict[str, Part]:
     waiting = [part]
     while waiting:
         caller = waiting.pop()
-        for text in calls(caller.manifest):
+        for text in declared_calls(caller.manifest):
             callee = _callee(caller, text, facilities)
             if callee and callee.digest not in found and len(found) < PARTS_MOST:
                 found[callee.digest] = callee
@@ -110,11 +110,11 @@ def _walk(
     path: tuple[Part, ...], seen: set[tuple[tuple[str, str], str]], facilities: Facilities
 ) -> None:
     part = path[-1]
-    for text in calls(part.manifest):
+    for text in declared_calls(part.manifest):
         # what was not there when a callee was deployed counts as what it would be after a deploy of
         # that callee: a circle is told early
         callee = _callee(part, text, facilities) or facilities.find(
-            call_rule(text), part.namespace, path[0]
+            parse_call_rule(text), part.namespace, path[0]
         )
         if callee is None:
             continue

@@ -17,8 +17,15 @@ from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.manifest import schema
 from sigil.manifest.languages import HOST
 from sigil.manifest.model import Manifest
-from sigil.manifest.permission_rules import call_rule, http_rule, secret_rule
-from sigil.manifest.permissions import CALL, HTTP, MCP, SECRET, asked, calls
+from sigil.manifest.permission_rules import parse_call_rule, parse_http_rule, parse_secret_rule
+from sigil.manifest.permissions import (
+    CALL,
+    HTTP,
+    MCP,
+    SECRET,
+    declared_calls,
+    requested_permissions,
+)
 from sigil.protocol import Caller, Json
 from sigil.run.call_chain import Link, Listening, Passed, on_behalf_of
 from sigil.run.dependencies import DEPTH_MOST, circle, inside
@@ -175,7 +182,7 @@ class Execution:
 
     def _secrets(self, part: Part, home: str, granted: frozenset[str]) -> Values:
         names = {
-            secret_rule(text.removeprefix(SECRET)).name
+            parse_secret_rule(text.removeprefix(SECRET)).name
             for text in granted
             if text.startswith(SECRET)
         }
@@ -199,7 +206,7 @@ class Execution:
         `call`: as it is declared. The version that runs is the one that was recorded when the
         caller was deployed.
         """
-        caller, rule = path[-1], call_rule(call)
+        caller, rule = path[-1], parse_call_rule(call)
         callee = self._facilities.callee(caller.part, call)
         if callee.identity in {link.part.identity for link in path}:
             raise Refused("ECYCLE", circle([*(link.part.name for link in path), callee.name]))
@@ -239,8 +246,8 @@ class _Composer:
 
     def answer(self, name: str, given: Json, seconds: float) -> Json:
         part = self.path[-1].part
-        for text in calls(part.manifest):
-            rule = call_rule(text)
+        for text in declared_calls(part.manifest):
+            rule = parse_call_rule(text)
             if rule.shown == name and rule.namespace and f"{CALL}{text}" not in self.granted:
                 raise Refused(
                     "EPERM",
@@ -322,15 +329,21 @@ def _demand_no_mark(given: bytes, manifest: Manifest) -> None:
 def _own_secrets(manifest: Manifest) -> set[str]:
     """The secrets whose marks are filled in what it sends."""
     return {
-        secret_rule(text).name for text in manifest.permissions.secrets if manifest.lang != "mcp"
+        parse_secret_rule(text).name
+        for text in manifest.permissions.secrets
+        if manifest.lang != "mcp"
     }
 
 
 def _rights(link: Link, granted: frozenset[str], values: _Values) -> Rights:
-    wanted = asked(link.part.manifest)
-    http = {text: http_rule(text.removeprefix(HTTP)) for text in wanted if text.startswith(HTTP)}
+    wanted = requested_permissions(link.part.manifest)
+    http = {
+        text: parse_http_rule(text.removeprefix(HTTP)) for text in wanted if text.startswith(HTTP)
+    }
     secrets = {
-        text: secret_rule(text.removeprefix(SECRET)) for text in wanted if text.startswith(SECRET)
+        text: parse_secret_rule(text.removeprefix(SECRET))
+        for text in wanted
+        if text.startswith(SECRET)
     }
     return Rights(
         link.part.name,

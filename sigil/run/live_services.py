@@ -19,7 +19,7 @@ from sigil.catalog.deployments import Deployment
 from sigil.catalog.public import Publics
 from sigil.errors import Refused, UsageError
 from sigil.manifest import permissions
-from sigil.manifest.permission_rules import CallRule, call_rule
+from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.network.exchange import Web
 from sigil.protocol import LIBRARY, Caller, Json, Ref, viewed
 from sigil.run import dependencies
@@ -116,7 +116,7 @@ class Standing:
     def pins(self, part: Part) -> Mapping[str, str]:
         if part.pins is not None:
             return part.pins
-        if not permissions.calls(part.manifest):
+        if not permissions.declared_calls(part.manifest):
             return {}
         recorded = self.catalog.deployments.read(part.namespace, part.name, part.digest)
         return recorded.pins if recorded else self._pin_older(part)
@@ -223,7 +223,7 @@ class Standing:
             self.pins_of(record)
 
     def callee(self, part: Part, call: str) -> Part:
-        rule, digest = call_rule(call), self.pins(part).get(call)
+        rule, digest = parse_call_rule(call), self.pins(part).get(call)
         if digest is None:
             what = f"{rule.shown}, or what it calls, is newer than what {part.name} was granted"
             hint = f"deploy {part.name} again, or `sigil grant {part.name}`"
@@ -264,10 +264,10 @@ class Standing:
         """
         rows: list[dict[str, Json]] = []
         pins = self.pins_of(record)
-        for call in permissions.calls(record.manifest):
+        for call in permissions.declared_calls(record.manifest):
             digest = pins.get(call)
             found, withdrawn = (
-                self._recorded(call_rule(call), digest, record.namespace)
+                self._recorded(parse_call_rule(call), digest, record.namespace)
                 if digest
                 else (None, False)
             )

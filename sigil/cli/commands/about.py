@@ -51,6 +51,6 @@ def schema(context: typer.Context) -> None:
     An editor that knows TOML takes it from the first line of a sigil.toml: #:schema
     ./sigil.schema.json
     """
-    from sigil.manifest.json_schema import blueprint
+    from sigil.manifest.json_schema import manifest_json_schema
 
-    shell_of(context).printer.document(blueprint())
+    shell_of(context).printer.document(manifest_json_schema())

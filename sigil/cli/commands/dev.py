@@ -188,6 +188,6 @@ def _beside(folder: Path, package: Package | None) -> list[Path]:
     parent = folder.resolve().parent
     return [
         parent / name
-        for name in (permissions.calls(package.manifest) if package else ())
+        for name in (permissions.declared_calls(package.manifest) if package else ())
         if (parent / name).is_dir()
     ]

@@ -41,7 +41,7 @@ def rehearse(shell: Shell, package: Package, place: Path | None) -> dict[str, Js
     from sigil.manifest import permissions
 
     manifest = package.manifest
-    permissions.demand(manifest)
+    permissions.require_valid_permissions(manifest)
     with placed(place):
         verdicts = verdicts_of(shell, package, place or Path(manifest.name))
     _demand(manifest, verdicts)
@@ -60,7 +60,7 @@ def rehearse(shell: Shell, package: Package, place: Path | None) -> dict[str, Js
         "same": stands is not None and stands["digest"] == digest,
         "changes": _changes(stands, manifest) if stands else [],
         "tests": {"passed": len(verdicts), "failed": 0},
-        "asks": list(permissions.asked(manifest)),
+        "asks": list(permissions.requested_permissions(manifest)),
         "dry_run": True,
     }
 
@@ -96,12 +96,12 @@ def deployed_digest(shell: Shell, package: Package) -> str:
     """What it would be deployed under, as far as what it calls is there by now."""
     from sigil.catalog.deployments import pinned_digest
     from sigil.manifest import permissions
-    from sigil.manifest.permission_rules import call_rule
+    from sigil.manifest.permission_rules import parse_call_rule
 
     pins: dict[str, str] = {}
-    for call in permissions.calls(package.manifest):
-        stands = None if call_rule(call).digest else _standing(shell, call)
-        pins[call] = call_rule(call).digest or (str(stands["digest"]) if stands else "")
+    for call in permissions.declared_calls(package.manifest):
+        stands = None if parse_call_rule(call).digest else _standing(shell, call)
+        pins[call] = parse_call_rule(call).digest or (str(stands["digest"]) if stands else "")
     return pinned_digest(package.digest, pins)
 
 

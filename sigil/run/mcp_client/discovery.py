@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from sigil.access.secret_store import Secretbook, demand_owner
 from sigil.errors import Refused
-from sigil.manifest.permission_rules import http_rule, secret_rule
+from sigil.manifest.permission_rules import parse_http_rule, parse_secret_rule
 from sigil.network.exchange import Web
 from sigil.protocol import Caller, Json
 from sigil.run.host_calls.fetch import Rights
@@ -58,7 +58,10 @@ class Importing:
         return told
 
     def _rights(self, wanted: document.Server, caller: Caller) -> Rights:
-        http, secrets = tuple(map(http_rule, wanted.http)), tuple(map(secret_rule, wanted.secrets))
+        http, secrets = (
+            tuple(map(parse_http_rule, wanted.http)),
+            tuple(map(parse_secret_rule, wanted.secrets)),
+        )
         names = {rule.name for rule in secrets} | {
             name for text in wanted.mcp for name in document.secrets_in(text)
         }

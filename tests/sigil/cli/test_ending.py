@@ -151,7 +151,7 @@ PLACES = {
     "doctor": ("sigil.cli.doctor.machine.engine_path", ("doctor",)),
     "rollback": ("sigil.registry.LocalRegistry.rollback", ("rollback", "shout")),
     "serve": ("sigil.wiring.local_registry", ("serve", "--port", "0")),
-    "schema": ("sigil.manifest.json_schema.blueprint", ("schema",)),
+    "schema": ("sigil.manifest.json_schema.manifest_json_schema", ("schema",)),
 }
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as some
 
 from sigil.errors import UsageError
 from sigil.manifest import schema
-from sigil.manifest.coercion import filled
 from sigil.protocol import Json
 
 JSON = some.recursive(
@@ -61,7 +60,7 @@ KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
     ],
 )
 def test_a_value_is_read_as_its_property_wants_it(part: Json, value: Json, read: Json) -> None:
-    assert filled({"properties": {"x": part}}, {"x": value}) == {"x": read}
+    assert schema.fill({"properties": {"x": part}}, {"x": value}) == {"x": read}
 
 
 @given(some.sampled_from(KINDS), JSON)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sigil.errors import UsageError
-from sigil.manifest.permission_rules import call_rule, http_rule, secret_rule
+from sigil.manifest.permission_rules import parse_call_rule, parse_http_rule, parse_secret_rule
 from sigil.network.urls import Target
 
 ALLOWED = [
@@ -42,12 +42,12 @@ DENIED = [
 
 @pytest.mark.parametrize(("rule", "method", "url"), ALLOWED)
 def test_a_rule_covers_what_it_says(rule: str, method: str, url: str) -> None:
-    assert http_rule(rule).allows(method, Target.parse(url))
+    assert parse_http_rule(rule).allows(method, Target.parse(url))
 
 
 @pytest.mark.parametrize(("rule", "method", "url"), DENIED)
 def test_a_rule_covers_nothing_else(rule: str, method: str, url: str) -> None:
-    assert not http_rule(rule).allows(method, Target.parse(url))
+    assert not parse_http_rule(rule).allows(method, Target.parse(url))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_rule_covers_nothing_else(rule: str, method: str, url: str) -> None:
 )  # fmt: skip
 def test_a_rule_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="EMANIFEST"):
-        http_rule(text)
+        parse_http_rule(text)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_a_rule_that_makes_no_sense_is_refused(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_host_is_written_as_it_is_asked_for(place: str, plain: str) -> None:
-    for read, text in ((http_rule, f"GET {place}/"), (secret_rule, f"KEY@{place}")):
+    for read, text in ((parse_http_rule, f"GET {place}/"), (parse_secret_rule, f"KEY@{place}")):
         with pytest.raises(UsageError, match="EMANIFEST") as caught:
             read(text)
         assert caught.value.suggestion == f"write the host as {plain}: that is where it goes"
 
 
 def test_a_secret_goes_to_its_host_over_tls_alone() -> None:
-    rule = secret_rule("API_KEY@api.example.com")
+    rule = parse_secret_rule("API_KEY@api.example.com")
     assert (rule.name, rule.fits(Target.parse("https://api.example.com/x"))) == ("API_KEY", True)
     others = [
         "http://api.example.com/",
@@ -109,14 +109,14 @@ def test_a_secret_goes_to_its_host_over_tls_alone() -> None:
 )
 def test_a_secret_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="EMANIFEST"):
-        secret_rule(text)
+        parse_secret_rule(text)
 
 
 def test_a_call_names_a_capability_of_ones_own_or_another_namespaces() -> None:
     digest = "sha256:" + "a" * 64
-    assert call_rule("hash").shown == "hash"
-    assert call_rule(f"alice/hash@{digest}").shown == "alice/hash"
-    assert call_rule(f"alice/hash@{digest}").digest == digest
+    assert parse_call_rule("hash").shown == "hash"
+    assert parse_call_rule(f"alice/hash@{digest}").shown == "alice/hash"
+    assert parse_call_rule(f"alice/hash@{digest}").digest == digest
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_a_call_names_a_capability_of_ones_own_or_another_namespaces() -> None:
 )
 def test_a_call_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="EMANIFEST"):
-        call_rule(text)
+        parse_call_rule(text)

@@ -83,3 +83,70 @@ def test_lines_and_joined_letters_stay_in_a_schema() -> None:
         "enum": ["\n", "\t", "👩\u200d💻", "می\u200cخواهم"],
     }
     assert schema.check({"properties": {"x": part}})["properties"]["x"] == part
+
+
+@pytest.mark.parametrize(
+    ("ref", "name"),
+    [
+        ("#/$defs/a", "a"),
+        ("#/$defs/a b", "a b"),
+        ("#/$defs/a%20b", "a b"),
+        ("#/$defs/a~1b", "a/b"),
+        ("#/$defs/a~0b", "a~b"),
+    ],
+)
+def test_a_reference_is_a_pointer_into_the_definitions(ref: str, name: str) -> None:
+    accepted = schema.check(
+        {"properties": {"x": {"$ref": ref}}, "$defs": {name: {"type": "string"}}}
+    )
+    assert schema.accept(accepted, {"x": "text"}) == {"x": "text"}
+    with pytest.raises(UsageError, match="x: true is not of type 'string'"):
+        schema.accept(accepted, {"x": True})
+
+
+@pytest.mark.parametrize(
+    ("ref", "name", "reason"),
+    [
+        ("#/$defs/a~1b", "a~1b", "does not lead to its own"),
+        ("#/$defs/a/b", "a/b", "does not lead to its own"),
+        ("#/$defs/b", "a", "does not lead to its own"),
+        ("https://example.com/schema", "a", "does not lead to its own"),
+        ("#/$defs/r", "r", "refers to itself"),
+    ],
+)
+def test_a_reference_to_anything_else_is_refused(ref: str, name: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        schema.check(
+            {
+                "properties": {"x": {"$ref": ref}},
+                "$defs": {name: {"type": "array", "items": {"$ref": "#/$defs/r"}}}
+                if name == "r"
+                else {name: {}},
+            }
+        )
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ({"items": {"allOf": [{"minimum": -1}] * 900}}, [0] * 20_000),
+        ({"pattern": r"^(?=((a|aa)+)+c$)\1"}, "a" * 40 + "b"),
+        (
+            {"additionalProperties": {"anyOf": [{"maximum": -1}] * 400 + [{"minimum": 0}]}},
+            {str(n): n for n in range(20_000)},
+        ),
+    ],
+)
+def test_a_validation_has_a_time_budget(
+    part: dict[str, Json], value: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "VALIDATION_SECONDS", 0.05)
+    accepted = schema.check({"properties": {"x": part}})
+    with pytest.raises(UsageError, match=r"EINVAL: checking the input .* takes too long"):
+        schema.accept(accepted, {"x": value})
+
+
+def test_nested_quantifiers_cost_nothing() -> None:
+    accepted = schema.check({"properties": {"x": {"pattern": "^(a+)+$"}}})
+    with pytest.raises(UsageError, match="does not match"):
+        schema.accept(accepted, {"x": "a" * 50 + "b"})

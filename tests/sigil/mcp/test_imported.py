@@ -12,7 +12,7 @@ import pytest
 
 from sigil.catalog.bundle import Entry, pack
 from sigil.catalog.records import Record
-from sigil.manifest.package import of_fields
+from sigil.manifest.package import parse_fields
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
 
 __all__ = ["place", "run_sigil"]
@@ -24,7 +24,7 @@ def bundle(*tools: tuple[str, object, dict[str, Any]]) -> bytes:
     entries = []
     for name, code, more in tools:
         body = code if isinstance(code, bytes) else json.dumps(code).encode()
-        package = of_fields(
+        package = parse_fields(
             {"name": name, "description": "A tool.", "lang": "mcp", "tags": ["mcp", "w"], **more},
             body,
         )

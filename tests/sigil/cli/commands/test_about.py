@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from sigil.manifest.json_schema import blueprint
+from sigil.manifest.json_schema import manifest_json_schema
 from sigil.manifest.model import Manifest
 from tests.sigil.cli.conftest import Sigil
 
@@ -30,7 +30,7 @@ def test_the_version_is_told(run_sigil: Sigil) -> None:
 
 @pytest.fixture(scope="module")
 def schema() -> Any:
-    made = blueprint()
+    made = manifest_json_schema()
     Draft202012Validator.check_schema(made)
     return Draft202012Validator(made)
 

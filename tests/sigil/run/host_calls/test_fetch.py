@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sigil.errors import Refused, SigilError, ToolError
-from sigil.manifest.permission_rules import http_rule, secret_rule
+from sigil.manifest.permission_rules import parse_http_rule, parse_secret_rule
 from sigil.network.exchange import REPLY_BYTES
 from sigil.network.http_transport import Line
 from sigil.protocol import Json
@@ -35,10 +35,10 @@ def rights(
 ) -> Rights:
     return Rights(
         "far",
-        tuple(map(http_rule, http)),
-        tuple(map(http_rule, waiting)),
-        tuple(map(secret_rule, secrets)),
-        tuple(map(secret_rule, secrets_waiting)),
+        tuple(map(parse_http_rule, http)),
+        tuple(map(parse_http_rule, waiting)),
+        tuple(map(parse_secret_rule, secrets)),
+        tuple(map(parse_secret_rule, secrets_waiting)),
         lambda: values,
     )
 
@@ -402,7 +402,7 @@ def test_a_secret_in_the_head_of_an_answer_is_taken_out_too(
     )
     right = replace(
         with_secret(api, KEY=value),
-        secrets=(*with_secret(api).secrets, secret_rule("NAME@other.example")),
+        secrets=(*with_secret(api).secrets, parse_secret_rule("NAME@other.example")),
     )
     right = replace(right, values=lambda: {"KEY": value, "NAME": VALUE.replace("/", "_")})
     headers = dict(
