@@ -96,10 +96,8 @@ def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
         from functions.queues.store_queue import Inbox
 
         hold = settings.turn_seconds + HOLD_SECONDS
-        ordinary, control = (
-            Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, control=apart)
-            for apart in (False, True)
-        )
+        control = Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, control=True)
+        ordinary = Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, beside=control)
         return ordinary, control
     from functions.queues.sqs import SqsQueue
 

@@ -31,9 +31,10 @@ from sigil.errors import BackendError, Conflict, UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, Item, keys
 
-FIRST_PAGE = 8
-NEXT_PAGE = 100
-"""Ready sessions read at once: mostly one of the first is free."""
+PAGE = 100
+"""Ready sessions that a look at the index reads at once."""
+IDLE_POLLS = 5
+"""How many times rarer the index is looked at while nothing waits in it."""
 DELAY_MOST = 3600.0
 """Seconds that an event waits at most: a due time further off was written by a clock that has
 jumped since.
@@ -62,12 +63,17 @@ class Inbox:
     """A `Queue` over any `KV`, shared by threads and processes.
 
     A session is worked on by whoever holds its claim; a claim that nobody renews or gives back ends
-    after `lease` seconds, and none is renewed for longer than `hold` seconds. A new event wakes a
-    waiting worker of this process at once, those of others look every `poll` seconds.
+    after `lease` seconds, and none is renewed for longer than `hold` seconds.
+
+    A new event wakes a waiting worker of this process at once, and that worker knows which session
+    to open. What other processes put is found in the index of ready sessions, at which all workers
+    of this process together look once every `poll` seconds, and five times as rarely while nothing
+    waits there.
 
     With `agent` it hands out the events of that agent alone: agents may share a store. With
     `control` it hands out control events and nothing else, so that those wait behind no turn; `put`
-    takes both.
+    takes both. `beside` is the other side of the same queue in this process, which is told of an
+    event that it has to hand out.
 
     Nothing is forgotten because `put` writes the event and then, always, a new version of the
     session's ready mark, and the mark is deleted only at a version that was read before the inbox
@@ -84,19 +90,24 @@ class Inbox:
         hold: float = 300.0,
         poll: float = 0.25,
         control: bool = False,
+        beside: Inbox | None = None,
     ) -> None:
         self._kv = kv
         self._mine = keys.session_of(agent, "") if agent else ""
         self._index = keys.READY_CONTROL if control else keys.READY
+        self._beside = beside
         self._clock = clock
         self._claims = Claims(kv, clock, lease, hold)
         self._lease = lease
         self._poll = poll
         self._changed = threading.Condition()
         self._changes = 0
-        self._held: dict[
-            str, float
-        ] = {}  # the sessions worked on in this process, and when their leases end (monotonic)
+        # the sessions worked on in this process, and when their leases end (monotonic)
+        self._held: dict[str, float] = {}
+        # the sessions known to be ready, and the versions of their marks
+        self._known: dict[str, str] = {}
+        self._next_look = 0.0  # at the index (monotonic)
+        self._pause = poll
         self._cursor = ""
 
     def put(self, event: Event) -> None:
@@ -106,8 +117,9 @@ class Inbox:
         session = group_of(event)
         with suppress(Conflict):
             self._kv.put(keys.inbox(session, sort_of(event)), encode_waiting(event), expect=ABSENT)
-        self._kv.put(keys.ready(session), encode_due(0.0))
-        self._wake()
+        version = self._kv.put(keys.ready(session), encode_due(0.0))
+        for side in filter(None, (self, self._beside)):
+            side._note_ready(session, version)
 
     def take(self, wait: float) -> Delivery | None:
         """The next event that may run now, claimed for this worker; None after `wait` seconds
@@ -116,7 +128,7 @@ class Inbox:
         deadline = time.monotonic() + wait
         while True:
             known = self._changes
-            delivery = self._next()
+            delivery = self._next(at_once=wait <= 0)
             if delivery or not self._another_look(known, deadline):
                 return delivery
 
@@ -126,6 +138,9 @@ class Inbox:
         self._kv.delete(keys.inbox(receipt.session, receipt.sort))
         if receipt.last:
             self._forget(receipt.session, receipt.ready)
+        else:
+            with self._changed:
+                self._known.setdefault(receipt.session, receipt.ready)
         self._release(Claim(receipt.session, receipt.claim))
 
     def retry(self, delivery: Delivery, delay: float) -> None:
@@ -160,35 +175,92 @@ class Inbox:
             self._kv.put(keys.inbox(receipt.session, receipt.sort), waiting, expect=receipt.item)
             self._postpone(receipt.session, receipt.ready, due)
 
-    def _next(self) -> Delivery | None:
-        for session, ready in self._ready():
-            if self._is_due(decode_due(ready.value)) and self._hold(session):
-                delivery = self._claim(session, ready.version)
-                if delivery:
-                    self._cursor = session
-                    return delivery
-        self._cursor = ""
-        return None
+    def _next(self, *, at_once: bool) -> Delivery | None:
+        """Return the next event, of a session that is known to be ready or found in the index.
 
-    def _ready(self) -> Iterator[tuple[str, Item]]:
-        """Sessions with waiting events, once around from the one after the last that was served: a
-        busy one starves nobody.
+        The index is asked when it is time to, or `at_once`.
+        """
+        now = time.monotonic()
+        with self._changed:
+            look = at_once or now >= self._next_look
+            if look:
+                self._next_look = now + self._pause
+        if not look:
+            return self._claim_known()
+        self._known = {}  # what becomes ready from here on is noted while the store answers
+        pause = min(2 * self._pause, IDLE_POLLS * self._poll)
+        for marks in self._marks():
+            if marks:
+                pause = self._poll
+            self._note_marks(marks)
+            delivery = self._claim_known()
+            if delivery:
+                break
+        else:
+            delivery = None
+        self._pause = pause
+        return delivery
+
+    def _marks(self) -> Iterator[list[tuple[str, Item]]]:
+        """Yield the index of ready sessions in pages, those behind the one that was served last
+        first: a busy one starves nobody.
         """
         start = self._cursor
-        yield from self._marks(start)
+        marks = self._kv.scan(self._index, self._mine, limit=PAGE)
+        if len(marks) < PAGE:
+            yield sorted(marks, key=lambda mark: mark[0] <= start)
+            return
         if start:
-            for session, ready in self._marks(""):
-                if session > start:
-                    return
-                yield session, ready
+            marks = self._kv.scan(self._index, self._mine, start, PAGE)
+        yield marks
+        while len(marks) == PAGE:
+            marks = self._kv.scan(self._index, self._mine, marks[-1][0], PAGE)
+            yield marks
+        after, behind = "", not start
+        while not behind:
+            marks = self._kv.scan(self._index, self._mine, after, PAGE)
+            yield [mark for mark in marks if mark[0] <= start]
+            behind = len(marks) < PAGE or marks[-1][0] > start
+            after = marks[-1][0] if marks else ""
 
-    def _marks(self, after: str) -> Iterator[tuple[str, Item]]:
-        partition, limit = self._index, FIRST_PAGE
-        while page := self._kv.scan(partition, self._mine, after=after, limit=limit):
-            yield from page
-            if len(page) < limit:
-                return
-            after, limit = page[-1][0], NEXT_PAGE
+    def _note_marks(self, marks: list[tuple[str, Item]]) -> None:
+        """Know from now on which sessions are ready, and when to look for those that are not."""
+        for session, mark in marks:
+            due = decode_due(mark.value)
+            if self._is_due(due):
+                with self._changed:
+                    self._known.setdefault(session, mark.version)
+            else:
+                self._look_in(due - self._clock.now())
+
+    def _claim_known(self) -> Delivery | None:
+        """Claim and open the first of the sessions known to be ready that can be had."""
+        with self._changed:
+            known = list(self._known.items())
+        for session, version in known:
+            if not self._hold(session):
+                continue
+            with self._changed:
+                self._known.pop(session, None)
+            delivery = self._claim(session, version)
+            if delivery:
+                self._cursor = session
+                return delivery
+        return None
+
+    def _look_in(self, seconds: float) -> None:
+        """Look at the index in so many seconds, or earlier."""
+        with self._changed:
+            self._next_look = min(self._next_look, time.monotonic() + max(seconds, 0.0))
+
+    def _note_ready(self, session: str, version: str) -> None:
+        """Wake a worker for a session whose events this side of the queue hands out."""
+        control = self._index == keys.READY_CONTROL
+        if session.endswith("!") != control or not session.startswith(self._mine):
+            return
+        with self._changed:
+            self._known[session] = version
+        self._wake()
 
     def _hold(self, session: str) -> bool:
         """Whether no other thread of this process works on the session; asks no store."""
@@ -277,6 +349,7 @@ class Inbox:
         """
         with suppress(Conflict):
             self._kv.put(keys.ready(session), encode_due(due), expect=ready)
+        self._look_in(due - self._clock.now())
 
     def _release(self, claim: Claim) -> None:
         self._claims.give_back(claim)
@@ -300,5 +373,6 @@ class Inbox:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            self._changed.wait_for(lambda: self._changes != known, min(self._poll, left))
+            until_look = max(self._next_look - time.monotonic(), 0.001)
+            self._changed.wait_for(lambda: self._changes != known, min(until_look, left))
             return self._changes != known or time.monotonic() < deadline

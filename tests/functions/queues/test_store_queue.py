@@ -204,14 +204,17 @@ def test_the_end_of_a_turn_wakes_a_worker_for_what_came_meanwhile(
     delivery = taken(inbox)
     inbox.put(event(2))
     kv.asked.clear()
-    looked, found = threading.Event(), []
-    kv.hook = lambda verb: looked.set() if verb == "scan ready" else None
+    waits, found = threading.Event(), []
+
+    def wait() -> None:
+        waits.set()
+        found.append(inbox.take(PATIENCE))
 
     def end() -> None:
-        assert looked.wait(PATIENCE)
+        assert waits.wait(PATIENCE)
         inbox.done(delivery)
 
-    together(lambda: found.append(inbox.take(PATIENCE)), end)
+    together(wait, end)
     assert found[0] is not None
 
 
