@@ -4,6 +4,9 @@ sandbox, a scripted model.
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +24,14 @@ settings.register_profile(
 )  # how long an example takes depends on what else this machine does
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # a shell starts what runs in its background so, and every child would ignore Ctrl-C as well
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# otherwise each of the thousand processes that the tests start compiles the product anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,15 @@ from sigil.storage.kv.dynamodb_table import create_table
 from tests.functions.queues.invoked import make_queue
 from tests.servers.ministack import Ministack
 from tests.servers.valkey import Valkey
-from tests.stories.ground import DATABASES, Ground, furnish, on_dynamodb, on_redis, on_sqlite
+from tests.stories.ground import (
+    DATABASES,
+    Furnished,
+    Ground,
+    furnish,
+    on_dynamodb,
+    on_redis,
+    on_sqlite,
+)
 from tests.stories.servers import AWS, Nursery
 from tests.stories.stage import Stage, staged
 
@@ -38,25 +46,29 @@ def grounds(
         for name, value in AWS.items():
             patch.setenv(name, value)
 
-        def sqlite() -> Ground:
+        @cache
+        def furnished() -> Furnished:
             folder = tmp_path_factory.mktemp("furnished")
             (folder / "compiled").symlink_to(compiled, target_is_directory=True)
-            furnish({"data": str(folder), "store": f"sqlite:///{folder / 'uncaged.db'}"})
-            return on_sqlite(folder)
+            return furnish(folder)
+
+        def sqlite() -> Ground:
+            return on_sqlite(furnished())
 
         def redis() -> Ground:
             server = stack.enter_context(Valkey(databases=str(DATABASES)))
-            return on_redis(server.address, server.pid)
+            return on_redis(furnished(), server.address, server.pid)
 
         @cache
         def emulator() -> Ministack:
             return stack.enter_context(Ministack())
 
         def dynamodb() -> Ground:
-            return on_dynamodb(emulator().url, emulator().pid, create_table)
+            return on_dynamodb(furnished(), emulator().url, emulator().pid, create_table)
 
         def sqs() -> Ground:
             return on_dynamodb(
+                furnished(),
                 emulator().url,
                 emulator().pid,
                 create_table,

@@ -1,6 +1,4 @@
-"""What a stage stands on: each kind of store, laid empty or with two capabilities for every
-story.
-"""
+"""What a stage stands on: each kind of store, with two capabilities for every story."""
 
 from __future__ import annotations
 
@@ -8,14 +6,17 @@ import itertools
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from functions.settings import Settings
-from functions.wiring import open_runtime
+from functions.wiring import Closes
 from sigil.protocol import Caller
 from sigil.storage import aws
+from sigil.storage.kv import Key
+from sigil.wiring import Stores, local_registry, open_stores
+from tests.stories.newer import Recorded
 
 SCHEMA = {
     "type": "object",
@@ -63,54 +64,102 @@ class Ground:
         )
 
 
-def furnish(settings: Mapping[str, Any]) -> None:
-    """Deploy the capabilities `double`, which is pure, and `note`, which is not: it may write to
-    the log.
-    """
-    runtime = open_runtime(Settings(**{"library": "none", "runners": 1, **settings}))
-    for name, permissions in (("double", {}), ("note", {"log": True})):
-        spec = {
-            "name": name,
-            "description": f"{name} a number",
-            "schema": SCHEMA,
-            "execute": WORK,
-            "permissions": permissions,
-        }
-        runtime.app.registry.deploy(spec, Caller("main"))
-    runtime.close()
+@dataclass(frozen=True, slots=True)
+class Furnished:
+    """Two capabilities that were deployed once: the folder of that store, and its records."""
 
+    folder: Path
+    records: Mapping[Key, bytes]
 
-def on_sqlite(furnished: Path) -> Ground:
-    """A file, copied from one that was furnished once."""
-
-    @contextmanager
-    def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
+    def copy_files(self, folder: Path) -> None:
+        """Copy everything but native code into the folder of a stage."""
         shutil.copytree(
-            furnished,
+            self.folder,
             folder,
             symlinks=True,
             dirs_exist_ok=True,
             ignore=shutil.ignore_patterns("compiled"),
         )
+
+    def copy_records(self, settings: Mapping[str, Any]) -> None:
+        """Write the records and the bodies that they name into the empty store of a stage."""
+        with open_stores_of(settings) as stores:
+            for path in (self.folder / "artifacts").glob("*/*"):
+                stores.artifacts.put(path.read_bytes())
+            for key, value in self.records.items():
+                stores.kv.put(key, value)
+
+
+def furnish(folder: Path) -> Furnished:
+    """Deploy the capabilities `double`, which is pure, and `note`, which is not: it may write to
+    the log. Either has time enough on the busiest machine.
+    """
+    settings = {
+        "data": str(folder),
+        "store": f"sqlite:///{folder / 'uncaged.db'}",
+        "library": "none",
+        "runners": 1,
+    }
+    with open_stores_of(settings) as stores:
+        written: set[Key] = set()
+        recorded = replace(stores, kv=Recorded(stores.kv, written))
+        registry = local_registry(Settings(**settings), recorded)
+        for name, permissions in (("double", {}), ("note", {"log": True})):
+            spec = {
+                "name": name,
+                "description": f"{name} a number",
+                "schema": SCHEMA,
+                "execute": WORK,
+                "permissions": permissions,
+                "limits": {"timeout_ms": 30_000},
+            }
+            registry.deploy(spec, Caller("main"))
+        registry.close()
+        found = {key: stores.kv.get(key) for key in written}
+    return Furnished(folder, {key: item.value for key, item in found.items() if item})
+
+
+@contextmanager
+def open_stores_of(settings: Mapping[str, Any]) -> Iterator[Stores]:
+    """The stores of the settings, closed afterwards where they are files or connections."""
+    stores = open_stores(Settings(**settings))
+    try:
+        yield stores
+    finally:
+        if isinstance(stores.kv, Closes):
+            stores.kv.close()
+
+
+def on_sqlite(furnished: Furnished) -> Ground:
+    """A file, copied from one that was furnished once."""
+
+    @contextmanager
+    def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
+        furnished.copy_files(folder)
         yield {"store": f"sqlite:///{folder / 'uncaged.db'}"}
 
     return Ground(lay)
 
 
-def on_redis(address: str, pid: int) -> Ground:
+def on_redis(furnished: Furnished, address: str, pid: int) -> Ground:
     """A database of its own on the server at `address` (host and port)."""
 
     @contextmanager
     def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
         settings = {"store": f"redis://{address}/{next(_NUMBERS)}", "data": str(folder)}
-        furnish(settings)
+        furnished.copy_records(settings)
         yield settings
 
     return Ground(lay, address, pid)
 
 
 def on_dynamodb(
-    url: str, pid: int, make: Callable[[str, str], None], *, queue: Callable[[], str] | None = None
+    furnished: Furnished,
+    url: str,
+    pid: int,
+    make: Callable[[str, str], None],
+    *,
+    queue: Callable[[], str] | None = None,
 ) -> Ground:
     """A table of its own at the endpoint `url`; `make` makes one. With `queue`, which makes one
     too, events wait in SQS.
@@ -121,7 +170,7 @@ def on_dynamodb(
         table = f"stage-{folder.parent.name}-{next(_NUMBERS)}"
         make(table, url)
         settings = {"store": f"dynamodb://{table}?endpoint={url}", "data": str(folder)}
-        furnish(settings)
+        furnished.copy_records(settings)
         yield {**settings, "queue": f"sqs://{queue()}"} if queue else settings
 
     return Ground(lay, url.partition("://")[2], pid)

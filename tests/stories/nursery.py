@@ -15,25 +15,57 @@ import socket
 import sys
 from typing import Any, NoReturn
 
+import anyio._backends._asyncio
+import boto3
 import orjson
+import pydantic.v1
 import uvicorn
+import uvicorn.lifespan.on
+import uvicorn.loops.auto
+import uvicorn.protocols.http.auto
+import uvicorn.protocols.websockets.auto
 
 import functions.agent.model.chat_completions
+import functions.agent.model.fallback
 import functions.channels.render.telegram
 import functions.channels.telegram.sending
+import functions.queues.sqs
+import functions.queues.store_queue
+import sigil.deploy.library
 import sigil.registry
+import sigil.search.words
+import sigil.storage.artifacts.stored
+import sigil.storage.kv.dynamodb
+import sigil.storage.kv.redis
+import sigil.storage.kv.sqlite
 from functions import local, log
 from functions.settings import Settings
 from tests.stories.switch import Order, Switch
 from tests.stories.watched import open_watched_house
 
 NEEDED = (
+    anyio._backends._asyncio,
+    boto3,
+    pydantic.v1,
+    uvicorn.lifespan.on,
+    uvicorn.loops.auto,
+    uvicorn.protocols.http.auto,
+    uvicorn.protocols.websockets.auto,
     functions.agent.model.chat_completions,
+    functions.agent.model.fallback,
     functions.channels.render.telegram,
     functions.channels.telegram.sending,
+    functions.queues.sqs,
+    functions.queues.store_queue,
+    sigil.deploy.library,
     sigil.registry,
+    sigil.search.words,
+    sigil.storage.artifacts.stored,
+    sigil.storage.kv.dynamodb,
+    sigil.storage.kv.redis,
+    sigil.storage.kv.sqlite,
 )
-"""What a runtime loads when it is opened or first used."""
+"""What a server loads when it is opened or first used; here it is loaded once for all of them."""
 TOKEN = "admin-token-of-the-tests"
 
 
