@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from functions.settings import Settings
-from functions.wiring import Closes
+from functions.wiring import Closable
 from sigil.protocol import Caller
 from sigil.storage import aws
 from sigil.storage.kv import Key
@@ -126,7 +126,7 @@ def open_stores_of(settings: Mapping[str, Any]) -> Iterator[Stores]:
     try:
         yield stores
     finally:
-        if isinstance(stores.kv, Closes):
+        if isinstance(stores.kv, Closable):
             stores.kv.close()
 
 
