@@ -33,6 +33,7 @@ from sigil.run.executor import Execution
 from sigil.run.live_services import Standing, Way, Web, to_the_web
 from sigil.run.mcp_client.discovery import Importing
 from sigil.run.mcp_client.servers import Servers
+from sigil.run.older_callers import OlderCallers
 from sigil.run.recorder import Books
 from sigil.sandbox.pool import Sandbox
 from sigil.search import Encoder
@@ -101,8 +102,15 @@ class LocalRegistry:
         self.importing = Importing(self._servers, self.secrets, self._facilities.way)
         self._execution = Execution(sandbox, self._facilities, books, self._servers)
         room = Room(kv, self._catalog, rules.room, clock)
+        self._older_callers = OlderCallers(kv, self._catalog, pins_of)
         self._deployer = Deployer(
-            kv, sandbox, self._facilities, clock, room=room, pause=rules.pause
+            kv,
+            sandbox,
+            self._facilities,
+            clock,
+            room=room,
+            pause=rules.pause,
+            older_callers=self._older_callers,
         )
         self._mover = Mover(kv, artifacts, self._deployer, clock, room=room)
 
@@ -154,7 +162,6 @@ class LocalRegistry:
             return self._deployed(
                 standing, caller, created=False, passed=len(standing.manifest.tests)
             )
-        self._facilities.pin_older_callers(caller.target)
         record, passed = self._deployer.deploy(linked, caller)
         return self._deployed(record, caller, created=True, passed=passed)
 
@@ -235,7 +242,7 @@ class LocalRegistry:
                 source=name,
                 suggestion="`sigil list` shows what there is",
             )
-        self._facilities.pin_older_callers(caller.target)
+        self._older_callers.record(caller.target)
         stores = self._catalog.stores(head)
         self._catalog.remove(head)
         self._grantbook.revoke(caller.target, name)
@@ -285,19 +292,19 @@ class LocalRegistry:
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
         """See `Versions.rollback`."""
-        self._facilities.pin_older_callers(caller.target)
+        self._older_callers.record(caller.target)
         return self._versions.rollback(name, caller, version)
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
         """See `Versions.yank`."""
-        self._facilities.pin_older_callers(caller.target)
+        self._older_callers.record(caller.target)
         return self._versions.yank(ref, caller, undo=undo)
 
     def publish(
         self, name: str, caller: Caller, *, session: str = "", replace: bool = False
     ) -> Deployed:
         """See `Mover.publish`."""
-        self._facilities.pin_older_callers(caller.namespace)
+        self._older_callers.record(caller.namespace)
         record, created = self._mover.publish(name, caller, session=session, replace=replace)
         return self._deployed(record, caller, created=created, passed=0)
 
@@ -309,7 +316,7 @@ class LocalRegistry:
         self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
     ) -> Sequence[Deployed]:
         """See `Mover.import_bundle`."""
-        self._facilities.pin_older_callers(caller.target)
+        self._older_callers.record(caller.target)
         done = self._mover.import_bundle(body, caller, public=public, replace=replace)
         return [
             self._deployed(record, caller, created=created, passed=0) for record, created in done

@@ -160,9 +160,8 @@ class Grantbook:
             return  # what changed is not the owner's own doing, but the server's
         if record.manifest.public and not before.manifest.public:
             return  # for others to call is more than what was granted
-        if set(requested_permissions(record.manifest)) <= set(
-            requested_permissions(before.manifest)
-        ):
+        wanted = set(requested_permissions(record.manifest))
+        if wanted and wanted <= set(requested_permissions(before.manifest)):
             key = keys.grants(record.namespace, record.namespace, record.name)
             self._change(key, lambda grants: self._carried(grants, before, record, by(caller)))
 

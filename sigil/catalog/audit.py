@@ -168,12 +168,13 @@ class Audit:
 
     def _written(self, namespace: str, action: str, facts: Mapping[str, Json]) -> str:
         mark = secrets.token_hex(8)
+        tip = self._known(namespace)
         for _ in range(RACES):
-            tip = self._tip(namespace)
             entry = self._entry(namespace, action, facts, mark, tip)
             if self._append(namespace, tip.number + 1, entry, mark):
                 self._remember(namespace, tip, entry)
                 return entry.hash
+            tip = self._tip(namespace)  # the last writer died before it left word
         raise Conflict(f"the audit of {namespace} is being written by too many at this moment")
 
     def _entry(

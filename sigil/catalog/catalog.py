@@ -15,7 +15,9 @@ from sigil.catalog.public import Publics, alive, at, head_at
 from sigil.catalog.records import Head, Record, absent, decode, encode
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.protocol import Caller, Ref, viewed
-from sigil.storage.kv import ABSENT, KV, Expect, Item, keys
+from sigil.storage.kv import ABSENT, KV, Expect, Item, Read, keys
+from sigil.storage.kv.snapshot import SnapshotKV
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import damaged
 
 PAGE = 500
@@ -33,11 +35,25 @@ __all__ = ["Catalog", "Head", "Record", "absent"]
 class Catalog:
     """The store's capabilities; every verb reads and writes the store and keeps nothing."""
 
-    def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        clock: Callable[[], float] = time.time,
+        deployments: Deployments | None = None,
+    ) -> None:
         self._kv = kv
         self._clock = clock
         self._publics = Publics(kv, clock)
-        self.deployments = Deployments(kv)
+        self.deployments = deployments or Deployments(kv)
+
+    def snapshot(self) -> Catalog:
+        """Return the same catalog for the length of one task, which reads no item twice."""
+        return Catalog(SnapshotKV(self._kv), self._clock, self.deployments)
+
+    @property
+    def kv(self) -> KV:
+        """The store that it reads and writes."""
+        return self._kv
 
     def head(self, namespace: str, name: str) -> Head | None:
         """The head of a name as it stands at this moment, None when there never was one; a removed
@@ -134,19 +150,24 @@ class Catalog:
         )
         return {"", head.record.store, *(record.store for record in records if record)}
 
-    def save(self, record: Record, head: Head | None, step: Step) -> None:
+    def save(
+        self, record: Record, head: Head | None, step: Step, log: Read | None = None
+    ) -> changes.Position | None:
         """Write a new version and make it the active one; `Conflict` when the head changed or the
         number is taken.
+
+        `log` is the namespace's log of changes when it was read already; the answer is where this
+        change stands in it, see `changes.Announcement`.
         """
         before = head.standing if head else Standing(latest=0)
         self._put(record, expect=ABSENT)
         outdated = self._outdated(record)
         freed = sum(old.size for old in outdated if old.version >= before.floor)
-        self.stand(
-            record, replace(before.active(step), size=self._size(head) + record.size - freed), head
-        )
+        size = self._size(head) + record.size - freed
+        position = self.stand(record, replace(before.active(step), size=size), head, log)
         for old in outdated:
             self._forget(old.namespace, old.name, old.version, old.digest)
+        return position
 
     def note_deployment(self, record: Record, deployment: Deployment) -> Deployment:
         """Record what a version calls, before it stands; what stands recorded when something does.
@@ -158,12 +179,15 @@ class Catalog:
             version, deployment, None if ttl is None else ttl + GRACE_SECONDS
         )
 
-    def stand(self, record: Record, standing: Standing, head: Head | None) -> None:
-        """Write a name's head over `head`; `Conflict` when that changed. Readers learn of it."""
+    def stand(
+        self, record: Record, standing: Standing, head: Head | None, log: Read | None = None
+    ) -> changes.Position | None:
+        """Write a name's head over `head`; `Conflict` when that changed. Readers learn of it; `log`
+        and the answer as in `save`.
+        """
         lasts = record.expires_at is None or head is not None
         ttl = None if lasts else (self._ttl(record) or 0) + GRACE_SECONDS
-        body = heads.join(standing, encode(record))
-        self._write(record, body, absent(head), ttl)
+        return self._write(record, heads.join(standing, encode(record)), head, ttl, log)
 
     def remove(self, head: Head) -> None:
         """Leave a tombstone: the name is gone, its number goes on, no version of it runs any
@@ -171,7 +195,7 @@ class Catalog:
         """
         record = head.record
         tombstone = heads.join(head.standing.gone(), encode(record))
-        self._write(record, tombstone, head.token)
+        self._write(record, tombstone, head)
         for number, value in self._rows(record.namespace, record.name):
             version = _readable(value)
             self._forget(record.namespace, record.name, number, version.digest if version else "")
@@ -227,12 +251,11 @@ class Catalog:
 
     def every_version(self, namespace: str, name: str = "") -> Iterator[Record]:
         """Every version of a namespace, or of one of its names, that is stored and can be read."""
-        partition, after = keys.version(namespace, "", 0).partition, ""
-        prefix = f"{name}#" if name else ""
-        while page := self._kv.scan(partition, prefix, after=after, limit=PAGE):
-            found = (_readable(item.value) for _, item in page)
-            yield from (record for record in found if record)
-            after = page[-1][0]
+        partition = keys.version(namespace, "", 0).partition
+        for _, item in scan_all(self._kv, partition, f"{name}#" if name else "", page=PAGE):
+            record = _readable(item.value)
+            if record:
+                yield record
 
     def log(self, namespace: str) -> Item | None:
         """The log of the namespace's changes: its version is another one whenever the namespace's
@@ -246,11 +269,7 @@ class Catalog:
 
     def items(self, namespace: str, after: str = "") -> Iterator[tuple[str, Item]]:
         """Every name's head as it is stored, from beyond `after` on."""
-        while page := self._kv.scan(
-            keys.capability(namespace, "").partition, after=after, limit=PAGE
-        ):
-            yield from page
-            after = page[-1][0]
+        return scan_all(self._kv, keys.capability(namespace, "").partition, after=after, page=PAGE)
 
     def read(self, item: Item) -> Head:
         """A stored head as it stands at this moment."""
@@ -262,12 +281,9 @@ class Catalog:
 
     def logs(self, prefix: str = "") -> Iterator[tuple[str, Item]]:
         """The namespaces that ever had a capability, each with the log of its changes."""
-        after = ""
-        while page := self._kv.scan(
-            keys.generation("").partition, keys.escape(prefix), after=after, limit=PAGE
-        ):
-            for after, item in page:
-                yield keys.unescape(after), item
+        partition = keys.generation("").partition
+        for sort, item in scan_all(self._kv, partition, keys.escape(prefix), page=PAGE):
+            yield keys.unescape(sort), item
 
     def generation(self, namespace: str) -> str:
         """A token that changes whenever the namespace's capabilities do."""
@@ -282,11 +298,24 @@ class Catalog:
         """Whether its time has not run out."""
         return alive(record, self._clock())
 
-    def _write(self, record: Record, body: bytes, expect: Expect, ttl: float | None = None) -> None:
+    def _write(
+        self,
+        record: Record,
+        body: bytes,
+        head: Head | None,
+        ttl: float | None = None,
+        log: Read | None = None,
+    ) -> changes.Position | None:
         """Write a name's head, and have readers learn of it."""
-        place, now = (record.namespace, record.name), self._clock()
-        with changes.change(self._kv, *place, now), public_index.step(self._kv, *place, body, now):
-            self._kv.put(keys.capability(*place), body, expect=expect, ttl=ttl)
+        place = (record.namespace, record.name)
+        now = self._clock()
+        mark = _public_mark(head, now) if head else None
+        with (
+            changes.change(self._kv, *place, now, log) as announcement,
+            public_index.step(self._kv, place, mark, body, now),
+        ):
+            self._kv.put(keys.capability(*place), body, expect=absent(head), ttl=ttl)
+        return announcement.position
 
     def _in(self, namespace: str, ref: Ref) -> Record | None:
         head = self.head(namespace, ref.name)
@@ -320,12 +349,8 @@ class Catalog:
 
     def _rows(self, namespace: str, name: str) -> list[tuple[int, bytes]]:
         partition, prefix = keys.version(namespace, name, 0).partition, f"{name}#"
-        rows: list[tuple[int, bytes]] = []
-        after = ""
-        while page := self._kv.scan(partition, prefix, after=after, limit=PAGE):
-            rows += [(int(sort.rpartition("#")[2]), item.value) for sort, item in page]
-            after = page[-1][0]
-        return rows
+        stored = scan_all(self._kv, partition, prefix, page=PAGE)
+        return [(int(sort.rpartition("#")[2]), item.value) for sort, item in stored]
 
     def _outdated(self, newest: Record) -> list[Record]:
         """The versions that are too old to be kept, without those that something which sees them
@@ -392,6 +417,18 @@ class Catalog:
 
     def _ttl(self, record: Record) -> float | None:
         return None if record.expires_at is None else max(record.expires_at - self._clock(), 1.0)
+
+
+def _public_mark(head: Head, now: float) -> bytes | None:
+    """Return the mark that a head asks for, see `public_index.wants`."""
+    record = head.record
+    fields = {
+        "version": record.version,
+        "digest": record.digest,
+        "expires_at": record.expires_at,
+        "manifest": {"public": record.manifest.public},
+    }
+    return public_index.wants(head.standing, fields, now)
 
 
 def _readable(data: bytes) -> Record | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from sigil.errors import Conflict
-from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv import ABSENT, KV, Item, Read, keys
 from sigil.storage.kv.encoding import new_version
 from sigil.storage.stored import Shape, Stored, dumps
 
@@ -89,20 +89,40 @@ def position_of(item: Item | None) -> Position | None:
         return None
 
 
-@contextmanager
-def change(kv: KV, namespace: str, name: str, now: float) -> Iterator[None]:
-    """Around the write that changes `name`: said before and after it, so that no crash between
-    hides it.
+@dataclass(slots=True)
+class Announcement:
+    """A change that the log tells of.
+
+    `position` is set when the change was made: where it stands in the log, if nobody else changed
+    anything since the log was read that the change was announced over; else None.
     """
-    _write(kv, namespace, lambda log: _opened(log, name, now))
+
+    position: Position | None = None
+
+
+@contextmanager
+def change(
+    kv: KV, namespace: str, name: str, now: float, log: Read | None = None
+) -> Iterator[Announcement]:
+    """Announce in the log that `name` changes, before and after the write that stands inside.
+
+    Both are needed: no crash between the write and its announcement may hide the change. `log` is
+    the log as the caller has read it, which saves reading it again.
+    """
+    announcement = Announcement()
+    opened = _write(kv, namespace, lambda log: _opened(log, name, now), log)
     try:
-        yield
+        yield announcement
     finally:
-        made(kv, namespace, name, now)
+        made = _write(
+            kv, namespace, lambda log: _made(log, name, now), opened.item if opened else None
+        )
+        if log is not None and opened and made and opened.first_try and made.first_try:
+            announcement.position = made.position
 
 
-def made(kv: KV, namespace: str, name: str, now: float) -> None:
-    """Say that `name` was changed."""
+def announce(kv: KV, namespace: str, name: str, now: float) -> None:
+    """Say in the log that `name` was changed."""
     _write(kv, namespace, lambda log: _made(log, name, now))
 
 
@@ -139,19 +159,38 @@ def _with(log: Log, names: list[str], open_: Mapping[str, float]) -> Log:
     return replace(log, number=log.number + len(names), recent=(*log.recent, *names), open=open_)
 
 
-def _write(kv: KV, namespace: str, step: Callable[[Log], Log]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A log that was written: its item, where it ends, and whether nobody came in between."""
+
+    item: Item
+    position: Position
+    first_try: bool
+
+
+def _write(
+    kv: KV, namespace: str, step: Callable[[Log], Log], known: Read | None = None
+) -> _Write | None:
+    """Write the next log over `known`, or over what stands there when that was overtaken.
+
+    None when too many write at this moment: then everybody has to read the whole namespace again.
+    """
     key = keys.generation(namespace)
-    for _ in range(RACES):
-        item = kv.get(key)
+    for tried in range(RACES):
+        item = kv.get(key) if known is None or tried else _item(known)
         log = step(log_of(item) or _fresh())
+        body = _dumps(_shortened(kv, namespace, log))
         try:
-            kv.put(
-                key, _dumps(_shortened(kv, namespace, log)), expect=item.version if item else ABSENT
-            )
+            version = kv.put(key, body, expect=item.version if item else ABSENT)
         except Conflict:
             continue
-        return
-    restart(kv, namespace)  # too many write at this moment
+        return _Write(Item(body, version), Position(log.epoch, log.number), not tried)
+    restart(kv, namespace)
+    return None
+
+
+def _item(read: Read) -> Item | None:
+    return None if read is ABSENT else read
 
 
 def _shortened(kv: KV, namespace: str, log: Log) -> Log:

@@ -19,22 +19,29 @@ PAGE = 500
 
 
 @contextmanager
-def step(kv: KV, namespace: str, name: str, body: bytes, now: float) -> Iterator[None]:
-    """Around the write of `body` as a name's head: the mark follows it, and whoever dies between
-    has said before that it may change.
+def step(
+    kv: KV, place: tuple[str, str], before: bytes | None, body: bytes, now: float
+) -> Iterator[None]:
+    """Have a name's mark follow the write of `body` as its head, which stands inside.
+
+    `before` is the mark that the head asks for which is replaced. When the new one asks for another
+    mark, that is announced before the write, so that a crash after it hides nothing.
     """
+    namespace, name = place
     if not _may_be_public(namespace, name):
         yield
         return
-    mark = kv.get(keys.public(namespace, name))
-    changes_it = (mark.value if mark else None) != wants(*heads.split(body), now)
+    wanted = wants(*heads.split(body), now)
+    changes_it = before != wanted
     with (
         changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now)
         if changes_it
         else nullcontext()
     ):
         yield
-        _follow(kv, namespace, name, now, said=changes_it)
+        mark = kv.get(keys.public(namespace, name))
+        if (mark.value if mark else None) != wanted:
+            _follow(kv, namespace, name, now, said=changes_it)
 
 
 def follow(kv: KV, namespace: str, name: str, now: float) -> None:

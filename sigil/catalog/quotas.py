@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -70,6 +70,18 @@ class _Held(Stored):
     claim: Claim
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What the names of a namespace held at a time (seconds since the epoch).
+
+    `item` says who took room at that moment; it was read before the names were counted.
+    """
+
+    item: Item | None
+    claims: Mapping[str, Claim]
+    at: float
+
+
 _ROOM: Final = Shape[tuple[_Held, ...]](tuple[_Held, ...])
 
 
@@ -89,45 +101,66 @@ class Room:
         self._quotas = quotas
         self._clock = clock
 
-    def demand(self, namespace: str, claim: Claim) -> None:
-        """`Refused` EQUOTA when there is no room for it as things stand."""
-        if namespace != LIBRARY:
-            self._demand(namespace, claim, self._others(self._kv.get(keys.room(namespace))))
+    def require(self, namespace: str, claim: Claim) -> Count | None:
+        """Return the count that there is room by, for `taken`; None for a namespace without bounds.
+
+        `Refused` EQUOTA when there is no room for it as things stand.
+        """
+        if namespace == LIBRARY:
+            return None
+        now = self._clock()
+        count = self._count(namespace, self._kv.get(keys.room(namespace)), now)
+        self._require(namespace, claim, count)
+        return count
 
     @contextmanager
-    def taken(self, namespace: str, claim: Claim) -> Iterator[None]:
-        """Room for a name while its head is stored inside; `Refused` EQUOTA when there is none."""
+    def taken(self, namespace: str, claim: Claim, counted: Count | None = None) -> Iterator[None]:
+        """Room for a name while its head is stored inside; `Refused` EQUOTA when there is none.
+
+        `counted`: what `require` counted. It holds as long as nobody took or gave back room since,
+        which the write of the namespace's item tells.
+        """
         if namespace == LIBRARY:
             yield
             return
         held = _Held(secrets.token_hex(8), self._clock() + HOLD_SECONDS, claim)
-        self._change(namespace, lambda others: self._with(namespace, held, others))
+        if counted and not 0 <= self._clock() - counted.at < HOLD_SECONDS:
+            counted = None  # an item that was not there may have come and ended since
+
+        def add(item: Item | None) -> list[_Held]:
+            known = counted if counted and counted.item == item else None
+            self._require(namespace, claim, known or self._count(namespace, item, self._clock()))
+            return [*self._others(item, self._clock()), held]
+
+        def remove(item: Item | None) -> list[_Held]:
+            others = self._others(item, self._clock())
+            return [other for other in others if other.mark != held.mark]
+
+        first = counted.item if counted else self._kv.get(keys.room(namespace))
+        taken = self._change(namespace, add, first)
         try:
             yield
         finally:
             with suppress(BackendError):  # it ends by itself
-                self._change(
-                    namespace, lambda others: [other for other in others if other.mark != held.mark]
-                )
+                self._change(namespace, remove, taken)
 
-    def _with(self, namespace: str, held: _Held, others: list[_Held]) -> list[_Held]:
-        self._demand(namespace, held.claim, others)
-        return [*others, held]
+    def _count(self, namespace: str, item: Item | None, now: float) -> Count:
+        """Count what a namespace holds; `item` is read before, see the class."""
+        claims: dict[str, Claim] = {}
+        for head in self._catalog.heads(namespace):
+            if self._catalog.alive(head.record):
+                claims[head.record.name] = _claim(head)
+        return Count(item, claims, now)
 
-    def _demand(self, namespace: str, claim: Claim, others: Iterable[_Held]) -> None:
-        claims = {
-            head.record.name: _claim(head)
-            for head in self._catalog.heads(namespace)
-            if self._catalog.alive(head.record)
-        }
-        for other in others:
+    def _require(self, namespace: str, claim: Claim, count: Count) -> None:
+        claims = dict(count.claims)
+        for other in self._others(count.item, count.at):
             claims[other.claim.name] = _both(claims.get(other.claim.name), other.claim)
         claims.pop(claim.name, None)
         _demand(self._quotas, namespace, claims.values(), claim)
 
-    def _others(self, item: Item | None) -> list[_Held]:
-        """Who takes room at this moment; those whose time is over died."""
-        now = self._clock()
+    def _others(self, item: Item | None, now: float) -> list[_Held]:
+        """Who takes room at the time `now`; those whose time is over died."""
         held: tuple[_Held, ...] = ()
         with suppress(
             ValueError
@@ -135,25 +168,26 @@ class Room:
             held = _ROOM.read(item.value) if item else ()
         return [other for other in held if now < other.until <= now + 2 * HOLD_SECONDS]
 
-    def _change(self, namespace: str, change: Callable[[list[_Held]], list[_Held]]) -> None:
-        key = keys.room(
-            namespace
-            # never deleted: whoever read that there is none must not find it so again when others
-            # have stored since
-        )
+    def _change(
+        self, namespace: str, change: Callable[[Item | None], list[_Held]], item: Item | None
+    ) -> Item:
+        """Write what `change` makes of the namespace's item, first of `item`; what was written.
+
+        The item is never deleted: whoever read that there is none must not find it so again when
+        others have stored since.
+        """
+        key = keys.room(namespace)
         for attempt in range(RACES):
-            item = self._kv.get(key)
+            body = dumps(change(item))
             try:
-                self._kv.put(
-                    key,
-                    dumps(change(self._others(item))),
-                    expect=item.version if item else ABSENT,
-                    ttl=2 * HOLD_SECONDS,
+                version = self._kv.put(
+                    key, body, expect=item.version if item else ABSENT, ttl=2 * HOLD_SECONDS
                 )
             except Conflict:
                 time.sleep(random.uniform(0, PAUSE_SECONDS) * min(attempt, 5))
+                item = self._kv.get(key)
                 continue
-            return
+            return Item(body, version)
         raise Conflict(f"{namespace} is being deployed to by too many at this moment")
 
 

@@ -5,17 +5,17 @@ stored.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from sigil.catalog import public
 from sigil.catalog.audit import Audit
-from sigil.catalog.catalog import Head, Record
+from sigil.catalog.catalog import Catalog, Head, Record
 from sigil.catalog.deployments import Deployment, Pins, pinned_digest
 from sigil.catalog.heads import Step
-from sigil.catalog.quotas import Claim, Room, claim_of
+from sigil.catalog.quotas import Claim, Count, Room, claim_of
 from sigil.compile.compiler import Built, build
 from sigil.deploy import golden_tests
 from sigil.deploy.cooldown import Cooldown
@@ -25,15 +25,17 @@ from sigil.manifest.languages import HOST
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
 from sigil.manifest.permission_rules import CallRule, parse_call_rule
-from sigil.protocol import LIBRARY, Caller
+from sigil.manifest.permissions import requested_permissions
+from sigil.protocol import LIBRARY, Caller, Ref
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Part
 from sigil.run.live_services import Standing
+from sigil.run.older_callers import OlderCallers
 from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
 from sigil.sandbox.tenants import tenant_of
-from sigil.storage.kv import KV
+from sigil.storage.kv import KV, Read
 
 RACES = 5
 ADMIN = ("", "admin")
@@ -48,10 +50,14 @@ _NOTHING: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A package with the versions that its calls mean where it is about to stand."""
+    """A package with the versions that its calls mean where it is about to stand.
+
+    `seen`: the catalog as it is read for this deploy, each item once.
+    """
 
     package: Package
     pins: Pins
+    seen: Standing
 
     @property
     def manifest(self) -> Manifest:
@@ -61,6 +67,18 @@ class Linked:
     def digest(self) -> str:
         """What it is deployed under: it covers manifest, code and everything that is called."""
         return pinned_digest(self.package.digest, self.pins)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A package that may be stored, with what was read for its checks: what its namespace holds,
+    and the log of the namespace's changes.
+    """
+
+    linked: Linked
+    built: Built
+    count: Count | None
+    log: Read | None
 
 
 class Deployer:
@@ -75,8 +93,10 @@ class Deployer:
         *,
         room: Room,
         pause: float,
+        older_callers: OlderCallers,
     ) -> None:
         self._catalog = facilities.catalog
+        self._older_callers = older_callers
         self._artifacts = facilities.artifacts
         self._facilities = facilities
         self._sandbox = sandbox
@@ -92,47 +112,55 @@ class Deployer:
         stand beside it, by name.
         """
         permissions.require_valid_permissions(package.manifest)
-        return Linked(
-            package,
-            dependencies.resolve(package.manifest, caller.target, self._facilities, planned),
-        )
+        seen = self._facilities.snapshot()
+        pins = dependencies.resolve(package.manifest, caller.target, seen, planned)
+        return Linked(package, pins, seen)
 
     def standing(self, linked: Linked, caller: Caller) -> Record | None:
         """The record that runs under this very digest already."""
-        namespaces = caller.sees if caller.author == "model" else (caller.target,)
-        found = (self._catalog.active(namespace, linked.manifest.name) for namespace in namespaces)
-        return next((record for record in found if record and self._is(record, linked)), None)
+        for namespace in caller.sees if caller.author == "model" else (caller.target,):
+            record = linked.seen.catalog.active(namespace, linked.manifest.name)
+            if record and self._is(record, linked):
+                return record
+        return None
 
     def deploy(self, linked: Linked, caller: Caller) -> tuple[Record, int]:
         """Check, test and activate; the record and how many of its tests passed. Nothing is stored
         unless all of it holds.
         """
         manifest = linked.manifest
-        self._demand(linked.package, caller)
+        log = self._record_older_callers(linked, caller)
+        self._demand(linked, caller)
         with self._turn(manifest.name, caller), _named(manifest.name):
-            built = self._built(linked.package, caller)
-            program = _program(built, manifest, self._clock())
+            checked = self._built(linked, caller, log)
+            program = _program(checked.built, manifest, self._clock())
             part = Part(caller.target, manifest, linked.digest, program, pins=linked.pins)
-            dependencies.demand(part, self._facilities, later=caller.author == "library")
+            dependencies.demand(part, linked.seen, later=caller.author == "library")
             bench = golden_tests.Bench(
-                self._sandbox, caller.target, self._facilities, tenant_of(caller), linked.pins
+                self._sandbox, caller.target, linked.seen, tenant_of(caller), linked.pins
             )
-            passed = (
-                0 if caller.author == "library" else golden_tests.demand(bench, manifest, program)
-            )
-            return self._activated(linked, built, caller), passed
+            passed = 0
+            if caller.author != "library":
+                passed = golden_tests.demand(bench, manifest, program)
+            record, before = self._activate(checked, caller, "deploy")
+            if before and _is_owner(caller) and self._is_own_doing(before, record, linked.seen):
+                self._facilities.grantbook.carry(before, record, caller)
+            return record, passed
 
     def admit(self, linked: Linked, caller: Caller) -> Record:
         """Check and activate what somebody else made and tested: nothing of it runs, and no grant
         is carried over to it.
         """
-        self._demand(linked.package, caller)
+        # what it was linked with may have come with it since
+        linked = replace(linked, seen=self._facilities.snapshot())
+        self._demand(linked, caller)
         with self._turn(linked.manifest.name, caller), _named(linked.manifest.name):
-            built = self._built(linked.package, caller)
-            program = _program(built, linked.manifest, self._clock())
+            checked = self._built(linked, caller, None)
+            program = _program(checked.built, linked.manifest, self._clock())
             part = Part(caller.target, linked.manifest, linked.digest, program, pins=linked.pins)
-            dependencies.demand(part, self._facilities, later=True)
-            return self._activate(linked, built, caller, "import")
+            dependencies.demand(part, linked.seen, later=True)
+            record, _ = self._activate(checked, caller, "import")
+            return record
 
     def bring_calls(self, record: Record, moved: Record) -> None:
         """Record for `moved`, the same version in another namespace, what it calls; `Refused`
@@ -171,7 +199,17 @@ class Deployer:
         older = bool(linked.pins) and record.digest == linked.package.digest
         return older and self._facilities.pins(self._facilities.part(record)) == linked.pins
 
-    def _demand(self, package: Package, caller: Caller) -> None:
+    def _record_older_callers(self, linked: Linked, caller: Caller) -> Read | None:
+        """Record what those call to whom the name is about to mean something else; the log of the
+        namespace's changes.
+        """
+        head = linked.seen.catalog.head(caller.target, linked.manifest.name)
+        was_public = head is not None and head.record.manifest.public
+        public = was_public or linked.manifest.public or caller.target == LIBRARY
+        return self._older_callers.record(caller.target, public=public)
+
+    def _demand(self, linked: Linked, caller: Caller) -> None:
+        package = linked.package
         name = package.manifest.name
         if package.manifest.lang == HOST and caller.author != "library":
             message = "what runs inside an agent is a part of the program, and nobody deploys it"
@@ -189,20 +227,20 @@ class Deployer:
                 source=name,
                 suggestion="run `sigil mcp add -- COMMAND` there, or give the server's address",
             )
-        self.may_name(name, caller)
+        _demand_free(name, caller, linked.seen.catalog, caller.sees)
         if package.manifest.public:
             public.demand_name(caller.target, name)
         if caller.author == "model":
             _demand_modest(package.manifest)
-        self._demand_reach(package.manifest, caller)
+        self._demand_reach(package.manifest, caller, linked.seen)
 
-    def _demand_reach(self, manifest: Manifest, caller: Caller) -> None:
+    def _demand_reach(self, manifest: Manifest, caller: Caller, seen: Standing) -> None:
         """What a token does not reach, what it deploys does not call either: it would run with
         powers that others were granted.
         """
         for text in permissions.declared_calls(manifest) if caller.only is not None else ():
             rule = parse_call_rule(text)
-            namespace = rule.namespace or self._namespace(rule, caller.target)
+            namespace = rule.namespace or _namespace_called(rule, caller.target, seen)
             if not caller.reaches(namespace, rule.name):
                 message = f"it calls {namespace}/{rule.name}, which this token is not about"
                 raise Refused(
@@ -212,59 +250,24 @@ class Deployer:
                     suggestion="`sigil whoami` shows its scopes",
                 )
 
-    def _namespace(self, rule: CallRule, view: str) -> str:
-        """Where a plain name is called: in the library when nobody has it in `view`, else in
-        `view`, though it may not exist yet.
-        """
-        own = self._catalog.head(view, rule.name)
-        found = None if own and not own.removed else self._facilities.find(rule, view)
-        return found.namespace if found else view
-
     def _turn(self, name: str, caller: Caller) -> AbstractContextManager[None]:
         if caller.author == "model":
             return self._cooldown.turn(f"model:{caller.own}", name, MODEL_AT_ONCE)
         return nullcontext() if caller.token in ADMIN else self._cooldown.turn(caller.token, name)
 
-    def may_name(self, name: str, caller: Caller) -> None:
-        """A model's deploy never replaces what the library, a person or another session's model
-        deployed.
-        """
-        if caller.author != "model":
-            return
-        for namespace in caller.sees:
-            record = self._catalog.holder(namespace, name)
-            if record and not (
-                record.namespace == caller.target
-                and record.author == "model"
-                and record.session == caller.session
-            ):
-                owner = {"library": "the standard library", "person": "a person"}.get(
-                    record.author, "another chat"
-                )
-                hint = "find it with sigil_query and use it as it is, or choose another name"
-                raise Refused("EEXIST", f"{name} belongs to {owner}", source=name, suggestion=hint)
-
-    def _built(self, package: Package, caller: Caller) -> Built:
+    def _built(self, linked: Linked, caller: Caller, log: Read | None) -> Checked:
+        package = linked.package
         built = build(package, self._sandbox.of(tenant_of(caller)))
-        manifest, head = package.manifest, self._catalog.head(caller.target, package.manifest.name)
+        head = linked.seen.catalog.head(caller.target, package.manifest.name)
         claim = Claim(
-            manifest.name,
+            package.manifest.name,
             _size(package, built) + (head.standing.size if head else 0),
-            manifest.lifetime == "ephemeral",
+            package.manifest.lifetime == "ephemeral",
         )
-        self._room.demand(
-            caller.target, claim
-        )  # before its tests run; whether there still is room is asked when it is stored
-        return built
+        # before its tests run; whether there still is room is asked when it is stored
+        return Checked(linked, built, self._room.require(caller.target, claim), log)
 
-    def _activated(self, linked: Linked, built: Built, caller: Caller) -> Record:
-        before = self._catalog.active(caller.target, linked.manifest.name)
-        record = self._activate(linked, built, caller, "deploy")
-        if before and _is_owner(caller) and self._is_own_doing(before, record):
-            self._facilities.grantbook.carry(before, record, caller)
-        return record
-
-    def _is_own_doing(self, before: Record, record: Record) -> bool:
+    def _is_own_doing(self, before: Record, record: Record, seen: Standing) -> bool:
         """Whether all that is called now was called by `before` too, came with the program, or was
         deployed by an owner here.
 
@@ -273,10 +276,8 @@ class Deployer:
         """
         if not permissions.declared_calls(record.manifest):
             return True
-        old, new = (
-            dependencies.reached(self._facilities.part(each), self._facilities)
-            for each in (before, record)
-        )
+        old = dependencies.reached(seen.part(before), seen)
+        new = dependencies.reached(seen.part(record), seen)
         return all(
             digest in old or self._is_owners(part, record.namespace) for digest, part in new.items()
         )
@@ -287,15 +288,27 @@ class Deployer:
             part.namespace == namespace and deployment is not None and deployment.owner
         )
 
-    def _activate(self, linked: Linked, built: Built, caller: Caller, action: Action) -> Record:
-        wasm, source = self._artifacts.put(built.wasm), self._artifacts.put(linked.package.code)
-        number, name = 0, linked.manifest.name
-        for _ in range(RACES):
-            self.may_name(
-                name, caller
-            )  # again: somebody may have taken the name while the tests ran
-            head = self._catalog.head(caller.target, name)
-            again = self._again(head, linked, caller)
+    def _activate(
+        self, checked: Checked, caller: Caller, action: Action
+    ) -> tuple[Record, Record | None]:
+        """Store what was checked; its record, and the one that ran under the name before it."""
+        linked, built = checked.linked, checked.built
+        wasm = self._artifacts.put(built.wasm)
+        source = self._artifacts.put(linked.package.code)
+        name = linked.manifest.name
+        number = 0
+        catalog = linked.seen.catalog
+        for tried in range(RACES):
+            if tried:
+                catalog = self._catalog.snapshot()
+            # somebody may have taken the name while the tests ran; in the namespace itself the
+            # write of the head finds that out
+            elsewhere = (namespace for namespace in caller.sees if namespace != caller.target)
+            _demand_free(name, caller, self._catalog, elsewhere)
+            _demand_free(name, caller, catalog, (caller.target,))
+            head = catalog.head(caller.target, name)
+            known = self._known(catalog, head, linked, caller)
+            again = known if known and known.expires_at is None else None
             number = max(number, head.latest if head else 0) + 1
             record = again or replace(
                 self._record(linked, caller, number, built, (wasm, source)), store=self._store(head)
@@ -303,11 +316,13 @@ class Deployer:
             step = Step(record.version, self._clock(), caller.author, action)
             try:
                 if head and again:
-                    self._stand_again(again, head, step)
+                    self._stand_again(again, head, step, checked.count)
                 else:
-                    # who imports vouches for nothing: it is whoever made the bundle that wrote it
-                    owner = action == "deploy" and _is_owner(caller)
-                    self._save(record, head, step, Deployment(linked.pins, owner))
+                    if (known is None or known.digest != linked.digest) and requested_permissions(
+                        linked.manifest
+                    ):
+                        self._facilities.grantbook.forget(record.namespace, name, record.digest)
+                    self._save(record, head, step, checked, owner=_vouches(caller, action))
             except Conflict:
                 continue
             self._audit.note(
@@ -318,52 +333,54 @@ class Deployer:
                 version=record.version,
                 digest=record.digest,
             )
-            return record
+            return record, head.record if head and catalog.runs(head) else None
         raise Conflict(f"{name} is being deployed by somebody else at this moment")
 
-    def _save(self, record: Record, head: Head | None, step: Step, deployment: Deployment) -> None:
-        if self._catalog.known(record.namespace, record.name, record.digest) is None:
-            self._facilities.grantbook.forget(record.namespace, record.name, record.digest)
-        with self._room.taken(record.namespace, claim_of(record, head)):
-            if (
-                deployment.pins or deployment.owner
-            ):  # before the version is there, so that none is ever seen without
-                self._catalog.note_deployment(record, deployment)
-            self._catalog.save(record, head, step)
+    def _save(
+        self, record: Record, head: Head | None, step: Step, checked: Checked, *, owner: bool
+    ) -> None:
+        pins = checked.linked.pins
+        with self._room.taken(record.namespace, claim_of(record, head), checked.count):
+            if pins or owner:  # before the version is there, so that none is ever seen without
+                self._catalog.note_deployment(record, Deployment(pins, owner))
+            position = self._catalog.save(record, head, step, checked.log)
+        self._older_callers.advance(record.namespace, checked.log, position)
 
-    def _stand_again(self, record: Record, head: Head, step: Step) -> None:
+    def _stand_again(self, record: Record, head: Head, step: Step, count: Count | None) -> None:
         claim = Claim(record.name, head.standing.size, record.manifest.lifetime == "ephemeral")
-        with self._room.taken(record.namespace, claim):
+        with self._room.taken(record.namespace, claim, count):
             self._catalog.stand(record, head.standing.active(step).again(record.version), head)
 
-    def _again(self, head: Head | None, linked: Linked, caller: Caller) -> Record | None:
-        """The older version that has this very digest: it becomes active again, and no other number
-        is given.
+    def _known(
+        self, catalog: Catalog, head: Head | None, linked: Linked, caller: Caller
+    ) -> Record | None:
+        """The version of the name that has this very digest: it becomes active again unless it has
+        an end, and no other number is given.
         """
-        digests = dict.fromkeys((linked.digest, linked.package.digest)) if head else ()
-        found = (
-            self._catalog.known(caller.target, linked.manifest.name, digest) for digest in digests
-        )
-        known = next((record for record in found if record and self._is(record, linked)), None)
-        if known and head and known.version in head.standing.yanked and caller.author == "model":
-            message = "a person withdrew this very version"
+        if head is None:
+            return None
+        known = None
+        for digest in dict.fromkeys((linked.digest, linked.package.digest)):
+            found = catalog.within(head, Ref(linked.manifest.name, digest=digest))
+            if found and self._is(found, linked):
+                known = found
+                break
+        if known and known.version in head.standing.yanked and caller.author == "model":
             raise Refused(
                 "EEXIST",
-                message,
+                "a person withdrew this very version",
                 source=known.name,
                 suggestion="change what was wrong with it, or choose another name",
             )
-        return known if known and known.expires_at is None else None
+        return known
 
     def _store(self, head: Head | None) -> str:
         """Where the capability's own store is: the next version goes on with what the one before it
         kept.
         """
-        return (
-            head.record.store
-            if head and not head.removed and self._catalog.alive(head.record)
-            else ""
-        )
+        if head and not head.removed and self._catalog.alive(head.record):
+            return head.record.store
+        return ""
 
     def _record(
         self, linked: Linked, caller: Caller, number: int, built: Built, artifacts: tuple[str, str]
@@ -390,6 +407,43 @@ class Deployer:
 def _is_owner(caller: Caller) -> bool:
     """Whether an owner deploys, with their own hands."""
     return caller.owner and caller.author == "person"
+
+
+def _vouches(caller: Caller, action: Action) -> bool:
+    """Whether an owner vouches for it. Who imports does not: whoever made the bundle wrote it."""
+    return action == "deploy" and _is_owner(caller)
+
+
+def _namespace_called(rule: CallRule, view: str, seen: Standing) -> str:
+    """Where a plain name is called: in the library when nobody has it in `view`, else in `view`,
+    though it may not exist yet.
+    """
+    own = seen.catalog.head(view, rule.name)
+    found = None if own and not own.removed else seen.find(rule, view)
+    return found.namespace if found else view
+
+
+def _demand_free(name: str, caller: Caller, catalog: Catalog, namespaces: Iterable[str]) -> None:
+    """`Refused` EEXIST for a model when the library, a person or another session's model has
+    deployed the name in one of `namespaces`.
+    """
+    for namespace in namespaces if caller.author == "model" else ():
+        record = catalog.holder(namespace, name)
+        if record is None:
+            continue
+        is_theirs = (record.namespace, record.author, record.session) == (
+            caller.target,
+            "model",
+            caller.session,
+        )
+        if not is_theirs:
+            owners = {"library": "the standard library", "person": "a person"}
+            raise Refused(
+                "EEXIST",
+                f"{name} belongs to {owners.get(record.author, 'another chat')}",
+                source=name,
+                suggestion="find it with sigil_query and use it as it is, or choose another name",
+            )
 
 
 def _size(package: Package, built: Built) -> int:

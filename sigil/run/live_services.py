@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 
 from sigil.access.grants import Grantbook
 from sigil.access.secret_store import Secretbook
-from sigil.catalog import changes
 from sigil.catalog.catalog import Catalog, Record
-from sigil.catalog.cursors import chat_of
 from sigil.catalog.deployments import Deployment
 from sigil.catalog.public import Publics
 from sigil.errors import Refused, UsageError
@@ -28,12 +26,10 @@ from sigil.run.host_calls.kv_service import Store
 from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.program import Program
 from sigil.storage.artifacts import Artifacts
-from sigil.storage.kv import KV, Item, keys
-from sigil.storage.stored import dumps
+from sigil.storage.kv import KV
 
 __all__ = ["Standing", "Way", "Web", "to_the_web"]
 
-PAGE = 500
 DIGEST_SHOWN = 19
 """Characters of a digest that tell one version from another in a message."""
 
@@ -71,6 +67,13 @@ class Standing:
     secretbook: Secretbook
     way: Way
     clock: Callable[[], float] = time.time
+
+    def snapshot(self) -> Standing:
+        """Return the same services for the length of one task, which reads no item of the catalog
+        twice: see `SnapshotKV`.
+        """
+        catalog = self.catalog.snapshot()
+        return replace(self, kv=catalog.kv, catalog=catalog)
 
     def web(self) -> Web:
         return self.way()
@@ -176,51 +179,6 @@ class Standing:
         steps = head.standing.history if head else ()
         begun = (step.at for step in reversed(steps) if step.version == part.version)
         return max(record.at if record else 0.0, next(begun, 0.0))
-
-    def pin_older_callers(self, namespace: str) -> None:
-        """Record what every version calls that a release before 0.2.0 stored.
-
-        It comes before a name of `namespace` means something else, so nothing which was granted
-        before calls what comes now. Such a release may write at any time, beside this one or after
-        an upgrade was taken back, so this follows the log of changes of everybody who may call what
-        is there: of a chat's capabilities the chat alone.
-        """
-        if chat_of(namespace):
-            log, position = self.catalog.log(namespace), self.kv.get(keys.callers_pinned(namespace))
-            self._follow(namespace, log, changes.position_of(position))
-            return
-        positions = dict(self._positions())
-        for each, item in self.catalog.logs():
-            self._follow(each, item, positions.get(each))
-
-    def _follow(self, namespace: str, item: Item | None, position: changes.Position | None) -> None:
-        """Record what those versions call that changed after `position`.
-
-        It is all of them when that is not known.
-        """
-        log, names = changes.log_of(item), None
-        if log and position and position.epoch == log.epoch:
-            names = changes.since(self.kv, namespace, log, position.number)
-        if names is None:
-            self._pin_all(self.catalog.every_version(namespace))
-        for name in names or ():
-            self._pin_all(self.catalog.every_version(namespace, name))
-        reached = changes.Position(log.epoch, log.number) if log else None
-        if reached and reached != position:
-            self.kv.put(keys.callers_pinned(namespace), dumps(reached))
-
-    def _positions(self) -> Iterator[tuple[str, changes.Position]]:
-        """Up to which change all is recorded, by namespace."""
-        after = ""
-        while page := self.kv.scan(keys.callers_pinned("").partition, after=after, limit=PAGE):
-            for after, item in page:
-                position = changes.position_of(item)
-                if position:
-                    yield keys.unescape(after), position
-
-    def _pin_all(self, records: Iterable[Record]) -> None:
-        for record in records:
-            self.pins_of(record)
 
     def callee(self, part: Part, call: str) -> Part:
         rule, digest = parse_call_rule(call), self.pins(part).get(call)

@@ -32,6 +32,10 @@ class _Absent(Enum):
 ABSENT: Final = _Absent.ABSENT
 """As `expect`: the item must not exist (an expired one does not)."""
 
+Read = Item | Literal[_Absent.ABSENT]
+"""What a read found: the item, or that there is none. Unlike `Item | None` it can be told from what
+was not read.
+"""
 Expect = str | Literal[_Absent.ABSENT] | None
 
 

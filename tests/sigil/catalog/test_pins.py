@@ -483,10 +483,10 @@ def test_what_an_older_release_adds_beside_this_one_keeps_what_it_calls(
 ) -> None:
     for name in ("base", "part", "leaf"):
         write_older(name)
-        changes.made(kv, "bob" if name == "leaf" else "main", name, clock())
+        changes.announce(kv, "bob" if name == "leaf" else "main", name, clock())
     deploy(registry, "first-ever", "return 1")
     write_older("whole")
-    changes.made(kv, "main", "whole", clock())
+    changes.announce(kv, "main", "whole", clock())
 
     registry = opened(pause=0) if anew else registry
     deploy(registry, "part", "return 'another'", MODEL)

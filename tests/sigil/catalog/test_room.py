@@ -126,10 +126,10 @@ def test_room_that_somebody_took_is_not_given_twice(kv: SqliteKV, clock: Clock) 
     catalog, held = room(kv, small(capabilities=1), clock)
     with held.taken("main", Claim("one", 10, False)):
         with pytest.raises(Refused, match="EQUOTA"):
-            held.demand("main", Claim("two", 10, False))
-        held.demand("main", Claim("one", 20, False))  # another version of the same name
-        held.demand("other", Claim("two", 10, False))
-    held.demand("main", Claim("two", 10, False))
+            held.require("main", Claim("two", 10, False))
+        held.require("main", Claim("one", 20, False))  # another version of the same name
+        held.require("other", Claim("two", 10, False))
+    held.require("main", Claim("two", 10, False))
     assert list(catalog.heads("main")) == []
 
 
@@ -161,9 +161,9 @@ def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(
     catalog, held = room(kv, small(bytes=250), clock)
     with held.taken("main", Claim("one", 100, False)):
         catalog.save(record("one"), None, Step(1, 0.0, "person", "deploy"))
-        held.demand("main", Claim("two", 150, False))
+        held.require("main", Claim("two", 150, False))
         with pytest.raises(Refused, match="151 new ones"):
-            held.demand("main", Claim("two", 151, False))
+            held.require("main", Claim("two", 151, False))
 
 
 DYING = """
@@ -191,7 +191,7 @@ def test_room_comes_back_when_a_process_was_killed_on_the_way(
     clock.now = time.time()
     _, held = room(kv, small(capabilities=1), clock)
     with pytest.raises(Refused, match="EQUOTA"):
-        held.demand("main", Claim("two", 10, False))
+        held.require("main", Claim("two", 10, False))
     clock.now += HOLD_SECONDS
     with held.taken("main", Claim("two", 10, False)):
         pass
@@ -213,3 +213,28 @@ def test_a_deploy_that_stands_does_not_fail_because_its_room_is_given_back_later
     with held.taken("main", Claim("one", 10, False)):
         store.away = True
     store.close()
+
+
+def test_a_count_that_was_overtaken_is_made_again(kv: SqliteKV, clock: Clock) -> None:
+    catalog, held = room(kv, small(capabilities=1), clock)
+    counted = held.require("main", Claim("one", 10, False))
+    with held.taken("main", Claim("two", 10, False)):
+        catalog.save(record("two"), None, Step(1, 0.0, "person", "deploy"))
+    with (
+        pytest.raises(Refused, match="EQUOTA"),
+        held.taken("main", Claim("one", 10, False), counted),
+    ):
+        pass
+
+
+def test_a_count_that_is_too_old_is_made_again(kv: SqliteKV, clock: Clock) -> None:
+    catalog, held = room(kv, small(capabilities=1), clock)
+    counted = held.require("main", Claim("one", 10, False))
+    with held.taken("main", Claim("two", 10, False)):
+        catalog.save(record("two"), None, Step(1, 0.0, "person", "deploy"))
+    clock.now += 3 * HOLD_SECONDS  # nothing tells any more that somebody took room
+    with (
+        pytest.raises(Refused, match="EQUOTA"),
+        held.taken("main", Claim("one", 10, False), counted),
+    ):
+        pass

@@ -222,7 +222,7 @@ def test_what_was_cut_short_long_ago_is_no_longer_open(garden: Garden, clock: Cl
         assert log
         assert list(log.open) == ["other"]
         clock.now += changes.OPEN_SECONDS + 1
-        changes.made(garden.kv, "main", "sow", clock())
+        changes.announce(garden.kv, "main", "sow", clock())
     log = changes.log_of(garden.kv.get(keys.generation("main")))
     assert log
     assert (log.open, log.recent) == ({}, ("other", "sow", "other"))
@@ -262,7 +262,7 @@ def test_whoever_follows_the_log_learns_of_every_change_after_his(
 ) -> None:
     kv = MemoryKV()
     for number in numbers:
-        changes.made(kv, "main", f"n{number}", 0.0)
+        changes.announce(kv, "main", f"n{number}", 0.0)
     log = changes.log_of(kv.get(keys.generation("main")))
     if log:
         expected = {f"n{number}" for number in numbers[known:]} if known <= len(numbers) else None
