@@ -5,20 +5,37 @@ over HTTP.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sigil.access.tokens import Holders, Wish
 from sigil.protocol import Caller, Deployed, Glimpse, Json, Registry
 
-Row = dict[str, Json]
-Rows = list[Row]
-"""A name for a type that a class with a method `list` could not write."""
+if TYPE_CHECKING:
+    from sigil.rows import (
+        ActivationRow,
+        AuditCheckRow,
+        AuditRow,
+        ChangedVersionRow,
+        GrantRow,
+        ListRow,
+        NewTokenRow,
+        PermissionRequestRow,
+        RevokedRow,
+        SecretRow,
+        ServerToolRow,
+        StatusRow,
+        StoredSecretRow,
+        TokenRow,
+        TokenUseRow,
+        VersionDiffRow,
+        VersionRow,
+    )
 
 
 class Shelved(Protocol):
     """What stands in the registry."""
 
-    def list(self, caller: Caller) -> Iterator[Row]:
+    def list(self, caller: Caller) -> Iterator[ListRow]:
         """One row for each name that the caller sees, nearest namespace first, then by name."""
 
     def explore(self, text: str, caller: Caller, *, limit: int = 20) -> Sequence[Glimpse]:
@@ -31,7 +48,7 @@ class Shelved(Protocol):
         none.
         """
 
-    def status(self, caller: Caller) -> Row:
+    def status(self, caller: Caller) -> StatusRow:
         """How the caller's capabilities fare, and what the registry itself is doing."""
 
     def close(self) -> None:
@@ -41,23 +58,23 @@ class Shelved(Protocol):
 class Versioned(Protocol):
     """The versions of a capability."""
 
-    def versions(self, name: str, caller: Caller) -> Rows:
+    def versions(self, name: str, caller: Caller) -> Sequence[VersionRow]:
         """Its versions, newest first."""
 
-    def history(self, name: str, caller: Caller) -> Rows:
+    def history(self, name: str, caller: Caller) -> Sequence[ActivationRow]:
         """What was made active when, oldest first."""
 
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
-    ) -> Row:
+    ) -> VersionDiffRow:
         """What changed between two versions; by default between the active one and the one before
         it.
         """
 
-    def rollback(self, name: str, caller: Caller, version: int | None = None) -> Row:
+    def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
         """Make an older version the active one; an owner's act."""
 
-    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> Row:
+    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
         """Hide a version, or show it again; an owner's act."""
 
 
@@ -83,16 +100,16 @@ class Moved(Protocol):
 class Granting(Protocol):
     """The grants of permissions; all but asking is an owner's act."""
 
-    def asked(self, ref: str, caller: Caller) -> Row:
+    def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
         """What a capability asks for, and what is new in it."""
 
-    def grant(self, ref: str, caller: Caller, digest: str = "") -> Row:
+    def grant(self, ref: str, caller: Caller, digest: str = "") -> PermissionRequestRow:
         """Grant what it asks for; `Conflict` when `ref` no longer means `digest`."""
 
-    def revoke(self, name: str, caller: Caller, permission: str = "") -> Row:
+    def revoke(self, name: str, caller: Caller, permission: str = "") -> RevokedRow:
         """Take a permission back, or all of them."""
 
-    def rows(self, caller: Caller, after: str = "") -> Iterable[Row]:
+    def rows(self, caller: Caller, after: str = "") -> Iterable[GrantRow]:
         """What waits and what stands, by name; `after` is where a page of it ended
         (`sigil.catalog.cursors`).
         """
@@ -101,36 +118,38 @@ class Granting(Protocol):
 class Secrets(Protocol):
     """The secrets of a namespace; values go in and never come out."""
 
-    def set(self, name: str, value: str, caller: Caller) -> Row:
+    def set(self, name: str, value: str, caller: Caller) -> StoredSecretRow:
         """Keep a secret's value."""
 
     def remove(self, name: str, caller: Caller) -> None:
         """Forget a secret."""
 
-    def rows(self, caller: Caller, after: str = "") -> Iterable[Row]:
+    def rows(self, caller: Caller, after: str = "") -> Iterable[SecretRow]:
         """Their names, and since when; from beyond the name `after` on."""
 
 
 class Importing(Protocol):
     """What MCP servers have; an owner's to ask."""
 
-    def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> Rows:
+    def tools(
+        self, server: Json, caller: Caller, only: Sequence[str] = ()
+    ) -> Sequence[ServerToolRow]:
         """The tools of a server, each with the capability that it can become, or the problem."""
 
 
 class Keys(Protocol):
     """The access tokens; an owner's matter."""
 
-    def create(self, wish: Wish, caller: Caller) -> Row:
+    def create(self, wish: Wish, caller: Caller) -> NewTokenRow:
         """A new token: its row, with the token itself as `token`, this once."""
 
-    def rows(self, caller: Caller, after: str = "") -> Iterable[Row]:
+    def rows(self, caller: Caller, after: str = "") -> Iterable[TokenUseRow]:
         """The tokens, without their values; from beyond the id `after` on."""
 
-    def revoke(self, id: str, caller: Caller) -> Row:
+    def revoke(self, id: str, caller: Caller) -> TokenRow:
         """End a token at once; its row."""
 
-    def whoami(self, caller: Caller) -> Row:
+    def whoami(self, caller: Caller) -> TokenRow:
         """Who the caller is to the registry."""
 
 
@@ -143,10 +162,10 @@ class Log(Protocol):
 
     def rows(
         self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100
-    ) -> Rows:
+    ) -> Sequence[AuditRow]:
         """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
 
-    def verify(self, caller: Caller, *, namespace: str = "") -> Row:
+    def verify(self, caller: Caller, *, namespace: str = "") -> AuditCheckRow:
         """Whether the chain holds: `{"namespace", "entries", "tip", "ok", "problem"}`."""
 
 

@@ -13,6 +13,7 @@ from sigil.protocol import Caller, Deployed, Found, Json, Ran
 
 if TYPE_CHECKING:
     from sigil.registry import LocalRegistry
+    from sigil.rows import DetailRow
 
 
 class Later:
@@ -55,7 +56,7 @@ class LaterRegistry:
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         return self._later().query(text, caller, limit=limit)
 
-    def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
+    def inspect(self, ref: str, caller: Caller) -> DetailRow:
         return self._later().inspect(ref, caller)
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:

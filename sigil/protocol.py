@@ -6,9 +6,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sigil.errors import UsageError
+
+if TYPE_CHECKING:
+    from sigil.rows import (
+        DeployedRow,
+        DetailRow,
+        GlimpseRow,
+        GoldenTestCounts,
+        HitRow,
+        OfferRow,
+        ReportRow,
+    )
 
 Json = Any
 """A value of JSON: str, int, float, bool, None, list, dict."""
@@ -240,8 +251,11 @@ class Registry(Protocol):
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """Capabilities for `text`, best first; what is not relevant is not returned."""
 
-    def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
-        """Everything about one capability; `UsageError` with ENOENT when there is none."""
+    def inspect(self, ref: str, caller: Caller) -> DetailRow:
+        """Return everything about one capability; `UsageError` ENOENT when there is none.
+
+        A caller that may only run it sees no more than the fields of `InterfaceRow`.
+        """
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """Check, test and activate what `spec` (the flat form of a manifest with its source)
@@ -250,3 +264,75 @@ class Registry(Protocol):
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """Run a capability on `arguments`."""
+
+
+def offer_row(offer: Offer) -> OfferRow:
+    """Return the row of an offer."""
+    return {
+        "capability": offer.name,
+        "tool": offer.tool,
+        "version": offer.version,
+        "digest": offer.digest,
+        "description": offer.description,
+        "schema": dict(offer.schema),
+        "pure": offer.pure,
+        "kind": offer.kind,
+    }
+
+
+def hit_row(hit: Hit, registry: Registry, caller: Caller) -> HitRow:
+    """Return the row of a capability that a query found, with its tags and examples."""
+    tags: list[str] = []
+    examples: list[str] = []
+    try:
+        detail = registry.inspect(f"{hit.offer.name}@{hit.offer.digest}", caller)
+    except UsageError:
+        pass  # it was removed a moment ago
+    else:
+        tags = detail.get("tags", [])
+        examples = detail.get("examples", [])
+    return {
+        **offer_row(hit.offer),
+        "summary": hit.summary,
+        "tags": tags,
+        "examples": examples,
+        "score": hit.score,
+    }
+
+
+def glimpse_row(glimpse: Glimpse) -> GlimpseRow:
+    """Return the row of a capability that exploring showed."""
+    return {
+        "capability": glimpse.name,
+        "tool": glimpse.tool,
+        "description": glimpse.description,
+        "score": glimpse.score,
+    }
+
+
+def deployed_row(deployed: Deployed, url: str) -> DeployedRow:
+    """Return the answer to a deploy; `url` is where the capability runs."""
+    offer = offer_row(deployed.offer)
+    tests: GoldenTestCounts = {"passed": deployed.passed, "failed": 0}
+    pending = list(deployed.pending)
+    row: DeployedRow = {
+        **offer,
+        "url": url,
+        "expires_at": deployed.expires_at or 0.0,
+        "tests": tests,
+        "pending": pending,
+    }
+    if deployed.expires_at is None:
+        del row["expires_at"]
+    return row
+
+
+def report_row(ran: Ran) -> ReportRow:
+    """Return what a run tells beside its output."""
+    return {
+        "version": ran.version,
+        "digest": ran.digest,
+        "duration_ms": ran.duration_ms,
+        "cold": ran.cold,
+        "logs": list(ran.logs),
+    }

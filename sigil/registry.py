@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 from sigil.access.grant_admin import Granting
 from sigil.access.grants import Grantbook, home_of
@@ -18,10 +19,9 @@ from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.health import Breaker
 from sigil.catalog.public import foreign
-from sigil.catalog.quotas import Quotas, Room
+from sigil.catalog.quotas import Quotas, Room, used
 from sigil.catalog.usage import Statistics
 from sigil.catalog.versions import Versions
-from sigil.catalog.views import interface
 from sigil.deploy.deployer import Deployer
 from sigil.deploy.transfer import Mover
 from sigil.errors import Refused, SigilError, UsageError, one_line
@@ -41,10 +41,20 @@ from sigil.search.catalog_search import Finder
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
 
+if TYPE_CHECKING:
+    from sigil.rows import (
+        ActivationRow,
+        ChangedVersionRow,
+        DetailRow,
+        ListRow,
+        SandboxStatusRow,
+        StatusRow,
+        VersionDiffRow,
+        VersionRow,
+    )
+
 QUERY_CHARACTERS = 2_000
 QUERY_MOST = 50
-Row = dict[str, Json]
-Rows = list[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,32 +132,26 @@ class LocalRegistry:
         """See `Shelved.explore`. `limit` is at most 50, the text at most 2,000 characters."""
         return self._finder.explore(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
-    def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
+    def inspect(self, ref: str, caller: Caller) -> DetailRow:
         """See `Registry.inspect`: manifest, version, digest, author, times, use, health, pending
         permissions and the source.
         """
         record = self._catalog.resolve(Ref.parse(ref), caller)
         use = self._statistics.of(record.namespace, record.name)
         head = self._catalog.head(record.namespace, record.name)
-        stands = views.standing(
-            head, record, self._breaker.health(record, caller.namespace), self._clock()
+        health = self._breaker.health(record, caller.namespace)
+        listed = views.list_row(head, record, health, use, self._clock())
+        pins = self._facilities.pin_rows(record)
+        everything = views.detail_row(
+            listed, record, self._pending(record, caller), pins, self._source(record)
         )
-        own: Row = {
-            "pending": [*self._pending(record, caller)],
-            "pins": self._facilities.pin_rows(record),
-            "source": self._source(record),
-        }
-        everything = {
-            **views.row(record),
-            **stands,
-            **views.use(use),
-            **views.detail(record),
-            **own,
-        }
         if record.namespace in caller.sees:
             return everything
         offer = foreign(record)
-        return {**interface(everything), "capability": offer.name, "tool": offer.tool}
+        interface = views.interface_row(everything)
+        interface["capability"] = offer.name
+        interface["tool"] = offer.tool
+        return cast("DetailRow", interface)  # who may only run it sees no more
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """See `Registry.deploy`. The same digest again is no second deploy."""
@@ -185,7 +189,7 @@ class LocalRegistry:
             outcome.output, record.version, record.digest, outcome.duration_ms, outcome.cold, logs
         )
 
-    def list(self, caller: Caller) -> Iterator[dict[str, Json]]:
+    def list(self, caller: Caller) -> Iterator[ListRow]:
         """One row for each name that the caller sees, nearest namespace first."""
         shown: set[str] = set()
         for namespace in caller.sees:
@@ -198,12 +202,11 @@ class LocalRegistry:
                     and caller.reaches(namespace, record.name)
                 ):
                     shown.add(record.name)
-                    stands = views.standing(
-                        head, record, self._breaker.health(record, caller.namespace), self._clock()
-                    )
-                    yield {**views.row(record), **stands, **views.use(uses.get(record.name))}
+                    health = self._breaker.health(record, caller.namespace)
+                    use = uses.get(record.name)
+                    yield views.list_row(head, record, health, use, self._clock())
 
-    def status(self, caller: Caller) -> Row:
+    def status(self, caller: Caller) -> StatusRow:
         """What the caller's own namespace holds, what it may hold, and how each of its capabilities
         does.
         """
@@ -214,12 +217,20 @@ class LocalRegistry:
         ]
         now = self._clock()
         items = [
-            views.brief(head, self._breaker.health(head.record), uses.get(head.record.name), now)
+            views.status_row(
+                head, self._breaker.health(head.record), uses.get(head.record.name), now
+            )
             for head in heads
         ]
+        now_used = used(heads)
         return {
-            **views.usage(heads, namespace, self._rules.room),
-            **self._works(namespace),
+            "namespace": namespace,
+            "capabilities": now_used.capabilities,
+            "bytes": now_used.bytes,
+            "ephemeral": now_used.ephemeral,
+            "limits": views.quota_row(self._rules.room, namespace),
+            "sandbox": self._sandbox_status(),
+            "store": {"read_ms": self._measure_read(namespace)},
             "items": items,
         }
 
@@ -276,26 +287,26 @@ class LocalRegistry:
             self.remove(name, caller)
         return gone
 
-    def versions(self, name: str, caller: Caller) -> Rows:
+    def versions(self, name: str, caller: Caller) -> Sequence[VersionRow]:
         """See `Versions.rows`."""
         return self._versions.rows(name, caller)
 
-    def history(self, name: str, caller: Caller) -> Rows:
+    def history(self, name: str, caller: Caller) -> Sequence[ActivationRow]:
         """See `Versions.history`."""
         return self._versions.history(name, caller)
 
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
-    ) -> dict[str, Json]:
+    ) -> VersionDiffRow:
         """See `Versions.diff`."""
         return self._versions.diff(name, caller, older, newer)
 
-    def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
+    def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
         """See `Versions.rollback`."""
         self._older_callers.record(caller.target)
         return self._versions.rollback(name, caller, version)
 
-    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
+    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
         """See `Versions.yank`."""
         self._older_callers.record(caller.target)
         return self._versions.yank(ref, caller, undo=undo)
@@ -334,14 +345,16 @@ class LocalRegistry:
         self._servers.close()
         self._sandbox.close()
 
-    def _works(self, namespace: str) -> Row:
-        """How the sandbox and the store of this process do."""
+    def _sandbox_status(self) -> SandboxStatusRow:
+        """Return which path of the sandbox runs, and its counters."""
+        row = {"path": self._sandbox.told(), **self._sandbox.stats()}
+        return cast("SandboxStatusRow", row)
+
+    def _measure_read(self, namespace: str) -> float:
+        """Return how many milliseconds one read of the store takes."""
         started = time.perf_counter()
         self._catalog.generation(namespace)
-        return {
-            "sandbox": {"path": self._sandbox.told(), **self._sandbox.stats()},
-            "store": {"read_ms": round((time.perf_counter() - started) * 1000, 3)},
-        }
+        return round((time.perf_counter() - started) * 1000, 3)
 
     def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
         return ungranted_permissions(

@@ -4,11 +4,14 @@ surrogate.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import orjson
 
 from sigil.errors import UsageError
+
+DEPTH_LIMIT = 100
 
 
 def loads(data: bytes | str, *, source: str = "") -> Any:
@@ -43,9 +46,32 @@ def canonical(value: Any) -> bytes:
         raise UsageError("EJSON", f"not JSON: {problem}") from None
 
 
+def read_object(data: bytes | str, *, source: str = "") -> dict[str, Any]:
+    """Return the JSON object in `data`; `UsageError` EJSON when it is none, or nested deeper than
+    `DEPTH_LIMIT`, which is more than we could write again.
+    """
+    value = loads(data, source=source)
+    if not isinstance(value, dict):
+        raise UsageError("EJSON", "a JSON object is wanted", source=source)
+    level: list[Any] = [value]
+    for _ in range(DEPTH_LIMIT):
+        level = [child for node in level for child in _children(node)]
+        if not level:
+            return value
+    raise UsageError("EJSON", f"nested deeper than {DEPTH_LIMIT}", source=source)
+
+
 def depth(value: Any, most: int) -> bool:
-    """Whether `value` is nested at most `most` deep."""
-    children = (
-        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    )
-    return all(depth(child, most - 1) for child in children) if most > 0 else not children
+    """Tell if `value` is nested at most `most` deep."""
+    children = _children(value)
+    if most <= 0:
+        return not children
+    return all(depth(child, most - 1) for child in children)
+
+
+def _children(node: Any) -> Collection[Any]:
+    if isinstance(node, dict):
+        return node.values()
+    if isinstance(node, list):
+        return node
+    return ()

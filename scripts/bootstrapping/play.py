@@ -168,4 +168,4 @@ def _deployed(runtime: AgentRuntime, session: str) -> list[str]:
         and row.get("session") == session
         and row.get("author") == "model"
     ]
-    return [str(row["name"]) for row in mine]
+    return [str(row.get("name")) for row in mine]

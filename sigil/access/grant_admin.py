@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from itertools import chain, groupby
+from typing import TYPE_CHECKING
 
 from sigil.access.grants import Grant, Grantbook, home_of, way
 from sigil.access.secret_store import Note, Secretbook, by, demand_owner, unnoted
@@ -20,7 +21,10 @@ from sigil.catalog.cursors import (
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.manifest.permission_rules import parse_secret_rule
 from sigil.manifest.permissions import SECRET, requested_permissions, ungranted_permissions
-from sigil.protocol import Caller, Json, Ref, is_name
+from sigil.protocol import Caller, Ref, is_name
+
+if TYPE_CHECKING:
+    from sigil.rows import GrantRow, PermissionRequestRow, RevokedRow
 
 
 def unrecorded(_: Record) -> None:
@@ -46,7 +50,7 @@ class Granting:
         self._note = note
         self._record_calls = record_calls
 
-    def asked(self, ref: str, caller: Caller) -> dict[str, Json]:
+    def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
         """What a version asks for, beside what stands and what the version granted last had.
 
         `{"capability", "namespace", "version", "digest", "asked", "granted", "new", "widened",
@@ -55,7 +59,7 @@ class Granting:
         """
         return self._row(self._resolved(ref, caller), caller)
 
-    def grant(self, ref: str, caller: Caller, digest: str = "") -> dict[str, Json]:
+    def grant(self, ref: str, caller: Caller, digest: str = "") -> PermissionRequestRow:
         """Grant all that a version asks for. `digest`: what the person was shown; `Conflict` when
         `ref` means another one by now.
         """
@@ -75,7 +79,7 @@ class Granting:
         self._record_calls(record)  # what an older release stored calls what stands at its grant
         return self._row(record, caller)
 
-    def revoke(self, name: str, caller: Caller, permission: str = "") -> dict[str, Json]:
+    def revoke(self, name: str, caller: Caller, permission: str = "") -> RevokedRow:
         """Take one permission, or all, from every version of a capability; `UsageError` ENOENT when
         nothing of it stands.
 
@@ -114,7 +118,7 @@ class Granting:
             suggestion="`sigil grants` shows what stands and what waits",
         )
 
-    def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
+    def rows(self, caller: Caller, after: str = "") -> Iterator[GrantRow]:
         """What waits for an owner and what stands, in the namespaces that the caller sees: by name,
         from beyond `after` on.
 
@@ -154,7 +158,7 @@ class Granting:
             if each not in caller.sees
         )
 
-    def _rows(self, caller: Caller, start: GrantPlace) -> Iterator[dict[str, Json]]:
+    def _rows(self, caller: Caller, start: GrantPlace) -> Iterator[GrantRow]:
         for namespace in chain(dict.fromkeys(caller.sees), self._chats(caller)):
             here = of_namespace(namespace, caller)
             if here < (start.namespace, start.chat):
@@ -176,7 +180,7 @@ class Granting:
         both = merge((after,) if after else (), asking, self._book.names(namespace, home, after))
         return (name for name, _ in groupby(both))
 
-    def _of(self, namespace: str, name: str, caller: Caller) -> list[dict[str, Json]]:
+    def _of(self, namespace: str, name: str, caller: Caller) -> list[GrantRow]:
         """What waits and what stands of one capability, by digest."""
         head, home = self._catalog.head(namespace, name), home_of(namespace, caller)
         grants = self._book.grants(namespace, name, home)
@@ -189,35 +193,28 @@ class Granting:
                 for text in grant.permissions
             }
             missing = ungranted_permissions(head.record.manifest, frozenset(granted))
-            rows += (
-                [{**_head(head.record), "state": "waits", "permissions": list(missing)}]
-                if missing
-                else []
-            )
-        chat = {"chat": chat_of(namespace)} if chat_of(namespace) else {}
-        return sorted(({**row, **chat} for row in rows), key=lambda row: of_grant(row, caller))
+            if missing:
+                rows.append(_waiting_row(head.record, missing))
+        chat = chat_of(namespace)
+        if chat:
+            for row in rows:
+                row["chat"] = chat
+        return sorted(rows, key=lambda row: of_grant(row, caller))
 
-    def _standing(self, namespace: str, name: str, grant: Grant) -> dict[str, Json]:
+    def _standing(self, namespace: str, name: str, grant: Grant) -> GrantRow:
         record = self._catalog.known(namespace, name, grant.digest)
-        known = (
-            _head(record)
-            if record
-            else {
-                "capability": name,
-                "namespace": namespace,
-                "version": None,
-                "digest": grant.digest,
-            }
-        )
         return {
-            **known,
+            "capability": name,
+            "namespace": namespace,
+            "version": record.version if record else None,
+            "digest": grant.digest,
             "state": "stands",
             "permissions": list(grant.permissions),
             "at": grant.at,
             "by": grant.by,
         }
 
-    def _row(self, record: Record, caller: Caller) -> dict[str, Json]:
+    def _row(self, record: Record, caller: Caller) -> PermissionRequestRow:
         home = home_of(record.namespace, caller)
         wanted, granted = requested_permissions(record.manifest), self._book.granted(record, home)
         others = [
@@ -232,7 +229,10 @@ class Granting:
             if text.startswith(SECRET)
         ]
         return {
-            **_head(record),
+            "capability": record.name,
+            "namespace": record.namespace,
+            "version": record.version,
+            "digest": record.digest,
             "asked": list(wanted),
             "granted": [text for text in wanted if text in granted],
             "new": [text for text in wanted if text not in granted],
@@ -246,12 +246,14 @@ class Granting:
         }
 
 
-def _head(record: Record) -> dict[str, Json]:
+def _waiting_row(record: Record, missing: Sequence[str]) -> GrantRow:
     return {
         "capability": record.name,
         "namespace": record.namespace,
         "version": record.version,
         "digest": record.digest,
+        "state": "waits",
+        "permissions": list(missing),
     }
 
 

@@ -8,16 +8,19 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from sigil.catalog.cursors import nowhere
 from sigil.errors import Refused, UsageError
-from sigil.protocol import Caller, Json
+from sigil.protocol import Caller
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.setting_secrets import reveal
 from sigil.storage.stored import Shape, damaged
+
+if TYPE_CHECKING:
+    from sigil.rows import SecretRow, StoredSecretRow
 
 SHORTEST = 8
 LONGEST = 8_192
@@ -57,7 +60,7 @@ class Secretbook:
         self._clock = clock
         self._note = note
 
-    def set(self, name: str, value: str, caller: Caller) -> dict[str, Json]:
+    def set(self, name: str, value: str, caller: Caller) -> StoredSecretRow:
         """Keep `value` (8 to 8,192 characters, none of them a control character) under `name`
         (`API_KEY`); an owner's act.
         """
@@ -98,7 +101,7 @@ class Secretbook:
         self._kv.delete(key)
         self._note(caller.namespace, "secret-remove", caller=caller, name=name)
 
-    def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
+    def rows(self, caller: Caller, after: str = "") -> Iterator[SecretRow]:
         """The secrets by name, from beyond the name `after` on: when each was set and by whom;
         never its value.
         """
@@ -126,7 +129,7 @@ class Secretbook:
             )
         return value
 
-    def _rows(self, namespace: str, after: str) -> Iterator[dict[str, Json]]:
+    def _rows(self, namespace: str, after: str) -> Iterator[SecretRow]:
         while page := self._kv.scan(keys.secret(namespace, "").partition, after=after, limit=PAGE):
             for sort, item in page:
                 kept = read_secret(sort, item)

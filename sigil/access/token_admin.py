@@ -5,12 +5,16 @@ the audit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from sigil.access.tokens import ADMIN, Holder, Tokens, Wish
 from sigil.catalog.audit import Audit
 from sigil.catalog.cursors import key_after
 from sigil.errors import Refused, UsageError
-from sigil.protocol import Caller, Json
+from sigil.protocol import Caller
+
+if TYPE_CHECKING:
+    from sigil.rows import AuditCheckRow, AuditRow, NewTokenRow, TokenRow, TokenUseRow
 
 NAMESPACE_CHARACTERS = 500
 LIMIT_MOST = 501
@@ -28,7 +32,7 @@ class Keyring:
         """Whose token it is; `Refused` with EAUTH when it is nobody's."""
         return self._tokens.holder(value)
 
-    def create(self, wish: Wish, caller: Caller) -> dict[str, Json]:
+    def create(self, wish: Wish, caller: Caller) -> NewTokenRow:
         """A new token: its row, with the token itself as `token`, this once."""
         demand_owner(caller, "makes keys")
         value, holder = self._tokens.create(wish, caller.namespace)
@@ -42,12 +46,12 @@ class Keyring:
         self._audit.note(holder.namespace, "key-create", caller=caller, **facts)
         return {**holder.row(), "token": value}
 
-    def rows(self, caller: Caller, after: str = "") -> Iterator[dict[str, Json]]:
+    def rows(self, caller: Caller, after: str = "") -> Iterator[TokenUseRow]:
         """The tokens by id, from beyond the id `after` on, without their values."""
         demand_owner(caller, "sees the keys")
         return self._tokens.list(key_after(after))
 
-    def revoke(self, id: str, caller: Caller) -> dict[str, Json]:
+    def revoke(self, id: str, caller: Caller) -> TokenRow:
         """End a token at once; its row."""
         demand_owner(caller, "revokes keys")
         holder = self._tokens.revoke(id)
@@ -57,7 +61,7 @@ class Keyring:
         )
         return holder.row()
 
-    def whoami(self, caller: Caller) -> dict[str, Json]:
+    def whoami(self, caller: Caller) -> TokenRow:
         """In this process whoever may open the store is its owner."""
         return Holder("", "admin", caller.namespace).row()
 
@@ -70,7 +74,7 @@ class Logbook:
 
     def rows(
         self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100
-    ) -> list[dict[str, Json]]:
+    ) -> list[AuditRow]:
         """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
         place, most = _place(caller, namespace), min(max(limit, 1), LIMIT_MOST)
         entries = (
@@ -80,7 +84,7 @@ class Logbook:
         )
         return [entry.row for entry in entries]
 
-    def verify(self, caller: Caller, *, namespace: str = "") -> dict[str, Json]:
+    def verify(self, caller: Caller, *, namespace: str = "") -> AuditCheckRow:
         """Whether the chain holds."""
         place = _place(caller, namespace)
         found = self._audit.verify(place)

@@ -12,15 +12,18 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import orjson
 
 from sigil.access.scopes import Scope, defaults, namespace_of
 from sigil.errors import BackendError, Refused, UsageError, one_line
-from sigil.protocol import LIBRARY, Caller, Json
+from sigil.protocol import LIBRARY, Caller
 from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.stored import Shape, damaged
+
+if TYPE_CHECKING:
+    from sigil.rows import TokenRow, TokenUseRow
 
 PREFIX = "sgl_"
 SECRET_CHARACTERS, CHECK_CHARACTERS = 32, 6
@@ -66,9 +69,17 @@ class Holder:
         only = tuple(dict.fromkeys(Scope.parse(scope).target for scope in self.scopes))
         return Caller(self.namespace, token=self.id, only=None if "*" in only else only)
 
-    def row(self) -> dict[str, Json]:
-        """What a list of tokens says of it."""
-        return {**asdict(self), "scopes": list(self.scopes)}
+    def row(self) -> TokenRow:
+        """Return its row in a list of tokens."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "scopes": list(self.scopes),
+            "created": self.created,
+            "expires": self.expires,
+        }
 
 
 _HOLDER: Final = Shape[Holder](Holder)
@@ -139,7 +150,7 @@ class Tokens:
         self._used(digest)
         return holder
 
-    def list(self, after: str = "") -> Iterator[dict[str, Json]]:
+    def list(self, after: str = "") -> Iterator[TokenUseRow]:
         """A row for each token, by id and from beyond the id `after` on: its id, never its
         value.
         """

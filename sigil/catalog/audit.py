@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
@@ -18,6 +19,9 @@ from sigil.errors import Conflict, one_line
 from sigil.protocol import Caller, Json
 from sigil.storage.kv import ABSENT, KV, keys
 from sigil.storage.stored import unknown
+
+if TYPE_CHECKING:
+    from sigil.rows import AuditRow
 
 ROOT = "0" * 64
 """What the first entry of a chain follows."""
@@ -52,7 +56,7 @@ class Entry:
         return dict(orjson.loads(self.body))
 
     @property
-    def row(self) -> dict[str, Json]:
+    def row(self) -> AuditRow:
         """What people see; of an entry that cannot be read, that."""
         shown = _fields(self)
         if not _is_whole(shown):
@@ -65,7 +69,7 @@ class Entry:
                 "hash": self.hash,
             }
         shown.pop("mark", None)
-        return {**shown, "hash": self.hash}
+        return cast("AuditRow", {**shown, "hash": self.hash})
 
 
 @dataclass(frozen=True, slots=True)

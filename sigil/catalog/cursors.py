@@ -5,11 +5,14 @@ go.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sigil.errors import UsageError
-from sigil.protocol import Caller, Json, is_name
+from sigil.protocol import Caller, is_name
 from sigil.storage.kv import keys
+
+if TYPE_CHECKING:
+    from sigil.rows import GrantRow
 
 CHAT_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""
@@ -36,7 +39,7 @@ class GrantPlace(NamedTuple):
     stands: bool = False
 
 
-def of_grant(row: dict[str, Json], caller: Caller) -> GrantPlace:
+def of_grant(row: GrantRow, caller: Caller) -> GrantPlace:
     """The place of a row that `Granting.rows` gave to `caller`."""
     return GrantPlace(
         *of_namespace(row["namespace"], caller),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -12,6 +13,9 @@ from sigil.catalog.records import Record
 from sigil.manifest.languages import BINARY
 from sigil.protocol import Json
 
+if TYPE_CHECKING:
+    from sigil.rows import FieldChangeRow, VersionDiffRow
+
 SHOWN_CHARACTERS = 200_000
 _APART = ("input", "name")
 """Fields that are no row of their own: the schema is a text, the name is the same."""
@@ -19,7 +23,7 @@ _APART = ("input", "name")
 
 def differences(
     older: Record, newer: Record, sources: tuple[bytes, bytes], pins: tuple[Pins, Pins]
-) -> dict[str, Json]:
+) -> VersionDiffRow:
     """`manifest`: rows of `field`, `old`, `new`; `pins` among them, when they call other versions.
     `schema`, `source`: unified differences, empty when there are none.
     """
@@ -36,14 +40,14 @@ def differences(
     }
 
 
-def _fields(older: Record, newer: Record) -> Iterator[dict[str, Json]]:
+def _fields(older: Record, newer: Record) -> Iterator[FieldChangeRow]:
     old, new = (record.manifest.model_dump(mode="json") for record in (older, newer))
     for name in old:
         if name not in _APART and old[name] != new[name]:
             yield {"field": name, "old": old[name], "new": new[name]}
 
 
-def _called(pins: tuple[Pins, Pins]) -> Iterator[dict[str, Json]]:
+def _called(pins: tuple[Pins, Pins]) -> Iterator[FieldChangeRow]:
     old, new = (dict(each) for each in pins)
     if old != new:
         yield {"field": "pins", "old": old, "new": new}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog
@@ -15,9 +16,12 @@ from sigil.catalog.health import Breaker, Version
 from sigil.catalog.records import Head, Record
 from sigil.catalog.views import state
 from sigil.errors import Conflict, Refused, UsageError
-from sigil.protocol import Caller, Json, Ref, is_name
+from sigil.protocol import Caller, Ref, is_name
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
+
+if TYPE_CHECKING:
+    from sigil.rows import ActivationRow, Author, ChangedVersionRow, VersionDiffRow, VersionRow
 
 RACES = 5
 
@@ -34,12 +38,12 @@ class Versions:
         self._clock = clock
         self._audit = Audit(kv, clock)
 
-    def rows(self, name: str, caller: Caller) -> list[dict[str, Json]]:
+    def rows(self, name: str, caller: Caller) -> list[VersionRow]:
         """Every version that still runs, newest first."""
         head = self._seen(name, caller)
         return [self._row(head, record) for record in self._catalog.versions(head)]
 
-    def history(self, name: str, caller: Caller) -> list[dict[str, Json]]:
+    def history(self, name: str, caller: Caller) -> list[ActivationRow]:
         """Which version began to run when, by whom and how: the last twenty times, oldest first."""
         steps = self._seen(name, caller).standing.history
         return [
@@ -49,7 +53,7 @@ class Versions:
 
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
-    ) -> dict[str, Json]:
+    ) -> VersionDiffRow:
         """See `differences`. By default the active version against the one before it."""
         head = self._seen(name, caller)
         records = {record.version: record for record in self._catalog.versions(head)}
@@ -66,14 +70,14 @@ class Versions:
         sources = (self._artifacts.get(first.source), self._artifacts.get(last.source))
         return differences(first, last, sources, (self._pins(first), self._pins(last)))
 
-    def rollback(self, name: str, caller: Caller, version: int | None = None) -> dict[str, Json]:
+    def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
         """Let an older version run again: the one given, or the one before. The same once more
         changes nothing.
         """
         demand_owner(caller, "rolls back")
         return self._changed(name, caller, lambda head: self._back(head, version), "rollback")
 
-    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> dict[str, Json]:
+    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
         """Withdraw a version: neither a query nor the plain name leads to it, its digest still
         runs. `undo` takes that back.
         """
@@ -134,7 +138,7 @@ class Versions:
         recorded = self._catalog.deployments.read(record.namespace, record.name, record.digest)
         return recorded.pins if recorded else {}
 
-    def _changed(self, name: str, caller: Caller, change: Change, action: str) -> dict[str, Json]:
+    def _changed(self, name: str, caller: Caller, change: Change, action: str) -> ChangedVersionRow:
         for _ in range(RACES):
             head = self._own(name, caller)
             record, standing, meant = change(head)
@@ -265,7 +269,7 @@ class Versions:
             )
         return head
 
-    def _row(self, head: Head, record: Record) -> dict[str, Json]:
+    def _row(self, head: Head, record: Record) -> VersionRow:
         yanked, health, now = (
             record.version in head.standing.yanked,
             self._breaker.health(record),
@@ -275,7 +279,7 @@ class Versions:
             "capability": record.name,
             "version": record.version,
             "digest": record.digest,
-            "author": record.author,
+            "author": cast("Author", record.author),
             "session": record.session,
             "at": record.at,
             "expires_at": record.expires_at,

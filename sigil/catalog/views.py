@@ -1,35 +1,37 @@
-"""What the registry tells of a capability: rows of plain values."""
+"""Make the rows that the registry tells of a capability."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, cast
 
 from sigil.catalog.health import Health
-from sigil.catalog.quotas import Quotas, used
+from sigil.catalog.quotas import Quotas
 from sigil.catalog.records import Head, Record
 from sigil.catalog.usage import Use
-from sigil.manifest.permissions import ungranted_permissions
-from sigil.protocol import Json
+
+if TYPE_CHECKING:
+    from sigil.rows import (
+        Author,
+        CapabilityStatusRow,
+        DetailRow,
+        InterfaceRow,
+        ListRow,
+        PinRow,
+        QuotaRow,
+        UsageRow,
+    )
 
 NEVER = Use()
-_SHOWN = (
-    "lang",
-    "aliases",
-    "examples",
-    "requires",
-    "public",
-    "idempotent",
-    "permissions",
-    "limits",
-    "tests",
-)
 State = Literal["ok", "degraded", "inactive", "yanked"]
 
 
-def row(record: Record) -> dict[str, Json]:
-    """What a list shows of a version."""
+def list_row(
+    head: Head | None, record: Record, health: Health, use: Use | None, now: float
+) -> ListRow:
+    """Return the line of a version in the list. `now` is in seconds since 1970."""
     manifest = record.manifest
+    active = head is not None and not head.removed and head.record.version == record.version
     return {
         "capability": record.name,
         "tool": record.offer.tool,
@@ -40,34 +42,80 @@ def row(record: Record) -> dict[str, Json]:
         "namespace": record.namespace,
         "lifetime": manifest.lifetime,
         "tags": list(manifest.tags),
-        "author": record.author,
+        "author": cast("Author", record.author),
         "at": record.at,
         "expires_at": record.expires_at,
+        "active": active,
+        "state": state(head, record, health, now),
+        **usage_row(use),
     }
 
 
-def detail(record: Record) -> dict[str, Json]:
-    """What an inspection shows beside the row."""
+def detail_row(
+    listed: ListRow,
+    record: Record,
+    pending: Sequence[str],
+    pins: list[PinRow],
+    source: str | None,
+) -> DetailRow:
+    """Return everything about a version: its line in the list and what an inspection adds."""
     manifest = record.manifest.model_dump(mode="json")
     return {
+        **listed,
         "schema": manifest["input"],
         "pure": record.manifest.pure,
-        "pending": list(ungranted_permissions(record.manifest)),
-        **{name: manifest[name] for name in _SHOWN},
+        "pending": list(pending),
+        "lang": manifest["lang"],
+        "aliases": manifest["aliases"],
+        "examples": manifest["examples"],
+        "requires": manifest["requires"],
+        "public": manifest["public"],
+        "idempotent": manifest["idempotent"],
+        "permissions": manifest["permissions"],
+        "limits": manifest["limits"],
+        "tests": manifest["tests"],
         "on_degraded": record.manifest.on_degraded,
         "session": record.session,
         "wasm": f"sha256:{record.wasm}",
+        "pins": pins,
+        "source": source,
     }
 
 
-def standing(head: Head | None, record: Record, health: Health, now: float) -> dict[str, Json]:
-    """Whether the version is the active one, and its state."""
-    active = head is not None and not head.removed and head.record.version == record.version
-    return {"active": active, "state": state(head, record, health, now)}
+def interface_row(row: InterfaceRow) -> InterfaceRow:
+    """Return of a capability's row what those may see who may only run it: not its source, its
+    tests, or how it is used.
+    """
+    return {
+        "capability": row["capability"],
+        "tool": row["tool"],
+        "version": row["version"],
+        "digest": row["digest"],
+        "description": row["description"],
+        "kind": row["kind"],
+        "namespace": row["namespace"],
+        "lifetime": row["lifetime"],
+        "tags": row["tags"],
+        "author": row["author"],
+        "at": row["at"],
+        "expires_at": row["expires_at"],
+        "state": row["state"],
+        "schema": row["schema"],
+        "pure": row["pure"],
+        "aliases": row["aliases"],
+        "examples": row["examples"],
+        "requires": row["requires"],
+        "public": row["public"],
+        "idempotent": row["idempotent"],
+        "permissions": row["permissions"],
+        "limits": row["limits"],
+    }
 
 
 def state(head: Head | None, record: Record, health: Health, now: float) -> State:
-    """`yanked`, `degraded` (it rests, or is being tried), `inactive` (unused for long), or `ok`."""
+    """Return `yanked`, `degraded` (it rests, or is being tried), `inactive` (unused for long), or
+    `ok`.
+    """
     if head and record.version in head.standing.yanked:
         return "yanked"
     if health.state(now) != "closed":
@@ -75,8 +123,10 @@ def state(head: Head | None, record: Record, health: Health, now: float) -> Stat
     return "inactive" if head and head.standing.inactive else "ok"
 
 
-def use(use: Use | None) -> dict[str, Json]:
-    """How often and how well it was called, by all processes as far as they have written it."""
+def usage_row(use: Use | None) -> UsageRow:
+    """Return how often and how well it was called, by all processes as far as they have written
+    it.
+    """
     counts = use or NEVER
     return {
         "calls": counts.calls,
@@ -87,67 +137,23 @@ def use(use: Use | None) -> dict[str, Json]:
     }
 
 
-def brief(head: Head, health: Health, counts: Use | None, now: float) -> dict[str, Json]:
-    """One line of the status."""
+def status_row(head: Head, health: Health, use: Use | None, now: float) -> CapabilityStatusRow:
+    """Return one line of the status. `now` is in seconds since 1970."""
     record = head.record
-    told = {
+    return {
         "capability": record.name,
         "namespace": record.namespace,
         "version": record.version,
         "lifetime": record.manifest.lifetime,
+        "state": state(head, record, health, now),
+        **usage_row(use),
     }
-    return {**told, "state": state(head, record, health, now), **use(counts)}
 
 
-def usage(heads: Sequence[Head], namespace: str, room: Quotas) -> dict[str, Json]:
-    """What a namespace holds, and its limits."""
-    now = used(heads)
-    limits = {
-        "capabilities": room.most(namespace),
-        "bytes": room.bytes,
-        "ephemeral": room.ephemeral,
-    }
+def quota_row(quotas: Quotas, namespace: str) -> QuotaRow:
+    """Return how much a namespace may hold."""
     return {
-        "namespace": namespace,
-        "capabilities": now.capabilities,
-        "bytes": now.bytes,
-        "ephemeral": now.ephemeral,
-        "limits": limits,
+        "capabilities": quotas.most(namespace),
+        "bytes": quotas.bytes,
+        "ephemeral": quotas.ephemeral,
     }
-
-
-_INTERFACE = (
-    *(
-        "capability",
-        "tool",
-        "version",
-        "digest",
-        "description",
-        "kind",
-        "namespace",
-        "lifetime",
-        "tags",
-        "author",
-        "at",
-        "expires_at",
-    ),
-    *(
-        "state",
-        "schema",
-        "pure",
-        "aliases",
-        "examples",
-        "requires",
-        "public",
-        "idempotent",
-        "permissions",
-        "limits",
-    ),
-)
-
-
-def interface(row: Mapping[str, Json]) -> dict[str, Json]:
-    """Of everything about a capability what those may see who may only run it: not its source, its
-    tests, or how it is used.
-    """
-    return {name: row[name] for name in _INTERFACE if name in row}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 
@@ -10,7 +10,7 @@ from sigil.cli.details import test_line
 from sigil.protocol import Json
 
 
-def changes(rows: Iterable[dict[str, Json]]) -> Iterator[str]:
+def changes(rows: Iterable[Mapping[str, Json]]) -> Iterator[str]:
     """`field: old → new`; of a list what went (`-`) and what came (`+`), of a table each of its
     fields.
     """

@@ -36,7 +36,7 @@ def arguments_of(text: str | None, pairs: Sequence[str]) -> dict[str, Json]:
     """The arguments of a run: a JSON object, and `key=value` pairs over it; a key that is repeated
     makes a list.
     """
-    from sigil.http.wire import read_object
+    from sigil.strict_json import read_object
 
     try:
         arguments = read_object(text_of(text), source="input") if text is not None else {}

@@ -1,223 +1,320 @@
-"""What a registry elsewhere answers to its keepers, as far as this side reads it: every other
-answer is one that no registry gives.
+"""Read the answers of a registry elsewhere: an answer that no registry gives is refused.
 
-The shapes say less than those of the API's description, so that a registry of another version is
-understood too.
+The types are those of `sigil.rows`. Of most rows the client checks only the fields that it uses, so
+that it understands a registry of another version too; the rest of a row passes through unread.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NotRequired, cast
+from collections.abc import Sequence
+from functools import cached_property
+from typing import (
+    Any,
+    Generic,
+    NotRequired,
+    Required,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 
-from sigil.errors import UsageError
-from sigil.http import wire
-from sigil.protocol import Json
+from sigil import rows
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.protocol import (
+    Deployed,
+    Found,
+    Glimpse,
+    Hit,
+    Json,
+    Offer,
+    Ran,
+    Ref,
+    is_full_name,
+    is_name,
+)
+from sigil.strict_json import read_object
 
-Row = dict[str, Json]
-_STRICT = ConfigDict(strict=True, extra="ignore")
-
-
-@with_config(_STRICT)
-class Anything(TypedDict):
-    """An object of which nothing is read but to show it."""
-
-
-@with_config(_STRICT)
-class Named(TypedDict):
-    """A version of a capability."""
-
-    capability: str
-    version: int
-    digest: str
-
-
-class Changed(Named):
-    changed: bool
+CHECK_ADDRESS = "check that the address (--url, SIGIL_URL) leads to a Sigil registry"
+DESCRIPTION_CHARACTERS = 4_000
+LOG_CHARACTERS = 1_000
+ITEMS_MOST = 50
+VERSION_MOST = 10**8
+RowT = TypeVar("RowT")
 
 
-class Version(Named):
-    author: str
-    at: float | None
-    active: bool
-    yanked: bool
-    health: str
+def foreign_answer() -> BackendError:
+    """Return the error for an answer that no registry of ours gives."""
+    return BackendError(
+        "EUNAVAILABLE", "the registry's answer is not one of Sigil's", suggestion=CHECK_ADDRESS
+    )
 
 
-@with_config(_STRICT)
-class Step(TypedDict):
-    version: int
-    at: float | None
-    by: str
-    action: str
+class RowReader(Generic[RowT]):
+    """Reads one kind of row: `required` fields have to be there, `optional` ones may be, and each
+    has the type that the row's description says.
+    """
+
+    def __init__(self, row: type[RowT], *required: str, optional: Sequence[str] = ()) -> None:
+        self._row = row
+        self._required = required
+        self._optional = optional
+
+    def check(self, value: object) -> RowT:
+        """Return `value`, with all that it holds; `BackendError` when it is no such row."""
+        try:
+            self._adapter.validate_python(value, strict=True)
+        except ValidationError:
+            raise foreign_answer() from None
+        return cast("RowT", value)
+
+    def check_list(self, values: object) -> list[RowT]:
+        """Return `values`; `BackendError` when it is no list of such rows."""
+        try:
+            self._list_adapter.validate_python(values, strict=True)
+        except ValidationError:
+            raise foreign_answer() from None
+        return cast("list[RowT]", values)
+
+    def read(self, body: bytes) -> RowT:
+        """Return the row that `body` is; `BackendError` when it is no such row."""
+        return self.check(_read_object(body))
+
+    def read_page(self, body: bytes, part: str = "items") -> tuple[list[RowT], str]:
+        """Return the rows of a page and where the next one begins, empty for the last page;
+        `BackendError` when `body` is no such page.
+        """
+        page = _read_object(body)
+        items = self.check_list(page.get(part, None if part == "items" else []))
+        after = page.get("next", "")
+        if not isinstance(after, str):
+            raise foreign_answer()
+        return items, after
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self._fields)
+
+    @cached_property
+    def _list_adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(list[self._fields])  # type: ignore[name-defined]
+
+    @cached_property
+    def _fields(self) -> Any:
+        """The part of the row's description that is read, as a type of its own."""
+        described = {
+            name: _field_type(hint)
+            for name, hint in get_type_hints(self._row, include_extras=True).items()
+        }
+        fields: dict[str, Any] = {name: Required[described[name]] for name in self._required}
+        fields |= {name: NotRequired[described[name]] for name in self._optional}
+        make_typed_dict: Any = TypedDict
+        read = make_typed_dict(self._row.__name__, fields)
+        return with_config(ConfigDict(strict=True, extra="ignore"))(read)
 
 
-@with_config(_STRICT)
-class Limits(TypedDict):
-    timeout_ms: int
+def _field_type(hint: Any) -> Any:
+    """Return the type of a field without the mark that it may be missing."""
+    return get_args(hint)[0] if get_origin(hint) in (NotRequired, Required) else hint
 
 
-class Listed(Named):
-    namespace: str
-    tags: list[str]
-    description: str
+_OFFER = ("capability", "version", "digest", "description", "schema", "pure")
+
+VERSION = RowReader(
+    rows.VersionRow,
+    "capability",
+    "version",
+    "digest",
+    "author",
+    "at",
+    "active",
+    "yanked",
+    "health",
+)
+CHANGED_VERSION = RowReader(rows.ChangedVersionRow, "capability", "version", "digest", "changed")
+ACTIVATION = RowReader(rows.ActivationRow, "version", "at", "by", "action")
+LISTED = RowReader(
+    rows.ListRow, "capability", "version", "digest", "namespace", "tags", "description"
+)
+DETAIL = RowReader(
+    rows.DetailRow,
+    "capability",
+    "version",
+    "digest",
+    "namespace",
+    "tags",
+    "description",
+    "schema",
+    "limits",
+    optional=(
+        "kind",
+        "source",
+        "pending",
+        "active",
+        "requires",
+        "permissions",
+        "tests",
+        "at",
+        "expires_at",
+        "last",
+    ),
+)
+"""The optional fields are those that a token sees which may do more than run the capability."""
+STATUS = RowReader(rows.StatusRow, optional=("sandbox", "items"))
+DIFFERENCE = RowReader(rows.VersionDiffRow, "same", "manifest", "schema", "source")
+PERMISSION_REQUEST = RowReader(
+    rows.PermissionRequestRow,
+    "capability",
+    "namespace",
+    "version",
+    "digest",
+    "asked",
+    "granted",
+    "new",
+    "widened",
+    "before",
+    "secrets_missing",
+)
+GRANT = RowReader(
+    rows.GrantRow,
+    "capability",
+    "namespace",
+    "version",
+    "state",
+    "permissions",
+    optional=("at",),
+)
+REVOKED = RowReader(rows.RevokedRow, "capability", "revoked")
+STORED_SECRET = RowReader(rows.StoredSecretRow)
+SECRET = RowReader(rows.SecretRow, "secret", "at", "by")
+_TOKEN = ("id", "kind", "namespace", "name", "scopes", "expires")
+TOKEN = RowReader(rows.TokenRow, *_TOKEN)
+TOKEN_USE = RowReader(rows.TokenUseRow, *_TOKEN, "last_use", "expired")
+NEW_TOKEN = RowReader(rows.NewTokenRow, *_TOKEN, "token")
+AUDIT = RowReader(rows.AuditRow, "number", "at", "action")
+AUDIT_CHECK = RowReader(rows.AuditCheckRow, "namespace", "entries", "tip", "ok", "problem")
+SERVER_TOOL = RowReader(
+    rows.ServerToolRow, "tool", "capability", "description", "schema", "problem"
+)
+HEALTH = RowReader(rows.HealthRow)
+_HIT = RowReader(rows.HitRow, *_OFFER, "score", optional=("kind", "summary"))
+_GLIMPSE = RowReader(rows.GlimpseRow, "capability", "description", "score")
+_TESTS = RowReader(rows.GoldenTestCounts, "passed")
+_DEPLOYED = RowReader(
+    rows.ImportedRow, *_OFFER, "pending", optional=("kind", "expires_at", "created")
+)
+_REPORT = RowReader(rows.ReportRow, "version", "digest", "duration_ms", "cold", "logs")
+_ERROR = RowReader(rows.ErrorRow, "message", optional=("source", "suggestion", "logs"))
+"""A capability may fail with any code, so its text alone is checked."""
 
 
-class Detail(Listed):
-    """`kind`, `source`, `pending`: of a capability that the token may see all of."""
-
-    schema: dict[str, Any]
-    limits: Limits
-    kind: NotRequired[str]
-    source: NotRequired[str | None]
-    pending: NotRequired[list[str]]
-    active: NotRequired[bool]
-    requires: NotRequired[list[str]]
-    permissions: NotRequired[dict[str, Any]]
-    tests: NotRequired[list[dict[str, Any]]]
-    at: NotRequired[float | None]
-    expires_at: NotRequired[float | None]
-    last: NotRequired[float | None]
+def read_found(body: bytes) -> Found:
+    """Return the answer to a query; `BackendError` when it is not one."""
+    answer = _read_object(body)
+    total = answer.get("total")
+    if type(total) is not int or total < 0:
+        raise foreign_answer()
+    hits = []
+    for row in _read_few(_HIT, answer):
+        summary = one_line(row.get("summary", ""), DESCRIPTION_CHARACTERS)
+        hits.append(Hit(_read_offer(row), row["score"], summary))
+    return Found(tuple(hits), total)
 
 
-@with_config(_STRICT)
-class Sandbox(TypedDict):
-    slots: NotRequired[int]
-    cold: NotRequired[int]
-    evictions: NotRequired[int]
+def read_glimpses(body: bytes) -> tuple[Glimpse, ...]:
+    """Return what exploring showed; `BackendError` when it is not that."""
+    glimpses = []
+    for row in _read_few(_GLIMPSE, _read_object(body)):
+        _require_name(row["capability"])
+        description = one_line(row["description"], DESCRIPTION_CHARACTERS)
+        glimpses.append(Glimpse(row["capability"], description, row["score"]))
+    return tuple(glimpses)
 
 
-@with_config(_STRICT)
-class Status(TypedDict):
-    sandbox: NotRequired[Sandbox]
-    items: NotRequired[list[dict[str, Any]]]
+def read_deployed(body: bytes, *, created: bool) -> Deployed:
+    """Return the answer to a deploy; `BackendError` when it is not one."""
+    return _read_deployed(_DEPLOYED.read(body), created=created)
 
 
-@with_config(_STRICT)
-class Difference(TypedDict):
-    field: str
-    old: Any
-    new: Any
+def read_imported(body: bytes) -> list[Deployed]:
+    """Return the answer to an import; `BackendError` when it is not one."""
+    items, _ = _DEPLOYED.read_page(body)
+    return [_read_deployed(row, created=row.get("created", True)) for row in items]
 
 
-@with_config(_STRICT)
-class Differences(TypedDict):
-    same: bool
-    manifest: list[Difference]
-    schema: str
-    source: str
+def read_ran(body: bytes) -> Ran:
+    """Return a run's report and its output; `BackendError` when they are not there."""
+    line, _, output = body.partition(b"\n")
+    report = _REPORT.read(line)
+    return Ran(
+        output,
+        report["version"],
+        report["digest"],
+        report["duration_ms"],
+        report["cold"],
+        tuple(one_line(log, LOG_CHARACTERS) for log in report["logs"]),
+    )
 
 
-class Asked(Named):
-    namespace: str
-    asked: list[str]
-    granted: list[str]
-    new: list[str]
-    widened: list[str]
-    before: str | None
-    secrets_missing: list[str]
-
-
-@with_config(_STRICT)
-class Grant(TypedDict):
-    """`version` is null when it is gone."""
-
-    capability: str
-    namespace: str
-    version: int | None
-    state: str
-    permissions: list[str]
-    at: NotRequired[float]
-
-
-@with_config(_STRICT)
-class Revoked(TypedDict):
-    capability: str
-    revoked: list[str]
-
-
-@with_config(_STRICT)
-class Secret(TypedDict):
-    secret: str
-    at: float | None
-    by: str
-
-
-@with_config(_STRICT)
-class Holder(TypedDict):
-    id: str
-    kind: str
-    namespace: str
-    name: str
-    scopes: list[str]
-    expires: float | None
-
-
-class Key(Holder):
-    last_use: float | None
-    expired: bool
-
-
-class NewKey(Holder):
-    token: str
-
-
-@with_config(_STRICT)
-class Entry(TypedDict):
-    number: int
-    at: float | None
-    action: str
-
-
-@with_config(_STRICT)
-class Verdict(TypedDict):
-    namespace: str
-    entries: int
-    tip: str
-    ok: bool
-    problem: str
-
-
-@with_config(_STRICT)
-class Tool(TypedDict):
-    tool: str
-    capability: str
-    description: str
-    schema: dict[str, Any]
-    problem: str
-
-
-def one(shape: type, body: bytes) -> Row:
-    """The object in `body`, of that shape, with all that it holds; `BackendError` when it is
-    none.
+def read_failure(body: bytes) -> tuple[dict[str, str], tuple[str, ...]] | None:
+    """Return the fields of a failure and what its run had logged, each one clean line; None when
+    the body is no failure of ours.
     """
     try:
-        value = wire.read_object(body)
-        _adapter(shape).validate_python(value)
-    except (ValidationError, UsageError):
-        raise wire.strange() from None
-    return value
+        error = _ERROR.check(_read_object(body).get("error"))
+    except BackendError:
+        return None
+    code: object = error.get("code")
+    if not isinstance(code, str):
+        return None
+    fields = {
+        "source": one_line(error.get("source", "")),
+        "code": one_line(code),
+        "message": one_line(error["message"]),
+        "suggestion": one_line(error.get("suggestion", "")),
+    }
+    logs = tuple(one_line(log, LOG_CHARACTERS) for log in error.get("logs", []))
+    return fields, logs
 
 
-def page(shape: type, body: bytes, part: str = "items") -> tuple[list[Row], str]:
-    """The rows of a list, each of that shape, and where its next part begins (empty: that was all);
-    `BackendError` when it is none.
-    """
-    value = one(Anything, body)
-    rows: Any = value.get(part, None if part == "items" else [])
-    after = value.get("next", "")
+def _read_object(body: bytes) -> dict[str, Json]:
     try:
-        _adapter(list[shape]).validate_python(rows, strict=True)  # type: ignore[valid-type]
-    except ValidationError:
-        raise wire.strange() from None
-    if not isinstance(after, str):
-        raise wire.strange()
-    return cast("list[Row]", rows), after
+        return read_object(body)
+    except UsageError:
+        raise foreign_answer() from None
 
 
-@lru_cache(maxsize=64)
-def _adapter(shape: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(shape)
+def _read_few(reader: RowReader[RowT], answer: dict[str, Json]) -> list[RowT]:
+    items = reader.check_list(answer.get("items"))
+    if len(items) > ITEMS_MOST:
+        raise foreign_answer()
+    return items
+
+
+def _read_deployed(row: rows.ImportedRow, *, created: bool) -> Deployed:
+    passed = _TESTS.check(row.get("tests"))["passed"]
+    pending = tuple(one_line(permission) for permission in row["pending"])
+    return Deployed(_read_offer(row), created, passed, pending, row.get("expires_at"))
+
+
+def _read_offer(row: rows.OfferRow) -> Offer:
+    name = row["capability"]
+    _require_name(name)
+    if row["schema"].get("type") != "object" or row["version"] >= VERSION_MOST:
+        raise foreign_answer()
+    try:
+        Ref.parse(f"{name}@{row['digest']}")
+    except UsageError:
+        raise foreign_answer() from None
+    description = one_line(row["description"], DESCRIPTION_CHARACTERS)
+    kind = row.get("kind", "wasm")
+    return Offer(name, row["version"], row["digest"], description, row["schema"], row["pure"], kind)
+
+
+def _require_name(name: str) -> None:
+    if not (is_name(name) or is_full_name(name)):
+        raise foreign_answer()

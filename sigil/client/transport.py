@@ -1,5 +1,5 @@
-"""A line to a registry elsewhere: one request, one answer, and the failure that a bad answer
-carries.
+"""The connection to a registry elsewhere: it sends a request, reads the answer, and raises the
+failure that a bad answer carries.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
-from sigil.http import wire
+from sigil.client.responses import CHECK_ADDRESS, foreign_answer, read_failure
+from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.http.caller_headers import write_caller
 from sigil.http.status_codes import error_of
 from sigil.protocol import Caller
 
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
 
 ANSWER_BYTES = 64 << 20
 CONNECT_SECONDS, READ_SECONDS = 5.0, 15.0
-_THERE = "check the address, and that `sigil serve` or `uncaged serve` runs there"
+_CHECK_SERVER = "check the address, and that `sigil serve` or `uncaged serve` runs there"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked. `seconds`: how long the answer may take; `kind`: the media type of the
-    body.
-    """
+class ApiRequest:
+    """One request. `seconds`: how long its answer may take. `content_type`: of the body."""
 
     method: str
     path: str
@@ -38,104 +37,121 @@ class Request:
     body: bytes | None = None
     seconds: float = READ_SECONDS
     accept: str = "application/json"
-    kind: str = "application/json"
+    content_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A good answer. `wait`: after how many seconds asking again makes sense."""
+class ApiResponse:
+    """An answer. `retry_after`: after how many seconds asking again makes sense."""
 
     status: int
     body: bytes
-    wait: float = 0.0
+    retry_after: float = 0.0
 
 
-class Line:
+class ApiTransport:
     """Sends requests to one address, and its token to that address alone: redirects are not
     followed.
     """
 
     def __init__(self, url: str, token: str, client: httpx.Client | None = None) -> None:
         self._base = base_of(url)
-        self._headers = {"Authorization": f"Bearer {_token(token, self._base)}"}
-        self._client = client or _client()
+        self._headers = {"Authorization": f"Bearer {_require_token(token, self._base)}"}
+        self._client = client or _new_client()
 
-    def send(self, request: Request, caller: Caller | None) -> Answer:
-        """A good answer; the failure that a bad one carries is raised. Without a caller no token is
-        sent.
+    def get(self, path: str, caller: Caller, query: Mapping[str, str] | None = None) -> ApiResponse:
+        """Send a GET; see `send`."""
+        return self.send(ApiRequest("GET", path, query=query), caller)
+
+    def post(
+        self,
+        path: str,
+        body: bytes,
+        caller: Caller,
+        *,
+        seconds: float = READ_SECONDS,
+        accept: str = "application/json",
+    ) -> ApiResponse:
+        """Send a POST with a JSON body; see `send`."""
+        request = ApiRequest("POST", path, body=body, seconds=seconds, accept=accept)
+        return self.send(request, caller)
+
+    def delete(
+        self, path: str, caller: Caller, query: Mapping[str, str] | None = None
+    ) -> ApiResponse:
+        """Send a DELETE; see `send`."""
+        return self.send(ApiRequest("DELETE", path, query=query), caller)
+
+    def send(self, request: ApiRequest, caller: Caller | None) -> ApiResponse:
+        """Return a good answer, or raise the failure that a bad one carries. Without a caller no
+        token is sent.
         """
-        answer = self._exchange(
-            request, {**self._headers, **wire.headers_of(caller)} if caller else {}
-        )
+        headers = {**self._headers, **write_caller(caller)} if caller else {}
+        answer = self._exchange(request, headers)
         if 200 <= answer.status < 300:
             return answer
         if 300 <= answer.status < 400:
             raise self._unavailable(
                 "answers with a redirect, which is not followed", "use the final address"
             )
-        failure = wire.read_failure(answer.body)
+        failure = read_failure(answer.body)
         if failure is None:
             raise self._unavailable(
-                f"answers {answer.status}, and not as Sigil does", wire.ELSEWHERE
+                f"answers {answer.status}, and not as Sigil does", CHECK_ADDRESS
             )
-        raise self._told(answer, *failure)
+        fields, logs = failure
+        problem = error_of(answer.status, fields)
+        problem.logs = logs
+        problem.retry_after = answer.retry_after
+        if isinstance(problem, Refused) and problem.code == "EAUTH":
+            # what helps against a token that is not known is this side's to say
+            problem.suggestion = _login(self._base)
+        raise problem
 
     def close(self) -> None:
         """Give the connections back."""
         self._client.close()
 
-    def _exchange(self, request: Request, headers: Mapping[str, str]) -> Answer:
+    def _exchange(self, request: ApiRequest, headers: Mapping[str, str]) -> ApiResponse:
         import httpx
 
-        given = {
-            **headers,
-            "Accept": request.accept,
-            **({"Content-Type": request.kind} if request.body else {}),
-        }
+        sent = {**headers, "Accept": request.accept}
+        if request.body:
+            sent["Content-Type"] = request.content_type
         built = self._client.build_request(
             request.method,
             self._base + request.path,
             params=request.query,
             content=request.body,
-            headers=given,
+            headers=sent,
             timeout=httpx.Timeout(request.seconds, connect=CONNECT_SECONDS),
         )
         try:
             with closing(self._client.send(built, stream=True, follow_redirects=False)) as response:
-                return Answer(
+                return ApiResponse(
                     response.status_code,
-                    _bounded(response),
-                    _seconds(response.headers.get("Retry-After", "")),
+                    _read_body(response),
+                    _read_seconds(response.headers.get("Retry-After", "")),
                 )
         except httpx.TimeoutException:
             raise self._unavailable("did not answer in time") from None
         except httpx.HTTPError as problem:
-            raise self._unavailable(*_why(problem)) from None
+            raise self._unavailable(*_explain(problem)) from None
 
-    def _told(self, answer: Answer, fields: Mapping[str, str], logs: tuple[str, ...]) -> SigilError:
-        """The failure that an answer carries; what helps against a token that is not known is this
-        side's to say.
-        """
-        problem = error_of(answer.status, fields)
-        problem.logs, problem.retry_after = logs, answer.wait
-        if isinstance(problem, Refused) and problem.code == "EAUTH":
-            problem.suggestion = _login(self._base)
-        return problem
-
-    def _unavailable(self, what: str, suggestion: str = _THERE) -> BackendError:
+    def _unavailable(self, what: str, suggestion: str = _CHECK_SERVER) -> BackendError:
         return BackendError(
             "EUNAVAILABLE", f"the registry at {self._base} {what}", suggestion=suggestion
         )
 
 
-def _client() -> httpx.Client:
+def _new_client() -> httpx.Client:
     import httpx
 
     return httpx.Client()
 
 
-def _why(problem: Exception) -> tuple[str, str]:
-    """What kept a request from its answer, and what helps. An exception's own text may quote
+def _explain(problem: Exception) -> tuple[str, str]:
+    """Return what kept a request from its answer, and what helps. An exception's own text may quote
     headers, and with them the token.
     """
     import httpx
@@ -162,7 +178,7 @@ def _why(problem: Exception) -> tuple[str, str]:
             "hangs up, or does not speak HTTP",
             "check whether the address begins with http: or https:, and its port",
         )
-    return "cannot be reached", _THERE
+    return "cannot be reached", _CHECK_SERVER
 
 
 def _causes(problem: BaseException | None) -> Iterator[BaseException]:
@@ -178,12 +194,12 @@ def _login(base: str) -> str:
     )
 
 
-def _seconds(header: str) -> float:
+def _read_seconds(header: str) -> float:
     return float(header) if re.fullmatch("[0-9]{1,5}", header) else 0.0
 
 
 def base_of(url: str) -> str:
-    """The address as it is asked, without a slash at its end; `UsageError` when it is none."""
+    """Return the address without a slash at its end; `UsageError` when it is none."""
     try:
         parts = urlsplit(url)
         good = (
@@ -205,7 +221,7 @@ def base_of(url: str) -> str:
     return url.rstrip("/")
 
 
-def _token(token: str, base: str) -> str:
+def _require_token(token: str, base: str) -> str:
     if not token:
         raise Refused("EAUTH", f"there is no token for {base}", suggestion=_login(base))
     if not re.fullmatch(r"[!-~]{1,4096}", token):
@@ -217,10 +233,10 @@ def _token(token: str, base: str) -> str:
     return token
 
 
-def _bounded(response: httpx.Response) -> bytes:
+def _read_body(response: httpx.Response) -> bytes:
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
         if len(body) > ANSWER_BYTES:
-            raise wire.strange()
+            raise foreign_answer()
     return bytes(body)

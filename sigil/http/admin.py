@@ -12,9 +12,9 @@ from fastapi import Response
 from sigil.access.tokens import Wish
 from sigil.admin_protocol import Keeper
 from sigil.catalog.cursors import of_grant, written
-from sigil.http import admin_bodies, pagination, wire
+from sigil.http import admin_bodies, pagination
 from sigil.http.request import PAGE_MOST, SEALED, Ask, answer
-from sigil.protocol import Caller, Json
+from sigil.protocol import Caller, Json, deployed_row
 
 HISTORY, ENTRIES = 10**8, 10**12
 
@@ -59,7 +59,7 @@ def publish(ask: Ask) -> Response:
         body.name, ask.caller, session=body.session, replace=body.replace
     )
     return answer(
-        wire.deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}"),
+        deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}"),
         201 if deployed.created else 200,
     )
 
@@ -80,7 +80,7 @@ def import_bundle(ask: Ask) -> Response:
         ask.body, ask.caller, public=ask.flag("public"), replace=ask.flag("replace")
     )
     rows = [
-        {**wire.deployed_row(each, f"{ask.base}run/{each.offer.name}"), "created": each.created}
+        {**deployed_row(each, f"{ask.base}run/{each.offer.name}"), "created": each.created}
         for each in made
     ]
     return answer({"items": rows}, 201 if any(each.created for each in made) else 200)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sigil.errors import UsageError, one_line
-from sigil.http.wire import read_object
+from sigil.strict_json import read_object
 
 NAME: Final = {
     "type": "string",

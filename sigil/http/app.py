@@ -19,13 +19,13 @@ from sigil.access.authentication import Gate, demand_admin
 from sigil.access.tokens import ADMIN, Holder
 from sigil.admin_protocol import Served
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
-from sigil.http import shapes, wire
 from sigil.http.body import body_of, demand_unconditional
+from sigil.http.caller_headers import AUTHOR, read_caller
 from sigil.http.etag import tagged
 from sigil.http.public import Described
 from sigil.http.request import Ask, answer
 from sigil.http.request_id import NUMBER, Numbered, note
-from sigil.http.route import Right, Route
+from sigil.http.route import BUNDLE_FILE, Right, Route
 from sigil.http.routes import GUARDED, OPEN
 from sigil.http.status_codes import BUG, status_of
 from sigil.protocol import Caller
@@ -206,7 +206,7 @@ def _guarded(open: Open, gate: Gate, workers: Workers, route: Route) -> Door:
             owner = holder.kind == ADMIN and caller.owner
             demand_unconditional(request)
             body = (
-                await body_of(request, route.most, zipped=route.takes is shapes.BUNDLE)
+                await body_of(request, route.most, zipped=route.takes is BUNDLE_FILE)
                 if route.takes
                 else b""
             )
@@ -271,7 +271,7 @@ def _caller(holder: Holder, request: Request, right: Right) -> Caller:
     by not believing it is refused.
     """
     if holder.kind == ADMIN:
-        return replace(wire.caller_of(request.headers, holder.namespace), token=ADMIN)
+        return replace(read_caller(request.headers, holder.namespace), token=ADMIN)
     if right is Right.KEEP:
         demand_admin(holder, "does this")
     if right is Right.WORK and holder.kind != "deploy":
@@ -281,7 +281,7 @@ def _caller(holder: Holder, request: Request, right: Right) -> Caller:
             source="http",
             suggestion="`sigil whoami` shows what yours may",
         )
-    if right is Right.WORK and request.headers.get(wire.AUTHOR, "") == "model":
+    if right is Right.WORK and request.headers.get(AUTHOR, "") == "model":
         raise Refused(
             "EPERM",
             "only the admin token speaks for a model",

@@ -11,12 +11,13 @@ import orjson
 from fastapi import Response
 
 from sigil.catalog.cursors import nowhere
-from sigil.catalog.views import interface
+from sigil.catalog.views import interface_row
 from sigil.errors import Conflict, UsageError
-from sigil.http import admin_bodies, pagination, wire
+from sigil.http import admin_bodies, pagination
 from sigil.http.request import SEALED, Ask, answer
-from sigil.protocol import Json, is_name
-from sigil.strict_json import loads
+from sigil.protocol import Json, deployed_row, glimpse_row, hit_row, is_name, report_row
+from sigil.rows import REPORT_TYPE, ListRow
+from sigil.strict_json import loads, read_object
 
 FIND_LIMIT, EXPLORE_LIMIT = 3, 20
 _REFUSED = re.compile(r";q=0(\.0*)?(;|$)", re.ASCII)
@@ -24,11 +25,11 @@ _REFUSED = re.compile(r";q=0(\.0*)?(;|$)", re.ASCII)
 
 def deploy(ask: Ask) -> Response:
     """Deploy a capability: 201 and what stands now, 200 when this very digest stood already."""
-    spec = wire.read_object(ask.body, source="http")
+    spec = read_object(ask.body, source="http")
     name = spec.get("name")
     ask.demand_deploy(name if isinstance(name, str) else "*")
     deployed = ask.registry.deploy(spec, ask.caller)
-    row = wire.deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}")
+    row = deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}")
     return answer(row, 201 if deployed.created else 200)
 
 
@@ -63,7 +64,7 @@ def query(ask: Ask) -> Response:
         return answer(
             {
                 "items": [
-                    wire.glimpse_row(each)
+                    glimpse_row(each)
                     for each in ask.registry.explore(text, ask.caller, limit=limit)
                 ]
             }
@@ -71,7 +72,7 @@ def query(ask: Ask) -> Response:
     found = ask.registry.query(text, ask.caller, limit=limit)
     return answer(
         {
-            "items": [wire.found_row(hit, ask.registry, ask.caller) for hit in found.hits],
+            "items": [hit_row(hit, ask.registry, ask.caller) for hit in found.hits],
             "total": found.total,
         }
     )
@@ -83,14 +84,14 @@ def inspect(ask: Ask) -> Response:
     """
     brief = ask.choice("view", ("all", "interface")) == "interface" or ask.holder.kind == "invoke"
     row = ask.registry.inspect(ask.ref, ask.caller)
-    return answer(interface(row) if brief else row)
+    return answer(interface_row(row) if brief else row)
 
 
 def everything(ask: Ask) -> Response:
     """One row for each name that the caller sees, nearest namespace first."""
     places = {namespace: number for number, namespace in enumerate(ask.caller.sees)}
 
-    def place(row: dict[str, Json]) -> tuple[int, str]:
+    def place(row: ListRow) -> tuple[int, str]:
         return places.get(row["namespace"], len(places)), row["capability"]
 
     start = _start(ask.last("after"))
@@ -111,7 +112,7 @@ def run(ask: Ask) -> Response:
     """Run it: the output as it is, JSON, or plain text for a string unless the client accepts only
     JSON.
     """
-    said = {} if ask.method == "GET" else wire.read_object(ask.body or b"{}", source="http")
+    said = {} if ask.method == "GET" else read_object(ask.body or b"{}", source="http")
     arguments = {**_parameters(ask.query), **said}
     ran = ask.registry.run(ask.ref, arguments, ask.caller)
     headers = {
@@ -121,11 +122,11 @@ def run(ask: Ask) -> Response:
         "X-Sigil-Duration-Ms": f"{ran.duration_ms:.3f}",
         "X-Sigil-Cold-Start": str(ran.cold).lower(),
     }
-    if wire.REPORT in ask.accept:
+    if REPORT_TYPE in ask.accept:
         report = orjson.dumps(
-            wire.report_row(ran) | ({"logs": []} if ask.holder.kind == "invoke" else {})
+            report_row(ran) | ({"logs": []} if ask.holder.kind == "invoke" else {})
         )
-        return Response(report + b"\n" + ran.output, media_type=wire.REPORT, headers=headers)
+        return Response(report + b"\n" + ran.output, media_type=REPORT_TYPE, headers=headers)
     if ran.output.lstrip()[:1] == b'"' and _takes_text(ask.accept):
         return Response(loads(ran.output), media_type="text/plain", headers=headers)
     return Response(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Response
@@ -11,13 +12,13 @@ from fastapi import Response
 from sigil.http.request import PAGE_MOST, Ask, answer
 from sigil.protocol import Json
 
-Row = dict[str, Json]
+RowT = TypeVar("RowT")
 
 
 def page(
     ask: Ask,
-    rows: Iterable[Row],
-    place: Callable[[Row], str],
+    rows: Iterable[RowT],
+    place: Callable[[RowT], str],
     *,
     most: int = PAGE_MOST,
     default: int = PAGE_MOST,
@@ -33,7 +34,7 @@ def page(
 
 
 def told(
-    ask: Ask, rows: list[Row], limit: int, place: Callable[[Row], str], **beside: Json
+    ask: Ask, rows: Sequence[RowT], limit: int, place: Callable[[RowT], str], **beside: Json
 ) -> Response:
     """A page of `rows`, which has one more than `limit` when there are more; `beside`: what else
     the answer has.

@@ -17,6 +17,50 @@ BODY_BYTES = 1 << 20
 Schema = Mapping[str, Json]
 
 
+class Media(NamedTuple):
+    """A body that is more, or other, than one kind of JSON: its media types and what each holds, in
+    JSON Schema.
+    """
+
+    kinds: Mapping[str, Mapping[str, Json]]
+
+
+RUN_OUTPUT = Media(
+    {
+        "application/json": {},
+        "text/plain": {
+            "type": "string",
+            "description": "a string as it is, unless `Accept` takes nothing but JSON",
+        },
+        "application/x-ndjson": {
+            "type": "string",
+            "description": "a report on the first line, the output after it",
+        },
+    }
+)
+BUNDLE_FILE = Media({"application/zip": {"type": "string", "contentMediaType": "application/zip"}})
+RUN_ARGUMENTS = Media(
+    {"application/json": {"type": "object", "description": "the arguments; empty for none"}}
+)
+DEPLOY_SPEC = Media({"application/json": {"$ref": "#/components/schemas/Spec"}})
+"""A manifest's fields flat, with the code: `sigil.http.openapi` makes its schema of the manifest's
+own model.
+"""
+MCP_MESSAGE = Media(
+    {
+        "application/json": {
+            "description": (
+                "a message of the Model Context Protocol, which is JSON-RPC 2.0, or a list of them"
+            )
+        }
+    }
+)
+DOCS_PAGE = Media({"text/html": {"type": "string"}})
+OPENAPI_DOCUMENT = Media(
+    {"application/json": {"type": "object", "required": ["openapi", "info", "paths"]}}
+)
+
+
 class Right(Enum):
     """What a route asks of a token."""
 
@@ -35,9 +79,9 @@ class Right(Enum):
 class Route(NamedTuple):
     """One method of one path.
 
-    `gives`: the shape of each good answer by its status, a type of `sigil.http.shapes` or several.
-    `takes`: the shape of the body. `ref`: what may stand for `{ref}` in the path. `query`: the
-    parameters, each with its JSON Schema; one whose name is `*` stands for all others. `most`:
+    `gives`: the shape of each good answer by its status: a row of `sigil.rows`, several, or a
+    `Media`. `takes`: the shape of the body. `ref`: what may stand for `{ref}` in the path. `query`:
+    the parameters, each with its JSON Schema; one whose name is `*` stands for all others. `most`:
     bytes of the body. `fails`: statuses of failures beyond those that its right and its body bring
     along. `kept`: the answer has an ETag, and whoever knows it already is told so. `works`: it runs
     or compiles something, so it may take long.

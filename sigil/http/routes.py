@@ -6,10 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sigil.http import admin, admin_bodies, capabilities, mcp_endpoint, public, rows, shapes
+from sigil import rows
+from sigil.http import admin, admin_bodies, capabilities, mcp_endpoint, public
 from sigil.http.admin_bodies import NAME
 from sigil.http.request import LIMIT_MOST, PAGE_MOST
-from sigil.http.route import Right, Route, Schema
+from sigil.http.route import (
+    BUNDLE_FILE,
+    DEPLOY_SPEC,
+    DOCS_PAGE,
+    MCP_MESSAGE,
+    OPENAPI_DOCUMENT,
+    RUN_ARGUMENTS,
+    RUN_OUTPUT,
+    Right,
+    Route,
+    Schema,
+)
 from sigil.protocol import NAME_LIMIT
 
 DEPLOY_BYTES, BUNDLE_BYTES = 4 << 20, 32 << 20
@@ -111,21 +123,25 @@ _ARGUMENTS: Mapping[str, Schema] = {
     "*": {"type": "object", "description": "an argument each; a repeated one is a list"}
 }
 
-_DEPLOYED = {201: shapes.Deployed, 200: shapes.Deployed}
-_IMPORTED = {201: rows.Imported, 200: rows.Imported}
-_INSPECTED = {200: (shapes.Detail, shapes.Interface)}
-_MCP = {200: shapes.MESSAGE, 202: None, 400: shapes.MESSAGE, 404: shapes.MESSAGE}
-_RUN, _RUNS = "/run/{ref:path}", {200: shapes.ANYTHING}
+_DEPLOYED = {201: rows.DeployedRow, 200: rows.DeployedRow}
+_IMPORTED = {201: rows.ImportedList, 200: rows.ImportedList}
+_INSPECTED = {200: (rows.DetailRow, rows.InterfaceRow)}
+_MCP = {200: MCP_MESSAGE, 202: None, 400: MCP_MESSAGE, 404: MCP_MESSAGE}
+_RUN, _RUNS = "/run/{ref:path}", {200: RUN_OUTPUT}
 
 OPEN: tuple[Route, ...] = (
-    Route("GET", "/health", public.health, Right.NONE, {200: shapes.Health}),
+    Route("GET", "/health", public.health, Right.NONE, {200: rows.HealthRow}),
     Route(
-        "GET", "/_health", public.wellbeing, Right.PERHAPS, {200: (rows.Wellbeing, shapes.Health)}
+        "GET",
+        "/_health",
+        public.wellbeing,
+        Right.PERHAPS,
+        {200: (rows.FullHealthRow, rows.HealthRow)},
     ),
     Route(
-        "GET", "/_api/openapi.json", public.document, Right.NONE, {200: shapes.DOCUMENT}, kept=True
+        "GET", "/_api/openapi.json", public.document, Right.NONE, {200: OPENAPI_DOCUMENT}, kept=True
     ),
-    Route("GET", "/_api/docs", public.docs, Right.NONE, {200: shapes.PAGE}, kept=True),
+    Route("GET", "/_api/docs", public.docs, Right.NONE, {200: DOCS_PAGE}, kept=True),
 )
 GUARDED: tuple[Route, ...] = (
     Route(
@@ -134,7 +150,7 @@ GUARDED: tuple[Route, ...] = (
         capabilities.deploy,
         Right.WORK,
         _DEPLOYED,
-        shapes.SPEC,
+        DEPLOY_SPEC,
         most=DEPLOY_BYTES,
         fails=(409, 422),
         works=True,
@@ -144,7 +160,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/remove",
         capabilities.remove,
         Right.KEEP,
-        {200: shapes.Removed},
+        {200: rows.RemovedRow},
         admin_bodies.Remove,
         query=_REMOVE,
         fails=(404, 409),
@@ -154,7 +170,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/query",
         capabilities.query,
         Right.USE,
-        {200: (shapes.Found, shapes.Explored)},
+        {200: (rows.QueryPage, rows.ExplorePage)},
         query=_FIND,
         kept=True,
     ),
@@ -172,7 +188,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/list",
         capabilities.everything,
         Right.USE,
-        {200: shapes.Listed},
+        {200: rows.ListPage},
         query=_LIST,
         kept=True,
     ),
@@ -185,7 +201,7 @@ GUARDED: tuple[Route, ...] = (
         capabilities.run,
         Right.USE,
         _RUNS,
-        shapes.ARGUMENTS,
+        RUN_ARGUMENTS,
         query=_ARGUMENTS,
         fails=(424,),
         works=True,
@@ -195,7 +211,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/versions/{ref}",
         admin.versions,
         Right.WORK,
-        {200: rows.Versions},
+        {200: rows.VersionPage},
         ref=NAME,
         query=_pages(NUMBER),
         kept=True,
@@ -205,7 +221,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/diff/{ref}",
         admin.diff,
         Right.WORK,
-        {200: rows.Differences},
+        {200: rows.VersionDiffRow},
         ref=NAME,
         query=_DIFF,
         kept=True,
@@ -215,7 +231,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/rollback",
         admin.rollback,
         Right.KEEP,
-        {200: rows.Changed},
+        {200: rows.ChangedVersionRow},
         admin_bodies.Rollback,
         fails=(404, 409),
     ),
@@ -224,7 +240,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/yank",
         admin.yank,
         Right.KEEP,
-        {200: rows.Changed},
+        {200: rows.ChangedVersionRow},
         admin_bodies.Yank,
         fails=(404, 409),
     ),
@@ -242,7 +258,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/export",
         admin.export,
         Right.WORK,
-        {200: shapes.BUNDLE},
+        {200: BUNDLE_FILE},
         admin_bodies.Export,
         fails=(404,),
     ),
@@ -252,7 +268,7 @@ GUARDED: tuple[Route, ...] = (
         admin.import_bundle,
         Right.KEEP,
         _IMPORTED,
-        shapes.BUNDLE,
+        BUNDLE_FILE,
         query=_IMPORT,
         most=BUNDLE_BYTES,
         fails=(404, 409, 422),
@@ -263,16 +279,18 @@ GUARDED: tuple[Route, ...] = (
         "/_api/grants",
         admin.grants,
         Right.KEEP,
-        {200: rows.Grants},
+        {200: rows.GrantPage},
         query=_pages(GRANT_PLACE),
     ),
-    Route("GET", "/_api/grants/{ref:path}", admin.asked, Right.KEEP, {200: rows.Asked}),
+    Route(
+        "GET", "/_api/grants/{ref:path}", admin.asked, Right.KEEP, {200: rows.PermissionRequestRow}
+    ),
     Route(
         "POST",
         "/_api/grant",
         admin.grant,
         Right.KEEP,
-        {200: rows.Asked},
+        {200: rows.PermissionRequestRow},
         admin_bodies.Grant,
         fails=(404, 409),
     ),
@@ -281,7 +299,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/revoke",
         admin.revoke,
         Right.KEEP,
-        {200: rows.Revoked},
+        {200: rows.RevokedRow},
         admin_bodies.Revoke,
         fails=(404, 409),
     ),
@@ -290,7 +308,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/mcp/tools",
         admin.mcp_tools,
         Right.KEEP,
-        {200: rows.ServerTools},
+        {200: rows.ServerToolList},
         admin_bodies.Tools,
         fails=(404, 424),
         works=True,
@@ -300,7 +318,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/secrets",
         admin.secrets,
         Right.KEEP,
-        {200: rows.Secrets},
+        {200: rows.SecretPage},
         query=_pages("[A-Z][A-Z0-9_]{0,62}"),
     ),
     Route(
@@ -308,7 +326,7 @@ GUARDED: tuple[Route, ...] = (
         "/_api/secrets/{ref}",
         admin.set_secret,
         Right.KEEP,
-        {200: rows.Kept},
+        {200: rows.StoredSecretRow},
         admin_bodies.Secret,
         ref=SECRET,
     ),
@@ -317,19 +335,31 @@ GUARDED: tuple[Route, ...] = (
         "/_api/secrets/{ref}",
         admin.remove_secret,
         Right.KEEP,
-        {200: shapes.Removed},
+        {200: rows.RemovedRow},
         ref=SECRET,
     ),
     Route(
-        "GET", "/_api/keys", admin.keys, Right.KEEP, {200: rows.Keys}, query=_pages("[0-9a-f]{12}")
+        "GET",
+        "/_api/keys",
+        admin.keys,
+        Right.KEEP,
+        {200: rows.TokenPage},
+        query=_pages("[0-9a-f]{12}"),
     ),
-    Route("POST", "/_api/keys", admin.create_key, Right.KEEP, {201: rows.NewKey}, admin_bodies.Key),
+    Route(
+        "POST",
+        "/_api/keys",
+        admin.create_key,
+        Right.KEEP,
+        {201: rows.NewTokenRow},
+        admin_bodies.Key,
+    ),
     Route(
         "DELETE",
         "/_api/keys",
         admin.revoke_key,
         Right.KEEP,
-        {200: rows.Holder},
+        {200: rows.TokenRow},
         query={"id": KEY},
         fails=(404,),
     ),
@@ -338,10 +368,10 @@ GUARDED: tuple[Route, ...] = (
         "/_api/audit",
         admin.audit,
         Right.KEEP,
-        {200: (rows.Audit, rows.Verdict)},
+        {200: (rows.AuditPage, rows.AuditCheckRow)},
         query=_AUDIT,
     ),
-    Route("GET", "/_api/whoami", admin.whoami, Right.USE, {200: rows.Holder}),
-    Route("GET", "/_api/status", admin.status, Right.WORK, {200: rows.Status}),
-    Route("POST", "/mcp", mcp_endpoint.serve, Right.USE, _MCP, shapes.MESSAGE, works=True),
+    Route("GET", "/_api/whoami", admin.whoami, Right.USE, {200: rows.TokenRow}),
+    Route("GET", "/_api/status", admin.status, Right.WORK, {200: rows.StatusRow}),
+    Route("POST", "/mcp", mcp_endpoint.serve, Right.USE, _MCP, MCP_MESSAGE, works=True),
 )

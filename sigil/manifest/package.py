@@ -196,6 +196,26 @@ def parse_flat(spec: Mapping[str, Json]) -> Package:
     return parse_fields(fields, code)
 
 
+def flat_spec(package: Package) -> dict[str, Json]:
+    """Return a package as `deploy` takes it: the flat form that `parse_flat` reads back to the same
+    digest.
+    """
+    names = {inner: outer for outer, inner in _FLAT.items()}
+    fields = package.manifest.model_dump(mode="json", exclude_unset=True)
+    spec = {names.get(name, name): value for name, value in fields.items() if name != "lang"}
+    spec["lang"] = package.manifest.lang
+    if package.manifest.lang in BINARY:
+        spec["wasm"] = base64.b64encode(package.code).decode()
+        return spec
+    try:
+        spec["code"] = package.code.decode()
+    except UnicodeDecodeError:
+        raise UsageError(
+            "EMANIFEST", "the source is not UTF-8", source=package.manifest.name
+        ) from None
+    return spec
+
+
 def parse_fields(fields: Mapping[str, Json], code: bytes) -> Package:
     """Return the package of a manifest's own fields (`name`, `lang`, …) and its code; `UsageError`
     EMANIFEST.

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from sigil.access.grants import Grantbook
 from sigil.access.secret_store import Secretbook
@@ -19,7 +20,7 @@ from sigil.errors import Refused, UsageError
 from sigil.manifest import permissions
 from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.network.exchange import Web
-from sigil.protocol import LIBRARY, Caller, Json, Ref, viewed
+from sigil.protocol import LIBRARY, Caller, Ref, viewed
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Part
 from sigil.run.host_calls.kv_service import Store
@@ -27,6 +28,9 @@ from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.program import Program
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
+
+if TYPE_CHECKING:
+    from sigil.rows import PinRow
 
 __all__ = ["Standing", "Way", "Web", "to_the_web"]
 
@@ -214,13 +218,13 @@ class Standing:
         """What a version calls, see `pins`; recorded from now on."""
         return self.pins(self.part(record))
 
-    def pin_rows(self, record: Record) -> list[dict[str, Json]]:
+    def pin_rows(self, record: Record) -> list[PinRow]:
         """What a version calls, and how each of them stands.
 
         It is `ok`, `yanked`, `gone`, `absent` from the beginning, or `waiting` for an owner, who
         granted the version something before that came.
         """
-        rows: list[dict[str, Json]] = []
+        rows: list[PinRow] = []
         pins = self.pins_of(record)
         for call in permissions.declared_calls(record.manifest):
             digest = pins.get(call)
@@ -229,14 +233,24 @@ class Standing:
                 if digest
                 else (None, False)
             )
-            unpinned = "waiting" if digest is None else "absent"
-            state = "yanked" if withdrawn else "ok" if found else "gone" if digest else unpinned
-            known = (
-                {"namespace": found.namespace, "version": found.version}
-                if found
-                else {"namespace": None, "version": None}
+            state: Literal["ok", "yanked", "gone", "absent", "waiting"]
+            if withdrawn:
+                state = "yanked"
+            elif found:
+                state = "ok"
+            elif digest:
+                state = "gone"
+            else:
+                state = "waiting" if digest is None else "absent"
+            rows.append(
+                {
+                    "call": call,
+                    "namespace": found.namespace if found else None,
+                    "version": found.version if found else None,
+                    "digest": digest or None,
+                    "state": state,
+                }
             )
-            rows.append({"call": call, **known, "digest": digest or None, "state": state})
         return rows
 
     def _recorded(self, rule: CallRule, digest: str, view: str) -> tuple[Record | None, bool]:

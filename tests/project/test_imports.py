@@ -25,7 +25,7 @@ SIGIL = (
     ("network", "mcp", "builtin_tools", "tool_parameters"),
     ("settings", "version"),
     ("storage",),
-    ("protocol", "strict_json", "errors"),
+    ("protocol", "rows", "strict_json", "errors"),
 )
 """Sigil's packages and modules in layers: each may import its own layer and those below."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -102,8 +103,9 @@ def status(context: typer.Context) -> None:
     if shell.printer.json:
         shell.printer.document(row)
         return
-    items = row.pop("items", [])
-    shell.printer.table(("what", "value"), [*_flat(row)])
+    items = row.get("items", [])
+    others = {name: value for name, value in row.items() if name != "items"}
+    shell.printer.table(("what", "value"), [*_flat(others)])
     if items:
         fields = (
             "capability",
@@ -139,7 +141,7 @@ def _verify(shell: Shell, namespace: str) -> None:
     raise typer.Exit(FAILED)
 
 
-def _show(shell: Shell, rows: list[dict[str, Json]]) -> None:
+def _show(shell: Shell, rows: Sequence[Mapping[str, Json]]) -> None:
     if shell.printer.json:
         shell.printer.document({"items": rows})
     elif rows:
@@ -151,7 +153,7 @@ def _show(shell: Shell, rows: list[dict[str, Json]]) -> None:
         shell.printer.note("nothing was noted")
 
 
-def _line(row: dict[str, Json]) -> tuple[object, ...]:
+def _line(row: Mapping[str, Json]) -> tuple[object, ...]:
     when = moment(row["at"])
     who = " ".join(str(row[field]) for field in ("author", "token", "session") if row.get(field))
     facts = " ".join(
@@ -161,7 +163,7 @@ def _line(row: dict[str, Json]) -> tuple[object, ...]:
     return (row["number"], when, who, row["action"], row.get("name", ""), digest, facts)
 
 
-def _flat(row: dict[str, Json], before: str = "") -> list[tuple[str, object]]:
+def _flat(row: Mapping[str, Json], before: str = "") -> list[tuple[str, object]]:
     flat: list[tuple[str, object]] = []
     for name, value in row.items():
         place = f"{before}{name}".replace("_", " ")

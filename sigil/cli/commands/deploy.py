@@ -84,7 +84,7 @@ def _rehearse(shell: Shell, spec: dict[str, Json], place: Path | None) -> None:
 def _each(shell: Shell, places: list[Path], *, dry_run: bool) -> None:
     """Deploy every folder; the first failure ends it, and what stands by then is told."""
     from sigil.cli.commands.dry_run import rehearse, show
-    from sigil.http.wire import spec_of
+    from sigil.manifest.package import flat_spec
 
     rows: list[dict[str, Json]] = []
     try:
@@ -94,7 +94,7 @@ def _each(shell: Shell, places: list[Path], *, dry_run: bool) -> None:
                 if not shell.printer.json:
                     show(shell, rows[-1])
             else:
-                rows.append(row_of(_deployed(shell, spec_of(package), place)))
+                rows.append(row_of(_deployed(shell, flat_spec(package), place)))
     except SigilError as problem:
         problem.source = problem.source or place.name
         raise
@@ -135,9 +135,9 @@ def _ordered(places: list[Path]) -> Iterator[tuple[Package, Path]]:
 
 def _spec(folder: Path | None, inline: Inline) -> dict[str, Json]:
     if inline == NOTHING:
-        from sigil.http.wire import spec_of
+        from sigil.manifest.package import flat_spec
 
-        spec = spec_of(read(folder or Path()))
+        spec = flat_spec(read(folder or Path()))
     elif folder:
         raise UsageError("EUSAGE", "give a folder or options, not both")
     elif inline.execute is None:

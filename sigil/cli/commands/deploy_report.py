@@ -42,7 +42,7 @@ def report(shell: Shell, opened: Opened, deployed: Deployed, *, tested: bool = T
 
 def row_of(deployed: Deployed) -> dict[str, Json]:
     """A deploy as programs read it."""
-    from sigil.http.wire import deployed_row
+    from sigil.protocol import deployed_row
 
     row = {name: value for name, value in deployed_row(deployed, "").items() if name != "url"}
     return {**row, "created": deployed.created}

@@ -169,9 +169,9 @@ def _ran(
 
 
 def _deployed(stand: Stand, package: Package) -> Deployed | None:
-    from sigil.http.wire import spec_of
+    from sigil.manifest.package import flat_spec
 
-    opened, spec = stand.registry, spec_of(package)
+    opened, spec = stand.registry, flat_spec(package)
     return (
         deployed(
             stand.shell, lambda: opened.registry.deploy(spec, opened.caller), spec, stand.folder

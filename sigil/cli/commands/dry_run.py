@@ -4,6 +4,7 @@ is changed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,7 @@ def _demand(manifest: Manifest, verdicts: list[Verdict]) -> None:
         )
 
 
-def _standing(shell: Shell, name: str) -> dict[str, Json] | None:
+def _standing(shell: Shell, name: str) -> Mapping[str, Json] | None:
     with shell.registry() as opened:
         try:
             return opened.registry.inspect(name, opened.caller)
@@ -124,7 +125,7 @@ def _standing(shell: Shell, name: str) -> dict[str, Json] | None:
             return None
 
 
-def _changes(stands: dict[str, Json], manifest: Manifest) -> list[dict[str, Json]]:
+def _changes(stands: Mapping[str, Json], manifest: Manifest) -> list[dict[str, Json]]:
     """The fields that a registry shows and that would be others."""
     new = manifest.model_dump(mode="json")
     rows = [

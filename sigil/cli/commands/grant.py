@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -167,7 +168,7 @@ def remove_secret(context: typer.Context, name: SecretName, namespace: Namespace
     _say(shell, {"removed": name}, f"removed {name}")
 
 
-def _show(shell: Shell, row: dict[str, Json]) -> None:
+def _show(shell: Shell, row: Mapping[str, Json]) -> None:
     """What is asked for, against what stands: = stands, + is to be granted, ! is so too and more
     than the version before had.
     """
@@ -187,7 +188,7 @@ def _show(shell: Shell, row: dict[str, Json]) -> None:
         shell.printer.note(f"granted before: {row['before']}; lines with ! are more than it had")
 
 
-def _say(shell: Shell, row: dict[str, Json], line: str) -> None:
+def _say(shell: Shell, row: Mapping[str, Json], line: str) -> None:
     if shell.printer.json:
         shell.printer.document(row)
     else:

@@ -114,7 +114,7 @@ class Inline:
 
     def spec(self) -> dict[str, Json]:
         """The flat form that a registry takes."""
-        from sigil.http.wire import read_object
+        from sigil.strict_json import read_object
 
         fields = {
             "name": self.name,
@@ -165,8 +165,7 @@ def _permissions(texts: Sequence[str]) -> dict[str, Json]:
 
 def _test(text: str) -> Json:
     """`INPUT=OUTPUT` (an output that is no JSON is a string), or a whole test as JSON."""
-    from sigil.http.wire import read_object
-    from sigil.strict_json import loads
+    from sigil.strict_json import loads, read_object
 
     given = text_of(text) if text.startswith("@") else text
     try:

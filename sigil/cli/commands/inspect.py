@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,7 +60,7 @@ def everything(
     with shell.registry() as opened:
         found = [row for row in opened.registry.list(opened.caller) if _says(row, text)]
         rows = found[:limit]
-        sandbox = {}
+        sandbox: Mapping[str, Json] = {}
         if shell.settings().registry_url:
             with suppress(Refused):  # a token that may only call
                 sandbox = opened.registry.status(opened.caller).get("sandbox", {})
@@ -90,7 +91,7 @@ def everything(
         )
 
 
-def _says(row: dict[str, Json], text: str) -> bool:
+def _says(row: Mapping[str, Json], text: str) -> bool:
     return all(
         word in f"{row['capability']} {row['description']}".lower() for word in text.lower().split()
     )

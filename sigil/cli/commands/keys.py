@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -186,7 +187,7 @@ def _seconds(span: str) -> float | None:
     return float(int(found[1]) * _SECONDS[found[2]])
 
 
-def say_who(shell: Shell, row: dict[str, Json], place: str) -> None:
+def say_who(shell: Shell, row: Mapping[str, Json], place: str) -> None:
     """Whose token it is at a place, and what it may do."""
     if shell.printer.json:
         shell.printer.document({**row, "at": place})
@@ -195,7 +196,7 @@ def say_who(shell: Shell, row: dict[str, Json], place: str) -> None:
     shell.printer.line(_who(row))
 
 
-def _who(row: dict[str, Json]) -> str:
+def _who(row: Mapping[str, Json]) -> str:
     """`deploy token 1f2e3d4c5b6a (ci), namespace alice: deploy:alice/* run:*; ends 2026-…`."""
     if row["kind"] == "admin":
         return (
@@ -210,7 +211,7 @@ def _who(row: dict[str, Json]) -> str:
     )
 
 
-def _cells(row: dict[str, Json]) -> tuple[object, ...]:
+def _cells(row: Mapping[str, Json]) -> tuple[object, ...]:
     ends = "ended" if row["expired"] else moment(row["expires"])
     used = moment(row["last_use"]) if row["last_use"] else "never"
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
@@ -136,7 +137,7 @@ def _settings() -> Settings:
     return Settings.read()
 
 
-def _tried(url: str, token: str, settings: Settings) -> dict[str, Json]:
+def _tried(url: str, token: str, settings: Settings) -> Mapping[str, Json]:
     """Who the registry says that the token is."""
     from sigil.client.registry import RemoteRegistry
     from sigil.protocol import Caller

@@ -136,7 +136,8 @@ class Brought:
         return [self._granted(line) if line.waits else line for line in lines]
 
     def _told(self, only: Sequence[str]) -> list[dict[str, Json]]:
-        return list(self._registry.importing.tools(self._read.row, self._caller, only))
+        tools = self._registry.importing.tools(self._read.row, self._caller, only)
+        return [dict(tool) for tool in tools]
 
     def _standing(self) -> dict[str, dict[str, Json]]:
         """The inspections of its capabilities, by tool."""

@@ -38,7 +38,7 @@ def query(
 
 
 def _explore(shell: Shell, text: str, limit: int) -> None:
-    from sigil.http.wire import glimpse_row
+    from sigil.protocol import glimpse_row
 
     with shell.registry() as opened:
         seen = opened.registry.explore(text, opened.caller, limit=limit)
@@ -54,12 +54,12 @@ def _explore(shell: Shell, text: str, limit: int) -> None:
 
 
 def _find(shell: Shell, text: str, limit: int) -> None:
-    from sigil.http.wire import found_row
+    from sigil.protocol import hit_row
 
     with shell.registry() as opened:
         found = opened.registry.query(text, opened.caller, limit=limit)
         items = (
-            [found_row(hit, opened.registry, opened.caller) for hit in found.hits]
+            [hit_row(hit, opened.registry, opened.caller) for hit in found.hits]
             if shell.printer.json
             else []
         )

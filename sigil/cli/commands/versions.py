@@ -4,7 +4,7 @@ capability over time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -127,7 +127,7 @@ def yank(
     )
 
 
-def _running(opened: Opened, row: dict[str, Json], caller: Caller) -> str:
+def _running(opened: Opened, row: Mapping[str, Json], caller: Caller) -> str:
     """What the plain name runs after a yank, or after one was taken back."""
     name = row["capability"]
     active = next(
@@ -258,7 +258,7 @@ def _bounded(file: Path) -> bytes:
     return body
 
 
-def _told(shell: Shell, row: dict[str, Json], said: str) -> None:
+def _told(shell: Shell, row: Mapping[str, Json], said: str) -> None:
     if shell.printer.json:
         shell.printer.document(row)
         return
@@ -266,7 +266,7 @@ def _told(shell: Shell, row: dict[str, Json], said: str) -> None:
     shell.printer.note(said)
 
 
-def _state(row: dict[str, Json]) -> str:
+def _state(row: Mapping[str, Json]) -> str:
     words = (
         "active" if row["active"] else "",
         "yanked" if row["yanked"] else "",
@@ -275,7 +275,7 @@ def _state(row: dict[str, Json]) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _steps(steps: Sequence[dict[str, Json]]) -> Iterator[str]:
+def _steps(steps: Sequence[Mapping[str, Json]]) -> Iterator[str]:
     """What made which version run; a yank and an expiry are told with the version that was in its
     place.
     """

@@ -1,5 +1,5 @@
 """The HTTP API described: for programs as OpenAPI 3.1, for people as a page. Made of the table of
-routes and the shapes that it names.
+routes and the rows that it names.
 """
 
 from __future__ import annotations

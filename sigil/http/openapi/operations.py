@@ -6,13 +6,14 @@ import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from sigil.http import admin_bodies, shapes
+from sigil import rows
+from sigil.http import admin_bodies
+from sigil.http.caller_headers import AUTHOR, NAMESPACE, OWNER, SESSION
 from sigil.http.openapi import texts
 from sigil.http.openapi.examples import Example, of_route
 from sigil.http.openapi.schemas import collected, media
-from sigil.http.route import Right, Route
+from sigil.http.route import BUNDLE_FILE, DOCS_PAGE, RUN_ARGUMENTS, RUN_OUTPUT, Media, Right, Route
 from sigil.http.status_codes import codes_of
-from sigil.http.wire import AUTHOR, NAMESPACE, OWNER, SESSION
 from sigil.protocol import Json
 
 _CALLER: dict[str, Json] = {
@@ -31,7 +32,7 @@ _CALLER: dict[str, Json] = {
 
 def document(routes: Sequence[Route], version: str) -> dict[str, Json]:
     """The description of a table of routes, in OpenAPI 3.1."""
-    refs, schemas = collected([*_types(routes), shapes.Failure])
+    refs, schemas = collected([*_types(routes), rows.FailureRow])
     ids = _ids(routes)
     paths: dict[str, dict[str, Json]] = {}
     for route in routes:
@@ -158,7 +159,7 @@ def _body(route: Route, refs: dict[Json, Json], examples: Sequence[Example]) -> 
     if shown:
         content["application/json"]["examples"] = shown
     return {
-        "required": route.takes not in (shapes.ARGUMENTS, admin_bodies.Remove),
+        "required": route.takes not in (RUN_ARGUMENTS, admin_bodies.Remove),
         "content": content,
     }
 
@@ -201,12 +202,12 @@ def headers_of(route: Route) -> list[str]:
     found += ["Link"] if "after" in route.query else []
     found += (
         ["Content-Security-Policy"]
-        if route.gives.get(200) in (shapes.ANYTHING, shapes.BUNDLE, shapes.PAGE)
+        if route.gives.get(200) in (RUN_OUTPUT, BUNDLE_FILE, DOCS_PAGE)
         else []
     )
     ran = (
         [name for name in texts.HEADERS if name.startswith("X-Sigil-")]
-        if route.gives.get(200) is shapes.ANYTHING
+        if route.gives.get(200) is RUN_OUTPUT
         else []
     )
     return [*found, *ran, *_rates(route)]
@@ -285,7 +286,7 @@ def _types(routes: Sequence[Route]) -> Iterator[Json]:
             yield from (
                 each
                 for each in (given if type(given) is tuple else (given,))
-                if each and not isinstance(each, shapes.Media)
+                if each and not isinstance(each, Media)
             )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from sigil.http import shapes
+from sigil.http.route import Media
 from sigil.manifest.model import Manifest
 from sigil.protocol import Json
 
@@ -93,7 +93,7 @@ def _plain(node: Json) -> Json:
 
 def media(given: Any, refs: dict[Any, Json]) -> dict[str, Json]:
     """What a body holds, by its media type: `given` is a shape, several, or a `Media`."""
-    if isinstance(given, shapes.Media):
+    if isinstance(given, Media):
         return {kind: {"schema": dict(schema)} for kind, schema in given.kinds.items()}
     several = given if isinstance(given, tuple) else (given,)
     found = [refs[each] for each in several]

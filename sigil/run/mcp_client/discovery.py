@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from sigil.access.secret_store import Secretbook, demand_owner
 from sigil.errors import Refused
@@ -19,6 +20,9 @@ from sigil.run.mcp_client.servers import Means, Servers
 from sigil.run.mcp_client.tools import cleaned
 from sigil.strict_json import dumps, loads
 
+if TYPE_CHECKING:
+    from sigil.rows import ServerToolRow
+
 LIST_SECONDS = 30.0
 
 
@@ -30,9 +34,7 @@ class Importing:
         self._secrets = secretbook
         self._web = web
 
-    def tools(
-        self, server: Json, caller: Caller, only: Sequence[str] = ()
-    ) -> list[dict[str, Json]]:
+    def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> list[ServerToolRow]:
         """The tools of a server, each with the capability that it can become, or why it cannot: see
         `Tool.row`.
 
@@ -54,7 +56,7 @@ class Importing:
         rows = dumps(
             [tool.row for tool in cleaned(self._servers.tools(wanted, means), wanted.name, only)]
         )
-        told: list[dict[str, Json]] = loads(scrubbed(rows, rights.values()))
+        told: list[ServerToolRow] = loads(scrubbed(rows, rights.values()))
         return told
 
     def _rights(self, wanted: document.Server, caller: Caller) -> Rights:

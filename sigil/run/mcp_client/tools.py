@@ -10,11 +10,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sigil.errors import UsageError, one_line
 from sigil.manifest import schema
 from sigil.protocol import NAME_LIMIT, Json, is_name
 from sigil.run.mcp_client import document
+
+if TYPE_CHECKING:
+    from sigil.rows import ServerToolRow
 
 MOST = 200
 """Tools of one server that are brought in: a namespace has room for 500 capabilities."""
@@ -69,15 +73,15 @@ class Tool:
     problem: str = ""
 
     @property
-    def row(self) -> dict[str, Json]:
-        """As a registry tells it."""
-        told = {
+    def row(self) -> ServerToolRow:
+        """Its row in the list of a server's tools."""
+        return {
             "tool": self.name,
             "capability": self.capability,
             "description": self.description,
             "schema": dict(self.schema),
+            "problem": self.problem,
         }
-        return {**told, "problem": self.problem}
 
 
 def cleaned(told: Iterable[Json], server: str, only: Sequence[str] = ()) -> list[Tool]:

@@ -399,7 +399,7 @@ def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(token: str
 def test_a_wrong_token_is_refused_by_the_other_side(
     remote: RemoteRegistry, person: Caller, asking: Callable[..., RemoteRegistry]
 ) -> None:
-    other = asking(remote._line._base, "another-token")
+    other = asking(remote._transport._base, "another-token")
     assert failure(lambda: other.query("x", person)) == (Refused, "EAUTH", "http")
 
 

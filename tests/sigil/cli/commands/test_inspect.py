@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.http.wire import spec_of
-from sigil.manifest.package import parse_flat, read_folder
+from sigil.manifest.package import flat_spec, parse_flat, read_folder
 from tests.sigil.cli.conftest import SHOUT, Sigil
 
 
@@ -220,11 +219,11 @@ def test_a_folder_travels_as_a_flat_spec_with_the_same_digest(
     run_sigil("init", "echo", "--lang", "wat")
     for name in ("greet", "echo"):
         package = read_folder(place / name)
-        assert parse_flat(spec_of(package)).digest == package.digest
+        assert parse_flat(flat_spec(package)).digest == package.digest
     shipped = Path(__file__).parents[4] / "capabilities"
     for manifest in shipped.glob("*/sigil.toml"):
         package = read_folder(manifest.parent)
-        assert parse_flat(spec_of(package)).digest == package.digest
+        assert parse_flat(flat_spec(package)).digest == package.digest
 
 
 def test_a_list_shows_as_many_as_are_wanted_and_those_that_say_a_text(shout: Sigil) -> None:

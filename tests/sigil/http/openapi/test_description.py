@@ -19,8 +19,7 @@ from sigil.access.authentication import Gate
 from sigil.http import admin_bodies, app
 from sigil.http.openapi import operations, schemas, texts
 from sigil.http.request import Ask
-from sigil.http.route import Right
-from sigil.http.shapes import Media
+from sigil.http.route import Media, Right
 from sigil.http.status_codes import _TABLE
 from sigil.manifest.model import Manifest
 from tests.project.tree import ROOT

@@ -1,0 +1,530 @@
+"""The rows of Sigil's API, described once: the server writes them, the description of the API is
+made of them, and the client reads them.
+
+A row is a plain dictionary of JSON. `schema_name` keeps the name that a row has in the published
+description where the class has a longer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NotRequired, TypeVar
+
+from pydantic import Field, with_config
+from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
+
+REPORT_TYPE = "application/x-ndjson"
+"""A client that accepts this media type gets a run's report on the first line and the output's
+exact bytes after it.
+"""
+
+Digest = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
+EntryHash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Timestamp = Annotated[float, Field(description="seconds since 1970")]
+Number = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
+Score = Annotated[float, Field(ge=0, le=1)]
+Author = Literal["person", "model", "library"]
+Lifetime = Literal["persistent", "normal", "ephemeral"]
+State = Literal["ok", "degraded", "inactive", "yanked"]
+NextPage = Annotated[
+    str, Field(description="where the next page begins: its `after`. Missing on the last page.")
+]
+TokenKind = Literal["admin", "deploy", "invoke"]
+CapabilityKind = Annotated[
+    Literal["wasm", "host", "mcp"],
+    Field(description="what runs; `host` runs inside an agent alone"),
+]
+_Class = TypeVar("_Class", bound=type)
+
+
+def schema_name(name: str) -> Callable[[_Class], _Class]:
+    """Give a row the name that it has in the published description of the API."""
+
+    def set_name(row: _Class) -> _Class:
+        row.__name__ = row.__qualname__ = name
+        return row
+
+    return set_name
+
+
+@schema_name("Offer")
+class OfferRow(TypedDict):
+    """What a client needs to show a capability and to call it."""
+
+    capability: str
+    tool: str
+    version: Number
+    digest: Digest
+    description: str
+    schema: dict[str, Any]
+    pure: bool
+    kind: CapabilityKind
+
+
+@schema_name("Tests")
+class GoldenTestCounts(TypedDict):
+    passed: Count
+    failed: Count
+
+
+@schema_name("Deployed")
+class DeployedRow(OfferRow):
+    """The version that a deploy left active. `pending`: the permissions that wait for an owner."""
+
+    url: str
+    expires_at: NotRequired[Timestamp]
+    tests: GoldenTestCounts
+    pending: list[str]
+
+
+@schema_name("Removed")
+class RemovedRow(TypedDict):
+    removed: str
+
+
+@schema_name("Hit")
+class HitRow(OfferRow):
+    """A capability that a query found, ready to call. `summary`: the description without the
+    examples.
+    """
+
+    summary: str
+
+    score: Score
+    tags: list[str]
+    examples: list[str]
+
+
+@schema_name("Glimpse")
+class GlimpseRow(TypedDict):
+    """A capability as exploring shows it."""
+
+    capability: str
+    tool: str
+    description: str
+    score: NotRequired[Score]
+
+
+@schema_name("Found")
+class QueryPage(TypedDict):
+    """The capabilities that a query found, best first. `total`: how many are relevant."""
+
+    items: list[HitRow]
+    total: Count
+
+
+@schema_name("Explored")
+class ExplorePage(TypedDict):
+    """A choice of what there is, each unlike the others; the list has all of it, page by page."""
+
+    items: list[GlimpseRow]
+
+
+@schema_name("Uses")
+class UsageRow(TypedDict):
+    """How often and how well a capability was called."""
+
+    calls: Count
+    errors: Count
+    mean_ms: float | None
+    p95_ms: float | None
+    last: Timestamp | None
+
+
+@schema_name("Plain")
+class PublicRow(TypedDict):
+    """The fields of a capability that everybody sees who may run it."""
+
+    capability: str
+    tool: str
+    version: Number
+    digest: Digest
+    description: str
+    kind: CapabilityKind
+    namespace: str
+    lifetime: Lifetime
+    tags: list[str]
+    author: Author
+    at: Timestamp
+    expires_at: Timestamp | None
+    state: State
+
+
+@schema_name("Row")
+class ListRow(PublicRow, UsageRow):
+    """One line of the list."""
+
+    active: bool
+
+
+@schema_name("Listed")
+class ListPage(TypedDict):
+    items: list[ListRow]
+    next: NotRequired[NextPage]
+
+
+class LimitsRow(TypedDict):
+    timeout_ms: Number
+
+
+@schema_name("Interface")
+class InterfaceRow(PublicRow):
+    """A capability without its source, its tests and how it is used."""
+
+    schema: dict[str, Any]
+    pure: bool
+    aliases: list[str]
+    examples: list[str]
+    requires: list[str]
+    public: bool
+    idempotent: bool
+    permissions: dict[str, Any]
+    limits: LimitsRow
+
+
+@schema_name("Pin")
+class PinRow(TypedDict):
+    """A version that another one was deployed with. `digest` is null for what did not exist then,
+    `version` for what is gone.
+    """
+
+    call: str
+    namespace: str | None
+    version: Number | None
+    digest: Digest | None
+    state: Literal["ok", "yanked", "gone", "absent", "waiting"]
+
+
+@schema_name("Detail")
+class DetailRow(InterfaceRow, UsageRow):
+    """Everything about a capability. `source` is null for a module, `wasm` the digest of what runs,
+    `pins` what it calls.
+    """
+
+    active: bool
+    pending: list[str]
+    pins: list[PinRow]
+    lang: str
+    tests: list[dict[str, Any]]
+    on_degraded: Literal["wait", "rollback"]
+    session: str
+    wasm: Digest
+    source: str | None
+
+
+@schema_name("Health")
+class HealthRow(TypedDict):
+    ok: Literal[True]
+    version: str
+
+
+@schema_name("Problem")
+class ErrorRow(TypedDict):
+    """`code` is a word for programs, the rest is for people. `logs`: the lines that a failed run
+    had logged; only the admin sees them.
+    """
+
+    source: str
+    code: Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]
+    message: str
+    suggestion: str
+    logs: NotRequired[list[str]]
+
+
+@schema_name("Failure")
+class FailureRow(TypedDict):
+    error: ErrorRow
+
+
+@schema_name("Version")
+class VersionRow(TypedDict):
+    """A version of a capability."""
+
+    capability: str
+    version: Number
+    digest: Digest
+    author: Author
+    session: str
+    at: Timestamp
+    expires_at: Timestamp | None
+    lang: str
+    bytes: Count
+    active: bool
+    yanked: bool
+    state: State
+    health: Literal["closed", "degraded"]
+
+
+@schema_name("Changed")
+class ChangedVersionRow(VersionRow):
+    """The version that was meant, as it is after the change."""
+
+    changed: bool
+
+
+@schema_name("Step")
+class ActivationRow(TypedDict):
+    """When a version began to run, by whom and how."""
+
+    version: Number
+    at: Timestamp
+    by: str
+    action: str
+
+
+@schema_name("Versions")
+class VersionPage(TypedDict):
+    """The versions, newest first, and the last twenty times that one began to run, oldest first."""
+
+    items: list[VersionRow]
+    history: list[ActivationRow]
+    next: NotRequired[NextPage]
+
+
+@schema_name("Difference")
+class FieldChangeRow(TypedDict):
+    field: str
+    old: Any
+    new: Any
+
+
+VersionDiffRow = TypedDict(
+    "VersionDiffRow",
+    {
+        "capability": str,
+        "from": Number,
+        "to": Number,
+        "same": bool,
+        "manifest": list[FieldChangeRow],
+        "schema": Annotated[str, Field(description="a unified diff")],
+        "source": Annotated[str, Field(description="a unified diff")],
+    },
+)
+schema_name("Differences")(VersionDiffRow)
+
+
+@schema_name("Brought")
+class ImportedRow(DeployedRow):
+    created: bool
+
+
+@schema_name("Imported")
+class ImportedList(TypedDict):
+    items: list[ImportedRow]
+
+
+class GrantRow(TypedDict):
+    """Permissions of one version that wait for an owner, or that are granted. `version` is null
+    when it is gone.
+    """
+
+    capability: str
+    namespace: str
+    version: Number | None
+    digest: Digest
+    state: Literal["waits", "stands"]
+    permissions: list[str]
+    at: NotRequired[Timestamp]
+    by: NotRequired[str]
+    chat: NotRequired[str]
+
+
+@schema_name("Grants")
+class GrantPage(TypedDict):
+    items: list[GrantRow]
+    next: NotRequired[NextPage]
+
+
+@schema_name("Asked")
+class PermissionRequestRow(TypedDict):
+    """The permissions that a version asks for; `new` is not granted to it, `widened` neither to the
+    version `before`.
+    """
+
+    capability: str
+    namespace: str
+    version: Number
+    digest: Digest
+    asked: list[str]
+    granted: list[str]
+    new: list[str]
+    widened: list[str]
+    before: Digest | None
+    secrets_missing: list[str]
+
+
+@schema_name("Revoked")
+class RevokedRow(TypedDict):
+    capability: str
+    namespace: str
+    namespaces: list[str]
+    revoked: list[str]
+
+
+@schema_name("Kept")
+class StoredSecretRow(TypedDict):
+    secret: str
+    at: Timestamp
+
+
+class SecretRow(StoredSecretRow):
+    """A secret's name, and who set it when; never its value."""
+
+    by: str
+
+
+@schema_name("Secrets")
+class SecretPage(TypedDict):
+    items: list[SecretRow]
+    next: NotRequired[NextPage]
+
+
+@schema_name("Holder")
+class TokenRow(TypedDict):
+    """The holder of a token, and what the token is about."""
+
+    id: str
+    kind: TokenKind
+    namespace: str
+    name: str
+    scopes: list[str]
+    created: Timestamp
+    expires: Timestamp | None
+
+
+@schema_name("KeyRow")
+class TokenUseRow(TokenRow):
+    last_use: Timestamp | None
+    expired: bool
+
+
+@schema_name("Keys")
+class TokenPage(TypedDict):
+    items: list[TokenUseRow]
+    next: NotRequired[NextPage]
+
+
+@schema_name("NewKey")
+class NewTokenRow(TokenRow):
+    token: Annotated[str, Field(description="the token itself, told this once")]
+
+
+@schema_name("Entry")
+@with_config(extra="allow")
+class AuditRow(TypedDict):
+    """One entry of the audit, with the facts of its action (`name`, `version`, `digest`, …) beside
+    these.
+    """
+
+    number: Number
+    at: Timestamp
+    namespace: str
+    action: str
+    previous: EntryHash
+    hash: EntryHash
+
+
+@schema_name("Audit")
+class AuditPage(TypedDict):
+    """Entries, oldest first."""
+
+    items: list[AuditRow]
+    next: NotRequired[NextPage]
+
+
+@schema_name("Verdict")
+class AuditCheckRow(TypedDict):
+    """Tells if the chain of the audit holds, and where it does not."""
+
+    namespace: str
+    entries: Count
+    tip: EntryHash
+    ok: bool
+    problem: str
+
+
+@schema_name("Allowed")
+class QuotaRow(TypedDict):
+    """How much a namespace may hold."""
+
+    capabilities: Count
+    bytes: Count
+    ephemeral: Count
+
+
+@schema_name("Brief")
+class CapabilityStatusRow(UsageRow):
+    capability: str
+    namespace: str
+    version: Number
+    lifetime: Lifetime
+    state: State
+
+
+@schema_name("SandboxStatus")
+class SandboxStatusRow(TypedDict):
+    """Which path of the sandbox runs, its child processes, and what they keep loaded."""
+
+    path: NotRequired[str]
+    children: NotRequired[Count]
+    busy: NotRequired[Count]
+    waiting: NotRequired[Count]
+    started: NotRequired[Count]
+    killed: NotRequired[Count]
+    renewed: NotRequired[Count]
+    calls: NotRequired[Count]
+    slots: NotRequired[Count]
+    bytes: NotRequired[Count]
+    cold: NotRequired[Count]
+    evictions: NotRequired[Count]
+
+
+@schema_name("Status")
+class StatusRow(TypedDict):
+    """What a namespace holds and may hold, how its capabilities fare, and what the sandbox and the
+    store do.
+    """
+
+    namespace: str
+    capabilities: Count
+    bytes: Count
+    ephemeral: Count
+    limits: QuotaRow
+    sandbox: SandboxStatusRow
+    store: dict[str, float]
+    items: list[CapabilityStatusRow]
+
+
+@schema_name("Wellbeing")
+class FullHealthRow(StatusRow):
+    """The health of a registry with its status, for a deploy token and the admin's."""
+
+    ok: Literal[True]
+    version: str
+
+
+@schema_name("Tool")
+class ServerToolRow(TypedDict):
+    """A tool of an MCP server; `problem`: why it cannot become a capability, empty when it can."""
+
+    tool: str
+    capability: str
+    description: str
+    schema: dict[str, Any]
+    problem: str
+
+
+@schema_name("ServerTools")
+class ServerToolList(TypedDict):
+    items: list[ServerToolRow]
+
+
+class ReportRow(TypedDict):
+    """What a run tells beside its output. `duration_ms` is in milliseconds."""
+
+    version: int
+    digest: str
+    duration_ms: float
+    cold: bool
+    logs: list[str]
