@@ -5,6 +5,7 @@ sandbox, a scripted model.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ settings.register_profile(
 )  # how long an example takes depends on what else this machine does
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
+pytest_plugins = ["tests.proofs"]
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # a shell starts what runs in its background so, and every child would ignore Ctrl-C as well
@@ -47,8 +49,24 @@ def model() -> Iterator[ScriptedModel]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def stocked(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Path:
+    """A data folder whose store has the standard library, for tests to copy: to deploy it takes
+    half a second.
+    """
+    folder = tmp_path_factory.mktemp("stocked")
+    (folder / "compiled").symlink_to(compiled, target_is_directory=True)
+    compiled.mkdir(exist_ok=True)
+    for _ in range(2):  # the second start finds nothing to do, and notes that
+        open_runtime(Settings(data=str(folder), library="builtin", runners=1)).close()
+    (folder / "compiled").unlink()
+    return folder
+
+
 @pytest.fixture
-def runtime(tmp_path: Path, compiled: Path) -> Iterator[Callable[..., AgentRuntime]]:
+def runtime(
+    tmp_path: Path, compiled: Path, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., AgentRuntime]]:
     """Opens runtimes over one data folder: `runtime(llm_url=…, library="none", …)`; a second call is a
     second process's view.
     """
@@ -57,6 +75,10 @@ def runtime(tmp_path: Path, compiled: Path) -> Iterator[Callable[..., AgentRunti
     with ExitStack() as stack:
 
         def opened(**settings: object) -> AgentRuntime:
+            fresh = not (tmp_path / "uncaged.db").exists()
+            if fresh and settings.get("library") == "builtin" and "store" not in settings:
+                stocked = request.getfixturevalue("stocked")
+                shutil.copytree(stocked, tmp_path, dirs_exist_ok=True)
             made = open_runtime(
                 Settings(**{"data": str(tmp_path), "library": "none", "runners": 1, **settings})
             )  # type: ignore[arg-type]

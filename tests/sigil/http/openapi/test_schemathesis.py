@@ -24,6 +24,21 @@ TOKENS = {
 }
 
 
+ANSWERS = (
+    "scripts/tools/schemathesis.txt",
+    "sigil/access",
+    "sigil/errors.py",
+    "sigil/http",
+    "sigil/manifest",
+    "sigil/protocol.py",
+    "sigil/registry.py",
+    "sigil/strict_json.py",
+    "tests/sigil/http/openapi",
+)
+"""What requests are described, read, refused and answered by."""
+
+
+@pytest.mark.rests_on(*ANSWERS)
 @pytest.mark.parametrize("token", TOKENS)
 def test_whatever_is_sent_is_answered_as_described(
     fresh_stage: Stage, tools: Path, token: str, tmp_path: Path
