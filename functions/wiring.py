@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from functions.agent.safety.budget import SafetyLimits
     from functions.queues.sqs_batch import Batch
     from sigil.protocol import Json
-    from sigil.search.words import Words
+    from sigil.search.words import Tokenizer
 
 
 _MARKS = re.compile(r"\\(?=[!-/:-@\[-`{-~])|[*`~\u00ad\u200b-\u200d\u2060\ufeff]")
@@ -247,15 +247,15 @@ def _aids() -> Aids:
     from functions.agent.helpers import Aids
 
     @lru_cache(maxsize=1)
-    def words() -> Words:
-        from sigil.search.words import Words
+    def words() -> Tokenizer:
+        from sigil.search.words import Tokenizer
 
-        return Words()
+        return Tokenizer()
 
     def terms(text: str) -> frozenset[str]:
-        from sigil.search.words import phrase
+        from sigil.search.words import normalize_phrase
 
-        return words().content(phrase(text))
+        return words().content_terms(normalize_phrase(text))
 
     def accept(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
         from sigil.manifest import schema as schemas

@@ -37,7 +37,7 @@ from sigil.run.older_callers import OlderCallers
 from sigil.run.recorder import Books
 from sigil.sandbox.pool import Sandbox
 from sigil.search import Encoder
-from sigil.search.catalog_search import Finder
+from sigil.search.catalog_search import CatalogSearch
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
 
@@ -91,7 +91,7 @@ class LocalRegistry:
         self._sandbox = sandbox
         self._clock = clock
         self._rules = rules
-        self._finder = Finder(kv, artifacts, clock, encoder=rules.encoder)
+        self._search = CatalogSearch(kv, artifacts, clock, encoder=rules.encoder)
         self._breaker = Breaker(kv, clock)
         self._statistics = Statistics(kv, clock)
         self._audit = Audit(kv, clock)
@@ -126,11 +126,11 @@ class LocalRegistry:
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
-        return self._finder.find(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
+        return self._search.find(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
     def explore(self, text: str, caller: Caller, *, limit: int = 20) -> tuple[Glimpse, ...]:
         """See `Shelved.explore`. `limit` is at most 50, the text at most 2,000 characters."""
-        return self._finder.explore(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
+        return self._search.explore(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
     def inspect(self, ref: str, caller: Caller) -> DetailRow:
         """See `Registry.inspect`: manifest, version, digest, author, times, use, health, pending
@@ -340,7 +340,7 @@ class LocalRegistry:
     def close(self) -> None:
         """Write the statistics and end the sandbox's children."""
         self._statistics.flush()
-        self._finder.close()
+        self._search.close()
         self._facilities.way.close()
         self._servers.close()
         self._sandbox.close()

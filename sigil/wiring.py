@@ -251,7 +251,7 @@ def open_encoder(settings: Settings) -> Encoder | None:
             f"SIGIL_RANKER={settings.ranker!r} is no ranker",
             suggestion="use words or dense",
         )
-    from sigil.search.dense_encoders import UniversalEncoder
+    from sigil.search.dense import UniversalEncoder
 
     return UniversalEncoder()
 

@@ -33,7 +33,7 @@ from sigil.manifest.model import STORED, Manifest
 from sigil.manifest.package import Package
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
-from sigil.search import Document
+from sigil.search import IndexDocument
 from sigil.settings import Settings
 from sigil.storage.kv import keys
 from sigil.wiring import Stores, local_registry, open_stores
@@ -150,12 +150,12 @@ def opened(ranker: str = "words") -> Iterator[tuple[Settings, Stores]]:
             stores.kv.close()  # type: ignore[attr-defined]
 
 
-def package(document: Document) -> Package:
+def package(document: IndexDocument) -> Package:
     """A capability that says of itself what the document does."""
     return Package(Manifest.model_validate(_fields(document)), b"return input")
 
 
-def _fields(document: Document) -> dict[str, Any]:
+def _fields(document: IndexDocument) -> dict[str, Any]:
     properties = {
         name: {"type": "string", "description": text} for name, text in document.parameters.items()
     }
@@ -168,7 +168,7 @@ def _fields(document: Document) -> dict[str, Any]:
     }
 
 
-def _deploy(registry: LocalRegistry, document: Document) -> None:
+def _deploy(registry: LocalRegistry, document: IndexDocument) -> None:
     registry.deploy_package(
         package(replace(document, description=f"{document.description} anew")), SHELF
     )
@@ -246,7 +246,7 @@ def _packages(path: Path) -> Iterator[tuple[Package, str]]:
         while name in taken:
             name += "-x"
         taken.add(name)
-        document = Document(
+        document = IndexDocument(
             name,
             row["description"],
             name,
@@ -256,7 +256,7 @@ def _packages(path: Path) -> Iterator[tuple[Package, str]]:
         yield package(document), row["name"]
 
 
-def made_up(size: int) -> Iterator[tuple[Document, str]]:
+def made_up(size: int) -> Iterator[tuple[IndexDocument, str]]:
     """Documents of about 40 words that are as common as words are (Zipf, Mandelbrot), and for each
     a query of six of them: three of its own, three that anybody says, every tenth with a typing
     error.
@@ -275,7 +275,7 @@ def made_up(size: int) -> Iterator[tuple[Document, str]]:
             continue
         named.add(tuple(name))
         parameters = {"_".join(say(1)): " ".join(say(7)) for _ in range(3)}
-        document = Document(
+        document = IndexDocument(
             "-".join(name),
             " ".join(description),
             str(len(named)),

@@ -1,22 +1,22 @@
-"""Search over capabilities (`sigil_query`): documents in, ranked references out, nothing where
-nothing fits.
+"""Search over capabilities (`sigil_query`): documents go in, ranked references come out, and none
+where nothing fits.
 """
 
 from __future__ import annotations
 
 from sigil.search.dense import Encoder
-from sigil.search.diversity import Candidate, diverse
-from sigil.search.document import Document, Hit
-from sigil.search.index import Among, Index
+from sigil.search.document import IndexDocument, IndexHit
+from sigil.search.index import Filter, Index
 from sigil.search.index_file import DamagedIndexError
+from sigil.search.ranking import Candidate, diversify
 
 __all__ = [
-    "Among",
     "Candidate",
     "DamagedIndexError",
-    "Document",
     "Encoder",
-    "Hit",
+    "Filter",
     "Index",
-    "diverse",
+    "IndexDocument",
+    "IndexHit",
+    "diversify",
 ]

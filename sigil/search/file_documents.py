@@ -1,5 +1,5 @@
-"""Documents as a file has them: nothing is made of it before a query asks, so that opening costs
-next to nothing.
+"""The documents of an index file: nothing is made of its bytes before a query asks, so that opening
+costs next to nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import orjson
 
-from sigil.search.entries import Entry, key
+from sigil.search.entries import IndexEntry, joined
 from sigil.search.index_file import DamagedIndexError, unpack
-from sigil.search.postings import UNIT, Posting
-from sigil.search.ranking import Weighted, rank, score_of
-from sigil.search.spelling import closest, compared, grams
+from sigil.search.postings import Posting
+from sigil.search.ranking import rank, score_of, weigh_postings
+from sigil.search.spelling import closest, grams, is_comparable
 
 KINDS: Final = {
     "entries": "B",
@@ -61,23 +61,21 @@ WHOLES: Final = (
 )
 
 
-class Sealed:
-    """A shelf whose documents only ever leave. What a query meets that does not hold together
-    raises `DamagedIndexError`.
+class FileDocuments:
+    """The documents of an opened file, which only ever leave. What a query meets that is not
+    consistent raises `DamagedIndexError`.
 
-    `made`: by which rules documents become terms and strengths; an index of others would rank
-    differently.
+    `rules`: the version of the rules by which documents become terms and strengths; an index of
+    others would rank differently.
     """
 
-    def __init__(self, body: bytes, made: str) -> None:
+    def __init__(self, body: bytes, rules: str) -> None:
         self.header, self._parts = unpack(body, KINDS)
-        self._terms = (
-            str(self._parts["terms"], "utf-8", "replace").split("\n")
-            if len(self._parts["terms"])
-            else []
-        )
+        self._terms: list[str] = []
+        if len(self._parts["terms"]):
+            self._terms = str(self._parts["terms"], "utf-8", "replace").split("\n")
         self._ids = dict(zip(self._terms, range(len(self._terms)), strict=True))
-        self._check(made)
+        self._check(rules)
         self._until = dict(zip(self._parts["until_numbers"], self._parts["until"], strict=True))
         self._gone: set[int] = set()
         self._lost: Counter[int] = Counter()
@@ -91,20 +89,22 @@ class Sealed:
             number for number in range(len(self._parts["entry_ends"])) if number not in self._gone
         )
 
-    def scattered(self) -> Iterator[tuple[int, int]]:
-        """The hash of each reference, ascending, and the number of its document."""
-        pairs = zip(self._parts["refs"], self._parts["ref_numbers"], strict=True)
-        return ((value, number) for value, number in pairs if number not in self._gone)
+    def by_hash(self) -> Iterator[tuple[int, int]]:
+        """Yield the hash of each reference, ascending, and the number of its document."""
+        for value, number in zip(self._parts["refs"], self._parts["ref_numbers"], strict=True):
+            if number not in self._gone:
+                yield value, number
 
     @property
-    def gone(self) -> int:
+    def outdated(self) -> int:
         """How many documents have left."""
         return len(self._gone)
 
-    def copy(self) -> Sealed:
-        """The same, from which nothing leaves that leaves this one later."""
+    def copy(self) -> FileDocuments:
+        """Return the same documents, from which nothing leaves that leaves these later."""
         other = copy(self)
-        other._gone, other._lost = set(self._gone), Counter(self._lost)
+        other._gone = set(self._gone)
+        other._lost = Counter(self._lost)
         return other
 
     def drop(self, ref: str) -> None:
@@ -114,18 +114,17 @@ class Sealed:
             self._lost.update(self._owned(number))
 
     def with_ref(self, ref: str) -> int | None:
-        found = (
-            number
-            for number in self._hashed("refs", ref)
-            if number not in self._gone and self.entry(number).ref == ref
-        )
-        return next(found, None)
+        for number in self._with_hash("refs", ref):
+            if number not in self._gone and self.entry(number).ref == ref:
+                return number
+        return None
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> IndexEntry:
         try:
             ref, name, called, aliases = orjson.loads(self._part("entries", "entry_ends", number))
-            stamp, until = self._parts["stamps"][number], self._until.get(number, 0.0)
-            return Entry(
+            stamp = self._parts["stamps"][number]
+            until = self._until.get(number, 0.0)
+            return IndexEntry(
                 str(ref), str(name), str(called), frozenset(map(str, aliases)), stamp, until
             )
         except (ValueError, TypeError, IndexError):
@@ -138,12 +137,10 @@ class Sealed:
             raise DamagedIndexError("a document's terms are damaged") from None
 
     def until(self) -> Iterator[tuple[float, str]]:
-        """When those documents end that do, and their references."""
-        return (
-            (end, self.entry(number).ref)
-            for number, end in self._until.items()
-            if number not in self._gone
-        )
+        """Yield the end and the reference of each document that has an end."""
+        for number, end in self._until.items():
+            if number not in self._gone:
+                yield end, self.entry(number).ref
 
     def holders(self, term: str) -> int:
         number = self._ids.get(term)
@@ -153,7 +150,7 @@ class Sealed:
         return min(max(end - start - self._lost[number], 0), len(self))
 
     def posting(self, term: str) -> Posting | None:
-        """With the documents that have left."""
+        """Return the posting of a term, with the documents that have left."""
         number = self._ids.get(term)
         if number is None:
             return None
@@ -165,79 +162,69 @@ class Sealed:
             parts["strongest"][number],
         )
 
-    def neighbours(self, term: str) -> list[tuple[float, str]]:
-        if not compared(term):
+    def similar_words(self, term: str) -> list[tuple[float, str]]:
+        if not is_comparable(term):
             return []
         mine = grams(term)
-        shared = Counter(chain.from_iterable(map(self._having, mine)))
-        near = (
-            number
-            for number, count in shared.items()
-            if 3 * count >= len(mine) and number < len(self._terms)
-        )
-        words = {self._terms[number]: shared[number] for number in near}
-        return closest(
-            len(mine),
-            {word: words[word] for word in words if self.holders(word)} if self._gone else words,
-        )
+        shared = Counter(chain.from_iterable(map(self._terms_with, mine)))
+        words: dict[str, int] = {}
+        for number, count in shared.items():
+            if 3 * count >= len(mine) and number < len(self._terms):
+                word = self._terms[number]
+                if not self._gone or self.holders(word):
+                    words[word] = count
+        return closest(len(mine), words)
 
     def ranked(
         self, weights: Mapping[str, float], count: int, share: float
     ) -> Iterator[tuple[int, float]]:
-        """At least the best `count` documents with their scores, as `rank` has it."""
-        return iter(rank(self._weighted(weights), count, share, self._gone).items())
+        """Yield at least the best `count` documents with their scores, see `rank`."""
+        return iter(rank(weigh_postings(weights, self.posting), count, share, self._gone).items())
 
-    def called(self, said: str, weights: Mapping[str, float]) -> Iterator[tuple[int, float]]:
-        """The documents whose name or alias is this phrase, with their scores."""
-        for number in self._hashed("keys", key(said)):
-            if number not in self._gone and key(said) in self.entry(number).keys:
+    def called(self, phrase: str, weights: Mapping[str, float]) -> Iterator[tuple[int, float]]:
+        """Yield the documents whose name or alias is this phrase, with their scores."""
+        for number in self._with_hash("keys", joined(phrase)):
+            if number not in self._gone and joined(phrase) in self.entry(number).keys:
                 yield number, self.points(number, weights)
 
     def points(self, number: int, weights: Mapping[str, float]) -> float:
-        """The score of one document."""
-        return score_of(self._weighted(weights), number)
+        """Return the score of one document."""
+        return score_of(weigh_postings(weights, self.posting), number)
 
     def vectors(self) -> tuple[Sequence[int], bytes | memoryview]:
-        """The numbers of the documents, and their vectors one after the other."""
+        """Return the numbers of the documents, and their vectors one after the other."""
         if not self._gone:
-            return range(len(self._parts["entry_ends"]) if self._wide else 0), self._parts[
-                "vectors"
-            ]
-        left = list(self) if self._wide else []
+            documents = len(self._parts["entry_ends"]) if self._vector_bytes else 0
+            return range(documents), self._parts["vectors"]
+        left = list(self) if self._vector_bytes else []
         return left, b"".join(map(self.vector, left))
 
     def vector(self, number: int) -> bytes:
-        return bytes(self._parts["vectors"][number * self._wide : (number + 1) * self._wide])
+        start = number * self._vector_bytes
+        return bytes(self._parts["vectors"][start : start + self._vector_bytes])
 
-    def _weighted(self, weights: Mapping[str, float]) -> list[Weighted]:
-        found = ((term, weight, self.posting(term)) for term, weight in weights.items())
-        return [
-            Weighted(weight / UNIT, term, posting)
-            for term, weight, posting in found
-            if posting is not None
-        ]
-
-    def _hashed(self, section: str, text: str) -> list[int]:
-        """The numbers of the documents that have this text, and perhaps of one that has another."""
-        hashes, numbers, wanted = (
-            self._parts[section],
-            self._parts[f"{section[:-1]}_numbers"],
-            hashed(text),
-        )
-        place, found = bisect_left(hashes, wanted), []
-        while place < len(hashes) and hashes[place] == wanted:
+    def _with_hash(self, section: str, text: str) -> list[int]:
+        """Return the numbers of the documents that have this text, and perhaps of one that has
+        another.
+        """
+        hashes = self._parts[section]
+        numbers = self._parts[f"{section[:-1]}_numbers"]
+        value = hash_text(text)
+        found: list[int] = []
+        place = bisect_left(hashes, value)
+        while place < len(hashes) and hashes[place] == value:
             found.append(numbers[place])
             place += 1
         return found
 
-    def _having(self, gram: str) -> memoryview:
-        """The terms that have this group of characters."""
-        hashes, wanted = self._parts["grams"], hashed(gram)
-        place = bisect_left(hashes, wanted)
-        here = place < len(hashes) and hashes[place] == wanted
-        return (
-            self._part("gram_terms", "gram_ends", place) if here else self._parts["gram_terms"][:0]
-        )
+    def _terms_with(self, gram: str) -> memoryview:
+        """Return the terms that have this group of characters."""
+        hashes = self._parts["grams"]
+        value = hash_text(gram)
+        place = bisect_left(hashes, value)
+        if place < len(hashes) and hashes[place] == value:
+            return self._part("gram_terms", "gram_ends", place)
+        return self._parts["gram_terms"][:0]
 
     def _owned(self, number: int) -> memoryview:
         return self._part("owned", "owned_ends", number)
@@ -252,31 +239,35 @@ class Sealed:
         except IndexError:
             raise DamagedIndexError("it points outside of itself") from None
 
-    def _check(self, made: str) -> None:
-        """That what is counted twice is counted alike; what single numbers say is checked where
-        they are used.
+    def _check(self, rules: str) -> None:
+        """Require that sections which count the same things have the same length.
+
+        What single numbers say is checked where they are used.
         """
-        parts, documents, terms = self._parts, len(self._parts["entry_ends"]), len(self._ids)
-        alike = all(len(parts[one]) == len(parts[other]) for one, other in PAIRS)
-        whole = all(
-            (parts[ends][-1] if len(parts[ends]) else 0) == len(parts[all_])
-            for ends, all_ in WHOLES
+        parts = self._parts
+        documents = len(parts["entry_ends"])
+        terms = len(self._ids)
+        self._vector_bytes = len(parts["vectors"]) // documents if documents else 0
+        consistent = (
+            all(len(parts[one]) == len(parts[other]) for one, other in PAIRS)
+            and all(_last(parts[ends]) == len(parts[whole]) for ends, whole in WHOLES)
+            and all(len(parts[name]) == documents for name in ("stamps", "refs", "owned_ends"))
+            and len(self._terms) == terms
+            and all(len(parts[name]) == terms for name in ("posting_ends", "strongest"))
+            and self._vector_bytes * documents == len(parts["vectors"])
         )
-        each = all(len(parts[name]) == documents for name in ("stamps", "refs", "owned_ends"))
-        every = len(self._terms) == terms and all(
-            len(parts[name]) == terms for name in ("posting_ends", "strongest")
-        )
-        self._wide = len(parts["vectors"]) // documents if documents else 0
-        even = self._wide * documents == len(parts["vectors"])
-        if not (alike and whole and each and every and even) or self.header.get("made") != made:
-            raise DamagedIndexError("it does not hold together, or other rules made it")
+        if not consistent or self.header.get("made") != rules:
+            raise DamagedIndexError("it is not consistent, or it was written by other rules")
 
 
-def hashed(text: str) -> int:
-    """64 bits of a text; two that share them are told apart by the texts themselves."""
-    return int.from_bytes(
-        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
+def _last(ends: memoryview) -> int:
+    return int(ends[-1]) if len(ends) else 0
+
+
+def hash_text(text: str) -> int:
+    """Return 64 bits of a text; two that share them are told apart by the texts themselves."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _copied(part: memoryview) -> array[Any]:

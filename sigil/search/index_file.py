@@ -1,5 +1,8 @@
-"""How an index lies in a file: a magic line, a header of JSON, and sections of plain numbers,
-checked before any is used.
+"""The format of an index file: a magic line, a header of JSON, and sections of plain numbers, which
+are checked before any is used.
+
+A file names the rules by which its documents became terms and strengths: one that was written by
+others ranks differently.
 """
 
 from __future__ import annotations
@@ -8,8 +11,13 @@ import sys
 from array import array
 from collections.abc import Mapping
 from typing import Any, Final, Union
+from zlib import crc32
 
 import orjson
+
+from sigil.search import document
+from sigil.search.postings import UNIT
+from sigil.search.words import Tokenizer
 
 MAGIC: Final = b"sigil index 1\r\n\0"
 MOST_BYTES: Final = 1 << 30
@@ -22,13 +30,13 @@ Section = Union["array[Any]", bytes]
 
 
 class DamagedIndexError(ValueError):
-    """Bytes that are no index of ours, or one that does not hold together: it is made again from
-    the documents.
+    """Bytes that are no index of ours, or one that is not consistent: it is made again from the
+    documents.
     """
 
 
 def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
-    """The file: equal sections are equal bytes."""
+    """Return the file: equal sections are equal bytes."""
     table = [[name, _kind(section), len(section)] for name, section in sections.items()]
     head = orjson.dumps({**header, "order": sys.byteorder, "sections": table})
     parts = [MAGIC, len(head).to_bytes(8, "little"), _padded(head)]
@@ -40,8 +48,9 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
 
 
 def unpack(body: bytes, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, memoryview]]:
-    """Header and sections, nothing copied; `kinds` says which sections there are and which kinds of
-    number each may hold.
+    """Return header and sections, nothing copied.
+
+    `kinds`: the sections that there are, and which kinds of number each may hold.
 
     `DamagedIndexError` unless the file is exactly that and every byte of it is accounted for.
     """
@@ -59,8 +68,8 @@ def unpack(body: bytes, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[
     )
 
 
-def typed(values: array[int], most: int) -> array[int]:
-    """The same numbers in the smallest kind that holds every number up to `most`."""
+def narrowest(values: array[int], most: int) -> array[int]:
+    """Return the same numbers in the smallest kind that holds every number up to `most`."""
     return array("H" if most < 1 << 16 else "I", values)
 
 
@@ -108,3 +117,19 @@ def _padded(data: bytes) -> bytes:
 
 def _rounded(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
+
+
+RULES: Final = 2
+"""Raised by whoever changes how text becomes terms, where the sample below does not show it."""
+SAMPLE: Final = (
+    "parseHTTPResponse SHA-256 café naïve generously university universal organization organisation"
+    " skies dying communication evening news inning herring provable 查询匯率 ﬁle １２ data_types"
+    " e-mail 2^10 + 5*3"
+)
+
+
+def rules_version(tokenizer: Tokenizer) -> str:
+    """Return a version that is equal where equal texts become equal terms of equal strength."""
+    fields = [value for value in vars(document).values() if isinstance(value, document.Field)]
+    rules = repr((fields, document.FIELD_LIMIT, document.SATURATION, UNIT, tokenizer.terms(SAMPLE)))
+    return f"{RULES}-{crc32(rules.encode('utf-8', 'replace')):08x}"

@@ -1,5 +1,5 @@
-"""One group of a search index that follows the store: what changed is read again, and nothing
-else.
+"""A follower keeps one group of a search index as the store has it: what changed is read again, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sigil.catalog.records import Record
 from sigil.errors import BackendError
 from sigil.search import DamagedIndexError, Index
 from sigil.search.group import Group
-from sigil.search.snapshots import Snapshots
+from sigil.search.snapshots import SnapshotStore
 from sigil.search.sources import Found, Source
 from sigil.storage.kv import KV, Item
 from sigil.storage.kv.encoding import new_version
@@ -22,8 +22,7 @@ RECORDS: Final = 1_024
 """So many records of a group are kept, of those that were found last."""
 FEWEST: Final = 8
 SHARE: Final = 8
-"""A snapshot is made when so many documents are new since the last one: FEWEST, and one of SHARE.
-"""
+"""A snapshot is due when so many documents are new since the last one: FEWEST, and one of SHARE."""
 AT_ONCE: Final = 500
 """Documents that are written to a snapshot before the query returns; more of them in the
 background.
@@ -36,7 +35,7 @@ GONE: Final = 4
 class Follower:
     """Keeps a group of the index as the store has it. Thread-safe."""
 
-    def __init__(self, kv: KV, index: Index, source: Source, snapshots: Snapshots) -> None:
+    def __init__(self, kv: KV, index: Index, source: Source, snapshots: SnapshotStore) -> None:
         self._kv = kv
         self._index = index
         self._source = source
@@ -53,30 +52,30 @@ class Follower:
         self._begun = 0
         self._writing = False
         self._writer: threading.Thread | None = None
-        self.over = False
-        """Whether it has given its group up: another one may follow it from then on."""
+        self.retired = False
+        """True once it has given its group up: another one may follow it from then on."""
 
     def follow(self, now: float) -> int | None:
-        """Bring the group up to date; None when nothing was ever there. For `stands`: which
-        beginning this is.
+        """Bring the group up to date, and return the number of its beginning for `is_current`; None
+        when nothing was ever there.
         """
         item = self._source.log()
         with self._lock:
-            if not self.over:
+            if not self.retired:
                 if item and item.version != self._version:
                     self._catch_up(item)
                 else:
-                    self._look_again(now)
-                self._end(now)
+                    self._recheck_open_changes(now)
+                self._read_expired(now)
             return self._begun if item else None
 
-    def stands(self, begun: int) -> bool:
-        """Whether the group was not emptied since that beginning."""
-        return not self.over and self._begun == begun
+    def is_current(self, begun: int) -> bool:
+        """Return whether the group was not emptied since that beginning."""
+        return not self.retired and self._begun == begun
 
     def record(self, name: str) -> Record | None:
-        """The record that the group's document of this name was made from, or a newer one; None
-        when it has gone since.
+        """Return the record that the group's document of this name was made from, or a newer one;
+        None when it has gone since.
         """
         with self._lock:
             record = self._records.get(name)
@@ -86,8 +85,8 @@ class Follower:
                     record = self._keep(name, found)
             return record
 
-    def save(self) -> None:
-        """Make a snapshot when one is due."""
+    def save_snapshot(self) -> None:
+        """Write a snapshot when one is due."""
         with self._lock:
             place = self._place
             if (
@@ -111,12 +110,10 @@ class Follower:
         """Forget everything, and never touch the group again."""
         with self._lock:
             self._forget()
-            self.over = True
+            self.retired = True
 
     def distrust(self) -> None:
-        """Begin anew without the snapshot that this one began with, and put another in its
-        place.
-        """
+        """Begin anew without the snapshot that this began with, and write another in its place."""
         with self._lock:
             self._bad = self._opened or self._bad
             self._forget()
@@ -130,24 +127,24 @@ class Follower:
         if not self._version:
             self._open()
         log = changes.log_of(item)
-        if self._place and not _goes_on(log, self._place):
+        if self._place and not _continues(log, self._place):
             item = self._source.log() or item  # another thread may have read a newer one meanwhile
             log = changes.log_of(item)
-        on = log if self._place and _goes_on(log, self._place) else None
-        names = (
-            changes.since(self._kv, self._group, on, self._place[1]) if on and self._place else None
-        )
+        names = None
+        if log and self._place and _continues(log, self._place):
+            names = changes.since(self._kv, self._group, log, self._place[1])
         if names is None or len(names) > FEWEST + self._index.size(self._group) // 2:
-            self._walk()
+            self._read_all()
         else:
             for name in names:
                 self._read(name, self._source.find(name))
-        self._version, self._place = item.version, (log.epoch, log.number) if log else None
+        self._version = item.version
+        self._place = (log.epoch, log.number) if log else None
         self._unsure = dict(log.open) if log else {}
 
-    def _look_again(self, now: float) -> None:
-        """Whoever was changing these names may have made the change after they were read, and ended
-        before saying so.
+    def _recheck_open_changes(self, now: float) -> None:
+        """Read the names again whose changes were open: a process may have made the change after
+        they were read, and ended before it could log that.
         """
         for name, since in list(self._unsure.items()):
             found = self._source.find(name)
@@ -156,12 +153,14 @@ class Follower:
             if now - since > changes.OPEN_SECONDS:
                 del self._unsure[name]
 
-    def _end(self, now: float) -> None:
-        """Read what has ended, and what had when the clock was ahead of now."""
+    def _read_expired(self, now: float) -> None:
+        """Read the documents that have expired, and those that had when the clock was ahead of
+        now.
+        """
         back = [name for name, at in self._lapsed.items() if at > now]
         for name in back:
             del self._lapsed[name]
-        ended = self._names(self._index.ended(self._group, now))
+        ended = self._names(self._index.expired(self._group, now))
         self._lapsed |= dict.fromkeys(ended, now)
         for name in (*back, *ended):
             self._read(name, self._source.find(name))
@@ -173,7 +172,7 @@ class Follower:
             return
         body = self._snapshots.body(snapshot)
         try:
-            self._place = _place(self._index.open(self._group, body or b""), self._group)
+            self._place = _place(self._index.open_file(self._group, body or b""), self._group)
             if self._index.size(self._group) != snapshot.documents:
                 raise DamagedIndexError("an index of another number of documents")
             self._opened = snapshot.artifact
@@ -181,8 +180,8 @@ class Follower:
             self._forget()
             self._bad = snapshot.artifact
 
-    def _walk(self) -> None:
-        """Read everything that is not known as it stands."""
+    def _read_all(self) -> None:
+        """Read everything whose stamp is not the one that is known."""
         known = self._index.stamps(self._group)
         self._records.clear()
         left = set(known)
@@ -211,40 +210,44 @@ class Follower:
 
     def _write(self, place: tuple[str, int]) -> None:
         try:
-            taken = self._taken() if self._snapshots.due(self._group, place, self._bad) else None
-            if taken:
-                still, (epoch, number) = taken
-                body = self._index.seal(
-                    still, {"group": self._group, "log": [epoch, number], "salt": new_version()}
-                )
-                self._snapshots.put(self._group, body, (epoch, number), len(still))
+            copied = None
+            if self._snapshots.due(self._group, place, self._bad):
+                copied = self._copy_group()
+            if copied:
+                group, (epoch, number) = copied
+                header = {"group": self._group, "log": [epoch, number], "salt": new_version()}
+                body = self._index.write_file(group, header)
+                self._snapshots.put(self._group, body, (epoch, number), len(group))
                 self._renew()
-        except (
-            BackendError,
-            ValueError,
-        ):  # nothing depends on it; somebody else makes one, or this process later
-            return
+        except (BackendError, ValueError):
+            return  # nothing depends on it; somebody else makes one, or this process later
         finally:
             self._writing = False
 
-    def _taken(self) -> tuple[Group, tuple[str, int]] | None:
-        """The group and the place that it is at; None when it was forgotten meanwhile."""
+    def _copy_group(self) -> tuple[Group, tuple[str, int]] | None:
+        """Return the group and the place that it is at; None when it was forgotten meanwhile."""
         with self._lock:
-            return (self._index.still(self._group), self._place) if self._place else None
+            if not self._place:
+                return None
+            return self._index.copy_group(self._group), self._place
 
     def _renew(self) -> None:
-        """When much of the opened file is outdated, begin anew, with what was just written."""
+        """Begin anew with the snapshot just written when much of the opened file is outdated."""
         with self._lock:
-            if self._index.gone(self._group) * GONE > self._index.size(self._group):
+            if self._index.count_outdated(self._group) * GONE > self._index.size(self._group):
                 self._forget()
 
     def _forget(self) -> None:
-        if not self.over:
+        if not self.retired:
             self._index.forget(self._group)
         self._begun += 1
         self._records.clear()
-        self._unsure, self._lapsed = {}, {}
-        self._version, self._opened, self._place, self._new = "", "", None, 0
+        self._unsure = {}
+        self._lapsed = {}
+        self._version = ""
+        self._opened = ""
+        self._place = None
+        self._new = 0
 
     def _ref(self, name: str) -> str:
         return name if "/" in name else f"{self._group}/{name}"
@@ -260,6 +263,6 @@ def _place(header: dict[str, Any], group: str) -> tuple[str, int]:
     raise DamagedIndexError("an index of something else")
 
 
-def _goes_on(log: changes.Log | None, place: tuple[str, int]) -> bool:
-    """Whether the log is the one that the place is in, and as far at least."""
+def _continues(log: changes.Log | None, place: tuple[str, int]) -> bool:
+    """Return whether the log is the one that the place is in, and as far at least."""
     return log is not None and log.epoch == place[0] and log.number >= place[1]

@@ -1,110 +1,114 @@
-"""Documents into a file: what is left of an opened one and what came to it since, in one."""
+"""The index writer puts documents into a file: those that are left of an opened one and those that
+were added since.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from sigil.search.entries import Entry
-from sigil.search.file_documents import Sealed, hashed
-from sigil.search.group_documents import Shelf
-from sigil.search.index_file import Section, pack, typed
+from sigil.search.entries import IndexEntry
+from sigil.search.file_documents import FileDocuments, hash_text
+from sigil.search.group import AddedDocuments, Group
+from sigil.search.index_file import Section, narrowest, pack
 from sigil.search.postings import Posting
-from sigil.search.spelling import compared, grams
+from sigil.search.spelling import grams, is_comparable
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Documents of one origin: their numbers there and the ones that they get."""
+class _Origin:
+    """Documents of one origin: their numbers there → the ones that they get in the new file."""
 
     numbers: Mapping[int, int]
-    entry: Callable[[int], Entry]
+    entry: Callable[[int], IndexEntry]
     terms: Callable[[int], Iterable[str]]
     posting: Callable[[str], Posting | None]
     vector: Callable[[int], bytes]
 
 
-def seal(sealed: Sealed | None, shelf: Shelf, header: Mapping[str, Any]) -> bytes:
-    """The file of both together; `header` goes with it. `ValueError` for a text that no file can
-    hold.
+def write(group: Group, header: Mapping[str, Any]) -> bytes:
+    """Return the file of a group's documents; `header` goes with it.
+
+    `ValueError` for a text that no file can hold.
     """
-    parts = _parts(sealed, shelf)
-    entries = [part.entry(number) for part in parts for number in part.numbers]
-    owned = [list(part.terms(number)) for part in parts for number in part.numbers]
-    ids = {
-        term: place
-        for place, term in enumerate(dict.fromkeys(term for terms in owned for term in terms))
-    }
-    numbers, strengths, strongest, ends = _postings(parts, ids, len(entries))
+    origins = _origins(group.file, group.added)
+    entries: list[IndexEntry] = []
+    owned: list[list[str]] = []
+    vectors: list[bytes] = []
+    for origin in origins:
+        for number in origin.numbers:
+            entries.append(origin.entry(number))
+            owned.append(list(origin.terms(number)))
+            vectors.append(origin.vector(number))
+    terms = dict.fromkeys(term for each in owned for term in each)
+    ids = {term: place for place, term in enumerate(terms)}
+    owned_ids = array("I", [ids[term] for each in owned for term in each])
     try:
         sections: dict[str, Section] = {
             **_entries(entries),
             "terms": "\n".join(ids).encode(),
-            "posting_ends": ends,
-            "numbers": numbers,
-            "strengths": strengths,
-            "strongest": strongest,
+            **_postings(origins, ids, len(entries)),
             "owned_ends": _ends(owned),
-            "owned": typed(array("I", [ids[term] for terms in owned for term in terms]), len(ids)),
+            "owned": narrowest(owned_ids, len(ids)),
             **_grams(ids),
-            "vectors": b"".join(part.vector(number) for part in parts for number in part.numbers),
+            "vectors": b"".join(vectors),
         }
     except (TypeError, UnicodeEncodeError):
         raise ValueError("a lone surrogate") from None
     return pack(header, sections)
 
 
-def _parts(sealed: Sealed | None, shelf: Shelf) -> list[_Part]:
-    kept = list(sealed or ())
-    first = {number: place for place, number in enumerate(kept)}
-    second = {number: place for place, number in enumerate(shelf, len(kept))}
-    fresh = _Part(second, shelf.entry, shelf.terms, shelf.posting, shelf.vector)
-    return (
-        [_Part(first, sealed.entry, sealed.terms, sealed.posting, sealed.vector), fresh]
-        if sealed
-        else [fresh]
-    )
+def _origins(file: FileDocuments | None, added: AddedDocuments) -> list[_Origin]:
+    numbers = list(file or ())
+    second = {number: place for place, number in enumerate(added, len(numbers))}
+    origins = [_Origin(second, added.entry, added.terms, added.posting, added.vector)]
+    if file:
+        first = {number: place for place, number in enumerate(numbers)}
+        origins.insert(0, _Origin(first, file.entry, file.terms, file.posting, file.vector))
+    return origins
 
 
 def _postings(
-    parts: Sequence[_Part], ids: Mapping[str, int], documents: int
-) -> tuple[array[int], ...]:
-    numbers, strengths, strongest, ends = array("I"), array("H"), array("H"), array("I")
+    origins: Sequence[_Origin], ids: Mapping[str, int], documents: int
+) -> dict[str, Section]:
+    ends = array("I")
+    numbers = array("I")
+    strengths = array("H")
+    strongest = array("H")
     for term in ids:
         most = 0
-        for part in parts:
-            posting = part.posting(term)
-            if posting:
-                pairs = [
-                    (part.numbers[old], strength)
-                    for old, strength in _of(posting)
-                    if old in part.numbers
-                ]
-                numbers.extend(number for number, _ in pairs)
-                strengths.extend(strength for _, strength in pairs)
-                most = max(most, *(strength for _, strength in pairs)) if pairs else most
+        for origin in origins:
+            posting = origin.posting(term)
+            if not posting:
+                continue
+            for number, strength in zip(posting.numbers, posting.strengths, strict=True):
+                if number in origin.numbers:
+                    numbers.append(origin.numbers[number])
+                    strengths.append(strength)
+                    most = max(most, strength)
         strongest.append(most)
         ends.append(len(numbers))
-    return typed(numbers, documents), strengths, strongest, ends
+    return {
+        "posting_ends": ends,
+        "numbers": narrowest(numbers, documents),
+        "strengths": strengths,
+        "strongest": strongest,
+    }
 
 
-def _of(posting: Posting) -> Iterator[tuple[int, int]]:
-    return zip(posting.numbers, posting.strengths, strict=True)
-
-
-def _entries(entries: Sequence[Entry]) -> dict[str, Section]:
+def _entries(entries: Sequence[IndexEntry]) -> dict[str, Section]:
     rows = [
         orjson.dumps([entry.ref, entry.name, entry.called, sorted(entry.aliases)])
         for entry in entries
     ]
     ending = [(number, entry.until) for number, entry in enumerate(entries) if entry.until]
-    refs = sorted((hashed(entry.ref), number) for number, entry in enumerate(entries))
+    refs = sorted((hash_text(entry.ref), number) for number, entry in enumerate(entries))
     keys = sorted(
-        (hashed(key), number) for number, entry in enumerate(entries) for key in entry.keys
+        (hash_text(key), number) for number, entry in enumerate(entries) for key in entry.keys
     )
     return {
         "entries": b"".join(rows),
@@ -122,22 +126,22 @@ def _entries(entries: Sequence[Entry]) -> dict[str, Section]:
 def _grams(ids: Mapping[str, int]) -> dict[str, Section]:
     having: dict[str, list[int]] = {}
     for term, number in ids.items():
-        if compared(term):
+        if is_comparable(term):
             for gram in grams(term):
                 having.setdefault(gram, []).append(number)
-    ordered = sorted((hashed(gram), numbers) for gram, numbers in having.items())
+    ordered = sorted((hash_text(gram), numbers) for gram, numbers in having.items())
     lists = [numbers for _, numbers in ordered]
+    terms = array("I", [number for numbers in lists for number in numbers])
     return {
         "grams": array("Q", [value for value, _ in ordered]),
         "gram_ends": _ends(lists),
-        "gram_terms": typed(
-            array("I", [number for numbers in lists for number in numbers]), len(ids)
-        ),
+        "gram_terms": narrowest(terms, len(ids)),
     }
 
 
 def _ends(parts: Iterable[Sequence[Any]]) -> array[int]:
-    ends, end = array("I"), 0
+    ends = array("I")
+    end = 0
     for part in parts:
         end += len(part)
         ends.append(end)

@@ -1,165 +1,213 @@
-"""Which documents answer a query, and how well: what is called so, what the words lead to, and what
-they mean.
+"""Matching decides which documents answer a query, and how well: those that are called so, those
+that its words lead to, and those that mean the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from sigil.search.cutoff import Floor
-from sigil.search.dense import Meaning
-from sigil.search.entries import Entry
-from sigil.search.query import Part, weigh
-from sigil.search.stopwords import STOP_WORDS
-from sigil.search.words import QUERY_LIMIT, Query, Words, phrase, spans
+from sigil.search.dense import QueryVector
+from sigil.search.entries import IndexEntry
+from sigil.search.group import Part
+from sigil.search.query import Query, QueryWeights, weigh
+from sigil.search.words import STOP_WORDS, Tokenizer, spans
 
-TOOL_PREFIX: Final = "cap_"
 EXACT_NAME: Final = 1.0
 EXACT_ALIAS: Final = 0.99
 INEXACT: Final = 0.98
-SAID: Final = 1.25
-"""The points of a document count so much more when one of its aliases stands in the query."""
+ALIAS_FACTOR: Final = 1.25
+"""The points of a document count so much more when one of its aliases occurs in the query."""
 
-Scored = tuple[Entry, float, float]
+MANY_ALIASES: Final = 5
+"""Aliases from which on a document is taken at its word: a query for none of them has to be
+answered well otherwise.
+"""
+GOOD: Final = ((8.0, 0.3), (5.5, 0.6))
+"""Well otherwise: so many points, and so large a share of the weight of the query's words. Measured
+on questions to the standard library, half of which nothing in it answers.
+"""
+BESIDE: Final = 0.35
+"""The share of the best document's points that any other needs."""
+FEW_WORDS: Final = 3
+"""Words up to which a query is answered by whatever has all of them: `miles to kilometers`,
+`finance`.
+"""
+ALL: Final = 0.999
+
+Scored = tuple[IndexEntry, float, float]
 """An entry, the score that is shown, and the points that decide between equals."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A query as it is read: its terms, itself as a phrase, and as a tool's name; what it means,
-    where that is asked.
+class Cutoff:
+    """Decides what is too little to be an answer to one query.
 
-    `around`: it is no question, but a place to look around.
+    It goes by the points alone, and for a document that tells in many words what it is called, by
+    those words. `phrase`: the query; `terms`: those that it asks for; `content_terms` returns a
+    text's terms but for stop words. `exploring`: whatever has a word of the query passes.
     """
 
-    query: Query
-    said: str
-    tool: str
-    meaning: Meaning | None = None
-    around: bool = False
+    query: QueryWeights
+    phrase: str
+    terms: Collection[str]
+    content_terms: Callable[[str], frozenset[str]]
+    exploring: bool = False
 
-    @classmethod
-    def of(cls, text: str, words: Words, meaning: Meaning | None = None) -> Asked:
-        text = text[:QUERY_LIMIT]
-        return cls(
-            words.query(text), phrase(text), phrase(text.strip().removeprefix(TOOL_PREFIX)), meaning
-        )
+    @property
+    def beside(self) -> float:
+        return 0.0 if self.exploring else BESIDE
+
+    def is_named(self, entry: IndexEntry) -> bool:
+        """Return whether the query holds the words of the entry's name or of an alias, in whatever
+        order.
+        """
+        for name in (entry.called, *entry.aliases):
+            words = self.content_terms(name)
+            if words and words.issubset(self.terms):
+                return True
+        return entry.is_named_in(self.phrase)
+
+    def passes(
+        self, entry: IndexEntry, points: float, best: float, terms: Callable[[], Iterable[str]]
+    ) -> bool:
+        """Return whether an entry with these points and `terms` is an answer; `best`: the most
+        points that any entry has.
+        """
+        if self.exploring:
+            return True
+        few_words = len(self.content_terms(self.phrase)) <= FEW_WORDS
+        if few_words and self.query.covered(terms()) >= ALL:
+            return True
+        if best < self.query.least_points:
+            return entry.is_named_in(self.phrase)
+        if len(entry.aliases) < MANY_ALIASES or points >= GOOD[0][0] * 3:
+            return True
+        covered = self.query.covered(terms())
+        if any(points >= least and covered >= share for least, share in GOOD):
+            return True
+        return self.is_named(entry)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Match:
+    """A document with its points; `named`: a part of the query is its name or an alias."""
+
     part: Part
     number: int
     points: float
-    said: bool = False
-    near: float = 0.0
+    named: bool = False
+
+    @property
+    def entry(self) -> IndexEntry:
+        return self.part.entry(self.number)
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return id(self.part), self.number
 
 
-def answers(asked: Asked, parts: list[Part], words: Words, limit: int) -> list[Scored]:
-    """At most `limit` documents of these parts, the best first; equal ones stand in the order of
-    their names.
+def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: int) -> list[Scored]:
+    """Return at most `limit` documents of these parts, the best first; equal ones come in the order
+    of their names.
     """
     if limit < 1:
         return []
-    wanted = weigh(asked.query, parts)
-    floor = Floor(
-        wanted,
-        asked.said,
-        asked.query.weights.keys() | wanted.weights.keys(),
-        words.content,
-        asked.around,
+    weights = weigh(query.terms, parts)
+    cutoff = Cutoff(
+        weights,
+        query.phrase,
+        query.terms.weights.keys() | weights.weights.keys(),
+        tokenizer.content_terms,
+        query.exploring,
     )
-    scored = {
-        entry.ref: (entry, score, points)
-        for entry, score, points in _inexact(asked, parts, floor, limit)
-    }
-    scored |= {
-        entry.ref: (entry, score, points) for entry, score, points in _exact(asked, parts, floor)
-    }
+    scored: dict[str, Scored] = {}
+    for each in _inexact(query, parts, cutoff, limit):
+        scored[each[0].ref] = each
+    for each in _exact(query, parts, weights):
+        scored[each[0].ref] = each
     return sorted(scored.values(), key=_order)[:limit]
 
 
-def _inexact(asked: Asked, parts: list[Part], floor: Floor, limit: int) -> Iterator[Scored]:
-    found = _by_words(asked, parts, floor, limit)
-    best = max((each.points for each in found), default=0.0)
-    if asked.meaning:
-        yield from _fused(asked.meaning, found, (parts, floor), best)
+def _inexact(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) -> Iterator[Scored]:
+    matches = _match_words(query, parts, cutoff, limit)
+    best = max((match.points for match in matches), default=0.0)
+    if query.vector:
+        yield from _fuse(query.vector, matches, parts, cutoff, best)
         return
-    for each in found:
-        if _answers(each, floor, best):
-            yield each.part.entry(each.number), _shown(floor.wanted.share(each.points)), each.points
+    for match in matches:
+        if _is_answer(match, cutoff, best):
+            yield match.entry, _shown(cutoff.query.share(match.points)), match.points
 
 
-def _by_words(asked: Asked, parts: list[Part], floor: Floor, limit: int) -> list[_Found]:
-    weights = floor.wanted.weights
-    found = {
-        (id(part), number): _Found(part, number, points)
-        for part in parts
-        for number, points in part.ranked(weights, limit, floor.beside)
-    }
-    for said in dict.fromkeys(spans(asked.said, STOP_WORDS)):
+def _match_words(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) -> list[_Match]:
+    weights = cutoff.query.weights
+    found: dict[tuple[int, int], _Match] = {}
+    for part in parts:
+        for number, points in part.ranked(weights, limit, cutoff.beside):
+            found[id(part), number] = _Match(part, number, points)
+    for span in dict.fromkeys(spans(query.phrase, STOP_WORDS)):
         for part in parts:
-            for number, points in part.called(said, weights):
+            for number, points in part.called(span, weights):
                 if part.entry(number).aliases:
-                    found[id(part), number] = _Found(part, number, points * SAID, said=True)
+                    found[id(part), number] = _Match(
+                        part, number, points * ALIAS_FACTOR, named=True
+                    )
     return list(found.values())
 
 
-def _fused(
-    meaning: Meaning, found: list[_Found], given: tuple[list[Part], Floor], best: float
+def _fuse(
+    vector: QueryVector, matches: list[_Match], parts: list[Part], cutoff: Cutoff, best: float
 ) -> Iterator[Scored]:
-    """What the words found, and what means the same, by both; nothing where neither leads to an
-    answer.
+    """Yield what the words found and what means the same, ranked by both; nothing where neither
+    leads to an answer.
     """
-    parts, floor = given
     documents = sum(map(len, parts))
-    near = _near(meaning, found, parts, floor)
     ranked = [
-        (each, likeness, meaning.fused(each.points, likeness, documents)) for each, likeness in near
+        (match, likeness, vector.fuse(match.points, likeness, documents))
+        for match, likeness in _match_meaning(vector, matches, parts, cutoff)
     ]
-    most, top = (
-        meaning.fused(floor.wanted.most, 1.0, documents),
-        max((points for _, _, points in ranked), default=0.0),
-    )
-    if any(meaning.passes(likeness) or _answers(each, floor, best) for each, likeness, _ in ranked):
-        beside = ((each, points) for each, _, points in ranked if points >= meaning.beside * top)
-        yield from (
-            (each.part.entry(each.number), _shown(points / most), points) for each, points in beside
-        )
+    if not any(
+        vector.passes(likeness) or _is_answer(match, cutoff, best) for match, likeness, _ in ranked
+    ):
+        return
+    most = vector.fuse(cutoff.query.most, 1.0, documents)
+    top = max(points for _, _, points in ranked)
+    for match, _, points in ranked:
+        if points >= vector.beside * top:
+            yield match.entry, _shown(points / most), points
 
 
-def _near(
-    meaning: Meaning, found: list[_Found], parts: list[Part], floor: Floor
-) -> Iterator[tuple[_Found, float]]:
-    known = {(id(each.part), each.number): each for each in found}
+def _match_meaning(
+    vector: QueryVector, matches: list[_Match], parts: list[Part], cutoff: Cutoff
+) -> Iterator[tuple[_Match, float]]:
+    """Yield the nearest documents, and the matches by words, each with its cosine."""
+    known = {match.key: match for match in matches}
     for part in parts:
-        for number, likeness in meaning.near(
-            part, [number for place, number in known if place == id(part)]
-        ).items():
-            yield (
-                known.get((id(part), number))
-                or _Found(part, number, part.points(number, floor.wanted.weights)),
-                likeness,
-            )
+        numbers = [number for place, number in known if place == id(part)]
+        for number, likeness in vector.nearest(part, numbers).items():
+            match = known.get((id(part), number))
+            if match is None:
+                match = _Match(part, number, part.points(number, cutoff.query.weights))
+            yield match, likeness
 
 
-def _answers(each: _Found, floor: Floor, best: float) -> bool:
-    if each.points < floor.beside * best:
+def _is_answer(match: _Match, cutoff: Cutoff, best: float) -> bool:
+    if match.points < cutoff.beside * best:
         return False
-    terms = partial(each.part.terms, each.number)
-    return each.said or floor.passes(each.part.entry(each.number), each.points, best, terms)
+    terms = partial(match.part.terms, match.number)
+    return match.named or cutoff.passes(match.entry, match.points, best, terms)
 
 
-def _exact(asked: Asked, parts: list[Part], floor: Floor) -> Iterator[Scored]:
+def _exact(query: Query, parts: list[Part], weights: QueryWeights) -> Iterator[Scored]:
     for part in parts:
-        for said in {asked.said, asked.tool} - {""}:
-            for number, points in part.called(said, floor.wanted.weights):
+        for phrase in {query.phrase, query.tool_name} - {""}:
+            for number, points in part.called(phrase, weights.weights):
                 entry = part.entry(number)
-                yield entry, EXACT_NAME if entry.is_named(said) else EXACT_ALIAS, points
+                yield entry, EXACT_NAME if entry.has_name(phrase) else EXACT_ALIAS, points
 
 
 def _shown(share: float) -> float:

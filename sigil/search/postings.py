@@ -1,5 +1,5 @@
-"""Which documents have a term, and how strongly: the inverted index, changed one document at a
-time.
+"""The inverted index tells which documents have a term, and how strongly; it changes one document
+at a time.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Final
 
-from sigil.search.spelling import Neighbours
+from sigil.search.spelling import SimilarWords
 
 PRIOR: Final = 50
 """Documents that every index is counted to have besides its own, so that in a registry of three a
 word that all three lack does not outweigh the one that was found.
 """
 UNIT: Final = 16_384
-"""Of so many parts a strength of 1 is: whole numbers below 65,536 take half the room of floating
+"""So many parts make a strength of 1: whole numbers below 65,536 take half the room of floating
 ones, here and where they are kept.
 """
 
@@ -50,7 +50,7 @@ class Posting:
         del self.numbers[place], self.strengths[place]
 
     def strength(self, number: int) -> int:
-        """0 where the document does not have the term."""
+        """Return the strength in one document, 0 where it does not have the term."""
         place = bisect_left(self.numbers, number)
         if place == len(self.numbers) or self.numbers[place] != number:
             return 0
@@ -68,7 +68,7 @@ class Postings:
 
     def __init__(self) -> None:
         self._terms: dict[str, Posting] = {}
-        self._neighbours = Neighbours()
+        self._similar = SimilarWords()
 
     def add(self, number: int, strengths: Mapping[str, float]) -> None:
         """`number` is higher than all before it."""
@@ -76,7 +76,7 @@ class Postings:
             posting = self._terms.get(term)
             if posting is None:
                 posting = self._terms[term] = Posting()
-                self._neighbours.add(term)
+                self._similar.add(term)
             posting.append(number, strength)
 
     def remove(self, number: int, terms: tuple[str, ...]) -> None:
@@ -85,21 +85,21 @@ class Postings:
             posting.remove(number)
             if not posting:
                 del self._terms[term]
-                self._neighbours.remove(term)
+                self._similar.remove(term)
 
     def get(self, term: str) -> Posting | None:
         return self._terms.get(term)
 
     def copy(self) -> Postings:
-        """The same postings, without the vocabulary's neighbours."""
+        """Return the same postings, without the words that look alike."""
         other = Postings()
         other._terms = {term: posting.copy() for term, posting in self._terms.items()}
         return other
 
-    def neighbours(self, term: str) -> list[tuple[float, str]]:
-        return self._neighbours.of(term)
+    def similar_words(self, term: str) -> list[tuple[float, str]]:
+        return self._similar.find(term)
 
 
 def rarity(holders: int, documents: int) -> float:
-    """BM25's inverse document frequency, never negative."""
+    """Return BM25's inverse document frequency, never negative."""
     return math.log(1 + (documents + PRIOR - holders + 0.5) / (holders + 0.5))

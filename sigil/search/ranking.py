@@ -1,43 +1,61 @@
-"""The best documents for weighted terms, without adding up those that cannot be among them
-(MaxScore).
+"""Ranking finds the best documents for weighted terms without adding up those that cannot be among
+them (MaxScore), and chooses among many those that are unlike each other.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from sigil.search.postings import Posting
+from sigil.search.document import IndexHit
+from sigil.search.postings import UNIT, Posting
 
 LOOKUP: Final = 12
 """Entries of a posting that are read in the time of one lookup in it."""
 SLACK: Final = 1 - 1e-9
 """Keeps what only rounding puts below a bound."""
+RELEVANCE: Final = 0.7
+"""The share of relevance in what decides who is shown; the rest is how little a document repeats
+those above it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
-    """A term that is looked for."""
+class WeightedTerm:
+    """A term that is looked for, with its weight in units of a posting's strength."""
 
     weight: float
     term: str
     posting: Posting
 
 
+def weigh_postings(
+    weights: Mapping[str, float], posting_of: Callable[[str], Posting | None]
+) -> list[WeightedTerm]:
+    """Return the terms that have a posting, weighted."""
+    found: list[WeightedTerm] = []
+    for term, weight in weights.items():
+        posting = posting_of(term)
+        if posting is not None:
+            found.append(WeightedTerm(weight / UNIT, term, posting))
+    return found
+
+
 def rank(
-    terms: Sequence[Weighted], count: int, share: float, gone: Collection[int] = ()
+    terms: Sequence[WeightedTerm], count: int, share: float, gone: Collection[int] = ()
 ) -> dict[int, float]:
-    """Document → score for at least the best `count` documents (with all that tie) that reach
-    `share` of the best score.
+    """Return document → score for at least the best `count` documents (with all that tie) that
+    reach `share` of the best score.
 
     Others may be in it too, those of `gone` never; every score in it is complete, and added up in
     an order that only the terms decide.
     """
     ordered = _ordered(terms)
-    rest = _rest(ordered)
+    rest = _remaining(ordered)
     scores: dict[int, float] = {}
     closed = False
     for term, ahead in zip(ordered, rest, strict=True):
@@ -55,17 +73,17 @@ def rank(
     return scores
 
 
-def score_of(terms: Sequence[Weighted], number: int) -> float:
-    """One document's score, to the last bit the one that `rank` gives."""
+def score_of(terms: Sequence[WeightedTerm], number: int) -> float:
+    """Return one document's score, to the last bit the one that `rank` gives."""
     return sum((term.weight * term.posting.strength(number) for term in _ordered(terms)), 0.0)
 
 
-def _ordered(terms: Sequence[Weighted]) -> list[Weighted]:
+def _ordered(terms: Sequence[WeightedTerm]) -> list[WeightedTerm]:
     return sorted(terms, key=lambda term: (-term.weight, term.term))
 
 
-def _rest(ordered: Sequence[Weighted]) -> list[float]:
-    """For each term, what all terms after it can add at most."""
+def _remaining(ordered: Sequence[WeightedTerm]) -> list[float]:
+    """Return for each term what all terms after it can add at most."""
     bounds = accumulate(
         (term.weight * term.posting.strongest for term in reversed(ordered[1:])), initial=0.0
     )
@@ -73,8 +91,8 @@ def _rest(ordered: Sequence[Weighted]) -> list[float]:
 
 
 def _bound(scores: dict[int, float], count: int, share: float, ahead: float, closed: bool) -> float:
-    """What a document must reach in the end, as far as is known by now; 0 where finding it out
-    cannot pay yet.
+    """Return what a document must reach in the end, as far as is known by now; 0 where finding it
+    out cannot pay yet.
     """
     if not scores:
         return 0.0
@@ -85,7 +103,7 @@ def _bound(scores: dict[int, float], count: int, share: float, ahead: float, clo
     return max(kth, best * share)
 
 
-def _add_all(scores: dict[int, float], term: Weighted) -> None:
+def _add_all(scores: dict[int, float], term: WeightedTerm) -> None:
     weight, posting = term.weight, term.posting
     if not scores:
         scores.update(zip(posting.numbers, map(weight.__mul__, posting.strengths), strict=True))
@@ -95,7 +113,7 @@ def _add_all(scores: dict[int, float], term: Weighted) -> None:
         scores[number] = get(number, 0.0) + weight * strength
 
 
-def _add_known(scores: dict[int, float], term: Weighted) -> None:
+def _add_known(scores: dict[int, float], term: WeightedTerm) -> None:
     weight, posting = term.weight, term.posting
     if len(scores) * LOOKUP < len(posting):
         for number in scores:
@@ -104,3 +122,51 @@ def _add_known(scores: dict[int, float], term: Weighted) -> None:
     for number, strength in zip(posting.numbers, posting.strengths, strict=True):
         if number in scores:
             scores[number] += weight * strength
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that may be shown: how well it answers (all alike where nothing was asked), and
+    what its terms weigh.
+    """
+
+    ref: str
+    score: float
+    terms: Mapping[str, float]
+
+
+def diversify(candidates: Sequence[Candidate], limit: int) -> list[IndexHit]:
+    """Return at most `limit` of the candidates: first the first of the best, then again and again
+    the one that adds most to those above it (maximal marginal relevance, Carbonell 1998).
+
+    The score that is shown is its own; where all are alike, it is how much of it those above did
+    not have.
+    """
+    lengths = [
+        math.sqrt(sum(weight * weight for weight in each.terms.values())) or 1.0
+        for each in candidates
+    ]
+    likeness = [0.0] * len(candidates)
+    left = list(range(len(candidates)))
+    scored = len({each.score for each in candidates}) > 1
+
+    def adds(place: int) -> tuple[float, int]:
+        repeats = (1 - RELEVANCE) * likeness[place]
+        return RELEVANCE * candidates[place].score - repeats, -place
+
+    chosen: list[IndexHit] = []
+    while left and len(chosen) < limit:
+        best = max(left, key=adds)
+        left.remove(best)
+        own = candidates[best]
+        score = own.score if scored else own.score * (1 - likeness[best])
+        chosen.append(IndexHit(own.ref, round(score, 3)))
+        for place in left:
+            product = _dot_product(own.terms, candidates[place].terms)
+            alike = product / (lengths[best] * lengths[place])
+            likeness[place] = min(max(likeness[place], alike), 1.0)
+    return chosen
+
+
+def _dot_product(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    return sum(one[term] * other[term] for term in one.keys() & other.keys())

@@ -1,5 +1,5 @@
-"""Search indexes that outlive their process: an artifact each, and a small record that says which
-one is the newest.
+"""Snapshots are search indexes that outlive their process: an artifact each, and a small record
+that names the newest one.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class Snapshot:
     at: float
 
 
-class Snapshots:
-    """The snapshots of a store; those of another `kind` are kept apart.
+class SnapshotStore:
+    """The snapshots of a store; those of another `kind` are apart.
 
-    What cannot be read counts as absent: everything in one can be read elsewhere."""
+    What cannot be read counts as absent: everything in one can be read elsewhere.
+    """
 
     def __init__(
         self, kv: KV, artifacts: Artifacts, clock: Callable[[], float] = time.time, kind: str = ""
@@ -46,41 +47,43 @@ class Snapshots:
         self._kind = kind
 
     def newest(self, group: str) -> Snapshot | None:
-        """Which one is the newest."""
+        """Return the newest snapshot of a group, None when there is none."""
         item = self._kv.get(keys.snapshot(group, self._kind))
         try:
             fields: Any = orjson.loads(item.value) if item else None
-            artifact, epoch, at = (fields[name] for name in ("artifact", "epoch", "at"))
-            number, documents = (fields[name] for name in ("number", "documents"))
+            artifact = fields["artifact"]
+            epoch = fields["epoch"]
+            at = fields["at"]
+            number = fields["number"]
+            documents = fields["documents"]
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return None
-        counted = type(number) is int and type(documents) is int
-        typed = (
-            isinstance(artifact, str)
-            and isinstance(epoch, str)
-            and counted
-            and isinstance(at, int | float)
-        )
-        return Snapshot(artifact, epoch, number, documents, float(at)) if typed else None
+        if type(number) is not int or type(documents) is not int:
+            return None
+        if not isinstance(artifact, str) or not isinstance(epoch, str):
+            return None
+        if not isinstance(at, int | float):
+            return None
+        return Snapshot(artifact, epoch, number, documents, float(at))
 
     def body(self, snapshot: Snapshot) -> bytes | None:
-        """Its bytes, which are what its name says."""
+        """Return its bytes, which fit its name; None when they cannot be read."""
         try:
             return self._artifacts.get(snapshot.artifact)
         except BackendError:
             return None
 
     def due(self, group: str, place: tuple[str, int], bad: str) -> bool:
-        """Whether one of this epoch and number is wanted: there is none so new and none from a
-        moment ago, or a `bad` one.
+        """Return whether a snapshot of this epoch and number is due: there is none so new and none
+        from a moment ago, or the newest one is `bad`.
         """
         newest = self.newest(group)
         if newest is None or newest.artifact == bad or newest.at > self._clock():
             return True
         epoch, number = place
-        return (
-            newest.epoch != epoch or newest.number < number
-        ) and self._clock() - newest.at >= EVERY_SECONDS
+        if newest.epoch == epoch and newest.number >= number:
+            return False
+        return self._clock() - newest.at >= EVERY_SECONDS
 
     def put(self, group: str, body: bytes, place: tuple[str, int], documents: int) -> None:
         """Make it the newest; `Conflict` when somebody else did so at this moment."""

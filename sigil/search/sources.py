@@ -1,5 +1,5 @@
-"""Where the documents of a search come from: a namespace's capabilities, or what all namespaces
-have made public.
+"""The documents of a search come from sources: a namespace's capabilities, and everything that the
+namespaces have made public.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from sigil.catalog.catalog import Catalog
 from sigil.catalog.public import EVERYWHERE, Publics, full_name
 from sigil.catalog.records import Record
 from sigil.protocol import Json
-from sigil.search import Document
-from sigil.search.file_documents import hashed
+from sigil.search import IndexDocument
+from sigil.search.file_documents import hash_text
 from sigil.storage.kv import Item
 
 NODES_MOST: Final = 1_000
-"""So many parts of a schema are read; those that lie deepest are left out."""
+"""So many parts of a schema are read; the deepest ones are left out."""
 TEXTS_MOST: Final = 300
 VALUES_MOST: Final = 40
 """Of one enumeration."""
 VALUE_CHARACTERS: Final = 60
-"""What is longer is no word that anybody would ask for."""
+"""A longer value is no word that anybody would ask for."""
 _LISTED: Final = ("oneOf", "anyOf", "allOf", "prefixItems")
 _HELD: Final = ("items", "additionalProperties", "then", "else", "contains", "propertyNames")
 
@@ -31,26 +31,26 @@ Found = tuple[int, Record]
 
 
 class Source(Protocol):
-    """What a group of documents follows. Names are as the source has them."""
+    """A group of documents follows a source. Names are as the source has them."""
 
     @property
     def group(self) -> str:
         """The name of the group, and of the log of its changes."""
 
     def log(self) -> Item | None:
-        """The log of its changes, None when there never was anything."""
+        """Return the log of its changes, None when there never was anything."""
 
     def find(self, name: str) -> Found | None:
-        """What a search shows under a name at this moment."""
+        """Return what a search shows under a name at this moment."""
 
     def all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
-        """Name, stamp, and a way to read it, of everything that there may be."""
+        """Yield name, stamp, and a function that reads it, of everything that there may be."""
 
-    def document(self, name: str, found: Found) -> Document:
-        """What a search reads of it."""
+    def document(self, name: str, found: Found) -> IndexDocument:
+        """Return what a search reads of it."""
 
 
-class Namespace:
+class NamespaceSource:
     """The capabilities of one namespace."""
 
     def __init__(self, catalog: Catalog, group: str) -> None:
@@ -66,18 +66,18 @@ class Namespace:
 
     def all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
         for name, item in self._catalog.items(self.group):
-            yield name, hashed(item.version), lambda item=item: self._found(item)  # type: ignore[misc]
+            yield name, hash_text(item.version), lambda item=item: self._found(item)  # type: ignore[misc]
 
-    def document(self, name: str, found: Found) -> Document:
+    def document(self, name: str, found: Found) -> IndexDocument:
         return _document(f"{self.group}/{name}", self.group, found)
 
     def _found(self, item: Item) -> Found | None:
         head = self._catalog.read(item)
-        return (hashed(item.version), head.record) if self._catalog.shows(head) else None
+        return (hash_text(item.version), head.record) if self._catalog.shows(head) else None
 
 
-class Commons:
-    """What all namespaces have made public."""
+class PublicSource:
+    """The capabilities that all namespaces have made public."""
 
     group = EVERYWHERE
 
@@ -91,28 +91,26 @@ class Commons:
         namespace, _, own = name.rpartition("/")
         digest = self._publics.mark(namespace, own)
         record = self._publics.record(namespace, own) if digest else None
-        return (hashed(digest), record) if digest and record else None
+        return (hash_text(digest), record) if digest and record else None
 
     def all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
         for namespace, own, digest in self._publics.all():
             name = f"{namespace}/{own}"
-            yield name, hashed(digest), lambda name=name: self.find(name)  # type: ignore[misc]
+            yield name, hash_text(digest), lambda name=name: self.find(name)  # type: ignore[misc]
 
-    def document(self, name: str, found: Found) -> Document:
+    def document(self, name: str, found: Found) -> IndexDocument:
         return _document(name, self.group, found, full_name(found[1]))
 
 
-def _document(ref: str, group: str, found: Found, *aliases: str) -> Document:
-    """`aliases`: what it is called beside its own names."""
+def _document(ref: str, group: str, found: Found, *aliases: str) -> IndexDocument:
+    """`aliases`: its names beside its own ones."""
     stamp, record = found
     manifest = record.manifest
     properties = manifest.input.get("properties", {})
-    parameters = {
-        name: str(part.get("description", "")) if isinstance(part, dict) else ""
-        for name, part in properties.items()
-    }
-    inner = inner_texts(manifest.input)
-    return Document(
+    parameters: dict[str, str] = {}
+    for name, part in properties.items():
+        parameters[name] = str(part.get("description", "")) if isinstance(part, dict) else ""
+    return IndexDocument(
         ref=ref,
         group=group,
         name=manifest.name,
@@ -121,18 +119,18 @@ def _document(ref: str, group: str, found: Found, *aliases: str) -> Document:
         aliases=(*manifest.aliases, *aliases),
         examples=manifest.examples,
         parameters=parameters,
-        inner=inner,
+        inner=inner_texts(manifest.input),
         stamp=stamp,
         until=record.expires_at or 0.0,
     )
 
 
 def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
-    """What a schema says within its properties: the names and descriptions of their own, in lists
-    and branches too, and their values.
+    """Return the texts within a schema's properties: the names and descriptions of their own
+    properties, in lists and branches too, and their values.
 
     The properties at its top are parameters, whose names and descriptions are fields of their own.
-    What lies nearest comes first.
+    The nearest texts come first.
     """
     definitions = schema.get("$defs")
     waiting: deque[Json] = deque(_mapped(schema, "properties"))
@@ -151,13 +149,10 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
             waiting.append(part)
         for branch in _branches(node):
             if isinstance(branch, dict):
-                texts.update(
-                    dict.fromkeys(
-                        text
-                        for key in ("title", "description")
-                        if isinstance(text := branch.get(key), str)
-                    )
-                )
+                for key in ("title", "description"):
+                    text = branch.get(key)
+                    if isinstance(text, str):
+                        texts[text] = None
             waiting.append(branch)
         name = str(node.get("$ref", "")).removeprefix("#/$defs/")
         if isinstance(definitions, dict) and name in definitions and name not in entered:
@@ -168,7 +163,8 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
 
 def _values(node: Mapping[str, Json]) -> list[str]:
     listed = node.get("enum")
-    values = [*(listed[:VALUES_MOST] if isinstance(listed, list) else ()), node.get("const")]
+    values = listed[:VALUES_MOST] if isinstance(listed, list) else []
+    values = [*values, node.get("const")]
     return [value for value in values if isinstance(value, str) and len(value) <= VALUE_CHARACTERS]
 
 
@@ -183,7 +179,11 @@ def _named(node: Mapping[str, Json]) -> list[tuple[str, Json]]:
 
 
 def _branches(node: Mapping[str, Json]) -> list[Json]:
-    listed = [part for key in _LISTED if isinstance(parts := node.get(key), list) for part in parts]
+    listed: list[Json] = []
+    for key in _LISTED:
+        parts = node.get(key)
+        if isinstance(parts, list):
+            listed.extend(parts)
     return [
         *listed,
         *(node[key] for key in _HELD if key in node),

@@ -1,40 +1,86 @@
-"""Text to search terms: stems of words, and single characters and pairs of them where a script
+"""Text becomes search terms: stems of words, and single characters and pairs of them where a script
 writes no spaces.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
-from typing import Final
+from types import ModuleType
+from typing import Final, cast
 
-from sigil.search.chinese import SIMPLER
-from sigil.search.stemmer import stemmer
-from sigil.search.stopwords import STOP_WORDS
+_STOP_WORDS: Final = """
+    a an the this that these those here there and or but if then else than so of at by for with
+    about to from up down in out on off over under into onto as is am are was were be been being
+    do does did doing done have has had having can could will would shall should may might must
+    not no nor too very just also only any some all each both few more most other such same own i
+    me my mine myself we us our ours you your yours he him his she her it its they them their what
+    which who whom whose when where why how s t d ll m o re ve don please tell want need help give
+    let like know get find show use looking provide hello hi hey thanks thank sorry ok okay yes
+    bye good great nice today
+    的 了 吗 呢 吧 啊 呀 我 你 您 他 她 它 们 是 在 有 和 与 就 都 也 很 请 帮 要 想 把 被 给 这
+    那 个 么 怎 谁 哪 谢 你好 您好 你们 我们 他们 谢谢 什么 怎么 怎样 请问 请帮 帮我 一下 我想
+    我要 想要 可以 这个 那个 再见 是谁
+"""
+STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
+"""Words that carry nothing in a query: grammar, courtesy and greetings. Documents keep them."""
 
+
+_TRADITIONAL: Final = (
+    "萬與專業東絲兩嚴喪個豐臨為麗舉義烏樂喬習鄉書買亂爭於虧雲亞產畝親億僅從侖倉儀們價眾優會傘偉傳傷倫偽體餘傭債傾償儲兒黨蘭關興養獸內岡冊寫軍農馮沖決況凍淨涼減"
+    "幾鳳憑凱擊鑿劃劉則剛創刪別製劑動務勝勞勢勳匯區醫華協單賣盧衛卻廠廳歷厲壓厭廁廂縣參雙發變敘葉號嘆嗎聽啟吳嘗員問響園圍國圖圓聖場壞塊堅壇墳墜壘報聲殼壺處備複夠頭誇夾奪奮"
+    "獎婦媽嬰孫學寧寶實寵審憲宮寬賓對尋導將爾塵層屬歲島嶺幣帥師帳帶幫幹並廣莊慶庫應廟廢開異棄張彌彎彈強歸當錄徹徑後憶憂懷態總戀惡惱惲悅懸驚懇慣戰戲戶執擴掃揚擾撫拋擔擬擁擇掛揮損換據擺搖攝攤"
+    "數齋斷無舊時曠曆顯曉晝暫術機殺雜權條來極構樞標棧棟樹樣檔橋檢櫃樓歐歡歸殘毀畢氣漢湯溝沒滅災燈爐點煉燒熱愛爺牆狀獨獄獎獲環現瑪畫暢療瘋癢皺盤監蓋盡睜瞭矯礦碼確礎禮禪離種積稱穩穀窮竊競筆築簡簽"
+    "類糧紅級紀約紋納純紙紐線組細終絡給絕統經結綠維網緊緒續繼編緣縮縱總績織繪繳罰羅職聯肅腦腳臉臟艦藝節範蘇藍蘋藥虛蟲補裝裡製複見規視覺覽觀訂計訊討訓託記訪設許訴診註證評詞試詩話該詳語誤說請諸課調談論講謝譯識護讀讓豬貓貝負財貨質購費貴資賞賽趙趕跡踐車軌軟軸較載輕輛輪輯輸轉辦邊達過運還這進遠違連遲選遺遞郵鄰釋針鈕鋼錢錯鍵鏈鏡鐘鐵鑰長門閉開間閱隊陽陰陣階際陸險隨隱雖難雲電霧靜項順須預領頻題額顏願類顯風飛飯飲館馬駕驗髮魚鳥鹽麥黃黑齊齒龍"
+    "擷斂颱檯註匹鏽鬱裏衝淚準濟濕溫溼滾滿漸潔澤濾瀏灣誌週遊籤帖複繫劃盪捨迴託佈彙傑嚐噹塗壟"
+)
+_SIMPLIFIED: Final = (
+    "万与专业东丝两严丧个丰临为丽举义乌乐乔习乡书买乱争于亏云亚产亩亲亿仅从仑仓仪们价众优会伞伟传伤伦伪体余佣债倾偿储儿党兰关兴养兽内冈册写军农冯冲决况冻净凉减"
+    "几凤凭凯击凿划刘则刚创删别制剂动务胜劳势勋汇区医华协单卖卢卫却厂厅历厉压厌厕厢县参双发变叙叶号叹吗听启吴尝员问响园围国图圆圣场坏块坚坛坟坠垒报声壳壶处备复够头夸夹夺奋"
+    "奖妇妈婴孙学宁宝实宠审宪宫宽宾对寻导将尔尘层属岁岛岭币帅师帐带帮干并广庄庆库应庙废开异弃张弥弯弹强归当录彻径后忆忧怀态总恋恶恼恽悦悬惊恳惯战戏户执扩扫扬扰抚抛担拟拥择挂挥损换据摆摇摄摊"
+    "数斋断无旧时旷历显晓昼暂术机杀杂权条来极构枢标栈栋树样档桥检柜楼欧欢归残毁毕气汉汤沟没灭灾灯炉点炼烧热爱爷墙状独狱奖获环现玛画畅疗疯痒皱盘监盖尽睁了矫矿码确础礼禅离种积称稳谷穷窃竞笔筑简签"
+    "类粮红级纪约纹纳纯纸纽线组细终络给绝统经结绿维网紧绪续继编缘缩纵总绩织绘缴罚罗职联肃脑脚脸脏舰艺节范苏蓝苹药虚虫补装里制复见规视觉览观订计讯讨训托记访设许诉诊注证评词试诗话该详语误说请诸课调谈论讲谢译识护读让猪猫贝负财货质购费贵资赏赛赵赶迹践车轨软轴较载轻辆轮辑输转办边达过运还这进远违连迟选遗递邮邻释针钮钢钱错键链镜钟铁钥长门闭开间阅队阳阴阵阶际陆险随隐虽难云电雾静项顺须预领频题额颜愿类显风飞饭饮馆马驾验发鱼鸟盐麦黄黑齐齿龙"
+    "撷敛台台注匹锈郁里冲泪准济湿温湿滚满渐洁泽滤浏湾志周游签帖复系划荡舍回托布汇杰尝当涂垄"
+)
+SIMPLER: Final = {
+    ord(old): new for old, new in zip(_TRADITIONAL, _SIMPLIFIED, strict=True) if old != new
+}
+"""Traditional character → simplified: those that people ask with most; aliases are written in the
+latter.
+"""
+
+
+SNOWBALL_ALIAS: Final = "sigil.search._snowball"
 QUERY_LIMIT: Final = 2_000
 """Characters of a query that are read."""
 WORD_LIMIT: Final = 40
-SWAPPED: Final = 5
+SWAPPED_LETTERS_MINIMUM: Final = 5
+"""Letters of a word from which on two of them may have changed places."""
 PHRASE_LIMIT: Final = 80
-REMEMBERED: Final = 16_384
-"""Phrases whose terms are kept: those aliases that queries met last."""
+STEMS_REMEMBERED: Final = 32_768
+PHRASES_REMEMBERED: Final = 16_384
+"""So many phrases keep their terms: those aliases that queries met last."""
 JOIN_LIMIT: Final = 16
-SPANNED: Final = 40
+SPANNED_WORDS: Final = 40
+"""Words of a phrase whose spans are looked at."""
 SPAN_WORDS: Final = 5
 SPAN_CHARACTERS: Final = 8
 SUM: Final = "="
 """The term of a query or an example with a sum in it, such as `17 * 23 + 4` or `15% of 80`; no word
-is spelt so.
+is spelt like that.
 """
-SUM_COUNTS: Final = 3.0
-"""What a sum counts in a query: it says what is wanted without a word."""
-FAINT: Final = 0.5
-"""What a number, or one character of a pair, counts in a query: they are mostly payload or chance.
+SUM_WEIGHT: Final = 3.0
+"""The weight of a sum in a query: it says without a word what is asked for."""
+FAINT_WEIGHT: Final = 0.5
+"""The weight of a number, or of one character of a pair, in a query: they are mostly payload or
+chance.
 """
 
 # kana, Han, Hangul, and Thai to Khmer, which write no spaces between words either
@@ -67,12 +113,40 @@ IGNORED: Final = dict.fromkeys(
 )
 
 
+def make_stemmer() -> Callable[[str], str]:
+    """Return a function from a casefolded English word to its stem (Snowball's Porter 2).
+
+    It remembers the words that it saw last, and is safe to share between threads.
+    """
+    english = _load_english()
+
+    @lru_cache(maxsize=STEMS_REMEMBERED)
+    def stem(word: str) -> str:
+        # a stemmer keeps the word that it works on in itself, so that two threads cannot share one
+        return cast("str", english().stemWord(word))
+
+    return stem
+
+
+def _load_english() -> type:
+    # `import snowballstemmer` loads 33 languages (120 ms); its modules import each other
+    # relatively, so the one that is needed loads (8 ms) under a package of another name
+    found = find_spec("snowballstemmer")
+    if found is None or found.submodule_search_locations is None:
+        raise ModuleNotFoundError("snowballstemmer is not installed", name="snowballstemmer")
+    package = ModuleType(SNOWBALL_ALIAS)
+    package.__path__ = list(found.submodule_search_locations)
+    sys.modules.setdefault(SNOWBALL_ALIAS, package)
+    return cast("type", import_module(f"{SNOWBALL_ALIAS}.english_stemmer").EnglishStemmer)
+
+
 @dataclass(frozen=True, slots=True)
-class Query:
-    """The terms of a query with what each counts, and those that count only if some document has
+class QueryTerms:
+    """The terms of a query with the weight of each, and those that count only if some document has
     them.
 
-    `swapped`: what a term would be, had two letters beside each other changed places in its word.
+    `swapped` returns what a term would be, had two letters beside each other changed places in its
+    word.
     """
 
     weights: dict[str, float]
@@ -80,68 +154,75 @@ class Query:
     swapped: Callable[[str], list[str]]
 
 
-class Words:
-    """Makes terms of text. Holds nothing but remembered stems; safe to share between threads."""
+class Tokenizer:
+    """Makes search terms of text. It holds nothing but remembered stems and is safe to share
+    between threads.
+    """
 
     def __init__(self) -> None:
-        self._stem: Callable[[str], str] = stemmer()
-        self._stop = STOP_WORDS | {self._stem(word) for word in STOP_WORDS}
-        self._remembered = lru_cache(maxsize=REMEMBERED)(self._content)
+        self._stem: Callable[[str], str] = make_stemmer()
+        self._stop_words = STOP_WORDS | {self._stem(word) for word in STOP_WORDS}
+        self._remembered = lru_cache(maxsize=PHRASES_REMEMBERED)(self._content_terms)
 
     def terms(self, text: str) -> list[str]:
-        """Every term of a document's text, in order, repeated as often as it stands there."""
-        plain, joined = self._read(fold(text))
+        """Return every term of a document's text, in order, as often as it occurs there."""
+        plain, joined = self._split(fold(text))
         return plain + joined
 
-    def query(self, text: str) -> Query:
-        """The terms of a query without its stop words; the first `QUERY_LIMIT` characters are
-        read.
+    def query_terms(self, text: str) -> QueryTerms:
+        """Return the terms of a query without its stop words; its first `QUERY_LIMIT` characters
+        are read.
         """
-        plain, joined = self._read(fold(text[:QUERY_LIMIT])[:QUERY_LIMIT])
-        paired = {
-            character
-            for term in plain
-            if len(term) == 2 and IS_UNSPACED(term)
-            for character in term
-        }
-        weights = {
-            term: FAINT if term in paired or term.isdigit() else 1.0
-            for term in plain + joined
-            if term not in self._stop
-        }
-        if has_sum(text[:QUERY_LIMIT]):
-            weights[SUM] = SUM_COUNTS
-        spelt = {
-            self._stem(word[:WORD_LIMIT]): word[:WORD_LIMIT]
-            for word in ASCII_WORD.findall(fold(text[:QUERY_LIMIT]).casefold())
-        }
-        return Query(
-            weights, frozenset({*joined, SUM}).difference(plain), partial(self._swapped, spelt)
-        )
+        text = text[:QUERY_LIMIT]
+        folded = fold(text)
+        plain, joined = self._split(folded[:QUERY_LIMIT])
+        paired: set[str] = set()
+        for term in plain:
+            if len(term) == 2 and IS_UNSPACED(term):
+                paired.update(term)
+        weights: dict[str, float] = {}
+        for term in plain + joined:
+            if term not in self._stop_words:
+                faint = term in paired or term.isdigit()
+                weights[term] = FAINT_WEIGHT if faint else 1.0
+        if has_sum(text):
+            weights[SUM] = SUM_WEIGHT
+        words = [word[:WORD_LIMIT] for word in ASCII_WORD.findall(folded.casefold())]
+        word_of = {self._stem(word): word for word in words}
 
-    def content(self, phrase: str) -> frozenset[str]:
-        """The terms of a phrase that is no payload, without its stop words; short ones are
+        def swapped(term: str) -> list[str]:
+            return [self._stem(word) for word in swap_letters(word_of.get(term, ""))]
+
+        return QueryTerms(weights, frozenset({*joined, SUM}).difference(plain), swapped)
+
+    def content_terms(self, phrase: str) -> frozenset[str]:
+        """Return the terms of a phrase without its stop words; those of short phrases are
         remembered.
         """
-        return self._remembered(phrase) if len(phrase) <= PHRASE_LIMIT else self._content(phrase)
+        if len(phrase) <= PHRASE_LIMIT:
+            return self._remembered(phrase)
+        return self._content_terms(phrase)
 
-    def _swapped(self, spelt: Mapping[str, str], term: str) -> list[str]:
-        return [self._stem(word) for word in swaps(spelt.get(term, ""))]
+    def _content_terms(self, phrase: str) -> frozenset[str]:
+        return frozenset(self._stems(phrase)) - self._stop_words
 
-    def _read(self, text: str) -> tuple[list[str], list[str]]:
-        """The terms as they stand there, and those that only people who write in one word would
-        look for.
+    def _split(self, text: str) -> tuple[list[str], list[str]]:
+        """Return the terms as they are written, and those that only people who write in one word
+        would look for: `sha256` for SHA-256, `javascript` for JavaScript.
         """
         spaced = CAMEL.sub(" ", text)
-        joined = _numbered(text)
+        joined: list[str] = []
+        if "-" in text or "_" in text:
+            for word, number in NUMBERED.findall(text):
+                if len(word) <= JOIN_LIMIT:
+                    joined.append(word + number)
         if len(spaced) > len(text):
-            joined += _camels(text)
-        return self._terms(spaced.casefold()), [self._stem(word.casefold()) for word in joined]
+            for word in WORD.findall(text):
+                if len(word) <= JOIN_LIMIT and len(CAMEL.findall(word)) == 1:
+                    joined.append(word)
+        return self._stems(spaced.casefold()), [self._stem(word.casefold()) for word in joined]
 
-    def _content(self, phrase: str) -> frozenset[str]:
-        return frozenset(self._terms(phrase)) - self._stop
-
-    def _terms(self, text: str) -> list[str]:
+    def _stems(self, text: str) -> list[str]:
         stem = self._stem
         if text.isascii():
             return [stem(word[:WORD_LIMIT]) for word in ASCII_WORD.findall(text)]
@@ -155,81 +236,61 @@ class Words:
         return terms
 
 
-def _numbered(text: str) -> list[str]:
-    """`SHA-256` is SHA256 as well."""
-    return (
-        [word + number for word, number in NUMBERED.findall(text) if len(word) <= JOIN_LIMIT]
-        if "-" in text or "_" in text
-        else []
-    )
-
-
-def _camels(text: str) -> list[str]:
-    """`JavaScript` is one word as well."""
-    return [
-        word
-        for word in WORD.findall(text)
-        if len(word) <= JOIN_LIMIT and len(CAMEL.findall(word)) == 1
-    ]
-
-
 def fold(text: str) -> str:
-    """The same text in one spelling (NFKC), without accents and invisible characters, Chinese
+    """Return the text in one spelling (NFKC), without accents and invisible characters, Chinese
     simplified; letters keep their case.
     """
     if text.isascii():
         return text
-    return unicodedata.normalize(
-        "NFKC", unicodedata.normalize("NFKD", text).translate(IGNORED)
-    ).translate(SIMPLER)
+    plain = unicodedata.normalize("NFKD", text).translate(IGNORED)
+    return unicodedata.normalize("NFKC", plain).translate(SIMPLER)
 
 
-def swaps(word: str) -> list[str]:
-    """The word with two letters beside each other in each other's place, its first one excepted;
-    none of a short one.
+def swap_letters(word: str) -> list[str]:
+    """Return the word with each two letters beside each other swapped, its first one excepted; a
+    short word has none.
     """
-    if len(word) < SWAPPED or not word.isalpha():
+    if len(word) < SWAPPED_LETTERS_MINIMUM or not word.isalpha():
         return []
-    places = range(1, len(word) - 1)
     return [
         word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-        for at in places
+        for at in range(1, len(word) - 1)
         if word[at] != word[at + 1]
     ]
 
 
 def has_sum(text: str) -> bool:
-    """Whether there is something to calculate in it."""
+    """Return whether there is something to calculate in the text."""
     return SUMS.search(text) is not None
 
 
-def phrase(text: str) -> str:
-    """The words as they are said: casefolded, single spaces between them; empty without a letter or
-    digit.
+def normalize_phrase(text: str) -> str:
+    """Return the words of a text, casefolded, with single spaces between them; empty without a
+    letter or digit.
     """
     return " ".join(WORD.findall(fold(text).casefold()))
 
 
 def spans(text: str, stop: Set[str]) -> Iterator[str]:
-    """The parts of a phrase that could be what something is called: some words of it in a row, not
-    all of them stop words, or characters where no spaces are written. Only the first of a long one.
+    """Yield the parts of a phrase that could be the name of something: a few words in a row, not
+    all of them stop words, or characters where no spaces are written. Only the first words of a
+    long phrase are read.
     """
-    words = text.split()[:SPANNED]
+    words = text.split()[:SPANNED_WORDS]
     for start, word in enumerate(words):
         if IS_UNSPACED(word):
-            places = range(len(word[:SPANNED]) - 1)
-            yield from (
-                word[place : place + size]
-                for place in places
-                for size in range(2, min(SPAN_CHARACTERS, len(word) - place) + 1)
-            )
+            for place in range(len(word[:SPANNED_WORDS]) - 1):
+                for size in range(2, min(SPAN_CHARACTERS, len(word) - place) + 1):
+                    yield word[place : place + size]
         for end in range(start + 1, min(start + SPAN_WORDS, len(words)) + 1):
             if not stop >= set(words[start:end]):
                 yield " ".join(words[start:end])
 
 
-def says(text: str, part: str) -> bool:
-    """Whether a phrase holds another one whole; what is very short stands in too many by chance."""
+def contains_phrase(text: str, part: str) -> bool:
+    """Return whether a phrase holds another one whole; very short ones occur in too many by
+    chance and do not count.
+    """
     if IS_UNSPACED(part):
         return len(part) > 1 and part in text
     return len(part) > 2 and f" {part} " in f" {text} "

@@ -16,7 +16,7 @@ from sigil.catalog.records import Record
 from sigil.manifest.model import Manifest
 from sigil.protocol import LIBRARY, Caller
 from sigil.search import Encoder
-from sigil.search.catalog_search import Finder
+from sigil.search.catalog_search import CatalogSearch
 from sigil.storage.artifacts import Artifacts, MemoryArtifacts
 from sigil.storage.kv import KV, Expect, Item, Key
 
@@ -75,9 +75,9 @@ class Garden:
         self.artifacts = artifacts or MemoryArtifacts()
         self.catalog = Catalog(kv, clock)
 
-    def finder(self, kv: KV | None = None, encoder: Encoder | None = None) -> Finder:
+    def finder(self, kv: KV | None = None, encoder: Encoder | None = None) -> CatalogSearch:
         """The search of one more process."""
-        return Finder(kv or self.kv, self.artifacts, self.clock, encoder=encoder)
+        return CatalogSearch(kv or self.kv, self.artifacts, self.clock, encoder=encoder)
 
     def deploy(
         self,
@@ -138,11 +138,11 @@ class Garden:
 
 
 def found(
-    finder: Finder, text: str, caller: Caller = MAIN, limit: int = 10
+    finder: CatalogSearch, text: str, caller: Caller = MAIN, limit: int = 10
 ) -> list[tuple[str, int]]:
     """Names and versions."""
     return [(hit.offer.name, hit.offer.version) for hit in finder.find(text, caller, limit).hits]
 
 
-def names(finder: Finder, text: str, caller: Caller = MAIN, limit: int = 10) -> list[str]:
+def names(finder: CatalogSearch, text: str, caller: Caller = MAIN, limit: int = 10) -> list[str]:
     return [name for name, _ in found(finder, text, caller, limit)]

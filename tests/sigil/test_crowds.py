@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from sigil.protocol import Caller
-from sigil.search.words import Words
+from sigil.search.words import Tokenizer
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.searching import MAIN, Garden, names
@@ -88,6 +88,6 @@ def test_looking_around_shows_every_process_the_same(garden: Garden) -> None:
 
 
 def test_an_alias_is_read_once_however_many_ask() -> None:
-    words = Words()
-    assert words.content("make the invoices") is words.content("make the invoices")
-    assert words.content("make the invoices") == {"make", "invoic"}
+    words = Tokenizer()
+    assert words.content_terms("make the invoices") is words.content_terms("make the invoices")
+    assert words.content_terms("make the invoices") == {"make", "invoic"}

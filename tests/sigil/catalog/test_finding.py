@@ -26,8 +26,8 @@ def test_the_index_keeps_those_chats_that_asked_last(
             f"shout-{chat.session[-1]}"
         ]
 
-    assert len(registry._finder._followers) <= 4
-    assert len(registry._finder._index) <= 4
+    assert len(registry._search._followers) <= 4
+    assert len(registry._search._index) <= 4
     for chat in chats:
         assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [
             f"shout-{chat.session[-1]}"
@@ -38,7 +38,7 @@ def test_chats_without_capabilities_leave_nothing_behind(registry: LocalRegistry
     registry.deploy(spec(), PERSON)
     for number in range(50):
         registry.query("shout a text", Caller("main", f"telegram:{number}", author="model"))
-    assert list(registry._finder._followers) == ["main"]
+    assert list(registry._search._followers) == ["main"]
 
 
 def test_what_leaves_the_librarys_folder_leaves_the_store(

@@ -19,13 +19,10 @@ from sigil.catalog import changes
 from sigil.catalog.expiry import Lifetimes
 from sigil.catalog.public import EVERYWHERE
 from sigil.protocol import LIBRARY, Caller
-from sigil.search import Document, Index, index_sync
-from sigil.search import catalog_search as finder_module
-from sigil.search import index_rules as rules_module
-from sigil.search.catalog_search import Finder
+from sigil.search import Index, IndexDocument, catalog_search, index_file, index_sync
+from sigil.search.catalog_search import CatalogSearch
 from sigil.search.file_documents import KINDS
-from sigil.search.index_file import unpack
-from sigil.search.index_rules import RULES
+from sigil.search.index_file import RULES, unpack
 from sigil.storage.artifacts import MemoryArtifacts, name_of
 from sigil.storage.artifacts.stored import StoredArtifacts
 from sigil.storage.kv import Item, Key, keys
@@ -37,7 +34,7 @@ __all__ = ["place"]
 
 shared = pytest.mark.parametrize("place", SHARED, indirect=True)
 BOB = Caller("bob")
-MADE = Index().made
+MADE = Index().rules
 
 
 class Clock:
@@ -346,7 +343,7 @@ def test_an_index_that_is_mostly_outdated_begins_anew(garden: Garden, clock: Clo
                 f"plant-{crop}", f"Tell how to plant a {crop}, edition {number}.", LIBRARY
             )
         assert found(finder, "plant a carrot")[0] == ("plant-carrot", number + 2)
-        assert finder._index.gone(LIBRARY) * 4 <= finder._index.size(LIBRARY)
+        assert finder._index.count_outdated(LIBRARY) * 4 <= finder._index.size(LIBRARY)
 
 
 def forge(garden: Garden, body: bytes, group: str = LIBRARY, **more: object) -> None:
@@ -364,8 +361,8 @@ def original(garden: Garden) -> bytes:
 
 def foreign(garden: Garden) -> bytes:
     index = Index()
-    index.add(Document("evil", "plant a carrot", "library/evil", group=LIBRARY))
-    return index.seal(index.still(LIBRARY), {"group": "elsewhere", "log": ["x", 1]})
+    index.add(IndexDocument("evil", "plant a carrot", "library/evil", group=LIBRARY))
+    return index.write_file(index.copy_group(LIBRARY), {"group": "elsewhere", "log": ["x", 1]})
 
 
 def of_other_rules(garden: Garden) -> bytes:
@@ -448,11 +445,13 @@ def speak_of(garden: Garden, ref: str, group: str) -> None:
     answers.
     """
     index = Index()
-    index.add(Document("plant-carrot", "Tell how to plant a carrot.", ref, group=group))
+    index.add(IndexDocument("plant-carrot", "Tell how to plant a carrot.", ref, group=group))
     old = snapshot(garden, group)
     forge(
         garden,
-        index.seal(index.still(group), {"group": group, "log": [old["epoch"], old["number"]]}),
+        index.write_file(
+            index.copy_group(group), {"group": group, "log": [old["epoch"], old["number"]]}
+        ),
         group,
         documents=1,
     )
@@ -594,7 +593,7 @@ def test_queries_and_changes_of_many_threads_end_well() -> None:
     garden.stock(20)
     finder, problems = garden.finder(), list[BaseException]()
 
-    def ask(finder: Finder, own: int) -> None:
+    def ask(finder: CatalogSearch, own: int) -> None:
         try:
             for number in range(30):
                 assert "plant-carrot" in names(finder, "plant a carrot")
@@ -629,7 +628,7 @@ class Late(Counting):
         return item
 
 
-def asking(finder: Finder, text: str) -> threading.Thread:
+def asking(finder: CatalogSearch, text: str) -> threading.Thread:
     thread = threading.Thread(target=names, args=(finder, text), daemon=True)
     thread.start()
     return thread
@@ -660,7 +659,7 @@ def test_of_one_group_one_snapshot_is_written_at_a_time(
     garden.stock(20)
     finder = garden.finder()
     sealed: list[str] = []
-    seal = finder._index.seal
+    write_file = finder._index.write_file
 
     def sealing(*given: Any) -> bytes:
         sealed.append(given[1]["group"])
@@ -669,9 +668,9 @@ def test_of_one_group_one_snapshot_is_written_at_a_time(
                 garden.deploy(f"sow-{number}", "Sow kale.", LIBRARY)
             garden.kv.delete(keys.snapshot(LIBRARY, MADE))
             asking(finder, "kale").join(10)
-        return seal(*given)
+        return write_file(*given)
 
-    monkeypatch.setattr(finder._index, "seal", sealing)
+    monkeypatch.setattr(finder._index, "write_file", sealing)
     names(finder, "carrot")
     assert sealed == [LIBRARY]
 
@@ -682,8 +681,8 @@ def test_a_snapshot_with_another_number_of_documents_is_none(garden: Garden) -> 
     index = Index()
     forge(
         garden,
-        index.seal(
-            index.still(LIBRARY),
+        index.write_file(
+            index.copy_group(LIBRARY),
             {"group": LIBRARY, "log": [snapshot(garden)["epoch"], snapshot(garden)["number"]]},
         ),
     )
@@ -782,12 +781,12 @@ def test_a_namespace_that_is_given_up_in_the_middle_of_a_query_is_read_again(
     def interrupting(*given: Any, **named: Any) -> Any:
         if not interrupted:
             interrupted.append(True)
-            for number in range(finder_module.NAMESPACES + 1):
+            for number in range(catalog_search.NAMESPACES + 1):
                 garden.deploy("sow-leek", "Sow leek.", f"other-{number}")
                 finder._follower_of(f"other-{number}")
         return search(*given, **named)
 
-    monkeypatch.setattr(finder_module, "NAMESPACES", 4)
+    monkeypatch.setattr(catalog_search, "NAMESPACES", 4)
     monkeypatch.setattr(finder._index, "search", interrupting)
     assert names(finder, "sow kale") == ["sow-kale"]
 
@@ -823,7 +822,7 @@ def test_programs_with_other_rules_keep_snapshots_of_their_own(
     names(garden.finder(), "carrot")
     first = snapshot(garden)
     with monkeypatch.context() as other:
-        other.setattr(rules_module, "RULES", RULES + 1)
+        other.setattr(index_file, "RULES", RULES + 1)
         names(garden.finder(), "carrot")
         kv = Counting(garden.kv)
         names(garden.finder(kv), "carrot")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.agent.services.search_terms import Wanted
-from sigil.search.words import Words, phrase
+from sigil.search.words import Tokenizer, normalize_phrase
 
 PARTS = [
     *"café cafés Straße naïve “the hotel” hotels’ don’t dying die skies sky happy happier 🎂 👍🏽".split(),
@@ -16,11 +16,11 @@ PARTS = [
     " 「酒」 ～".split(),
     *("e\u0301lan", "élan", "zero\u200bwidth", "soft\u00adhyphen", "\u202ehotel", "か\u3099"),
 ]
-WORDS = Words()
+WORDS = Tokenizer()
 
 
 def terms(text: str) -> frozenset[str]:
-    return WORDS.content(phrase(text))
+    return WORDS.content_terms(normalize_phrase(text))
 
 
 @settings(max_examples=600, deadline=None)

