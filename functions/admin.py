@@ -14,7 +14,7 @@ from functions.agent.commands import control, status
 from functions.alerts import halt_alert, send_alert
 from functions.wiring import AgentRuntime
 from sigil import strict_json
-from sigil.access.authentication import Gate, demand_admin
+from sigil.access.authentication import Authenticator, demand_admin
 from sigil.errors import SigilError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.body import read_body
@@ -25,7 +25,7 @@ from sigil.storage.stored import row
 BY = "http:admin"
 
 
-def router(runtime: AgentRuntime, gate: Gate) -> APIRouter:
+def router(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"?}, GET /status?session=."""
     routes = APIRouter()
 

@@ -21,7 +21,7 @@ from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.turn_lock import TurnLock
 from functions.wiring import AgentRuntime
 from sigil import strict_json
-from sigil.access.authentication import Gate, demand_admin
+from sigil.access.authentication import Authenticator, demand_admin
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.body import read_body
@@ -141,7 +141,7 @@ def app(runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: N
     server = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     registry = runtime.app.registry
     local_registry = registry if isinstance(registry, LocalRegistry) else None
-    gate = Gate(
+    gate = Authenticator(
         token,
         (lambda: local_registry.keys) if local_registry else None,
         runtime.settings.agent,
@@ -157,7 +157,7 @@ def app(runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: N
     return server
 
 
-def chat_routes(runtime: AgentRuntime, gate: Gate) -> APIRouter:
+def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     """Return POST /chat and the route that polls for a late answer; both need the admin token."""
     routes = APIRouter()
 

@@ -9,7 +9,7 @@ from mangum import Mangum
 
 from functions import log
 from sigil.errors import BackendError, UsageError
-from sigil.later import Later
+from sigil.later import LazyOpener
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -22,9 +22,9 @@ class LazyApp:
     While it cannot be made (an outside secret store does not answer), requests are answered 503.
     """
 
-    def __init__(self, build: Callable[[], tuple[FastAPI, Later]]) -> None:
+    def __init__(self, build: Callable[[], tuple[FastAPI, LazyOpener]]) -> None:
         self._build = build
-        self._built: tuple[FastAPI, Later] | None = None
+        self._built: tuple[FastAPI, LazyOpener] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -44,13 +44,13 @@ class LazyApp:
             self._built[1].close()
 
 
-def build() -> tuple[FastAPI, Later]:
+def build() -> tuple[FastAPI, LazyOpener]:
     """Return Sigil's app and registry from the settings.
 
     Without a token, and without a folder to keep one in, every request is refused.
     """
     from sigil import wiring
-    from sigil.access.authentication import Gate
+    from sigil.access.authentication import Authenticator
     from sigil.http.app import app_of
     from sigil.settings import Settings
 
@@ -60,8 +60,8 @@ def build() -> tuple[FastAPI, Later]:
         token = wiring.admin_token(settings)
     except UsageError:
         token = ""
-    registry = Later(lambda: wiring.local_registry(settings, wiring.open_stores(settings)))
-    gate = Gate(token, lambda: registry().keys, settings.agent, settings.rate)
+    registry = LazyOpener(lambda: wiring.local_registry(settings, wiring.open_stores(settings)))
+    gate = Authenticator(token, lambda: registry().keys, settings.agent, settings.rate)
     return app_of(registry, gate), registry
 
 

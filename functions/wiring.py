@@ -16,7 +16,7 @@ from functions.queues.base import Queue
 from functions.settings import Settings
 from functions.turn_lock import TurnLock
 from sigil.errors import UsageError
-from sigil.later import LaterRegistry
+from sigil.later import LazyRegistry
 from sigil.storage.kv import keys
 from sigil.storage.setting_secrets import known, reveal
 from sigil.wiring import Stores, local_registry, open_registry, open_stores, unheard
@@ -229,7 +229,7 @@ def open_app(
         kv=stores.kv,
         sessions=Sessions(stores.kv, stores.artifacts),
         model=_open_models(settings, stores),
-        registry=LaterRegistry(partial(local_registry, settings, stores))
+        registry=LazyRegistry(partial(local_registry, settings, stores))
         if later and not settings.registry_url
         else opened(),
         rules=_rules(settings),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from sigil.access.tokens import Holders, Wish
+from sigil.access.tokens import TokenRequest, TokenResolver
 from sigil.protocol import Caller, Deployed, Glimpse, Json, Registry
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
 
 
-class Shelved(Protocol):
+class CapabilityAdmin(Protocol):
     """What stands in the registry."""
 
     def list(self, caller: Caller) -> Iterator[ListRow]:
@@ -55,7 +55,7 @@ class Shelved(Protocol):
         """Give back what it holds."""
 
 
-class Versioned(Protocol):
+class VersionVerbs(Protocol):
     """The versions of a capability."""
 
     def versions(self, name: str, caller: Caller) -> Sequence[VersionRow]:
@@ -78,7 +78,7 @@ class Versioned(Protocol):
         """Hide a version, or show it again; an owner's act."""
 
 
-class Moved(Protocol):
+class TransferVerbs(Protocol):
     """Capabilities that go from one place to another."""
 
     def publish(
@@ -97,7 +97,7 @@ class Moved(Protocol):
         """
 
 
-class Granting(Protocol):
+class GrantVerbs(Protocol):
     """The grants of permissions; all but asking is an owner's act."""
 
     def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
@@ -115,7 +115,7 @@ class Granting(Protocol):
         """
 
 
-class Secrets(Protocol):
+class SecretVerbs(Protocol):
     """The secrets of a namespace; values go in and never come out."""
 
     def set(self, name: str, value: str, caller: Caller) -> StoredSecretRow:
@@ -128,7 +128,7 @@ class Secrets(Protocol):
         """Their names, and since when; from beyond the name `after` on."""
 
 
-class Importing(Protocol):
+class ImportVerbs(Protocol):
     """What MCP servers have; an owner's to ask."""
 
     def tools(
@@ -137,10 +137,10 @@ class Importing(Protocol):
         """The tools of a server, each with the capability that it can become, or the problem."""
 
 
-class Keys(Protocol):
+class TokenVerbs(Protocol):
     """The access tokens; an owner's matter."""
 
-    def create(self, wish: Wish, caller: Caller) -> NewTokenRow:
+    def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
         """A new token: its row, with the token itself as `token`, this once."""
 
     def rows(self, caller: Caller, after: str = "") -> Iterable[TokenUseRow]:
@@ -153,11 +153,11 @@ class Keys(Protocol):
         """Who the caller is to the registry."""
 
 
-class Gatekeeping(Keys, Holders, Protocol):
+class TokenAuthority(TokenVerbs, TokenResolver, Protocol):
     """The access tokens as a server sees them."""
 
 
-class Log(Protocol):
+class AuditVerbs(Protocol):
     """The audit of a namespace; an owner's to read."""
 
     def rows(
@@ -169,27 +169,27 @@ class Log(Protocol):
         """Whether the chain holds: `{"namespace", "entries", "tip", "ok", "problem"}`."""
 
 
-class Keeper(Registry, Shelved, Versioned, Moved, Protocol):
+class AdminRegistry(Registry, CapabilityAdmin, VersionVerbs, TransferVerbs, Protocol):
     """A registry with everything that its keepers need."""
 
     @property
-    def granting(self) -> Granting: ...
+    def granting(self) -> GrantVerbs: ...
 
     @property
-    def secrets(self) -> Secrets: ...
+    def secrets(self) -> SecretVerbs: ...
 
     @property
-    def importing(self) -> Importing: ...
+    def importing(self) -> ImportVerbs: ...
 
     @property
-    def keys(self) -> Keys: ...
+    def keys(self) -> TokenVerbs: ...
 
     @property
-    def log(self) -> Log: ...
+    def log(self) -> AuditVerbs: ...
 
 
-class Served(Keeper, Protocol):
+class ServedRegistry(AdminRegistry, Protocol):
     """A registry that a server can carry: it knows whose token is whose."""
 
     @property
-    def keys(self) -> Gatekeeping: ...
+    def keys(self) -> TokenAuthority: ...

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sigil.rows import DetailRow
 
 
-class Later:
+class LazyOpener:
     """What `open` opens, once."""
 
     def __init__(self, open: Callable[[], LocalRegistry]) -> None:
@@ -47,11 +47,11 @@ class Later:
             self._registry = None
 
 
-class LaterRegistry:
+class LazyRegistry:
     """A `Registry` whose first verb opens it."""
 
     def __init__(self, open: Callable[[], LocalRegistry]) -> None:
-        self._later = Later(open)
+        self._later = LazyOpener(open)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         return self._later().query(text, caller, limit=limit)

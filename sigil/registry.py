@@ -9,32 +9,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from sigil.access.grant_admin import Granting
-from sigil.access.grants import Grantbook, home_of
-from sigil.access.secret_store import Secretbook
-from sigil.access.token_admin import Keyring, Logbook
+from sigil.access.grant_admin import GrantAdmin
+from sigil.access.grants import GrantStore, home_of
+from sigil.access.secret_store import SecretStore
+from sigil.access.token_admin import AuditReader, TokenAdmin
 from sigil.access.tokens import Tokens
 from sigil.catalog import usage, views
 from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog, Record
-from sigil.catalog.health import Breaker
+from sigil.catalog.health import CircuitBreaker
 from sigil.catalog.public import foreign
-from sigil.catalog.quotas import Quotas, Room, used
-from sigil.catalog.usage import Statistics
-from sigil.catalog.versions import Versions
+from sigil.catalog.quotas import Quotas, RoomKeeper, used
+from sigil.catalog.usage import UsageStatistics
+from sigil.catalog.versions import VersionAdmin
 from sigil.deploy.deployer import Deployer
-from sigil.deploy.transfer import Mover
+from sigil.deploy.transfer import Transfer
 from sigil.errors import Refused, SigilError, UsageError, one_line
 from sigil.manifest.languages import BINARY
 from sigil.manifest.package import Package, parse_flat
 from sigil.manifest.permissions import ungranted_permissions
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Json, Ran, Ref, is_name
-from sigil.run.executor import Execution
-from sigil.run.live_services import Standing, Way, Web, to_the_web
+from sigil.run.executor import Executor
+from sigil.run.live_services import LazyNetwork, LiveServices, Web, to_the_web
 from sigil.run.mcp_client.discovery import Importing
 from sigil.run.mcp_client.servers import Servers
 from sigil.run.older_callers import OlderCallers
-from sigil.run.recorder import Books
+from sigil.run.recorder import CallRecorder
 from sigil.sandbox.pool import Sandbox
 from sigil.search import Encoder
 from sigil.search.catalog_search import CatalogSearch
@@ -58,7 +58,7 @@ QUERY_MOST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RegistryRules:
     """How much a namespace may hold, the seconds between two deploys of one token, and what tells a
     query's meaning (None: its words).
     """
@@ -68,7 +68,7 @@ class Rules:
     encoder: Encoder | None = None
 
 
-DEFAULT = Rules()
+DEFAULT = RegistryRules()
 
 
 class LocalRegistry:
@@ -81,7 +81,7 @@ class LocalRegistry:
         sandbox: Sandbox,
         clock: Callable[[], float] = time.time,
         *,
-        rules: Rules = DEFAULT,
+        rules: RegistryRules = DEFAULT,
         web: Callable[[], Web] = to_the_web,
         servers: Servers | None = None,
     ) -> None:
@@ -92,26 +92,28 @@ class LocalRegistry:
         self._clock = clock
         self._rules = rules
         self._search = CatalogSearch(kv, artifacts, clock, encoder=rules.encoder)
-        self._breaker = Breaker(kv, clock)
-        self._statistics = Statistics(kv, clock)
+        self._breaker = CircuitBreaker(kv, clock)
+        self._statistics = UsageStatistics(kv, clock)
         self._audit = Audit(kv, clock)
-        self.keys = Keyring(Tokens(kv, clock), self._audit)
-        self.log = Logbook(self._audit)
-        self._versions = Versions(kv, artifacts, self._breaker, clock)
+        self.keys = TokenAdmin(Tokens(kv, clock), self._audit)
+        self.log = AuditReader(self._audit)
+        self._versions = VersionAdmin(kv, artifacts, self._breaker, clock)
         self._servers = servers or Servers()
-        self._grantbook = Grantbook(kv, clock, self._servers.revoked)
-        self.secrets = Secretbook(kv, clock, self._audit.note)
-        self._facilities = Standing(
-            kv, self._catalog, artifacts, self._grantbook, self.secrets, Way(web), clock
+        self._grantbook = GrantStore(kv, clock, self._servers.revoked)
+        self.secrets = SecretStore(kv, clock, self._audit.note)
+        self._facilities = LiveServices(
+            kv, self._catalog, artifacts, self._grantbook, self.secrets, LazyNetwork(web), clock
         )
         pins_of = self._facilities.pins_of
-        self.granting = Granting(
+        self.granting = GrantAdmin(
             self._catalog, self._grantbook, self.secrets, self._audit.note, pins_of
         )
-        books = Books(self._breaker, self._statistics, self._catalog, self._versions, self._audit)
+        books = CallRecorder(
+            self._breaker, self._statistics, self._catalog, self._versions, self._audit
+        )
         self.importing = Importing(self._servers, self.secrets, self._facilities.way)
-        self._execution = Execution(sandbox, self._facilities, books, self._servers)
-        room = Room(kv, self._catalog, rules.room, clock)
+        self._execution = Executor(sandbox, self._facilities, books, self._servers)
+        room = RoomKeeper(kv, self._catalog, rules.room, clock)
         self._older_callers = OlderCallers(kv, self._catalog, pins_of)
         self._deployer = Deployer(
             kv,
@@ -122,14 +124,17 @@ class LocalRegistry:
             pause=rules.pause,
             older_callers=self._older_callers,
         )
-        self._mover = Mover(kv, artifacts, self._deployer, clock, room=room)
+        self._mover = Transfer(kv, artifacts, self._deployer, clock, room=room)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
         return self._search.find(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
     def explore(self, text: str, caller: Caller, *, limit: int = 20) -> tuple[Glimpse, ...]:
-        """See `Shelved.explore`. `limit` is at most 50, the text at most 2,000 characters."""
+        """See `CapabilityAdmin.explore`.
+
+        `limit` is at most 50, the text at most 2,000 characters.
+        """
         return self._search.explore(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
     def inspect(self, ref: str, caller: Caller) -> DetailRow:
@@ -288,45 +293,45 @@ class LocalRegistry:
         return gone
 
     def versions(self, name: str, caller: Caller) -> Sequence[VersionRow]:
-        """See `Versions.rows`."""
+        """See `VersionAdmin.rows`."""
         return self._versions.rows(name, caller)
 
     def history(self, name: str, caller: Caller) -> Sequence[ActivationRow]:
-        """See `Versions.history`."""
+        """See `VersionAdmin.history`."""
         return self._versions.history(name, caller)
 
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
     ) -> VersionDiffRow:
-        """See `Versions.diff`."""
+        """See `VersionAdmin.diff`."""
         return self._versions.diff(name, caller, older, newer)
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
-        """See `Versions.rollback`."""
+        """See `VersionAdmin.rollback`."""
         self._older_callers.record(caller.target)
         return self._versions.rollback(name, caller, version)
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
-        """See `Versions.yank`."""
+        """See `VersionAdmin.yank`."""
         self._older_callers.record(caller.target)
         return self._versions.yank(ref, caller, undo=undo)
 
     def publish(
         self, name: str, caller: Caller, *, session: str = "", replace: bool = False
     ) -> Deployed:
-        """See `Mover.publish`."""
+        """See `Transfer.publish`."""
         self._older_callers.record(caller.namespace)
         record, created = self._mover.publish(name, caller, session=session, replace=replace)
         return self._deployed(record, caller, created=created, passed=0)
 
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
-        """See `Mover.export`."""
+        """See `Transfer.export`."""
         return self._mover.export(refs, caller)
 
     def import_bundle(
         self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
     ) -> Sequence[Deployed]:
-        """See `Mover.import_bundle`."""
+        """See `Transfer.import_bundle`."""
         self._older_callers.record(caller.target)
         done = self._mover.import_bundle(body, caller, public=public, replace=replace)
         return [

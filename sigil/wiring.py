@@ -219,8 +219,8 @@ def local_registry(
 ) -> LocalRegistry:
     """A registry in this process, its library deployed when it is new or changed."""
     from sigil.catalog.quotas import Quotas
-    from sigil.deploy.library import Shelf
-    from sigil.registry import LocalRegistry, Rules
+    from sigil.deploy.library import LibraryFolder
+    from sigil.registry import LocalRegistry, RegistryRules
     from sigil.run.live_services import to_the_web
     from sigil.run.mcp_client.servers import Servers
 
@@ -230,14 +230,14 @@ def local_registry(
         settings.session_capabilities,
         settings.ephemeral,
     )
-    rules = Rules(room, settings.deploy_cooldown, encoder=open_encoder(settings))
+    rules = RegistryRules(room, settings.deploy_cooldown, encoder=open_encoder(settings))
     web = partial(to_the_web, loopback=settings.loopback)
     servers = Servers(settings.surroundings if settings.programs else None)
     registry = LocalRegistry(
         stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web, servers=servers
     )
     if folder := library_folder(settings):
-        Shelf(stores.kv, folder).stock(registry, progress)
+        LibraryFolder(stores.kv, folder).stock(registry, progress)
     return registry
 
 

@@ -27,7 +27,7 @@ from typing import Any, Final
 from scripts.benchmarks.rows import Row
 from sigil.catalog import heads
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.heads import Standing
+from sigil.catalog.heads import HeadState
 from sigil.catalog.records import Record, encode
 from sigil.manifest.model import STORED, Manifest
 from sigil.manifest.package import Package
@@ -196,7 +196,7 @@ def _stock(stores: Stores, size: int) -> list[str]:
             0.0,
         )
         stores.kv.put(
-            keys.capability(LIBRARY, document.name), heads.join(Standing(1), encode(record))
+            keys.capability(LIBRARY, document.name), heads.join(HeadState(1), encode(record))
         )
         queries.append(query)
     Catalog(stores.kv).touch(LIBRARY)

@@ -12,8 +12,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from sigil.access.rate_limit import Left, Rates
-from sigil.access.tokens import ADMIN, PREFIX, Holder, Holders, is_well_typed, mistyped
+from sigil.access.rate_limit import RateLeft, RateLimiter
+from sigil.access.tokens import ADMIN, PREFIX, TokenHolder, TokenResolver, is_well_typed, mistyped
 from sigil.errors import Refused
 
 RATE, TRIES = 600, 60
@@ -28,7 +28,7 @@ not even compared with it.
 """
 
 
-class Gate:
+class Authenticator:
     """Tells who may enter. `admin`: the admin token; with an empty one nobody enters. `tokens`:
     opens the other tokens, None for none.
 
@@ -42,7 +42,7 @@ class Gate:
     def __init__(
         self,
         admin: str,
-        tokens: Callable[[], Holders] | None = None,
+        tokens: Callable[[], TokenResolver] | None = None,
         agent: str = "main",
         rate: float = RATE,
         clock: Callable[[], float] = time.monotonic,
@@ -50,14 +50,14 @@ class Gate:
         self._closed = not admin
         self._guessable = len(admin) < GUESSABLE_CHARACTERS
         self._admin = _hash(admin.encode())
-        self._holder = Holder(ADMIN, "admin", agent)
+        self._holder = TokenHolder(ADMIN, "admin", agent)
         self._tokens = tokens
-        self._rates = Rates(rate, clock)
-        self._tries = Rates(TRIES, clock)
+        self._rates = RateLimiter(rate, clock)
+        self._tries = RateLimiter(TRIES, clock)
         self._good: OrderedDict[bytes, None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def admin(self, authorization: str, address: str) -> Holder | None:
+    def admin(self, authorization: str, address: str) -> TokenHolder | None:
         """The admin, when this header shows the admin token; asks no store, so that it may be
         called anywhere.
         """
@@ -70,7 +70,7 @@ class Gate:
             return None
         return self._holder if hmac.compare_digest(_hash(given), self._admin) else None
 
-    def admit(self, authorization: str, address: str) -> Holder:
+    def admit(self, authorization: str, address: str) -> TokenHolder:
         """Whose token the header `Authorization` shows; `address` is the client's.
 
         `Refused` EAUTH (missing, wrong, mistyped, revoked, expired) or ERATE with the seconds to
@@ -94,11 +94,11 @@ class Gate:
             )
         return holder
 
-    def left(self, holder: Holder) -> Left | None:
+    def left(self, holder: TokenHolder) -> RateLeft | None:
         """How much of its rate a token has left; None for the admin, who has none."""
         return None if holder.kind == ADMIN else self._rates.left(holder.id)
 
-    def _other(self, given: str, place: str) -> Holder:
+    def _other(self, given: str, place: str) -> TokenHolder:
         known = _hash(given.encode("utf-8", "replace"))
         if self._tries.exhausted(place) and known not in self._good:
             raise self._guessing(self._tries.take(place))  # without a look into the store
@@ -113,7 +113,7 @@ class Gate:
         self._remember(known, good=True)
         return holder
 
-    def _asked(self, given: str) -> Holder:
+    def _asked(self, given: str) -> TokenHolder:
         if is_well_typed(given) and self._tokens:
             return self._tokens().holder(given)
         raise (
@@ -152,7 +152,7 @@ class Gate:
         )
 
 
-def demand_admin(holder: Holder, what: str) -> None:
+def demand_admin(holder: TokenHolder, what: str) -> None:
     """`Refused` with EPERM unless it is the admin."""
     if holder.kind != "admin":
         raise Refused(

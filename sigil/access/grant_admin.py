@@ -7,8 +7,8 @@ from heapq import merge
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
-from sigil.access.grants import Grant, Grantbook, home_of, way
-from sigil.access.secret_store import Note, Secretbook, by, demand_owner, unnoted
+from sigil.access.grants import Grant, GrantStore, home_of, way
+from sigil.access.secret_store import Note, SecretStore, by, demand_owner, unnoted
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.cursors import (
     CHAT_MARK,
@@ -31,7 +31,7 @@ def unrecorded(_: Record) -> None:
     """For nobody."""
 
 
-class Granting:
+class GrantAdmin:
     """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`; every one of them is an
     owner's.
     """
@@ -39,8 +39,8 @@ class Granting:
     def __init__(
         self,
         catalog: Catalog,
-        grantbook: Grantbook,
-        secretbook: Secretbook,
+        grantbook: GrantStore,
+        secretbook: SecretStore,
         note: Note = unnoted,
         record_calls: Callable[[Record], object] = unrecorded,
     ) -> None:

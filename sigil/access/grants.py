@@ -38,7 +38,7 @@ class Grant(Stored):
 _GRANTS: Final = Shape[tuple[Grant, ...]](tuple[Grant, ...])
 
 
-class Version(Protocol):
+class GrantedVersion(Protocol):
     """What a grant is bound to: a record, or a part of a run."""
 
     @property
@@ -58,7 +58,7 @@ def _untold(home: str, permissions: frozenset[str]) -> None:
     """For nobody."""
 
 
-class Grantbook:
+class GrantStore:
     """The grants of a store; each verb reads it anew, so what is revoked is gone at the next call.
     `revoked` is told for whom, and what.
     """
@@ -70,7 +70,7 @@ class Grantbook:
         self._clock = clock
         self._revoked = revoked
 
-    def granted(self, record: Version, home: str = "") -> frozenset[str]:
+    def granted(self, record: GrantedVersion, home: str = "") -> frozenset[str]:
         """Those of the permissions it asks for that are granted to this digest. `home`: for whom it
         runs, see `home_of`.
         """
@@ -90,7 +90,7 @@ class Grantbook:
         """Every grant of a capability, newest first."""
         return read_grants(self._kv.get(keys.grants(namespace, home or namespace, name)), name)
 
-    def granted_at(self, version: Version) -> float | None:
+    def granted_at(self, version: GrantedVersion) -> float | None:
         """When the owners of its namespace granted something to this digest.
 
         It is None when nothing stands, or nothing that can be read.
@@ -176,7 +176,7 @@ class Grantbook:
                 yield start.removeprefix(prefix)
 
     def _carried(
-        self, grants: tuple[Grant, ...], before: Version, record: Version, who: str
+        self, grants: tuple[Grant, ...], before: GrantedVersion, record: GrantedVersion, who: str
     ) -> tuple[Grant, ...]:
         """The grants with those of `before` for `record` too, unless it has some of its own."""
         standing = {grant.digest: grant.permissions for grant in grants}

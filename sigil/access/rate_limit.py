@@ -12,7 +12,7 @@ from typing import NamedTuple
 BUCKETS_MOST = 10_000
 
 
-class Left(NamedTuple):
+class RateLeft(NamedTuple):
     """What a key may still do: `most` a minute, `left` of them at once, and the whole of it again
     in `seconds`.
     """
@@ -22,7 +22,7 @@ class Left(NamedTuple):
     seconds: int
 
 
-class Rates:
+class RateLimiter:
     """At most `per_minute` a minute for each key, and as many at once after a quiet minute. Each
     process counts for itself.
 
@@ -52,11 +52,13 @@ class Rates:
         with self._lock:
             return self._left(key)[0] < 1.0
 
-    def left(self, key: str) -> Left:
+    def left(self, key: str) -> RateLeft:
         """How much there is for a key; takes nothing."""
         with self._lock:
             left, _ = self._left(key)
-        return Left(int(self._most), int(left), math.ceil((self._most - left) * 60.0 / self._most))
+        return RateLeft(
+            int(self._most), int(left), math.ceil((self._most - left) * 60.0 / self._most)
+        )
 
     def _left(self, key: str) -> tuple[float, float]:
         now = self._clock()

@@ -32,7 +32,7 @@ _VALUE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _StoredSecret:
     """A secret as it is stored. `at`: seconds since the epoch."""
 
     value: str
@@ -40,7 +40,7 @@ class _Kept:
     by: str
 
 
-_KEPT: Final = Shape[_Kept](_Kept)
+_KEPT: Final = Shape[_StoredSecret](_StoredSecret)
 Note = Callable[..., object]
 
 
@@ -48,7 +48,7 @@ def unnoted(*_facts: object, **_more: object) -> None:
     """An audit that nobody keeps."""
 
 
-class Secretbook:
+class SecretStore:
     """The secrets of a store. A value is kept as it is, or is a place in AWS (`ssm:NAME`,
     `secretsmanager:NAME[#KEY]`) read when needed.
     """
@@ -137,7 +137,7 @@ class Secretbook:
                 after = sort
 
 
-def read_secret(name: str, item: Item) -> _Kept:
+def read_secret(name: str, item: Item) -> _StoredSecret:
     """A secret as it is stored; `BackendError` EDAMAGED when it cannot be read."""
     try:
         return _KEPT.read(item.value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sigil.access.tokens import ADMIN, Holder, Tokens, Wish
+from sigil.access.tokens import ADMIN, TokenHolder, TokenRequest, Tokens
 from sigil.catalog.audit import Audit
 from sigil.catalog.cursors import key_after
 from sigil.errors import Refused, UsageError
@@ -21,18 +21,18 @@ LIMIT_MOST = 501
 """One more than a page has: so it is seen whether there are more."""
 
 
-class Keyring:
-    """See `sigil.admin_protocol.Keys`."""
+class TokenAdmin:
+    """See `sigil.admin_protocol.TokenVerbs`."""
 
     def __init__(self, tokens: Tokens, audit: Audit) -> None:
         self._tokens = tokens
         self._audit = audit
 
-    def holder(self, value: str) -> Holder:
+    def holder(self, value: str) -> TokenHolder:
         """Whose token it is; `Refused` with EAUTH when it is nobody's."""
         return self._tokens.holder(value)
 
-    def create(self, wish: Wish, caller: Caller) -> NewTokenRow:
+    def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
         """A new token: its row, with the token itself as `token`, this once."""
         demand_owner(caller, "makes keys")
         value, holder = self._tokens.create(wish, caller.namespace)
@@ -63,11 +63,11 @@ class Keyring:
 
     def whoami(self, caller: Caller) -> TokenRow:
         """In this process whoever may open the store is its owner."""
-        return Holder("", "admin", caller.namespace).row()
+        return TokenHolder("", "admin", caller.namespace).row()
 
 
-class Logbook:
-    """See `sigil.admin_protocol.Log`."""
+class AuditReader:
+    """See `sigil.admin_protocol.AuditVerbs`."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit

@@ -42,7 +42,7 @@ _LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class TokenHolder:
     """Whoever shows a good token. `scopes` as they were given; the admin's reach everything."""
 
     id: str
@@ -82,18 +82,18 @@ class Holder:
         }
 
 
-_HOLDER: Final = Shape[Holder](Holder)
+_HOLDER: Final = Shape[TokenHolder](TokenHolder)
 
 
-class Holders(Protocol):
+class TokenResolver(Protocol):
     """Knows whose token is whose."""
 
-    def holder(self, value: str) -> Holder:
+    def holder(self, value: str) -> TokenHolder:
         """Whose token it is; `Refused` with EAUTH when it is nobody's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TokenRequest:
     """A token that somebody asks for. `seconds`: until it ends, None for never."""
 
     kind: str
@@ -112,7 +112,7 @@ class Tokens:
         self._kv = kv
         self._clock = clock
 
-    def create(self, wish: Wish, agent: str) -> tuple[str, Holder]:
+    def create(self, wish: TokenRequest, agent: str) -> tuple[str, TokenHolder]:
         """A new token, told this once, and its record. `agent`: the namespace when neither the wish
         nor its scopes name one.
         """
@@ -134,7 +134,7 @@ class Tokens:
         )
         return value, read_holder(digest, self._kv.get(keys.token(digest)))
 
-    def holder(self, value: str) -> Holder:
+    def holder(self, value: str) -> TokenHolder:
         """Whose token it is; `Refused` with EAUTH when it is unknown, revoked or has ended. Its use
         is noted at most once a minute.
         """
@@ -159,14 +159,14 @@ class Tokens:
             ended = holder.expires is not None and holder.expires <= self._clock()
             yield {**holder.row(), "last_use": _number(used), "expired": ended}
 
-    def revoke(self, id: str) -> Holder:
+    def revoke(self, id: str) -> TokenHolder:
         """End a token at once; `UsageError` with ENOENT when there is none of this id (or name,
         when only one has it).
         """
         broken = self._broken(id)
         if broken:
             self._delete(broken)
-            return Holder(id, "invoke", "", "(damaged)")
+            return TokenHolder(id, "invoke", "", "(damaged)")
         rows = [*self._rows()]
         found = [row for row in rows if row[1].id == id] or [
             row for row in rows if id and row[1].name == id
@@ -201,7 +201,7 @@ class Tokens:
         self._kv.delete(keys.token(digest))
         self._kv.delete(keys.token_use(digest))
 
-    def _wanted(self, wish: Wish, agent: str) -> Holder:
+    def _wanted(self, wish: TokenRequest, agent: str) -> TokenHolder:
         if wish.kind not in ("deploy", "invoke"):
             raise _wrong("kind is deploy or invoke; the admin token is UNCAGED_TOKEN")
         if wish.seconds is not None and not 0 < wish.seconds <= LIFE_SECONDS:
@@ -215,7 +215,7 @@ class Tokens:
         scopes = wish.scopes or defaults(kind, namespace)
         _fitting(kind, namespace, [Scope.parse(scope) for scope in scopes])
         now = self._clock()
-        return Holder(
+        return TokenHolder(
             "",
             kind,
             namespace,
@@ -225,7 +225,7 @@ class Tokens:
             now + wish.seconds if wish.seconds else None,
         )
 
-    def _rows(self, after: str = "") -> Iterator[tuple[str, Holder]]:
+    def _rows(self, after: str = "") -> Iterator[tuple[str, TokenHolder]]:
         return ((digest, read_holder(digest, item)) for digest, item in self._items(after))
 
     def _items(self, after: str = "") -> Iterator[tuple[str, Item]]:
@@ -293,7 +293,7 @@ def _number(item: Item | None) -> float | None:
     return None
 
 
-def read_holder(digest: str, item: Item | None) -> Holder:
+def read_holder(digest: str, item: Item | None) -> TokenHolder:
     """The holder of the token with this SHA-256, as `item` says; `BackendError` EDAMAGED when it
     says nothing.
     """

@@ -39,7 +39,7 @@ PARTS_MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One line of the audit. `body`: the canonical JSON that `hash` covers; it names the hash
     before it as `previous`.
 
@@ -73,7 +73,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ChainCheck:
     """Whether a chain holds: `entries` read, the hash of the last one, and the first place where it
     does not hold.
     """
@@ -121,20 +121,20 @@ class Audit:
             self._written(agent, action, {**told, "chat": one_line(chat, FACT_CHARACTERS)})
         return written
 
-    def entries(self, namespace: str, *, after: int = 0, limit: int = PAGE) -> list[Entry]:
+    def entries(self, namespace: str, *, after: int = 0, limit: int = PAGE) -> list[AuditEntry]:
         """At most `limit` entries with numbers above `after`, oldest first."""
         rows = self._kv.scan(
             keys.audit(namespace, 0).partition, after=_sort(namespace, after), limit=limit
         )
         return [_read(item.value, int(sort) if _SORT.fullmatch(sort) else 0) for sort, item in rows]
 
-    def latest(self, namespace: str, limit: int = PAGE) -> list[Entry]:
+    def latest(self, namespace: str, limit: int = PAGE) -> list[AuditEntry]:
         """The last `limit` entries, oldest first."""
         return self.entries(
             namespace, after=max(self._tip(namespace).number - limit, 0), limit=limit
         )
 
-    def verify(self, namespace: str) -> Verdict:
+    def verify(self, namespace: str) -> ChainCheck:
         """Read the whole chain: every hash, every number, and that its end is neither missing nor
         another than was last written.
         """
@@ -143,13 +143,13 @@ class Audit:
         for entry in self._all(namespace):
             fields, number = _fields(entry), number + 1
             if _hash(entry.body) != entry.hash:
-                return Verdict(number - 1, tip, f"entry {number} was changed")
+                return ChainCheck(number - 1, tip, f"entry {number} was changed")
             if (
                 fields.get("number") != number
                 or fields.get("previous") != tip
                 or fields.get("namespace") != namespace
             ):
-                return Verdict(
+                return ChainCheck(
                     number - 1,
                     tip,
                     f"entry {number} is missing, or does not follow the one before it",
@@ -157,10 +157,10 @@ class Audit:
             tip = entry.hash
             rewritten |= number == known.number and tip != known.hash
         if rewritten:
-            return Verdict(number, tip, f"entry {known.number} is not the one that was written")
+            return ChainCheck(number, tip, f"entry {known.number} is not the one that was written")
         if known.number > number:
-            return Verdict(number, tip, f"the end is missing: there were {known.number} entries")
-        return Verdict(number, tip)
+            return ChainCheck(number, tip, f"the end is missing: there were {known.number} entries")
+        return ChainCheck(number, tip)
 
     def namespaces(self) -> Iterator[str]:
         """The namespaces that have an audit."""
@@ -183,7 +183,7 @@ class Audit:
 
     def _entry(
         self, namespace: str, action: str, facts: Mapping[str, Json], mark: str, tip: _Tip
-    ) -> Entry:
+    ) -> AuditEntry:
         body = orjson.dumps(
             {
                 **facts,
@@ -196,9 +196,9 @@ class Audit:
             },
             option=orjson.OPT_SORT_KEYS,
         )
-        return Entry(body, _hash(body))
+        return AuditEntry(body, _hash(body))
 
-    def _append(self, namespace: str, number: int, entry: Entry, mark: str) -> bool:
+    def _append(self, namespace: str, number: int, entry: AuditEntry, mark: str) -> bool:
         """False when somebody else's entry stands there; our own, whose reply was lost, is ours."""
         key = keys.audit(namespace, number)
         try:
@@ -242,14 +242,14 @@ class Audit:
         ):  # damaged: the entries themselves tell
             return _Tip(0, ROOT, item.version if item else "")
 
-    def _remember(self, namespace: str, before: _Tip, entry: Entry) -> None:
+    def _remember(self, namespace: str, before: _Tip, entry: AuditEntry) -> None:
         word = orjson.dumps({"number": before.number + 1, "hash": entry.hash, **before.rest})
         try:
             self._kv.put(keys.audit_tip(namespace), word, expect=before.token or ABSENT)
         except Conflict:
             return  # a later writer left word already, and a reader goes on from there
 
-    def _all(self, namespace: str) -> Iterator[Entry]:
+    def _all(self, namespace: str) -> Iterator[AuditEntry]:
         after = ""
         while page := self._kv.scan(keys.audit(namespace, 0).partition, after=after, limit=PAGE):
             for sort, item in page:
@@ -296,16 +296,16 @@ def _sort(namespace: str, number: int) -> str:
     return keys.audit(namespace, number).sort if number else ""
 
 
-def _read(value: bytes, number: int = 0) -> Entry:
+def _read(value: bytes, number: int = 0) -> AuditEntry:
     """An entry as it stands; one that somebody damaged reads as one whose hash does not fit."""
     try:
         fields = orjson.loads(value)
-        return Entry(str(fields["body"]).encode(), str(fields["hash"]), number)
+        return AuditEntry(str(fields["body"]).encode(), str(fields["hash"]), number)
     except (ValueError, KeyError, TypeError):
-        return Entry(b"{}", "", number)
+        return AuditEntry(b"{}", "", number)
 
 
-def _fields(entry: Entry) -> dict[str, Json]:
+def _fields(entry: AuditEntry) -> dict[str, Json]:
     try:
         fields = entry.fields
     except (ValueError, TypeError):

@@ -31,14 +31,14 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BundleEntry:
     """A capability with its code."""
 
     record: Record
     code: bytes
 
 
-def pack(entries: Sequence[Entry]) -> bytes:
+def pack(entries: Sequence[BundleEntry]) -> bytes:
     """The archive of these capabilities, each name once; `UsageError` when they are too many or too
     large.
     """
@@ -84,7 +84,7 @@ def unpack(body: bytes) -> list[Package]:
     return packages
 
 
-def _told(entry: Entry) -> dict[str, Json]:
+def _told(entry: BundleEntry) -> dict[str, Json]:
     """A row of the list. Its digest is that of manifest and code alone: what is called is recorded
     where the bundle is imported.
     """

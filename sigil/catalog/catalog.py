@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from sigil.catalog import changes, heads, public_index
 from sigil.catalog.deployments import Dependent, Deployment, Deployments
-from sigil.catalog.heads import Standing, Step
-from sigil.catalog.public import Publics, alive, at, head_at
+from sigil.catalog.heads import Activation, HeadState
+from sigil.catalog.public import PublicCapabilities, alive, at, head_at
 from sigil.catalog.records import Head, Record, absent, decode, encode
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.protocol import Caller, Ref, viewed
@@ -43,7 +43,7 @@ class Catalog:
     ) -> None:
         self._kv = kv
         self._clock = clock
-        self._publics = Publics(kv, clock)
+        self._publics = PublicCapabilities(kv, clock)
         self.deployments = deployments or Deployments(kv)
 
     def snapshot(self) -> Catalog:
@@ -151,15 +151,15 @@ class Catalog:
         return {"", head.record.store, *(record.store for record in records if record)}
 
     def save(
-        self, record: Record, head: Head | None, step: Step, log: Read | None = None
-    ) -> changes.Position | None:
+        self, record: Record, head: Head | None, step: Activation, log: Read | None = None
+    ) -> changes.LogPosition | None:
         """Write a new version and make it the active one; `Conflict` when the head changed or the
         number is taken.
 
         `log` is the namespace's log of changes when it was read already; the answer is where this
         change stands in it, see `changes.Announcement`.
         """
-        before = head.standing if head else Standing(latest=0)
+        before = head.standing if head else HeadState(latest=0)
         self._put(record, expect=ABSENT)
         outdated = self._outdated(record)
         freed = sum(old.size for old in outdated if old.version >= before.floor)
@@ -180,8 +180,8 @@ class Catalog:
         )
 
     def stand(
-        self, record: Record, standing: Standing, head: Head | None, log: Read | None = None
-    ) -> changes.Position | None:
+        self, record: Record, standing: HeadState, head: Head | None, log: Read | None = None
+    ) -> changes.LogPosition | None:
         """Write a name's head over `head`; `Conflict` when that changed. Readers learn of it; `log`
         and the answer as in `save`.
         """
@@ -305,7 +305,7 @@ class Catalog:
         head: Head | None,
         ttl: float | None = None,
         log: Read | None = None,
-    ) -> changes.Position | None:
+    ) -> changes.LogPosition | None:
         """Write a name's head, and have readers learn of it."""
         place = (record.namespace, record.name)
         now = self._clock()

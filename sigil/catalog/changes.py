@@ -30,7 +30,7 @@ RACES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Log(Stored):
+class ChangeLog(Stored):
     """A namespace's last changes. `epoch`: numbers of another one mean nothing here. `number`: how
     many changes there were.
 
@@ -50,18 +50,18 @@ class Log(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Position(Stored):
+class LogPosition(Stored):
     """How far somebody followed a log."""
 
     epoch: str
     number: int
 
 
-_LOG: Final = Shape[Log](Log, required=("epoch", "number", "recent", "open"))
-_POSITION: Final = Shape[Position](Position, required=("epoch", "number"))
+_LOG: Final = Shape[ChangeLog](ChangeLog, required=("epoch", "number", "recent", "open"))
+_POSITION: Final = Shape[LogPosition](LogPosition, required=("epoch", "number"))
 
 
-def log_of(item: Item | None) -> Log | None:
+def log_of(item: Item | None) -> ChangeLog | None:
     """The log that is stored so, None when there is none or its bytes are none."""
     try:
         log = _LOG.read(item.value) if item else None
@@ -70,7 +70,7 @@ def log_of(item: Item | None) -> Log | None:
     return log if log and len(log.recent) <= log.number else None
 
 
-def since(kv: KV, namespace: str, log: Log, number: int) -> set[str] | None:
+def since(kv: KV, namespace: str, log: ChangeLog, number: int) -> set[str] | None:
     """The names that changed after change `number` of the same epoch, with those that are open;
     None when that is no longer known.
     """
@@ -81,7 +81,7 @@ def since(kv: KV, namespace: str, log: Log, number: int) -> set[str] | None:
     return None if older is None else {*older, *recent, *log.open}
 
 
-def position_of(item: Item | None) -> Position | None:
+def position_of(item: Item | None) -> LogPosition | None:
     """The position that is stored so, None when there is none or its bytes are none."""
     try:
         return _POSITION.read(item.value) if item else None
@@ -97,7 +97,7 @@ class Announcement:
     anything since the log was read that the change was announced over; else None.
     """
 
-    position: Position | None = None
+    position: LogPosition | None = None
 
 
 @contextmanager
@@ -131,18 +131,18 @@ def restart(kv: KV, namespace: str) -> None:
     kv.put(keys.generation(namespace), _dumps(_fresh()))
 
 
-def _fresh() -> Log:
-    return Log(new_version())
+def _fresh() -> ChangeLog:
+    return ChangeLog(new_version())
 
 
-def _opened(log: Log, name: str, now: float) -> Log:
+def _opened(log: ChangeLog, name: str, now: float) -> ChangeLog:
     others = [(other, at) for other, at in log.open.items() if other != name]
     kept = others[-(OPEN_MOST - 1) :]
     cut = [other for other, _ in others[: len(others) - len(kept)]]
     return _with(log, cut, dict([*kept, (name, now)]))
 
 
-def _made(log: Log, name: str, now: float) -> Log:
+def _made(log: ChangeLog, name: str, now: float) -> ChangeLog:
     late = [
         other
         for other, at in log.open.items()
@@ -155,22 +155,22 @@ def _made(log: Log, name: str, now: float) -> Log:
     )
 
 
-def _with(log: Log, names: list[str], open_: Mapping[str, float]) -> Log:
+def _with(log: ChangeLog, names: list[str], open_: Mapping[str, float]) -> ChangeLog:
     return replace(log, number=log.number + len(names), recent=(*log.recent, *names), open=open_)
 
 
 @dataclass(frozen=True, slots=True)
-class _Write:
+class _WrittenLog:
     """A log that was written: its item, where it ends, and whether nobody came in between."""
 
     item: Item
-    position: Position
+    position: LogPosition
     first_try: bool
 
 
 def _write(
-    kv: KV, namespace: str, step: Callable[[Log], Log], known: Read | None = None
-) -> _Write | None:
+    kv: KV, namespace: str, step: Callable[[ChangeLog], ChangeLog], known: Read | None = None
+) -> _WrittenLog | None:
     """Write the next log over `known`, or over what stands there when that was overtaken.
 
     None when too many write at this moment: then everybody has to read the whole namespace again.
@@ -184,7 +184,7 @@ def _write(
             version = kv.put(key, body, expect=item.version if item else ABSENT)
         except Conflict:
             continue
-        return _Write(Item(body, version), Position(log.epoch, log.number), not tried)
+        return _WrittenLog(Item(body, version), LogPosition(log.epoch, log.number), not tried)
     restart(kv, namespace)
     return None
 
@@ -193,7 +193,7 @@ def _item(read: Read) -> Item | None:
     return None if read is ABSENT else read
 
 
-def _shortened(kv: KV, namespace: str, log: Log) -> Log:
+def _shortened(kv: KV, namespace: str, log: ChangeLog) -> ChangeLog:
     """The log with its oldest names on pages of their own; those are the same whoever writes
     them.
     """
@@ -207,7 +207,7 @@ def _shortened(kv: KV, namespace: str, log: Log) -> Log:
     return log
 
 
-def _paged(kv: KV, namespace: str, log: Log, number: int) -> list[str] | None:
+def _paged(kv: KV, namespace: str, log: ChangeLog, number: int) -> list[str] | None:
     start = (number - 1) // PAGE * PAGE + 1
     names: list[str] = []
     while start + len(names) < log.first:
@@ -226,5 +226,5 @@ def _page(item: Item | None) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _dumps(log: Log) -> bytes:
+def _dumps(log: ChangeLog) -> bytes:
     return dumps(log)

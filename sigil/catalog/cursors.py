@@ -40,7 +40,7 @@ class GrantPlace(NamedTuple):
 
 
 def of_grant(row: GrantRow, caller: Caller) -> GrantPlace:
-    """The place of a row that `Granting.rows` gave to `caller`."""
+    """The place of a row that `GrantAdmin.rows` gave to `caller`."""
     return GrantPlace(
         *of_namespace(row["namespace"], caller),
         row["capability"],

@@ -14,7 +14,7 @@ import orjson
 
 from sigil.catalog import changes, fallback, heads, public_index, usage
 from sigil.catalog.audit import Audit
-from sigil.catalog.heads import Standing
+from sigil.catalog.heads import HeadState
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Item, keys
 
@@ -29,7 +29,7 @@ PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """What a sweep did."""
 
     expired: int = 0
@@ -40,12 +40,12 @@ class Swept:
 class _Head:
     namespace: str
     name: str
-    standing: Standing
+    standing: HeadState
     record: dict[str, Any]
     token: str
 
 
-class Lifetimes:
+class Sweeper:
     """The sweeper over a store. Several may run: each step is a conditional write, and the daily
     work is begun by one of them.
     """
@@ -55,14 +55,14 @@ class Lifetimes:
         self._clock = clock
         self._audit = Audit(kv, clock)
 
-    def sweep(self) -> Swept:
+    def sweep(self) -> SweepResult:
         """Remove what has expired; once a day, mark what is unused and sum up the statistics.
 
         Daily work that fails is told by its exception, and done by the next sweep.
         """
         expired = self.expire()
         with self._daily() as is_first:
-            return Swept(expired, self.idle() if is_first else 0)
+            return SweepResult(expired, self.idle() if is_first else 0)
 
     def expire(self) -> int:
         """Remove the capabilities whose time has run out; how many those were."""
@@ -179,7 +179,7 @@ class Lifetimes:
             and self._clock() - touched > IDLE_SECONDS
         )
 
-    def _rewrite(self, head: _Head, standing: Standing) -> None:
+    def _rewrite(self, head: _Head, standing: HeadState) -> None:
         body = heads.join(standing, heads.dumps(head.record))
         self._kv.put(keys.capability(head.namespace, head.name), body, expect=head.token)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sigil.catalog import heads
-from sigil.catalog.heads import Standing, Step
+from sigil.catalog.heads import Activation, HeadState
 from sigil.storage.kv import KV, keys
 
 PAGE = 500
@@ -24,7 +24,7 @@ def at(kv: KV, data: bytes, now: float) -> bytes:
     return (succeeded(kv, standing, record, now) if heads.expired(record, now) else None) or data
 
 
-def succeeded(kv: KV, standing: Standing, record: dict[str, Any], now: float) -> bytes | None:
+def succeeded(kv: KV, standing: HeadState, record: dict[str, Any], now: float) -> bytes | None:
     """The head with a version that is neither withdrawn nor at its end in the place of `record`:
     the last that ran; None without one.
     """
@@ -40,7 +40,7 @@ def succeeded(kv: KV, standing: Standing, record: dict[str, Any], now: float) ->
         return None
     found = {int(fields["version"]): (fields, body) for fields, body in good}
     older, body = found[standing.before(int(record["version"]), found.keys()) or max(found)]
-    step = Step(older["version"], float(record["expires_at"]), "sigil", ENDED)
+    step = Activation(older["version"], float(record["expires_at"]), "sigil", ENDED)
     size = sum(fields.get("size", 0) for fields, _ in alive)
     return heads.join(replace(standing.active(step), size=size), body)
 

@@ -17,7 +17,7 @@ HISTORY_MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Activation:
     """One activation: which version began to run, when, by whom (`person`, `model`, `library`,
     `sigil`), through which verb.
 
@@ -48,7 +48,7 @@ _READ: Final[Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing(Stored):
+class HeadState(Stored):
     """What the store says of a name beside its active record.
 
     `latest`: the highest number ever given. `floor`: versions below it were removed and do not run,
@@ -62,9 +62,9 @@ class Standing(Stored):
     size: int = 0
     inactive: bool = False
     yanked: tuple[int, ...] = ()
-    history: tuple[Step, ...] = ()
+    history: tuple[Activation, ...] = ()
 
-    def active(self, step: Step) -> Self:
+    def active(self, step: Activation) -> Self:
         """The same after a version began to run."""
         return replace(
             self,
@@ -102,7 +102,7 @@ class Standing(Stored):
         )
 
 
-def join(standing: Standing, record: bytes) -> bytes:
+def join(standing: HeadState, record: bytes) -> bytes:
     """The head as it is stored; `record` is JSON."""
     steps = [[step.version, step.at, step.by, step.action, *step.rest] for step in standing.history]
     fields = {
@@ -117,7 +117,7 @@ def join(standing: Standing, record: bytes) -> bytes:
     return orjson.dumps({**fields, "record": orjson.Fragment(record), **(standing._rest or {})})
 
 
-def split(data: bytes) -> tuple[Standing, dict[str, Any]]:
+def split(data: bytes) -> tuple[HeadState, dict[str, Any]]:
     """What `join` wrote: how the name stands, and the fields of its active record; `BackendError`
     EDAMAGED for anything else.
     """
@@ -136,7 +136,7 @@ def split(data: bytes) -> tuple[Standing, dict[str, Any]]:
     )
     if "latest" not in stands or not typed or not all(map(_is_step, steps)):
         raise damaged()
-    return Standing(**stands, yanked=yanked, history=steps, _rest=rest or None), _whole(record)
+    return HeadState(**stands, yanked=yanked, history=steps, _rest=rest or None), _whole(record)
 
 
 def fields(data: bytes) -> dict[str, Any]:
@@ -149,12 +149,12 @@ def fields(data: bytes) -> dict[str, Any]:
         raise damaged() from None
 
 
-def _read_step(row: list[Any]) -> Step:
+def _read_step(row: list[Any]) -> Activation:
     version, at, by, action, *rest = row
-    return Step(version, at, by, action, tuple(rest))
+    return Activation(version, at, by, action, tuple(rest))
 
 
-def _is_step(step: Step) -> bool:
+def _is_step(step: Activation) -> bool:
     texts = isinstance(step.by, str) and isinstance(step.action, str)
     return type(step.version) is int and isinstance(step.at, int | float) and texts
 

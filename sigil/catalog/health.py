@@ -78,13 +78,13 @@ _CALLERS: Final = Shape[Callers](dict[str, Health])
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _CachedHealth:
     callers: Callers
     token: str
     at: float
 
 
-class Version(Protocol):
+class HealthSubject(Protocol):
     """What a breaker belongs to: a record, or a part of a run."""
 
     @property
@@ -106,14 +106,14 @@ def own(problem: SigilError) -> bool:
     )
 
 
-def owner(version: Version) -> str:
+def owner(version: HealthSubject) -> str:
     """The caller whose own the version is: the agent whose namespace, or whose chat, it stands
     in.
     """
     return version.namespace.partition("~")[0]
 
 
-class Breaker:
+class CircuitBreaker:
     """Breakers that all processes over one store share. Nothing is written while all goes well.
     Thread-safe.
 
@@ -129,9 +129,9 @@ class Breaker:
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
-        self._seen: dict[Key, _Seen] = {}
+        self._seen: dict[Key, _CachedHealth] = {}
 
-    def admit(self, version: Version, caller: str = "") -> str:
+    def admit(self, version: HealthSubject, caller: str = "") -> str:
         """Let a call pass, or raise `Refused` EDEGRADED. The first call after the rest passes as a
         trial, the others wait for it.
 
@@ -154,7 +154,7 @@ class Breaker:
             return ""
         raise self._degraded(version, health, who)
 
-    def well(self, version: Version, ticket: str = "", caller: str = "") -> bool:
+    def well(self, version: HealthSubject, ticket: str = "", caller: str = "") -> bool:
         """A call went well; True when the version was degraded for this caller until now."""
         who = caller or owner(version)
         if not ticket and all(health.until for health in self._glance(version).callers.values()):
@@ -171,7 +171,7 @@ class Breaker:
         return self._change(version, ends) is not None and bool(ended)
 
     def failed(
-        self, version: Version, problem: SigilError, ticket: str = "", caller: str = ""
+        self, version: HealthSubject, problem: SigilError, ticket: str = "", caller: str = ""
     ) -> bool:
         """A call failed; True when the version is degraded by it. What is not its own failure
         leaves everything as it is.
@@ -213,7 +213,7 @@ class Breaker:
         )  # None as well when many fail at once: the others count
         return bool(after and after[who].until) and not ticket
 
-    def undecided(self, version: Version, ticket: str, caller: str = "") -> None:
+    def undecided(self, version: HealthSubject, ticket: str, caller: str = "") -> None:
         """A call told nothing of the capability: if it was a trial, the next call may try."""
         who = caller or owner(version)
 
@@ -224,11 +224,11 @@ class Breaker:
         if ticket:
             self._change(version, leaves)
 
-    def health(self, version: Version, caller: str = "") -> Health:
+    def health(self, version: HealthSubject, caller: str = "") -> Health:
         """How a version does for a caller, as of the last second."""
         return self._glance(version).callers.get(caller or owner(version), WELL)
 
-    def _degraded(self, version: Version, health: Health, who: str) -> Refused:
+    def _degraded(self, version: HealthSubject, health: Health, who: str) -> Refused:
         wait = max(health.until - self._clock(), 1.0)
         message = (
             f"it failed {health.failures} times in a row (the last time with {health.code}) and"
@@ -248,7 +248,7 @@ class Breaker:
         )
 
     def _change(
-        self, version: Version, change: Callable[[dict[str, Health]], None]
+        self, version: HealthSubject, change: Callable[[dict[str, Health]], None]
     ) -> Callers | None:
         """Write what `change` makes of the callers that stand at that moment; None when that is
         nothing new, or too many write.
@@ -265,31 +265,31 @@ class Breaker:
                 return callers
         return None
 
-    def _glance(self, version: Version) -> _Seen:
+    def _glance(self, version: HealthSubject) -> _CachedHealth:
         seen = self._seen.get(_key(version))
         if seen is None or not 0 <= self._clock() - seen.at < GLANCE_SECONDS:
             seen = self._read(_key(version))
         return seen
 
-    def _read(self, key: Key) -> _Seen:
+    def _read(self, key: Key) -> _CachedHealth:
         item = self._kv.get(key)
         callers: Callers = {}
         with suppress(
             ValueError
         ):  # damaged: it counts as well, and the next failure writes it anew
             callers = _CALLERS.read(item.value) if item else {}
-        return self._keep(key, _Seen(callers, item.version if item else "", self._clock()))
+        return self._keep(key, _CachedHealth(callers, item.version if item else "", self._clock()))
 
-    def _write(self, key: Key, callers: Callers, over: _Seen) -> None:
+    def _write(self, key: Key, callers: Callers, over: _CachedHealth) -> None:
         if callers:
             body = dumps(callers)
             token = self._kv.put(key, body, expect=over.token or ABSENT, ttl=KEPT_SECONDS)
         else:
             self._kv.delete(key, expect=over.token)
             token = ""
-        self._keep(key, _Seen(callers, token, self._clock()))
+        self._keep(key, _CachedHealth(callers, token, self._clock()))
 
-    def _keep(self, key: Key, seen: _Seen) -> _Seen:
+    def _keep(self, key: Key, seen: _CachedHealth) -> _CachedHealth:
         if len(self._seen) >= SEEN_MOST and key not in self._seen:
             self._seen.clear()  # all of it is read again when it is needed
         self._seen[key] = seen
@@ -304,5 +304,5 @@ def _make_room(callers: dict[str, Health], who: str, kept: str) -> None:
         del callers[name]
 
 
-def _key(version: Version) -> Key:
+def _key(version: HealthSubject) -> Key:
     return keys.health(version.namespace, version.name, version.digest)

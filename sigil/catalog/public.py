@@ -62,7 +62,7 @@ def at(kv: KV, item: Item, now: float) -> Head:
     )
 
 
-class Publics:
+class PublicCapabilities:
     """Which capabilities are public, as the store says."""
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:

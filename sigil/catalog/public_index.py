@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from sigil.catalog import changes, fallback, heads
-from sigil.catalog.heads import Standing
+from sigil.catalog.heads import HeadState
 from sigil.errors import Conflict
 from sigil.protocol import LIBRARY, is_full_name
 from sigil.storage.kv import ABSENT, KV, Item, keys
@@ -56,7 +56,7 @@ def follow(kv: KV, namespace: str, name: str, now: float) -> None:
         _follow(kv, namespace, name, now, said=False)
 
 
-def wants(standing: Standing, record: Mapping[str, Any], now: float) -> bytes | None:
+def wants(standing: HeadState, record: Mapping[str, Any], now: float) -> bytes | None:
     """The mark of a name that stands so: its digest, None when other namespaces do not see it.
     `record`: its fields as they are stored.
     """

@@ -44,7 +44,7 @@ class Quotas:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class NamespaceUsage:
     """What a namespace holds."""
 
     capabilities: int = 0
@@ -53,7 +53,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(Stored):
+class RoomClaim(Stored):
     """What one name holds, or will: the bytes of all its versions."""
 
     name: str
@@ -62,30 +62,30 @@ class Claim(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class _Held(Stored):
+class _HeldClaim(Stored):
     """A claim of somebody who is about to store it, known by `mark`, until `until`."""
 
     mark: str
     until: float
-    claim: Claim
+    claim: RoomClaim
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class RoomCount:
     """What the names of a namespace held at a time (seconds since the epoch).
 
     `item` says who took room at that moment; it was read before the names were counted.
     """
 
     item: Item | None
-    claims: Mapping[str, Claim]
+    claims: Mapping[str, RoomClaim]
     at: float
 
 
-_ROOM: Final = Shape[tuple[_Held, ...]](tuple[_Held, ...])
+_ROOM: Final = Shape[tuple[_HeldClaim, ...]](tuple[_HeldClaim, ...])
 
 
-class Room:
+class RoomKeeper:
     """The room in the namespaces of a store.
 
     What a namespace holds is counted from its heads, so nothing can be miscounted for long. Whoever
@@ -101,7 +101,7 @@ class Room:
         self._quotas = quotas
         self._clock = clock
 
-    def require(self, namespace: str, claim: Claim) -> Count | None:
+    def require(self, namespace: str, claim: RoomClaim) -> RoomCount | None:
         """Return the count that there is room by, for `taken`; None for a namespace without bounds.
 
         `Refused` EQUOTA when there is no room for it as things stand.
@@ -114,7 +114,9 @@ class Room:
         return count
 
     @contextmanager
-    def taken(self, namespace: str, claim: Claim, counted: Count | None = None) -> Iterator[None]:
+    def taken(
+        self, namespace: str, claim: RoomClaim, counted: RoomCount | None = None
+    ) -> Iterator[None]:
         """Room for a name while its head is stored inside; `Refused` EQUOTA when there is none.
 
         `counted`: what `require` counted. It holds as long as nobody took or gave back room since,
@@ -123,16 +125,16 @@ class Room:
         if namespace == LIBRARY:
             yield
             return
-        held = _Held(secrets.token_hex(8), self._clock() + HOLD_SECONDS, claim)
+        held = _HeldClaim(secrets.token_hex(8), self._clock() + HOLD_SECONDS, claim)
         if counted and not 0 <= self._clock() - counted.at < HOLD_SECONDS:
             counted = None  # an item that was not there may have come and ended since
 
-        def add(item: Item | None) -> list[_Held]:
+        def add(item: Item | None) -> list[_HeldClaim]:
             known = counted if counted and counted.item == item else None
             self._require(namespace, claim, known or self._count(namespace, item, self._clock()))
             return [*self._others(item, self._clock()), held]
 
-        def remove(item: Item | None) -> list[_Held]:
+        def remove(item: Item | None) -> list[_HeldClaim]:
             others = self._others(item, self._clock())
             return [other for other in others if other.mark != held.mark]
 
@@ -144,24 +146,24 @@ class Room:
             with suppress(BackendError):  # it ends by itself
                 self._change(namespace, remove, taken)
 
-    def _count(self, namespace: str, item: Item | None, now: float) -> Count:
+    def _count(self, namespace: str, item: Item | None, now: float) -> RoomCount:
         """Count what a namespace holds; `item` is read before, see the class."""
-        claims: dict[str, Claim] = {}
+        claims: dict[str, RoomClaim] = {}
         for head in self._catalog.heads(namespace):
             if self._catalog.alive(head.record):
                 claims[head.record.name] = _claim(head)
-        return Count(item, claims, now)
+        return RoomCount(item, claims, now)
 
-    def _require(self, namespace: str, claim: Claim, count: Count) -> None:
+    def _require(self, namespace: str, claim: RoomClaim, count: RoomCount) -> None:
         claims = dict(count.claims)
         for other in self._others(count.item, count.at):
             claims[other.claim.name] = _both(claims.get(other.claim.name), other.claim)
         claims.pop(claim.name, None)
         _demand(self._quotas, namespace, claims.values(), claim)
 
-    def _others(self, item: Item | None, now: float) -> list[_Held]:
+    def _others(self, item: Item | None, now: float) -> list[_HeldClaim]:
         """Who takes room at the time `now`; those whose time is over died."""
-        held: tuple[_Held, ...] = ()
+        held: tuple[_HeldClaim, ...] = ()
         with suppress(
             ValueError
         ):  # damaged: it says who stores something within this minute, and is written anew
@@ -169,7 +171,7 @@ class Room:
         return [other for other in held if now < other.until <= now + 2 * HOLD_SECONDS]
 
     def _change(
-        self, namespace: str, change: Callable[[Item | None], list[_Held]], item: Item | None
+        self, namespace: str, change: Callable[[Item | None], list[_HeldClaim]], item: Item | None
     ) -> Item:
         """Write what `change` makes of the namespace's item, first of `item`; what was written.
 
@@ -191,41 +193,43 @@ class Room:
         raise Conflict(f"{namespace} is being deployed to by too many at this moment")
 
 
-def used(live: Iterable[Head]) -> Used:
+def used(live: Iterable[Head]) -> NamespaceUsage:
     """What these heads, none removed or expired, amount to."""
     return _sum(map(_claim, live))
 
 
-def claim_of(record: Record, head: Head | None) -> Claim:
+def claim_of(record: Record, head: Head | None) -> RoomClaim:
     """What a name will hold when this new version stands over `head`."""
-    return Claim(
+    return RoomClaim(
         record.name,
         record.size + (head.standing.size if head else 0),
         record.manifest.lifetime == "ephemeral",
     )
 
 
-def _sum(given: Iterable[Claim]) -> Used:
+def _sum(given: Iterable[RoomClaim]) -> NamespaceUsage:
     claims = list(given)
-    return Used(
+    return NamespaceUsage(
         len(claims), sum(claim.size for claim in claims), sum(claim.ephemeral for claim in claims)
     )
 
 
-def _claim(head: Head) -> Claim:
-    return Claim(head.record.name, head.standing.size, head.record.manifest.lifetime == "ephemeral")
+def _claim(head: Head) -> RoomClaim:
+    return RoomClaim(
+        head.record.name, head.standing.size, head.record.manifest.lifetime == "ephemeral"
+    )
 
 
-def _both(stands: Claim | None, comes: Claim) -> Claim:
+def _both(stands: RoomClaim | None, comes: RoomClaim) -> RoomClaim:
     """What a name holds at most while `comes` is being stored over what stands."""
     return (
-        Claim(comes.name, max(stands.size, comes.size), stands.ephemeral or comes.ephemeral)
+        RoomClaim(comes.name, max(stands.size, comes.size), stands.ephemeral or comes.ephemeral)
         if stands
         else comes
     )
 
 
-def _demand(quotas: Quotas, namespace: str, others: Iterable[Claim], claim: Claim) -> None:
+def _demand(quotas: Quotas, namespace: str, others: Iterable[RoomClaim], claim: RoomClaim) -> None:
     now = _sum(others)
     if now.capabilities >= quotas.most(namespace):
         raise _full(

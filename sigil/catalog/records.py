@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel
 
 from sigil.catalog import heads
-from sigil.catalog.heads import Standing
+from sigil.catalog.heads import HeadState
 from sigil.manifest.model import STORED, Manifest
 from sigil.protocol import Offer
 from sigil.storage.kv import ABSENT, Expect
@@ -73,7 +73,7 @@ class Head:
     """A name's active record, how the name stands, and the store's version of the head itself."""
 
     record: Record
-    standing: Standing
+    standing: HeadState
     token: str
 
     @property

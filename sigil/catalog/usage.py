@@ -63,7 +63,7 @@ PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UsageCounts:
     """Counts of one capability. `total_ms` and `classes` cover every call; `last` is when it was
     last called.
     """
@@ -103,7 +103,7 @@ class Use:
 
 
 @dataclass(slots=True)
-class _Counted:
+class _ProcessCounts:
     """What this process counted under `writer`, kept in plain numbers: a call costs
     microseconds.
     """
@@ -127,15 +127,15 @@ class _Counted:
         self.dirty = True
 
     @property
-    def use(self) -> Use:
-        return Use(self.calls, self.errors, self.total_ms, self.last, tuple(self.classes))
+    def use(self) -> UsageCounts:
+        return UsageCounts(self.calls, self.errors, self.total_ms, self.last, tuple(self.classes))
 
 
 _Place = tuple[str, str, int]
 """Namespace, name and version: removed and deployed again, a capability has higher numbers."""
 
 
-class Statistics:
+class UsageStatistics:
     """The counts of this process and of all others. A failing store never fails a call.
     Thread-safe.
     """
@@ -143,7 +143,7 @@ class Statistics:
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
-        self._counted: dict[_Place, _Counted] = {}
+        self._counted: dict[_Place, _ProcessCounts] = {}
         self._lock = threading.Lock()
 
     def note(
@@ -158,7 +158,7 @@ class Statistics:
             if counted is None or now - counted.written_at > EPOCH_SECONDS:
                 self._write([place])
                 self._make_room()
-                counted = self._counted[place] = _Counted(secrets.token_hex(8))
+                counted = self._counted[place] = _ProcessCounts(secrets.token_hex(8))
             counted.count(milliseconds, failed, now)
             due = not 0 <= now - counted.written_at < FLUSH_SECONDS
             if due:
@@ -170,21 +170,21 @@ class Statistics:
         with self._lock:
             self._write(self._counted)
 
-    def of(self, namespace: str, name: str) -> Use:
+    def of(self, namespace: str, name: str) -> UsageCounts:
         """The counts of one capability, all processes together."""
-        return self._sum(namespace, f"{name}#").get(name, Use())
+        return self._sum(namespace, f"{name}#").get(name, UsageCounts())
 
-    def all_of(self, namespace: str) -> dict[str, Use]:
+    def all_of(self, namespace: str) -> dict[str, UsageCounts]:
         """The counts of a namespace's capabilities by name."""
         return self._sum(namespace, "")
 
-    def _sum(self, namespace: str, prefix: str) -> dict[str, Use]:
+    def _sum(self, namespace: str, prefix: str) -> dict[str, UsageCounts]:
         parts = _parts(self._kv, namespace, prefix)
         with self._lock:
             for (where, name, _), counted in self._counted.items():
                 stands = not counted.token or counted.writer in parts.get(name, {})
                 if stands and where == namespace and f"{name}#".startswith(prefix):
-                    parts.setdefault(name, {})[counted.writer] = _Part(counted.use)
+                    parts.setdefault(name, {})[counted.writer] = _WriterCounts(counted.use)
         return {name: _total(of_name) for name, of_name in parts.items()}
 
     def _make_room(self) -> None:
@@ -209,9 +209,9 @@ class Statistics:
             except BackendError:
                 continue
 
-    def _put(self, place: _Place, counted: _Counted) -> None:
+    def _put(self, place: _Place, counted: _ProcessCounts) -> None:
         namespace, name, _ = place
-        body = _encode(_Part(counted.use))
+        body = _encode(_WriterCounts(counted.use))
         counted.token = self._kv.put(
             keys.use(namespace, name, counted.writer), body, expect=counted.token or ABSENT
         )
@@ -239,35 +239,35 @@ def fold(kv: KV, namespace: str, now: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _WriterCounts:
     """What stands under one writer's name; under `all`, also the names that it sums up, which count
     no more. `token`: its version.
 
     `newer`: a newer version counts more than this one knows, so this one sums nothing of it up.
     """
 
-    use: Use
+    use: UsageCounts
     within: tuple[str, ...] = ()
     token: str = ""
     newer: bool = False
 
 
-_Parts = dict[str, _Part]
+_Parts = dict[str, _WriterCounts]
 _Row = tuple[int, int, float, float, tuple[int, ...], tuple[str, ...]]
 _COLUMNS: Final = 6
 _ROW: Final = Shape[_Row](_Row)
 
 
-def _total(parts: _Parts) -> Use:
+def _total(parts: _Parts) -> UsageCounts:
     within = parts[ALL].within if ALL in parts else ()
-    whole = Use()
+    whole = UsageCounts()
     for writer, part in parts.items():
         whole = whole if writer in within else whole.plus(part.use)
     return whole
 
 
 def _fold(kv: KV, place: tuple[str, str], parts: _Parts, now: float) -> int:
-    before = parts.get(ALL, _Part(Use()))
+    before = parts.get(ALL, _WriterCounts(UsageCounts()))
     left = [writer for writer in before.within if writer in parts]
     settled = {
         writer
@@ -281,7 +281,7 @@ def _fold(kv: KV, place: tuple[str, str], parts: _Parts, now: float) -> int:
     with suppress(Conflict):  # or somebody else sums up at this moment
         token = kv.put(
             keys.use(*place, ALL),
-            _encode(_Part(use, (*left, *done))),
+            _encode(_WriterCounts(use, (*left, *done))),
             expect=before.token or ABSENT,
         )
         for writer in left:
@@ -313,14 +313,14 @@ def _parts(kv: KV, namespace: str, prefix: str = "") -> dict[str, _Parts]:
     return parts
 
 
-def _encode(part: _Part) -> bytes:
+def _encode(part: _WriterCounts) -> bytes:
     use = part.use
     return orjson.dumps(
         [use.calls, use.errors, round(use.total_ms, 3), use.last, use.classes, part.within]
     )
 
 
-def _decode(item: Item) -> _Part:
+def _decode(item: Item) -> _WriterCounts:
     """A part as it stands; one that was damaged counts no calls, since a wrong count is no reason
     to stop anybody.
     """
@@ -330,10 +330,10 @@ def _decode(item: Item) -> _Part:
             row[:_COLUMNS] if isinstance(row, list) else row
         )
         if len(classes) == len(EDGES) + 1:
-            return _Part(
-                Use(calls, errors, total_ms, last, classes),
+            return _WriterCounts(
+                UsageCounts(calls, errors, total_ms, last, classes),
                 within,
                 item.version,
                 newer=len(row) > _COLUMNS,
             )
-    return _Part(Use(), (), item.version)
+    return _WriterCounts(UsageCounts(), (), item.version)

@@ -11,8 +11,8 @@ from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.deployments import Pins
 from sigil.catalog.differences import differences
-from sigil.catalog.heads import Standing, Step
-from sigil.catalog.health import Breaker, Version
+from sigil.catalog.heads import Activation, HeadState
+from sigil.catalog.health import CircuitBreaker, HealthSubject
 from sigil.catalog.records import Head, Record
 from sigil.catalog.views import state
 from sigil.errors import Conflict, Refused, UsageError
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 RACES = 5
 
 
-class Versions:
+class VersionAdmin:
     """What keepers do with the versions of a name. What changes something is for owners."""
 
     def __init__(
-        self, kv: KV, artifacts: Artifacts, breaker: Breaker, clock: Callable[[], float] = time.time
+        self,
+        kv: KV,
+        artifacts: Artifacts,
+        breaker: CircuitBreaker,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._catalog = Catalog(kv, clock)
         self._artifacts = artifacts
@@ -98,7 +102,7 @@ class Versions:
             "unyank" if undo else "yank",
         )
 
-    def fall_back(self, degraded: Version) -> Record | None:
+    def fall_back(self, degraded: HealthSubject) -> Record | None:
         """The last good version takes the place of a degraded one that runs; None when there is
         none, or another one runs.
         """
@@ -164,7 +168,7 @@ class Versions:
             }
         raise Conflict(f"{name} is being changed by somebody else at this moment")
 
-    def _back(self, head: Head, version: int | None) -> tuple[Record, Standing, Record]:
+    def _back(self, head: Head, version: int | None) -> tuple[Record, HeadState, Record]:
         records = self._catalog.versions(head)
         record = (
             self._before(head, records)
@@ -195,7 +199,7 @@ class Versions:
             )
         return next((old for old in older if not self._breaker.health(old).until), older[0])
 
-    def _yanked(self, head: Head, meant: Record) -> tuple[Record, Standing, Record]:
+    def _yanked(self, head: Head, meant: Record) -> tuple[Record, HeadState, Record]:
         standing = (
             head.standing
             if meant.version in head.standing.yanked
@@ -207,7 +211,7 @@ class Versions:
         instead = good.get(standing.before(meant.version, good.keys()) or 0, head.record)
         return instead, standing, meant
 
-    def _unyanked(self, head: Head, meant: Record) -> tuple[Record, Standing, Record]:
+    def _unyanked(self, head: Head, meant: Record) -> tuple[Record, HeadState, Record]:
         steps = head.standing.history
         took_over = (
             bool(steps) and steps[-1].action == "yank" and meant.version in head.standing.yanked
@@ -291,11 +295,11 @@ class Versions:
             "health": "closed" if health.state(now) == "closed" else "degraded",
         }
 
-    def _step(self, record: Record, by: str, action: str) -> Step:
-        return Step(record.version, self._clock(), by, action)
+    def _step(self, record: Record, by: str, action: str) -> Activation:
+        return Activation(record.version, self._clock(), by, action)
 
 
-Change = Callable[[Head], tuple[Record, Standing, Record]]
+Change = Callable[[Head], tuple[Record, HeadState, Record]]
 """From how a name stands to how it shall: the record that runs, the standing, and the record that
 was meant.
 """

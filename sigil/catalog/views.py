@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from sigil.catalog.health import Health
 from sigil.catalog.quotas import Quotas
 from sigil.catalog.records import Head, Record
-from sigil.catalog.usage import Use
+from sigil.catalog.usage import UsageCounts
 
 if TYPE_CHECKING:
     from sigil.rows import (
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
         UsageRow,
     )
 
-NEVER = Use()
+NEVER = UsageCounts()
 State = Literal["ok", "degraded", "inactive", "yanked"]
 
 
 def list_row(
-    head: Head | None, record: Record, health: Health, use: Use | None, now: float
+    head: Head | None, record: Record, health: Health, use: UsageCounts | None, now: float
 ) -> ListRow:
     """Return the line of a version in the list. `now` is in seconds since 1970."""
     manifest = record.manifest
@@ -123,7 +123,7 @@ def state(head: Head | None, record: Record, health: Health, now: float) -> Stat
     return "inactive" if head and head.standing.inactive else "ok"
 
 
-def usage_row(use: Use | None) -> UsageRow:
+def usage_row(use: UsageCounts | None) -> UsageRow:
     """Return how often and how well it was called, by all processes as far as they have written
     it.
     """
@@ -137,7 +137,9 @@ def usage_row(use: Use | None) -> UsageRow:
     }
 
 
-def status_row(head: Head, health: Health, use: Use | None, now: float) -> CapabilityStatusRow:
+def status_row(
+    head: Head, health: Health, use: UsageCounts | None, now: float
+) -> CapabilityStatusRow:
     """Return one line of the status. `now` is in seconds since 1970."""
     record = head.record
     return {

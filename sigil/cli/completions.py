@@ -67,11 +67,11 @@ def permissions(context: typer.Context, incomplete: str) -> list[str]:
     name = _name(context)
 
     def found(kv: KV, settings: Settings) -> Iterator[str]:
-        from sigil.access.grants import Grantbook
+        from sigil.access.grants import GrantStore
         from sigil.protocol import LIBRARY
 
         for namespace in (settings.agent, LIBRARY):
-            for grant in Grantbook(kv).grants(namespace, name, settings.agent):
+            for grant in GrantStore(kv).grants(namespace, name, settings.agent):
                 yield from grant.permissions
 
     return _beginning(incomplete, found) if name else []

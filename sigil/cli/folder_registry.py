@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sigil.compile.compiler import build
-from sigil.deploy.golden_services import Fixtures, Rehearsal
+from sigil.deploy.golden_services import FixtureWeb, TestServices
 from sigil.manifest import permissions
 from sigil.manifest.package import read_folder
 from sigil.manifest.permission_rules import CallRule
 from sigil.protocol import LIBRARY, viewed
 from sigil.run.host_calls.context import Part
-from sigil.run.live_services import Standing, Way, to_the_web
+from sigil.run.live_services import LazyNetwork, LiveServices, to_the_web
 from sigil.sandbox.program import Program
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(Rehearsal):
+class Beside(TestServices):
     """Facilities that find a capability that does not stand yet. `folders`: where a namespace's own
     are, each in a folder of its name.
     """
@@ -36,7 +36,7 @@ class Beside(Rehearsal):
     built: dict[tuple[str, str], Part | None] = field(default_factory=dict)
 
     def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
-        found = Rehearsal.find(self, rule, view, over)
+        found = TestServices.find(self, rule, view, over)
         if found or rule.namespace:
             return found
         for namespace in viewed(view).sees:
@@ -80,7 +80,7 @@ def beside(settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifes
     """
     from sigil.wiring import library_folder
 
-    web = Fixtures((), settings.loopback)
+    web = FixtureWeb((), settings.loopback)
     if not permissions.declared_calls(manifest):
         return Beside(web)
     library = library_folder(settings)
@@ -88,17 +88,17 @@ def beside(settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifes
     return Beside(web, _standing(settings), sandbox=sandbox, folders=folders)
 
 
-def _standing(settings: Settings) -> Standing | None:
+def _standing(settings: Settings) -> LiveServices | None:
     """What is deployed in this process's registry; nothing can be run here of a registry
     elsewhere.
     """
     if settings.registry_url:
         return None
-    from sigil.access.grants import Grantbook
-    from sigil.access.secret_store import Secretbook
+    from sigil.access.grants import GrantStore
+    from sigil.access.secret_store import SecretStore
     from sigil.catalog.catalog import Catalog
     from sigil.wiring import open_stores
 
     stores = open_stores(settings)
-    kv, way = stores.kv, Way(to_the_web)
-    return Standing(kv, Catalog(kv), stores.artifacts, Grantbook(kv), Secretbook(kv), way)
+    kv, way = stores.kv, LazyNetwork(to_the_web)
+    return LiveServices(kv, Catalog(kv), stores.artifacts, GrantStore(kv), SecretStore(kv), way)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import httpx
     import typer
 
-    from sigil.admin_protocol import Keeper
+    from sigil.admin_protocol import AdminRegistry
     from sigil.protocol import Caller
     from sigil.sandbox.pool import Sandbox
     from sigil.settings import Settings
@@ -36,7 +36,7 @@ def perhaps(command: str) -> str:
 class Opened:
     """A registry and the person at the shell."""
 
-    registry: Keeper
+    registry: AdminRegistry
     caller: Caller
 
 
@@ -124,7 +124,7 @@ def shell_of(context: typer.Context) -> Shell:
     return shell
 
 
-def _open(settings: Settings, printer: Printer) -> Keeper:
+def _open(settings: Settings, printer: Printer) -> AdminRegistry:
     if settings.registry_url:
         from sigil.client.registry import RemoteRegistry
 

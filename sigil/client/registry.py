@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
-from sigil.access.tokens import Wish
+from sigil.access.tokens import TokenRequest
 from sigil.client import responses
 from sigil.client.responses import RowReader, foreign_answer
 from sigil.client.transport import ApiRequest, ApiTransport
@@ -67,7 +67,7 @@ class RemoteRegistry:
         return responses.read_found(self._search("find", text, caller, limit))
 
     def explore(self, text: str, caller: Caller, *, limit: int = 20) -> tuple[Glimpse, ...]:
-        """See `Shelved.explore`."""
+        """See `CapabilityAdmin.explore`."""
         return responses.read_glimpses(self._search("explore", text, caller, limit))
 
     def inspect(self, ref: str, caller: Caller) -> DetailRow:
@@ -89,31 +89,31 @@ class RemoteRegistry:
         return responses.read_ran(answer.body)
 
     def list(self, caller: Caller) -> Iterator[ListRow]:
-        """See `Shelved.list`."""
+        """See `CapabilityAdmin.list`."""
         return read_pages(self._transport, "/_api/list", caller, responses.LISTED)
 
     def remove(self, name: str, caller: Caller) -> None:
-        """See `Shelved.remove`."""
+        """See `CapabilityAdmin.remove`."""
         self._transport.delete("/_api/remove", caller, {"name": _encodable(name)})
 
     def status(self, caller: Caller) -> StatusRow:
-        """See `Shelved.status`."""
+        """See `CapabilityAdmin.status`."""
         return responses.STATUS.read(self._transport.get("/_api/status", caller).body)
 
     def versions(self, name: str, caller: Caller) -> Sequence[VersionRow]:
-        """See `Versioned.versions`."""
+        """See `VersionVerbs.versions`."""
         answer = self._transport.get(f"/_api/versions/{_quote_ref(name)}", caller)
         return responses.VERSION.read_page(answer.body)[0]
 
     def history(self, name: str, caller: Caller) -> Sequence[ActivationRow]:
-        """See `Versioned.history`."""
+        """See `VersionVerbs.history`."""
         answer = self._transport.get(f"/_api/versions/{_quote_ref(name)}", caller)
         return responses.ACTIVATION.read_page(answer.body, "history")[0]
 
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
     ) -> VersionDiffRow:
-        """See `Versioned.diff`."""
+        """See `VersionVerbs.diff`."""
         query = {}
         if older is not None:
             query["from"] = str(older)
@@ -123,26 +123,26 @@ class RemoteRegistry:
         return responses.DIFFERENCE.read(answer.body)
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
-        """See `Versioned.rollback`."""
+        """See `VersionVerbs.rollback`."""
         body = dumps({"name": name, "version": version})
         answer = self._transport.post("/_api/rollback", body, caller)
         return responses.CHANGED_VERSION.read(answer.body)
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
-        """See `Versioned.yank`."""
+        """See `VersionVerbs.yank`."""
         body = dumps({"ref": ref, "undo": undo})
         return responses.CHANGED_VERSION.read(self._transport.post("/_api/yank", body, caller).body)
 
     def publish(
         self, name: str, caller: Caller, *, session: str = "", replace: bool = False
     ) -> Deployed:
-        """See `Moved.publish`."""
+        """See `TransferVerbs.publish`."""
         body = dumps({"name": name, "session": session, "replace": replace})
         answer = self._transport.post("/_api/publish", body, caller)
         return responses.read_deployed(answer.body, created=answer.status == 201)
 
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
-        """See `Moved.export`."""
+        """See `TransferVerbs.export`."""
         body = dumps({"refs": [*refs]})
         answer = self._transport.post(
             "/_api/export", body, caller, seconds=DEPLOY_SECONDS, accept="*/*"
@@ -152,7 +152,7 @@ class RemoteRegistry:
     def import_bundle(
         self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
     ) -> Sequence[Deployed]:
-        """See `Moved.import_bundle`."""
+        """See `TransferVerbs.import_bundle`."""
         query = {}
         if public:
             query["public"] = "1"
@@ -244,7 +244,7 @@ class RemoteTokens:
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
 
-    def create(self, wish: Wish, caller: Caller) -> NewTokenRow:
+    def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
         answer = self._transport.post("/_api/keys", dumps(asdict(wish)), caller)
         return responses.NEW_TOKEN.read(answer.body)
 

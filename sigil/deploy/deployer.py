@@ -14,8 +14,8 @@ from sigil.catalog import public
 from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog, Head, Record
 from sigil.catalog.deployments import Deployment, Pins, pinned_digest
-from sigil.catalog.heads import Step
-from sigil.catalog.quotas import Claim, Count, Room, claim_of
+from sigil.catalog.heads import Activation
+from sigil.catalog.quotas import RoomClaim, RoomCount, RoomKeeper, claim_of
 from sigil.compile.compiler import Built, build
 from sigil.deploy import golden_tests
 from sigil.deploy.cooldown import Cooldown
@@ -29,7 +29,7 @@ from sigil.manifest.permissions import requested_permissions
 from sigil.protocol import LIBRARY, Caller, Ref
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Part
-from sigil.run.live_services import Standing
+from sigil.run.live_services import LiveServices
 from sigil.run.older_callers import OlderCallers
 from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.pool import Sandbox
@@ -49,7 +49,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkedPackage:
     """A package with the versions that its calls mean where it is about to stand.
 
     `seen`: the catalog as it is read for this deploy, each item once.
@@ -57,7 +57,7 @@ class Linked:
 
     package: Package
     pins: Pins
-    seen: Standing
+    seen: LiveServices
 
     @property
     def manifest(self) -> Manifest:
@@ -70,14 +70,14 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedPackage:
     """A package that may be stored, with what was read for its checks: what its namespace holds,
     and the log of the namespace's changes.
     """
 
-    linked: Linked
+    linked: LinkedPackage
     built: Built
-    count: Count | None
+    count: RoomCount | None
     log: Read | None
 
 
@@ -88,10 +88,10 @@ class Deployer:
         self,
         kv: KV,
         sandbox: Sandbox,
-        facilities: Standing,
+        facilities: LiveServices,
         clock: Callable[[], float] = time.time,
         *,
-        room: Room,
+        room: RoomKeeper,
         pause: float,
         older_callers: OlderCallers,
     ) -> None:
@@ -107,16 +107,16 @@ class Deployer:
 
     def link(
         self, package: Package, caller: Caller, planned: Mapping[str, str] = _NOTHING
-    ) -> Linked:
+    ) -> LinkedPackage:
         """The package with what its calls mean now. `planned`: the digests of what is about to
         stand beside it, by name.
         """
         permissions.require_valid_permissions(package.manifest)
         seen = self._facilities.snapshot()
         pins = dependencies.resolve(package.manifest, caller.target, seen, planned)
-        return Linked(package, pins, seen)
+        return LinkedPackage(package, pins, seen)
 
-    def standing(self, linked: Linked, caller: Caller) -> Record | None:
+    def standing(self, linked: LinkedPackage, caller: Caller) -> Record | None:
         """The record that runs under this very digest already."""
         for namespace in caller.sees if caller.author == "model" else (caller.target,):
             record = linked.seen.catalog.active(namespace, linked.manifest.name)
@@ -124,7 +124,7 @@ class Deployer:
                 return record
         return None
 
-    def deploy(self, linked: Linked, caller: Caller) -> tuple[Record, int]:
+    def deploy(self, linked: LinkedPackage, caller: Caller) -> tuple[Record, int]:
         """Check, test and activate; the record and how many of its tests passed. Nothing is stored
         unless all of it holds.
         """
@@ -136,7 +136,7 @@ class Deployer:
             program = _program(checked.built, manifest, self._clock())
             part = Part(caller.target, manifest, linked.digest, program, pins=linked.pins)
             dependencies.demand(part, linked.seen, later=caller.author == "library")
-            bench = golden_tests.Bench(
+            bench = golden_tests.TestBench(
                 self._sandbox, caller.target, linked.seen, tenant_of(caller), linked.pins
             )
             passed = 0
@@ -147,7 +147,7 @@ class Deployer:
                 self._facilities.grantbook.carry(before, record, caller)
             return record, passed
 
-    def admit(self, linked: Linked, caller: Caller) -> Record:
+    def admit(self, linked: LinkedPackage, caller: Caller) -> Record:
         """Check and activate what somebody else made and tested: nothing of it runs, and no grant
         is carried over to it.
         """
@@ -190,7 +190,7 @@ class Deployer:
             return False
         return True
 
-    def _is(self, record: Record, linked: Linked) -> bool:
+    def _is(self, record: Record, linked: LinkedPackage) -> bool:
         """Whether it is this very version. One of a release before 0.2.0 has a digest that does not
         cover what it calls.
         """
@@ -199,7 +199,7 @@ class Deployer:
         older = bool(linked.pins) and record.digest == linked.package.digest
         return older and self._facilities.pins(self._facilities.part(record)) == linked.pins
 
-    def _record_older_callers(self, linked: Linked, caller: Caller) -> Read | None:
+    def _record_older_callers(self, linked: LinkedPackage, caller: Caller) -> Read | None:
         """Record what those call to whom the name is about to mean something else; the log of the
         namespace's changes.
         """
@@ -208,7 +208,7 @@ class Deployer:
         public = was_public or linked.manifest.public or caller.target == LIBRARY
         return self._older_callers.record(caller.target, public=public)
 
-    def _demand(self, linked: Linked, caller: Caller) -> None:
+    def _demand(self, linked: LinkedPackage, caller: Caller) -> None:
         package = linked.package
         name = package.manifest.name
         if package.manifest.lang == HOST and caller.author != "library":
@@ -234,7 +234,7 @@ class Deployer:
             _demand_modest(package.manifest)
         self._demand_reach(package.manifest, caller, linked.seen)
 
-    def _demand_reach(self, manifest: Manifest, caller: Caller, seen: Standing) -> None:
+    def _demand_reach(self, manifest: Manifest, caller: Caller, seen: LiveServices) -> None:
         """What a token does not reach, what it deploys does not call either: it would run with
         powers that others were granted.
         """
@@ -255,19 +255,19 @@ class Deployer:
             return self._cooldown.turn(f"model:{caller.own}", name, MODEL_AT_ONCE)
         return nullcontext() if caller.token in ADMIN else self._cooldown.turn(caller.token, name)
 
-    def _built(self, linked: Linked, caller: Caller, log: Read | None) -> Checked:
+    def _built(self, linked: LinkedPackage, caller: Caller, log: Read | None) -> CheckedPackage:
         package = linked.package
         built = build(package, self._sandbox.of(tenant_of(caller)))
         head = linked.seen.catalog.head(caller.target, package.manifest.name)
-        claim = Claim(
+        claim = RoomClaim(
             package.manifest.name,
             _size(package, built) + (head.standing.size if head else 0),
             package.manifest.lifetime == "ephemeral",
         )
         # before its tests run; whether there still is room is asked when it is stored
-        return Checked(linked, built, self._room.require(caller.target, claim), log)
+        return CheckedPackage(linked, built, self._room.require(caller.target, claim), log)
 
-    def _is_own_doing(self, before: Record, record: Record, seen: Standing) -> bool:
+    def _is_own_doing(self, before: Record, record: Record, seen: LiveServices) -> bool:
         """Whether all that is called now was called by `before` too, came with the program, or was
         deployed by an owner here.
 
@@ -289,7 +289,7 @@ class Deployer:
         )
 
     def _activate(
-        self, checked: Checked, caller: Caller, action: Action
+        self, checked: CheckedPackage, caller: Caller, action: Action
     ) -> tuple[Record, Record | None]:
         """Store what was checked; its record, and the one that ran under the name before it."""
         linked, built = checked.linked, checked.built
@@ -313,7 +313,7 @@ class Deployer:
             record = again or replace(
                 self._record(linked, caller, number, built, (wasm, source)), store=self._store(head)
             )
-            step = Step(record.version, self._clock(), caller.author, action)
+            step = Activation(record.version, self._clock(), caller.author, action)
             try:
                 if head and again:
                     self._stand_again(again, head, step, checked.count)
@@ -337,7 +337,13 @@ class Deployer:
         raise Conflict(f"{name} is being deployed by somebody else at this moment")
 
     def _save(
-        self, record: Record, head: Head | None, step: Step, checked: Checked, *, owner: bool
+        self,
+        record: Record,
+        head: Head | None,
+        step: Activation,
+        checked: CheckedPackage,
+        *,
+        owner: bool,
     ) -> None:
         pins = checked.linked.pins
         with self._room.taken(record.namespace, claim_of(record, head), checked.count):
@@ -346,13 +352,15 @@ class Deployer:
             position = self._catalog.save(record, head, step, checked.log)
         self._older_callers.advance(record.namespace, checked.log, position)
 
-    def _stand_again(self, record: Record, head: Head, step: Step, count: Count | None) -> None:
-        claim = Claim(record.name, head.standing.size, record.manifest.lifetime == "ephemeral")
+    def _stand_again(
+        self, record: Record, head: Head, step: Activation, count: RoomCount | None
+    ) -> None:
+        claim = RoomClaim(record.name, head.standing.size, record.manifest.lifetime == "ephemeral")
         with self._room.taken(record.namespace, claim, count):
             self._catalog.stand(record, head.standing.active(step).again(record.version), head)
 
     def _known(
-        self, catalog: Catalog, head: Head | None, linked: Linked, caller: Caller
+        self, catalog: Catalog, head: Head | None, linked: LinkedPackage, caller: Caller
     ) -> Record | None:
         """The version of the name that has this very digest: it becomes active again unless it has
         an end, and no other number is given.
@@ -383,7 +391,12 @@ class Deployer:
         return ""
 
     def _record(
-        self, linked: Linked, caller: Caller, number: int, built: Built, artifacts: tuple[str, str]
+        self,
+        linked: LinkedPackage,
+        caller: Caller,
+        number: int,
+        built: Built,
+        artifacts: tuple[str, str],
     ) -> Record:
         manifest, now = linked.manifest, self._clock()
         alive = manifest.seconds_to_live
@@ -414,7 +427,7 @@ def _vouches(caller: Caller, action: Action) -> bool:
     return action == "deploy" and _is_owner(caller)
 
 
-def _namespace_called(rule: CallRule, view: str, seen: Standing) -> str:
+def _namespace_called(rule: CallRule, view: str, seen: LiveServices) -> str:
     """Where a plain name is called: in the library when nobody has it in `view`, else in `view`,
     though it may not exist yet.
     """

@@ -24,7 +24,7 @@ from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
 
 
-class Fixture(Protocol):
+class WebFixture(Protocol):
     """What the web answers in a test."""
 
     @property
@@ -40,10 +40,10 @@ class Fixture(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fixtures:
+class FixtureWeb:
     """A web that knows these answers alone."""
 
-    known: Sequence[Fixture]
+    known: Sequence[WebFixture]
     loopback: bool = False
 
     def send(self, hop: Hop, seconds: float) -> Answer:
@@ -63,16 +63,16 @@ class Fixtures:
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class TestServices:
     """The `Facilities` of one test. `others`: where the capabilities that it calls are; they are
     rehearsed with it.
     """
 
-    fixtures: Fixtures
+    fixtures: FixtureWeb
     others: Facilities | None = None
     kv: KV = field(default_factory=MemoryKV)
 
-    def web(self) -> Fixtures:
+    def web(self) -> FixtureWeb:
         return self.fixtures
 
     def store(self, part: Part, home: str) -> Store:
@@ -119,7 +119,7 @@ def _url(text: str) -> str:
         return text
 
 
-def _answer(fixture: Fixture) -> Answer:
+def _answer(fixture: WebFixture) -> Answer:
     headers: Headers = tuple((name.lower(), value) for name, value in fixture.headers.items())
     if isinstance(fixture.body, str):
         return Answer(fixture.status, "", headers, fixture.body.encode("utf-8", "replace"))

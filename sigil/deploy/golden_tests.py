@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import orjson
 
-from sigil.deploy.golden_services import Fixtures, Rehearsal
+from sigil.deploy.golden_services import FixtureWeb, TestServices
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.manifest.model import Limits as Bounds
 from sigil.manifest.model import Manifest, Test
 from sigil.protocol import Caller, Json
-from sigil.run.executor import Execution
+from sigil.run.executor import Executor
 from sigil.run.host_calls.context import Facilities, Part
 from sigil.sandbox.javascript_module import source_of
 from sigil.sandbox.pool import Sandbox, Share
@@ -42,7 +42,7 @@ UNRETURNED = (
     "nothing was returned: end the code itself with return, since a function that it only defines"
     " never runs"
 )
-NOTHING = Fixtures(())
+NOTHING = FixtureWeb(())
 _PLACE = re.compile(r"(.*) \(([0-9]{1,9}):([0-9]{1,9})\)")
 BUDGET_SECONDS = 10.0
 """For all tests of a deploy together: a deploy must not outlast the turn that asks for it, nor keep
@@ -51,7 +51,7 @@ others' calls waiting.
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TestResult:
     """One test's outcome; `problem` is empty when it passed."""
 
     number: int
@@ -59,7 +59,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class TestBench:
     """Where tests run: a sandbox, the namespace that the tested one will stand in, and the
     capabilities that it may call.
 
@@ -75,30 +75,30 @@ class Bench:
 
 
 def rehearsed(
-    bench: Bench,
+    bench: TestBench,
     manifest: Manifest,
     program: Program,
     given: dict[str, Json],
-    fixtures: Fixtures = NOTHING,
+    fixtures: FixtureWeb = NOTHING,
 ) -> Outcome:
     """One call as a test makes it: everything declared is granted, the web answers `fixtures`, the
     store is empty.
     """
     part = Part(bench.namespace, manifest, "", program, pins=bench.pins)
-    execution = Execution(bench.sandbox, Rehearsal(fixtures, bench.others), tenant=bench.tenant)
+    execution = Executor(bench.sandbox, TestServices(fixtures, bench.others), tenant=bench.tenant)
     return execution.run(part, given, Caller(bench.namespace.partition("~")[0]))
 
 
-def verdicts(bench: Bench, manifest: Manifest, program: Program) -> list[Verdict]:
+def verdicts(bench: TestBench, manifest: Manifest, program: Program) -> list[TestResult]:
     """Run every test of the manifest, in order."""
     end = time.monotonic() + BUDGET_SECONDS
     return [
-        Verdict(number, _within(end, bench, manifest, program, test))
+        TestResult(number, _within(end, bench, manifest, program, test))
         for number, test in enumerate(manifest.tests, 1)
     ]
 
 
-def demand(bench: Bench, manifest: Manifest, program: Program) -> int:
+def demand(bench: TestBench, manifest: Manifest, program: Program) -> int:
     """How many tests passed; `Refused` with ETESTS that says which failed and why, with EMODULE
     when the program does not load.
     """
@@ -159,7 +159,7 @@ def _placed(message: str, program: Program) -> str:
     return f"line {line}, column {column}: {found[1]}" + (f": `{text}`" if text else "")
 
 
-def _within(end: float, bench: Bench, manifest: Manifest, program: Program, test: Test) -> str:
+def _within(end: float, bench: TestBench, manifest: Manifest, program: Program, test: Test) -> str:
     left = int((end - time.monotonic()) * 1000)
     if left <= 0:
         return f"not run: all tests together may take {BUDGET_SECONDS:.0f} s"
@@ -168,7 +168,7 @@ def _within(end: float, bench: Bench, manifest: Manifest, program: Program, test
     return _problem(bench, limited, program, test)
 
 
-def _problem(bench: Bench, manifest: Manifest, program: Program, test: Test) -> str:
+def _problem(bench: TestBench, manifest: Manifest, program: Program, test: Test) -> str:
     try:
         output = orjson.loads(
             rehearsed(bench, manifest, program, test.input, _fixtures(bench, test)).output
@@ -186,12 +186,12 @@ def _problem(bench: Bench, manifest: Manifest, program: Program, test: Test) -> 
     return _instead(test, *_apart(output, test.output))
 
 
-def _fixtures(bench: Bench, test: Test) -> Fixtures:
+def _fixtures(bench: TestBench, test: Test) -> FixtureWeb:
     """This machine may be asked in a test where it may be asked in earnest."""
     return (
-        Fixtures(test.http, bench.others.web().loopback)
+        FixtureWeb(test.http, bench.others.web().loopback)
         if test.http and bench.others
-        else Fixtures(test.http)
+        else FixtureWeb(test.http)
     )
 
 

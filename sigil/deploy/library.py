@@ -19,7 +19,7 @@ NAMED = 5
 """So many new ones are told by name."""
 
 
-class Stocked(Protocol):
+class LibraryTarget(Protocol):
     """The registry that a library is deployed to."""
 
     def deploy_package(self, package: Package, caller: Caller) -> Deployed:
@@ -35,7 +35,7 @@ def packages(folder: Path) -> list[Package]:
 
 
 def stock(
-    registry: Stocked, folder: Path | None, caller: Caller, progress: Callable[[str], None]
+    registry: LibraryTarget, folder: Path | None, caller: Caller, progress: Callable[[str], None]
 ) -> bool:
     """Deploy what is new or changed in `folder`, remove what is no longer there; whether there was
     anything to do.
@@ -54,13 +54,13 @@ def stock(
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class LibraryFolder:
     """A library's folder, and the store whose registry it fills."""
 
     kv: KV
     folder: Path
 
-    def stock(self, registry: Stocked, progress: Callable[[str], None]) -> None:
+    def stock(self, registry: LibraryTarget, progress: Callable[[str], None]) -> None:
         """See `stock`. Where folder, program and the library's namespace are as a start left them
         that had nothing to do, they are not gone through again.
         """

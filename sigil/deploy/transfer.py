@@ -8,16 +8,16 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 
-from sigil.access.grants import Grantbook
+from sigil.access.grants import GrantStore
 from sigil.catalog import bundle, usage
 from sigil.catalog.audit import Audit
-from sigil.catalog.bundle import Entry
+from sigil.catalog.bundle import BundleEntry
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.heads import Step
-from sigil.catalog.quotas import SESSION_MARK, Room, claim_of
+from sigil.catalog.heads import Activation
+from sigil.catalog.quotas import SESSION_MARK, RoomKeeper, claim_of
 from sigil.catalog.records import Head, Record
 from sigil.catalog.versions import demand_owner
-from sigil.deploy.deployer import RACES, Deployer, Linked
+from sigil.deploy.deployer import RACES, Deployer, LinkedPackage
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.manifest.package import Package
 from sigil.protocol import Caller, Ref, is_name
@@ -26,7 +26,7 @@ from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
 
 
-class Mover:
+class Transfer:
     """Publishes, exports and imports."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Mover:
         deployer: Deployer,
         clock: Callable[[], float] = time.time,
         *,
-        room: Room,
+        room: RoomKeeper,
     ) -> None:
         self._kv = kv
         self._catalog = Catalog(kv, clock)
@@ -44,7 +44,7 @@ class Mover:
         self._deployer = deployer
         self._clock = clock
         self._room = room
-        self._grantbook = Grantbook(kv, clock)
+        self._grantbook = GrantStore(kv, clock)
         self._audit = Audit(kv, clock)
 
     def publish(
@@ -80,7 +80,7 @@ class Mover:
         """The bundle of what these refs mean."""
         records = [self._exported(Ref.parse(ref), caller) for ref in refs]
         return bundle.pack(
-            [Entry(record, self._artifacts.get(record.source)) for record in records]
+            [BundleEntry(record, self._artifacts.get(record.source)) for record in records]
         )
 
     def import_bundle(
@@ -106,12 +106,12 @@ class Mover:
             )
         return [done[name] for name in sorted(done)]
 
-    def _linked(self, packages: Sequence[Package], caller: Caller) -> list[Linked]:
+    def _linked(self, packages: Sequence[Package], caller: Caller) -> list[LinkedPackage]:
         """What a bundle holds, with what it calls: the bundle's own before what stands here. In an
         order in which they can come.
         """
         named = {package.manifest.name: package for package in packages}
-        linked: dict[str, Linked] = {}
+        linked: dict[str, LinkedPackage] = {}
         for name in callees_first({name: package.manifest for name, package in named.items()}):
             planned = {other: each.digest for other, each in linked.items()}
             linked[name] = self._deployer.link(named[name], caller, planned)
@@ -128,7 +128,7 @@ class Mover:
             )
         return record
 
-    def _demand_no_store(self, package: Linked, caller: Caller) -> None:
+    def _demand_no_store(self, package: LinkedPackage, caller: Caller) -> None:
         """`Refused` EEXIST when what is imported would go on with the store of another capability
         of its name.
         """
@@ -188,7 +188,9 @@ class Mover:
             try:
                 with self._room.taken(caller.namespace, claim_of(moved, head)):
                     self._catalog.save(
-                        moved, head, Step(moved.version, self._clock(), caller.author, "publish")
+                        moved,
+                        head,
+                        Activation(moved.version, self._clock(), caller.author, "publish"),
                     )
             except Conflict:
                 continue

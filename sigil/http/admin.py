@@ -9,8 +9,8 @@ from operator import itemgetter
 
 from fastapi import Response
 
-from sigil.access.tokens import Wish
-from sigil.admin_protocol import Keeper
+from sigil.access.tokens import TokenRequest
+from sigil.admin_protocol import AdminRegistry
 from sigil.catalog.cursors import of_grant, written
 from sigil.http import admin_bodies, pagination
 from sigil.http.request import PAGE_MOST, SEALED, Ask, answer
@@ -147,7 +147,7 @@ def keys(ask: Ask) -> Response:
 def create_key(ask: Ask) -> Response:
     """A new token, told this once."""
     body = admin_bodies.read(admin_bodies.Key, ask.body)
-    wish = Wish(body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds)
+    wish = TokenRequest(body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds)
     return answer(ask.registry.keys.create(wish, ask.caller), 201)
 
 
@@ -185,7 +185,7 @@ def status(ask: Ask) -> Response:
     return answer(status_row(ask.registry, ask.caller))
 
 
-def status_row(registry: Keeper, caller: Caller) -> dict[str, Json]:
+def status_row(registry: AdminRegistry, caller: Caller) -> dict[str, Json]:
     """The status, of the capabilities that the caller's token is about."""
     row = registry.status(caller)
     return {

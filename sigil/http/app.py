@@ -15,9 +15,9 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from sigil.access.authentication import Gate, demand_admin
-from sigil.access.tokens import ADMIN, Holder
-from sigil.admin_protocol import Served
+from sigil.access.authentication import Authenticator, demand_admin
+from sigil.access.tokens import ADMIN, TokenHolder
+from sigil.admin_protocol import ServedRegistry
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
 from sigil.http.body import body_of, demand_unconditional
 from sigil.http.caller_headers import AUTHOR, read_caller
@@ -39,20 +39,20 @@ them, and one token a quarter.
 BUSY_SECONDS = 1.0
 _Result = TypeVar("_Result")
 
-Open = Callable[[], Served]
+Open = Callable[[], ServedRegistry]
 """Gives the registry; called in a thread that may wait."""
 ROUTES = (*OPEN, *GUARDED)
 Door = Callable[[Request], Awaitable[Response]]
 
 
-def app(registry: Served, token: str, agent: str = "main") -> FastAPI:
+def app(registry: ServedRegistry, token: str, agent: str = "main") -> FastAPI:
     """An app with Sigil's routes alone. `agent`: the namespace of whoever asks without naming
     one.
     """
-    return app_of(lambda: registry, Gate(token, lambda: registry.keys, agent))
+    return app_of(lambda: registry, Authenticator(token, lambda: registry.keys, agent))
 
 
-def app_of(open: Open, gate: Gate) -> FastAPI:
+def app_of(open: Open, gate: Authenticator) -> FastAPI:
     """An app with Sigil's routes alone, over a registry that is opened by the first request that
     needs it.
     """
@@ -62,7 +62,7 @@ def app_of(open: Open, gate: Gate) -> FastAPI:
     return made
 
 
-def router(open: Open, gate: Gate) -> APIRouter:
+def router(open: Open, gate: Authenticator) -> APIRouter:
     """Sigil's routes, to be mounted beside others: one for each path, so that a wrong method is
     told all the right ones.
     """
@@ -148,7 +148,7 @@ def _public(described: Described, route: Route) -> Door:
     return door
 
 
-def _half_open(open: Open, gate: Gate, route: Route) -> Door:
+def _half_open(open: Open, gate: Authenticator, route: Route) -> Door:
     async def door(request: Request) -> Response:
         try:
             holder = await admit(request, gate)
@@ -197,7 +197,7 @@ class Workers:
             self._admission.leave(tenant)
 
 
-def _guarded(open: Open, gate: Gate, workers: Workers, route: Route) -> Door:
+def _guarded(open: Open, gate: Authenticator, workers: Workers, route: Route) -> Door:
     async def door(request: Request) -> Response:
         owner, holder = False, None
         try:
@@ -237,7 +237,7 @@ def _guarded(open: Open, gate: Gate, workers: Workers, route: Route) -> Door:
     return door
 
 
-async def admit(request: Request, gate: Gate) -> Holder:
+async def admit(request: Request, gate: Authenticator) -> TokenHolder:
     """Who asks; `Refused` EAUTH or ERATE when the token is not good."""
     shown, address = _shown(request)
     admin = gate.admin(shown, address)
@@ -253,7 +253,7 @@ def _shown(request: Request) -> tuple[str, str]:
     ), request.client.host if request.client else ""
 
 
-def _rate(gate: Gate, holder: Holder | None) -> dict[str, str]:
+def _rate(gate: Authenticator, holder: TokenHolder | None) -> dict[str, str]:
     """What is left of the token's rate, as draft-ietf-httpapi-ratelimit-headers has it; nothing for
     the admin, who has no rate.
     """
@@ -266,7 +266,7 @@ def _rate(gate: Gate, holder: Holder | None) -> dict[str, str]:
     }
 
 
-def _caller(holder: Holder, request: Request, right: Right) -> Caller:
+def _caller(holder: TokenHolder, request: Request, right: Right) -> Caller:
     """On whose behalf. What the headers say is believed of the admin alone; what would be widened
     by not believing it is refused.
     """
@@ -293,8 +293,8 @@ def _caller(holder: Holder, request: Request, right: Right) -> Caller:
 
 def _ask(
     request: Request,
-    registry: Served,
-    who: tuple[Holder, Caller],
+    registry: ServedRegistry,
+    who: tuple[TokenHolder, Caller],
     body: bytes,
     again: Callable[[], object] = lambda: None,
 ) -> Ask:

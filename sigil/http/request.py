@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import orjson
 from fastapi import Response
 
-from sigil.access.tokens import Holder
-from sigil.admin_protocol import Keeper
+from sigil.access.tokens import TokenHolder
+from sigil.admin_protocol import AdminRegistry
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller, Json, Ref
 
@@ -30,8 +30,8 @@ class Ask:
     token: `Refused` EAUTH or ERATE.
     """
 
-    registry: Keeper
-    holder: Holder
+    registry: AdminRegistry
+    holder: TokenHolder
     caller: Caller
     method: str
     base: str

@@ -16,7 +16,7 @@ _LATE = "no time is left for"
 """How the sandbox refuses a request that comes after the end of a run's time."""
 
 
-class Passed(ToolError):
+class NestedFailure(ToolError):
     """A failure of a call within a call, as the caller's code is told it. `blame`: whose it is,
     None for nobody's.
 
@@ -38,7 +38,7 @@ class Passed(ToolError):
 
 
 @dataclass(slots=True)
-class Link:
+class CallLink:
     """One call in a path of calls. `allowed`: milliseconds that it may take; `late`: who is to
     blame when they are over.
 
@@ -57,13 +57,13 @@ class Link:
     told: list[SigilError] = field(default_factory=list)
     blame: Part | None = None
 
-    def to(self, callee: Part, left: float) -> Link:
+    def to(self, callee: Part, left: float) -> CallLink:
         """The link to a callee when `left` milliseconds are left. A callee of the library has the
         home of the one that calls it.
         """
         limit = callee.manifest.limits.timeout_ms
         home = home_of(callee.namespace, Caller(_agent(self.home)))
-        return Link(
+        return CallLink(
             callee,
             min(limit, left),
             self.late if _is_short(left, limit) else callee,
@@ -94,21 +94,21 @@ class Link:
         self.blame = self._blamed(problem, through)
         return (
             _let_through(problem, through)
-            if isinstance(through, Passed | BackendError)
+            if isinstance(through, NestedFailure | BackendError)
             else problem
         )
 
     def _blamed(self, problem: SigilError, through: SigilError | None) -> Part | None:
         if isinstance(problem, BackendError) or isinstance(through, BackendError):
             return None
-        if isinstance(through, Passed):
+        if isinstance(through, NestedFailure):
             return through.blame
         late = problem.code == "ETIMEDOUT" or problem.message.startswith(_LATE)
         guilty = self.late if late else self.part
         return None if guilty is self.part and self.troubled else guilty
 
     def _is_trouble(self, told: SigilError) -> bool:
-        if isinstance(told, Passed):
+        if isinstance(told, NestedFailure):
             return told.host or (told.code == "ETIMEDOUT" and told.blame is not self.part)
         return isinstance(told, BackendError)
 
@@ -132,10 +132,10 @@ def on_behalf_of(caller: Caller, part: Part) -> str:
     return caller.namespace if own else caller.own
 
 
-class Listening:
+class FailureRecorder:
     """The services of a link's run, which it remembers the failures of."""
 
-    def __init__(self, services: Services, link: Link) -> None:
+    def __init__(self, services: Services, link: CallLink) -> None:
         self._services = services
         self._link = link
 
@@ -157,7 +157,7 @@ def _is(told: SigilError, problem: SigilError) -> bool:
 
 def _let_through(problem: SigilError, through: SigilError) -> SigilError:
     """A failure with the code that was told, which no guest may claim, as what it is."""
-    kind = through.kind if isinstance(through, Passed) else BackendError
+    kind = through.kind if isinstance(through, NestedFailure) else BackendError
     known = kind(through.code, problem.message)
     known.suggestion, known.retry_after, known.logs = (
         through.suggestion,

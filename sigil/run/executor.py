@@ -27,7 +27,7 @@ from sigil.manifest.permissions import (
     requested_permissions,
 )
 from sigil.protocol import Caller, Json
-from sigil.run.call_chain import Link, Listening, Passed, on_behalf_of
+from sigil.run.call_chain import CallLink, FailureRecorder, NestedFailure, on_behalf_of
 from sigil.run.dependencies import DEPTH_MOST, circle, inside
 from sigil.run.host_calls.context import Begun, Facilities, Part
 from sigil.run.host_calls.dispatch import Desk
@@ -44,7 +44,7 @@ LINES_MOST = 100
 PATIENCE_MS = 30_000
 
 
-class Books(Protocol):
+class CallLog(Protocol):
     """Where every call is written down, those within a call too."""
 
     def begin(self, part: Part, caller: str) -> Begun:
@@ -59,7 +59,7 @@ class Books(Protocol):
         """
 
 
-class Unwritten:
+class NoCallLog:
     """No books, as in a rehearsal."""
 
     def begin(self, part: Part, caller: str) -> Begun:
@@ -73,14 +73,14 @@ class Unwritten:
 
 
 @dataclass(slots=True)
-class _Tree:
+class _CallTree:
     """What the calls within one call share."""
 
     caller: Caller
     calls: int = 0
     logs: list[str] = field(default_factory=list)
 
-    def hear(self, callee: Link, name: str, lines: Sequence[str]) -> None:
+    def hear(self, callee: CallLink, name: str, lines: Sequence[str]) -> None:
         """Keep what a callee said, under its name. What a capability logs is its home's: of another
         namespace nothing is told.
         """
@@ -88,7 +88,7 @@ class _Tree:
             self.logs += [f"{name}: {line}" for line in lines][: LINES_MOST - len(self.logs)]
 
 
-class Execution:
+class Executor:
     """Runs capabilities in a sandbox, their services answered out of `facilities`, every call
     written down in `books`.
 
@@ -99,20 +99,22 @@ class Execution:
         self,
         sandbox: Sandbox,
         facilities: Facilities,
-        books: Books | None = None,
+        books: CallLog | None = None,
         servers: Servers | None = None,
         tenant: Tenant | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._facilities = facilities
-        self._books = books or Unwritten()
+        self._books = books or NoCallLog()
         self._servers = servers or Servers()
         self._tenant = tenant
 
     def run(self, part: Part, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
         """Run `part` on `arguments`; every failure carries the capability's name as its source."""
-        tree, limit = _Tree(caller), part.manifest.limits.timeout_ms
-        root = Link(part, limit, part, home_of(part.namespace, caller), on_behalf_of(caller, part))
+        tree, limit = _CallTree(caller), part.manifest.limits.timeout_ms
+        root = CallLink(
+            part, limit, part, home_of(part.namespace, caller), on_behalf_of(caller, part)
+        )
         try:
             outcome = self._run(arguments, tree, (root,), Limits(timeout_ms=limit))
         except SigilError as problem:
@@ -125,7 +127,11 @@ class Execution:
         )
 
     def _run(
-        self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits
+        self,
+        arguments: Mapping[str, Json],
+        tree: _CallTree,
+        path: tuple[CallLink, ...],
+        limits: Limits,
     ) -> Outcome:
         link = path[-1]
         if link.part.manifest.lang == HOST:
@@ -140,9 +146,13 @@ class Execution:
         return outcome
 
     def _outcome(
-        self, arguments: Mapping[str, Json], tree: _Tree, path: tuple[Link, ...], limits: Limits
+        self,
+        arguments: Mapping[str, Json],
+        tree: _CallTree,
+        path: tuple[CallLink, ...],
+        limits: Limits,
     ) -> Outcome:
-        link, values = path[-1], _Values(dict)
+        link, values = path[-1], _LazySecrets(dict)
         part = link.part
         try:
             given = strict_json.dumps(schema.accept(part.manifest.input, arguments))
@@ -151,12 +161,14 @@ class Execution:
             desk = None
             if grants.services:
                 granted = self._facilities.granted(part, link.home)
-                values = _Values(lambda: self._secrets(part, link.home, granted))
+                values = _LazySecrets(lambda: self._secrets(part, link.home, granted))
                 rights = _rights(link, granted, values)
-                compose = _Composer(self, tree, path, granted).answer
-                consult = _Consultant(part, self._servers, rights, granted, self._facilities).answer
+                compose = _NestedCalls(self, tree, path, granted).answer
+                consult = _ServerCalls(
+                    part, self._servers, rights, granted, self._facilities
+                ).answer
                 own = self._facilities.store(part, link.home)
-                desk = Listening(
+                desk = FailureRecorder(
                     Desk(
                         rights,
                         self._facilities.web,
@@ -198,7 +210,7 @@ class Execution:
         return {name: value for name, value in found.items() if value is not None}
 
     def within(
-        self, call: str, given: Json, seconds: float, tree: _Tree, path: tuple[Link, ...]
+        self, call: str, given: Json, seconds: float, tree: _CallTree, path: tuple[CallLink, ...]
     ) -> Json:
         """The output of another capability, called by the last one of `path` within its time; with
         the other's grants.
@@ -215,7 +227,7 @@ class Execution:
             most = (
                 f"calls go at most {DEPTH_MOST} deep, and there are at most {CALLS_MOST} within one"
             )
-            raise Passed(Refused("ELIMIT", most), most, path[0].part)
+            raise NestedFailure(Refused("ELIMIT", most), most, path[0].part)
         left = max(int(seconds * 1000), 1)
         limits = Limits(
             timeout_ms=min(callee.manifest.limits.timeout_ms, left),
@@ -230,18 +242,18 @@ class Execution:
             message = parted_text(
                 f"{rule.shown}: {problem.message}", _own_secrets(caller.part.manifest)
             )
-            raise Passed(problem, message, link.blame, host=link.troubled) from None
+            raise NestedFailure(problem, message, link.blame, host=link.troubled) from None
         tree.hear(link, rule.shown, outcome.logs)
         return strict_json.loads(parted(outcome.output, _own_secrets(caller.part.manifest)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Composer:
+class _NestedCalls:
     """The calls of one part."""
 
-    execution: Execution
-    tree: _Tree
-    path: tuple[Link, ...]
+    execution: Executor
+    tree: _CallTree
+    path: tuple[CallLink, ...]
     granted: frozenset[str]
 
     def answer(self, name: str, given: Json, seconds: float) -> Json:
@@ -263,7 +275,7 @@ class _Composer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Consultant:
+class _ServerCalls:
     """The MCP server that one part stands for. Its document came with the part's own module, which
     was made of nothing else.
     """
@@ -293,10 +305,10 @@ class _Consultant:
         except ToolError as problem:
             if problem.code != "ETIMEDOUT":
                 raise
-            raise Passed(problem, problem.message, self.part) from None
+            raise NestedFailure(problem, problem.message, self.part) from None
 
 
-class _Values:
+class _LazySecrets:
     """A part's secrets, read at the first need. `known`: those that were read."""
 
     def __init__(self, read: Callable[[], Values]) -> None:
@@ -335,7 +347,7 @@ def _own_secrets(manifest: Manifest) -> set[str]:
     }
 
 
-def _rights(link: Link, granted: frozenset[str], values: _Values) -> Rights:
+def _rights(link: CallLink, granted: frozenset[str], values: _LazySecrets) -> Rights:
     wanted = requested_permissions(link.part.manifest)
     http = {
         text: parse_http_rule(text.removeprefix(HTTP)) for text in wanted if text.startswith(HTTP)

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from sigil.access.grants import Grantbook
-from sigil.access.secret_store import Secretbook
+from sigil.access.grants import GrantStore
+from sigil.access.secret_store import SecretStore
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.deployments import Deployment
-from sigil.catalog.public import Publics
+from sigil.catalog.public import PublicCapabilities
 from sigil.errors import Refused, UsageError
 from sigil.manifest import permissions
 from sigil.manifest.permission_rules import CallRule, parse_call_rule
@@ -32,13 +32,13 @@ from sigil.storage.kv import KV
 if TYPE_CHECKING:
     from sigil.rows import PinRow
 
-__all__ = ["Standing", "Way", "Web", "to_the_web"]
+__all__ = ["LazyNetwork", "LiveServices", "Web", "to_the_web"]
 
 DIGEST_SHOWN = 19
 """Characters of a digest that tell one version from another in a message."""
 
 
-class Way:
+class LazyNetwork:
     """The way to the network: opened when the first request needs it, once."""
 
     def __init__(self, open_web: Callable[[], Web]) -> None:
@@ -61,18 +61,18 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LiveServices:
     """The `Facilities` of a registry."""
 
     kv: KV
     catalog: Catalog
     artifacts: Artifacts
-    grantbook: Grantbook
-    secretbook: Secretbook
-    way: Way
+    grantbook: GrantStore
+    secretbook: SecretStore
+    way: LazyNetwork
     clock: Callable[[], float] = time.time
 
-    def snapshot(self) -> Standing:
+    def snapshot(self) -> LiveServices:
         """Return the same services for the length of one task, which reads no item of the catalog
         twice: see `SnapshotKV`.
         """
@@ -264,7 +264,7 @@ class Standing:
         ):  # another namespace's name must be public itself, not only an old version of it
             places = (
                 (rule.namespace,)
-                if Publics(self.kv, self.clock).head(rule.namespace, rule.name)
+                if PublicCapabilities(self.kv, self.clock).head(rule.namespace, rule.name)
                 else ()
             )
         for namespace in places:
@@ -299,7 +299,7 @@ class Standing:
 
     def _elsewhere(self, rule: CallRule) -> Record | None:
         """Another namespace's, if it is public."""
-        open = Publics(self.kv, self.clock).head(
+        open = PublicCapabilities(self.kv, self.clock).head(
             rule.namespace, rule.name
         )  # the name itself must be public, not only an old version
         record = self._in(rule.namespace, rule) if open else None

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 
 from sigil.catalog import changes
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.changes import Position
+from sigil.catalog.changes import LogPosition
 from sigil.catalog.cursors import CHAT_MARK, chat_of
 from sigil.catalog.records import Record
 from sigil.storage.kv import ABSENT, KV, Item, Read, keys
@@ -40,7 +40,7 @@ class OlderCallers:
         self._kv = kv
         self._catalog = catalog
         self._record_calls = record_calls
-        self._followed: dict[str, Position] = {}
+        self._followed: dict[str, LogPosition] = {}
         self._unstored: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -62,12 +62,12 @@ class OlderCallers:
                     self._follow(other, item, self._followed.get(other) or stored.get(other))
         return log or ABSENT
 
-    def advance(self, namespace: str, log: Read | None, position: Position | None) -> None:
+    def advance(self, namespace: str, log: Read | None, position: LogPosition | None) -> None:
         """Remember that a change of this process came right behind `log`, at `position`."""
         if log is None or position is None:
             return
         before = None if log is ABSENT else changes.log_of(log)
-        expected = Position(before.epoch, before.number) if before else None
+        expected = LogPosition(before.epoch, before.number) if before else None
         with self._lock:
             if self._followed.get(namespace) != expected:
                 return
@@ -77,7 +77,7 @@ class OlderCallers:
         if is_due:
             self._store(namespace, position)
 
-    def _follow(self, namespace: str, item: Item, position: Position | None) -> None:
+    def _follow(self, namespace: str, item: Item, position: LogPosition | None) -> None:
         """Record what those versions call that changed after `position`; all of them when that is
         not known.
         """
@@ -91,7 +91,7 @@ class OlderCallers:
             self._record_all(namespace, name)
         if log is None:
             return
-        reached = Position(log.epoch, log.number)
+        reached = LogPosition(log.epoch, log.number)
         with self._lock:
             self._followed[namespace] = reached
         if reached != position:
@@ -101,16 +101,16 @@ class OlderCallers:
         for record in self._catalog.every_version(namespace, name):
             self._record_calls(record)
 
-    def _position(self, namespace: str) -> Position | None:
+    def _position(self, namespace: str) -> LogPosition | None:
         known = self._followed.get(namespace)
         return known or changes.position_of(self._kv.get(keys.callers_pinned(namespace)))
 
-    def _store(self, namespace: str, position: Position) -> None:
+    def _store(self, namespace: str, position: LogPosition) -> None:
         self._kv.put(keys.callers_pinned(namespace), dumps(position))
         with self._lock:
             self._unstored.pop(namespace, None)
 
-    def _stored_positions(self) -> Iterator[tuple[str, Position]]:
+    def _stored_positions(self) -> Iterator[tuple[str, LogPosition]]:
         """Yield up to which change all is recorded, by namespace."""
         partition = keys.callers_pinned("").partition
         for sort, item in scan_all(self._kv, partition, page=PAGE):

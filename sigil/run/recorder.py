@@ -9,24 +9,24 @@ from contextlib import suppress
 
 from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.health import Breaker, owner
-from sigil.catalog.usage import Statistics
-from sigil.catalog.versions import Versions
+from sigil.catalog.health import CircuitBreaker, owner
+from sigil.catalog.usage import UsageStatistics
+from sigil.catalog.versions import VersionAdmin
 from sigil.errors import BackendError, SigilError, UsageError
 from sigil.run.host_calls.context import Begun, Part
 
 
-class Books:
+class CallRecorder:
     """The books of a registry: breaker, statistics and audit. Once a call has begun, a store that
     is away does not fail it.
     """
 
     def __init__(
         self,
-        breaker: Breaker,
-        statistics: Statistics,
+        breaker: CircuitBreaker,
+        statistics: UsageStatistics,
         catalog: Catalog,
-        versions: Versions,
+        versions: VersionAdmin,
         audit: Audit,
     ) -> None:
         self._breaker = breaker

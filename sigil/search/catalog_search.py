@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.public import EVERYWHERE, Publics, foreign, full_name
+from sigil.catalog.public import EVERYWHERE, PublicCapabilities, foreign, full_name
 from sigil.catalog.records import Record
 from sigil.protocol import Caller, Found, Glimpse, Hit
 from sigil.search import DamagedIndexError, Encoder, Filter, Index, diversify
@@ -54,7 +54,7 @@ class CatalogSearch:
         self._catalog = Catalog(kv, clock)
         self._index = Index(encoder)
         self._snapshots = SnapshotStore(kv, artifacts, clock, self._index.rules)
-        self._public_follower = self._follower(PublicSource(Publics(kv, clock)))
+        self._public_follower = self._follower(PublicSource(PublicCapabilities(kv, clock)))
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -263,6 +263,6 @@ def _place(header: dict[str, Any], group: str) -> tuple[str, int]:
     raise DamagedIndexError("an index of something else")
 
 
-def _continues(log: changes.Log | None, place: tuple[str, int]) -> bool:
+def _continues(log: changes.ChangeLog | None, place: tuple[str, int]) -> bool:
     """Return whether the log is the one that the place is in, and as far at least."""
     return log is not None and log.epoch == place[0] and log.number >= place[1]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.public import EVERYWHERE, Publics, full_name
+from sigil.catalog.public import EVERYWHERE, PublicCapabilities, full_name
 from sigil.catalog.records import Record
 from sigil.protocol import Json
 from sigil.search import IndexDocument
@@ -81,7 +81,7 @@ class PublicSource:
 
     group = EVERYWHERE
 
-    def __init__(self, publics: Publics) -> None:
+    def __init__(self, publics: PublicCapabilities) -> None:
         self._publics = publics
 
     def log(self) -> Item | None:

@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from sigil.errors import SigilError
-from sigil.run.executor import Execution
+from sigil.run.executor import Executor
 from sigil.manifest.package import Package, read_folder
 from sigil.protocol import Caller, Json
-from sigil.deploy.golden_services import Rehearsal
+from sigil.deploy.golden_services import TestServices
 from sigil.network.http_transport import Line
 from sigil.run.host_calls.context import Part
 from tests.capabilities.conftest import FOLDER, Library, program_of
@@ -81,7 +81,7 @@ def ask(library: Library, services: Services) -> Iterator[Ask]:
         permissions = package.manifest.permissions.model_copy(update={"http": tuple(rules)})
         manifest = package.manifest.model_copy(update={"permissions": permissions})
         program = program_of(Package(manifest, source.encode()), library.sandbox)
-        run = Execution(library.sandbox, Rehearsal(line)).run(Part("tests", manifest, "", program), arguments, Caller("tests"))  # type: ignore[arg-type]
+        run = Executor(library.sandbox, TestServices(line)).run(Part("tests", manifest, "", program), arguments, Caller("tests"))  # type: ignore[arg-type]
         return orjson.loads(run.output)
 
     yield called

@@ -15,7 +15,7 @@ from mangum import Mangum
 
 from functions import registry as registry_function
 from sigil.errors import BackendError, UsageError
-from sigil.later import Later
+from sigil.later import LazyOpener
 from sigil.registry import LocalRegistry
 
 ROOT = Path(__file__).parents[2]
@@ -121,7 +121,7 @@ def test_a_registry_that_could_not_be_opened_is_tried_again() -> None:
         tries.append(1)
         raise UsageError("ESETTING", "not yet")
 
-    later = Later(opening)
+    later = LazyOpener(opening)
     for _ in range(2):
         with pytest.raises(BackendError):
             later()

@@ -113,12 +113,12 @@ def test_every_field_of_a_manifest_is_documented(part: type[BaseModel]) -> None:
 
 def test_every_route_of_the_server_is_documented() -> None:
     from functions import admin, local, webhook
-    from sigil.access.authentication import Gate
+    from sigil.access.authentication import Authenticator
     from sigil.http import app as http
 
-    chat = local.chat_routes(None, Gate(""))  # type: ignore[arg-type]
-    sigil_routes = http.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
-    switch = admin.router(None, Gate(""))  # type: ignore[arg-type]
+    chat = local.chat_routes(None, Authenticator(""))  # type: ignore[arg-type]
+    sigil_routes = http.router(lambda: None, Authenticator("")).routes  # type: ignore[arg-type,return-value]
+    switch = admin.router(None, Authenticator(""))  # type: ignore[arg-type]
     routes = [*webhook.router(lambda: None).routes, *sigil_routes, *chat.routes, *switch.routes]  # type: ignore[arg-type,return-value]
     paths = {
         route.path.partition("{")[0].rstrip("/") for route in routes if isinstance(route, Route)

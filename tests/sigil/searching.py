@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.heads import Step
+from sigil.catalog.heads import Activation
 from sigil.catalog.records import Record
 from sigil.manifest.model import Manifest
 from sigil.protocol import LIBRARY, Caller
@@ -111,7 +111,7 @@ class Garden:
             self.clock(),
             ends,
         )
-        self.catalog.save(record, head, Step(number, self.clock(), "person", "deploy"))
+        self.catalog.save(record, head, Activation(number, self.clock(), "person", "deploy"))
         return record
 
     def stock(self, count: int = 40, namespace: str = LIBRARY) -> None:

@@ -11,14 +11,14 @@ import httpx
 import pytest
 
 import sigil
-from sigil.access.authentication import Gate
+from sigil.access.authentication import Authenticator
 from sigil.access.tokens import made
 from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused, ToolError
 from sigil.http import app as sigil_http
 from sigil.http.routes import GUARDED
 from sigil.protocol import LIBRARY, Caller
-from sigil.registry import LocalRegistry, Rules
+from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
@@ -86,13 +86,13 @@ def opened(sandbox: Sandbox) -> Iterator[Callable[..., Place]]:
         def opening(rate: float = 600) -> Place:
             clock = Clock()
             registry = LocalRegistry(
-                MemoryKV(clock), MemoryArtifacts(), sandbox, clock, rules=Rules(pause=0)
+                MemoryKV(clock), MemoryArtifacts(), sandbox, clock, rules=RegistryRules(pause=0)
             )
             registry.deploy(
                 {"name": "standard", "description": "Of the library.", "execute": "return 's';"},
                 Caller(LIBRARY, author="library"),
             )
-            gate = Gate(ADMIN, lambda: registry.keys, "main", rate, clock)
+            gate = Authenticator(ADMIN, lambda: registry.keys, "main", rate, clock)
             return Place(
                 stack.enter_context(served(sigil_http.app_of(lambda: registry, gate))),
                 registry,
@@ -547,7 +547,7 @@ def test_a_deploy_token_pauses_between_two_deploys_and_the_admin_does_not(
     place: Place, sandbox: Sandbox
 ) -> None:
     registry = LocalRegistry(
-        MemoryKV(place.clock), MemoryArtifacts(), sandbox, place.clock, rules=Rules(pause=5)
+        MemoryKV(place.clock), MemoryArtifacts(), sandbox, place.clock, rules=RegistryRules(pause=5)
     )
     with served(sigil_http.app(registry, ADMIN)) as url:
         slow = Place(url, registry, place.clock, place.client)
@@ -686,9 +686,11 @@ class TestKeepersVerbsElsewhere:
         assert [row["secret"] for row in there.secrets.rows(self.OWNER, "S2")] == ["S3", "S4"]
 
     def test_keys_status_and_the_audit(self, there: RemoteRegistry) -> None:
-        from sigil.access.tokens import Wish
+        from sigil.access.tokens import TokenRequest
 
-        row = there.keys.create(Wish("invoke", "shop", ("run:*",), seconds=60.0), self.OWNER)
+        row = there.keys.create(
+            TokenRequest("invoke", "shop", ("run:*",), seconds=60.0), self.OWNER
+        )
         assert [each["name"] for each in there.keys.rows(self.OWNER)] == ["shop"]
         assert there.keys.whoami(self.OWNER)["kind"] == "admin"
         assert there.keys.revoke(row["id"], self.OWNER)["id"] == row["id"]

@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from functions import scheduler
-from sigil.access.authentication import Gate
+from sigil.access.authentication import Authenticator
 from sigil.http import app as sigil_http
-from sigil.registry import LocalRegistry, Rules
+from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
@@ -76,11 +76,11 @@ def place(
 ) -> Iterator[Place]:
     kv = MemoryKV(clock)
     sandbox = Sandbox(engine=ENGINE, cache=compiled, children=1, clock=clock)
-    registry = LocalRegistry(kv, MemoryArtifacts(), sandbox, clock, rules=Rules(pause=0))
+    registry = LocalRegistry(kv, MemoryArtifacts(), sandbox, clock, rules=RegistryRules(pause=0))
     with (
         served(
             sigil_http.app_of(
-                lambda: registry, Gate(TOKEN, lambda: registry.keys, "main", 6_000, clock)
+                lambda: registry, Authenticator(TOKEN, lambda: registry.keys, "main", 6_000, clock)
             )
         ) as url,
         httpx.Client(

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 import httpx
 
 import sigil
-from sigil.access.authentication import Gate
+from sigil.access.authentication import Authenticator
 from sigil.http import app as sigil_http
 from sigil.protocol import LIBRARY, Caller
-from sigil.registry import LocalRegistry, Rules
+from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
@@ -51,12 +51,12 @@ class Web:
 def web(compiled: Path, *, rate: float = 6_000, children: int = 1) -> Iterator[Web]:
     """A live registry with one capability of the library."""
     sandbox = Sandbox(engine=ENGINE, cache=compiled, children=children)
-    registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, rules=Rules(pause=0))
+    registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, rules=RegistryRules(pause=0))
     registry.deploy(
         {"name": "standard", "description": "Of the library.", "execute": "return 's';"},
         Caller(LIBRARY, author="library"),
     )
-    gate = Gate(TOKEN, lambda: registry.keys, "main", rate)
+    gate = Authenticator(TOKEN, lambda: registry.keys, "main", rate)
     with (
         served(sigil_http.app_of(lambda: registry, gate)) as url,
         httpx.Client(base_url=url, timeout=60) as client,

@@ -11,7 +11,7 @@ from sigil.cli.times import counted, moment
 from sigil.errors import SigilError
 
 if TYPE_CHECKING:
-    from sigil.admin_protocol import Keeper
+    from sigil.admin_protocol import AdminRegistry
     from sigil.protocol import Caller, Deployed, Json
 
 LOOKED_AT = 100
@@ -99,7 +99,7 @@ def whether(shell: Shell, spec: dict[str, Json]) -> str:
     )
 
 
-def needing(registry: Keeper, name: str, caller: Caller) -> list[str]:
+def needing(registry: AdminRegistry, name: str, caller: Caller) -> list[str]:
     """The capabilities of the caller's namespace that say that they call this one."""
     names = [
         row["capability"] for row in registry.list(caller) if row["namespace"] == caller.namespace
@@ -111,7 +111,7 @@ def needing(registry: Keeper, name: str, caller: Caller) -> list[str]:
     )
 
 
-def _calls(registry: Keeper, name: str, caller: Caller) -> list[str]:
+def _calls(registry: AdminRegistry, name: str, caller: Caller) -> list[str]:
     try:
         row = registry.inspect(name, caller)
     except SigilError:

@@ -20,7 +20,7 @@ from sigil.cli.source_folder import deployed, placed, read, warn
 from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
-    from sigil.deploy.golden_tests import Bench
+    from sigil.deploy.golden_tests import TestBench
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
@@ -154,7 +154,7 @@ def _tried(stand: Stand, package: Package, begin: float) -> Round:
 
 
 def _ran(
-    stand: Stand, bench: Bench, manifest: Manifest, program: Program
+    stand: Stand, bench: TestBench, manifest: Manifest, program: Program
 ) -> Outcome | SigilError | None:
     from sigil.deploy import golden_tests
 

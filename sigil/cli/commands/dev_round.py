@@ -11,7 +11,7 @@ from sigil.cli.shell import Shell
 from sigil.errors import SigilError, one_line
 
 if TYPE_CHECKING:
-    from sigil.deploy.golden_tests import Bench, Verdict
+    from sigil.deploy.golden_tests import TestBench, TestResult
     from sigil.manifest.model import Manifest
     from sigil.protocol import Deployed, Json
     from sigil.sandbox.program import Outcome, Program
@@ -27,7 +27,7 @@ class Round:
 
     name: str
     digest: str = ""
-    tests: tuple[Verdict, ...] = ()
+    tests: tuple[TestResult, ...] = ()
     differences: Mapping[int, list[str]] = field(default_factory=dict)
     ran: Outcome | SigilError | None = None
     deployed: Deployed | None = None
@@ -39,17 +39,17 @@ class Round:
         return sum(1 for test in self.tests if test.problem)
 
 
-def difference(bench: Bench, manifest: Manifest, program: Program, number: int) -> list[str]:
+def difference(bench: TestBench, manifest: Manifest, program: Program, number: int) -> list[str]:
     """Of a failed test that expects an output: what it should give (`-`) and what it gives (`+`),
     line by line.
     """
     import orjson
 
     from sigil.deploy import golden_tests
-    from sigil.deploy.golden_services import Fixtures
+    from sigil.deploy.golden_services import FixtureWeb
 
     test = manifest.tests[number - 1]
-    web = Fixtures(test.http, bool(bench.others and bench.others.web().loopback))
+    web = FixtureWeb(test.http, bool(bench.others and bench.others.web().loopback))
     try:
         output = orjson.loads(
             golden_tests.rehearsed(bench, manifest, program, test.input, web).output

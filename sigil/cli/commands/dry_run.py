@@ -13,7 +13,7 @@ from sigil.cli.times import counted
 from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from sigil.deploy.golden_tests import Verdict
+    from sigil.deploy.golden_tests import TestResult
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Json
@@ -106,7 +106,7 @@ def deployed_digest(shell: Shell, package: Package) -> str:
     return pinned_digest(package.digest, pins)
 
 
-def _demand(manifest: Manifest, verdicts: list[Verdict]) -> None:
+def _demand(manifest: Manifest, verdicts: list[TestResult]) -> None:
     failed = next((verdict for verdict in verdicts if verdict.problem), None)
     if failed:
         message = f"test {failed.number} failed: {failed.problem}"

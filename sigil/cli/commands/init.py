@@ -17,7 +17,7 @@ from sigil.cli.source_folder import placed, read, warn
 from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from sigil.deploy.golden_tests import Bench, Verdict
+    from sigil.deploy.golden_tests import TestBench, TestResult
     from sigil.manifest.package import Package
     from sigil.protocol import Json
     from sigil.sandbox.pool import Sandbox
@@ -118,7 +118,7 @@ def prove(context: typer.Context, folder: Folder = HERE) -> None:
         raise typer.Exit(TESTS_FAILED)
 
 
-def verdicts_of(shell: Shell, package: Package, folder: Path) -> list[Verdict]:
+def verdicts_of(shell: Shell, package: Package, folder: Path) -> list[TestResult]:
     """What a deploy would find. Of a registry elsewhere nobody here knows what stands there."""
     with program_of(shell, package) as (sandbox, program):
         return verdicts_in(
@@ -126,17 +126,19 @@ def verdicts_of(shell: Shell, package: Package, folder: Path) -> list[Verdict]:
         )
 
 
-def tested_in(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> Bench:
+def tested_in(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> TestBench:
     """Where the tests of a folder run: in `sandbox`, with what stands in this process's registry or
     beside the folder.
     """
     from sigil.cli.folder_registry import beside
-    from sigil.deploy.golden_tests import Bench
+    from sigil.deploy.golden_tests import TestBench
 
-    return Bench(sandbox, settings.agent, beside(settings, sandbox, folder, package.manifest))
+    return TestBench(sandbox, settings.agent, beside(settings, sandbox, folder, package.manifest))
 
 
-def verdicts_in(bench: Bench, shell: Shell, package: Package, program: Program) -> list[Verdict]:
+def verdicts_in(
+    bench: TestBench, shell: Shell, package: Package, program: Program
+) -> list[TestResult]:
     """What a deploy would find of a compiled package."""
     from sigil.deploy import golden_tests
     from sigil.run import dependencies

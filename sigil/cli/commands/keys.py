@@ -96,10 +96,10 @@ def _say_own(shell: Shell, settings: Settings) -> None:
     """Of the registry in this process: whoever may open its store is its owner, so nothing is
     opened to say so.
     """
-    from sigil.access.tokens import Holder
+    from sigil.access.tokens import TokenHolder
     from sigil.client.credentials import Credentials
 
-    say_who(shell, Holder("", "admin", settings.agent).row(), "in this process, as its owner")
+    say_who(shell, TokenHolder("", "admin", settings.agent).row(), "in this process, as its owner")
     kept = "" if shell.printer.json else ", ".join(Credentials(settings.credentials).addresses())
     if kept:
         shell.printer.note(f"a token is kept for {kept}: add --url, or set SIGIL_URL, to go there")
@@ -115,10 +115,10 @@ def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
 
     It is printed this once, and kept as a hash.
     """
-    from sigil.access.tokens import Wish
+    from sigil.access.tokens import TokenRequest
 
     shell = shell_of(context)
-    wish = Wish(
+    wish = TokenRequest(
         wanted.kind.value,
         wanted.name,
         tuple(wanted.scope or ()),

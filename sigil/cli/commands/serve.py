@@ -70,7 +70,7 @@ def serve(
 
 
 def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bounds) -> int:
-    from sigil.access.authentication import Gate
+    from sigil.access.authentication import Authenticator
     from sigil.http.access_log import Told
     from sigil.http.app import app_of
     from sigil.http.server import serve as serve_app
@@ -86,7 +86,8 @@ def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bound
     ).start()
     try:
         app = app_of(
-            lambda: registry, Gate(token, lambda: registry.keys, settings.agent, settings.rate)
+            lambda: registry,
+            Authenticator(token, lambda: registry.keys, settings.agent, settings.rate),
         )
         greet = partial(_greet, shell, settings, door, token)
         return serve_app(Told(app, shell.printer.event), door, GRACE_SECONDS, greet, bounds=bounds)

@@ -44,8 +44,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A call that was let in. `ticket`: the breaker's, see `Breaker.admit`; `at`: of the monotonic
-    clock, in seconds.
+    """A call that was let in.
+
+    `ticket`: the breaker's, see `CircuitBreaker.admit`. `at`: seconds of the monotonic clock.
 
     `caller`: for whom, empty for its owner.
     """

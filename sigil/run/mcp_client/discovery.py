@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sigil.access.secret_store import Secretbook, demand_owner
+from sigil.access.secret_store import SecretStore, demand_owner
 from sigil.errors import Refused
 from sigil.manifest.permission_rules import parse_http_rule, parse_secret_rule
 from sigil.network.exchange import Web
@@ -29,7 +29,7 @@ LIST_SECONDS = 30.0
 class Importing:
     """The verbs behind `sigil mcp`; an owner's."""
 
-    def __init__(self, servers: Servers, secretbook: Secretbook, web: Callable[[], Web]) -> None:
+    def __init__(self, servers: Servers, secretbook: SecretStore, web: Callable[[], Web]) -> None:
         self._servers = servers
         self._secrets = secretbook
         self._web = web

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.access.authentication import RATE, TRIES, Gate, demand_admin
-from sigil.access.rate_limit import BUCKETS_MOST, Rates
-from sigil.access.tokens import Tokens, Wish, made
+from sigil.access.authentication import RATE, TRIES, Authenticator, demand_admin
+from sigil.access.rate_limit import BUCKETS_MOST, RateLimiter
+from sigil.access.tokens import TokenRequest, Tokens, made
 from sigil.errors import Refused
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.access.test_tokens import Clock, clock, code
@@ -22,11 +22,11 @@ def tokens(clock: Clock) -> Tokens:
 
 
 @pytest.fixture
-def gate(tokens: Tokens, clock: Clock) -> Gate:
-    return Gate(ADMIN, lambda: tokens, "main", RATE, clock)
+def gate(tokens: Tokens, clock: Clock) -> Authenticator:
+    return Authenticator(ADMIN, lambda: tokens, "main", RATE, clock)
 
 
-def admitted(gate: Gate, token: str, address: str = "192.0.2.1") -> str:
+def admitted(gate: Authenticator, token: str, address: str = "192.0.2.1") -> str:
     """The id of whoever the token lets in, or why it does not."""
     try:
         return gate.admit(f"Bearer {token}", address).id
@@ -34,8 +34,8 @@ def admitted(gate: Gate, token: str, address: str = "192.0.2.1") -> str:
         return problem.code
 
 
-def test_the_gate_knows_the_admin_and_every_token(gate: Gate, tokens: Tokens) -> None:
-    value, holder = tokens.create(Wish("invoke"), "main")
+def test_the_gate_knows_the_admin_and_every_token(gate: Authenticator, tokens: Tokens) -> None:
+    value, holder = tokens.create(TokenRequest("invoke"), "main")
     assert admitted(gate, ADMIN) == "admin"
     assert admitted(gate, value) == holder.id
     assert admitted(gate, f"  {value} ") == holder.id
@@ -50,8 +50,8 @@ def test_the_gate_knows_the_admin_and_every_token(gate: Gate, tokens: Tokens) ->
 
 
 def test_an_empty_admin_token_closes_the_gate_for_all(tokens: Tokens) -> None:
-    value, _ = tokens.create(Wish("invoke"), "main")
-    gate = Gate("", lambda: tokens)
+    value, _ = tokens.create(TokenRequest("invoke"), "main")
+    gate = Authenticator("", lambda: tokens)
     assert [admitted(gate, token) for token in ("", value, "None")] == ["EAUTH"] * 3
 
 
@@ -59,16 +59,18 @@ def test_a_mistyped_token_asks_no_store() -> None:
     def opened() -> Tokens:
         raise AssertionError
 
-    gate = Gate(ADMIN, opened)
+    gate = Authenticator(ADMIN, opened)
     assert admitted(gate, made()[:-1] + "!") == "EAUTH"
     with pytest.raises(Refused, match="mistyped"):
         gate.admit(f"Bearer {made()[:-2]}00", "")
 
 
 def test_each_token_has_a_rate_of_its_own_and_the_admin_none(
-    gate: Gate, tokens: Tokens, clock: Clock
+    gate: Authenticator, tokens: Tokens, clock: Clock
 ) -> None:
-    (one, first), (other, second) = (tokens.create(Wish("invoke"), "main") for _ in range(2))
+    (one, first), (other, second) = (
+        tokens.create(TokenRequest("invoke"), "main") for _ in range(2)
+    )
     assert {admitted(gate, one) for _ in range(RATE)} == {first.id}
     with pytest.raises(Refused) as caught:
         gate.admit(f"Bearer {one}", "")
@@ -80,9 +82,9 @@ def test_each_token_has_a_rate_of_its_own_and_the_admin_none(
 
 
 def test_wrong_tokens_are_bounded_by_address_and_lock_nobody_out(
-    gate: Gate, tokens: Tokens
+    gate: Authenticator, tokens: Tokens
 ) -> None:
-    value, holder = tokens.create(Wish("invoke"), "main")
+    value, holder = tokens.create(TokenRequest("invoke"), "main")
     assert admitted(gate, value) == holder.id
     assert {admitted(gate, "wrong", "2001:db8::1") for _ in range(TRIES)} == {"EAUTH"}
     assert admitted(gate, "wrong", "2001:db8::2") == "ERATE"
@@ -100,8 +102,10 @@ def test_whoever_has_used_up_the_tries_asks_no_store(tokens: Tokens, clock: Cloc
         asked.append(1)
         return tokens
 
-    gate = Gate(ADMIN, opened, "main", RATE, clock)
-    (value, holder), (other, second) = (tokens.create(Wish("invoke"), "main") for _ in range(2))
+    gate = Authenticator(ADMIN, opened, "main", RATE, clock)
+    (value, holder), (other, second) = (
+        tokens.create(TokenRequest("invoke"), "main") for _ in range(2)
+    )
     assert admitted(gate, value) == holder.id
     codes = [admitted(gate, made()) for _ in range(300)]
     assert (codes.count("EAUTH"), codes.count("ERATE"), len(asked)) == (
@@ -119,7 +123,7 @@ def test_whoever_has_used_up_the_tries_asks_no_store(tokens: Tokens, clock: Cloc
 
 
 def test_a_short_admin_token_cannot_be_guessed_on_and_on(tokens: Tokens, clock: Clock) -> None:
-    gate = Gate("hunter2", lambda: tokens, clock=clock)
+    gate = Authenticator("hunter2", lambda: tokens, clock=clock)
     assert {admitted(gate, f"guess-{number}") for number in range(TRIES)} == {"EAUTH"}
     assert admitted(gate, "hunter2") == "ERATE"
     assert admitted(gate, "hunter2", "192.0.2.2") == "admin"
@@ -128,7 +132,7 @@ def test_a_short_admin_token_cannot_be_guessed_on_and_on(tokens: Tokens, clock: 
 
 
 def test_a_rate_remembers_a_bounded_number_of_keys(clock: Clock) -> None:
-    rates = Rates(1, clock)
+    rates = RateLimiter(1, clock)
     for number in range(BUCKETS_MOST + 10):
         assert rates.take(str(number)) == 0
     assert len(rates._buckets) == BUCKETS_MOST

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from sigil.access.grant_admin import Granting
-from sigil.access.grants import KEPT, Grant, Grantbook
-from sigil.access.secret_store import Secretbook
+from sigil.access.grant_admin import GrantAdmin
+from sigil.access.grants import KEPT, Grant, GrantStore
+from sigil.access.secret_store import SecretStore
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.cursors import of_grant, written
-from sigil.catalog.heads import Step
+from sigil.catalog.heads import Activation
 from sigil.catalog.records import Record
 from sigil.errors import Refused, UsageError
 from sigil.manifest.model import Manifest
@@ -40,21 +40,21 @@ class Desk:
 
     kv: KV
     catalog: Catalog = field(init=False)
-    book: Grantbook = field(init=False)
-    secrets: Secretbook = field(init=False)
-    granting: Granting = field(init=False)
+    book: GrantStore = field(init=False)
+    secrets: SecretStore = field(init=False)
+    granting: GrantAdmin = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "catalog", Catalog(self.kv))
-        object.__setattr__(self, "book", Grantbook(self.kv))
-        object.__setattr__(self, "secrets", Secretbook(self.kv))
-        object.__setattr__(self, "granting", Granting(self.catalog, self.book, self.secrets))
+        object.__setattr__(self, "book", GrantStore(self.kv))
+        object.__setattr__(self, "secrets", SecretStore(self.kv))
+        object.__setattr__(self, "granting", GrantAdmin(self.catalog, self.book, self.secrets))
 
     def deploy(self, name: str, namespace: str = "main", http: tuple[str, ...] = HTTP) -> Record:
         """The next version of a capability that asks for these hosts."""
         head = self.catalog.head(namespace, name)
         made = record(name, (head.latest if head else 0) + 1, namespace, http)
-        self.catalog.save(made, head, Step(made.version, 0.0, "person", "deploy"))
+        self.catalog.save(made, head, Activation(made.version, 0.0, "person", "deploy"))
         return made
 
     def remove(self, name: str, namespace: str = "main") -> None:
@@ -96,7 +96,7 @@ def desk(kv: KV) -> Desk:
 
 class TestGrantbook:
     def test_what_is_granted_holds_for_one_version_until_it_is_revoked(self, kv: KV) -> None:
-        book, one, two = Grantbook(kv, lambda: 7.0), record(), record(version=2)
+        book, one, two = GrantStore(kv, lambda: 7.0), record(), record(version=2)
         book.grant(one, ALL, "an owner")
         assert (book.granted(one), book.granted(two)) == (ALL, frozenset())
         assert book.grants("main", "far") == (
@@ -109,7 +109,7 @@ class TestGrantbook:
         assert book.grants("main", "far") == ()
 
     def test_grants_of_the_library_are_each_agents_own(self, kv: KV) -> None:
-        book, shelf = Grantbook(kv), record(namespace=LIBRARY)
+        book, shelf = GrantStore(kv), record(namespace=LIBRARY)
         book.grant(shelf, ALL, "an owner", "main")
         assert [book.granted(shelf, home) for home in ("main", "bob", LIBRARY)] == [
             ALL,
@@ -120,7 +120,7 @@ class TestGrantbook:
         assert list(book.names("main")) == []
 
     def test_the_last_twenty_versions_keep_theirs(self, kv: KV) -> None:
-        book = Grantbook(kv)
+        book = GrantStore(kv)
         for version in range(1, KEPT + 3):
             book.grant(record(version=version), ALL, "an owner")
         assert [grant.digest for grant in book.grants("main", "far")] == [
@@ -129,7 +129,7 @@ class TestGrantbook:
 
     def test_an_owners_redeploy_takes_its_grants_along_and_nobody_elses_does(self, kv: KV) -> None:
         book, one, two, wide = (
-            Grantbook(kv),
+            GrantStore(kv),
             record(http=HTTP[:2]),
             record(version=2, http=HTTP[:1]),
             record(version=3),
@@ -145,7 +145,7 @@ class TestGrantbook:
 
 class TestRaces:
     def test_two_grants_at_once_both_stand(self, place: Place) -> None:
-        books = [Grantbook(place.open()) for _ in range(3)]
+        books = [GrantStore(place.open()) for _ in range(3)]
         in_parallel(
             3,
             lambda number: books[number].grant(record(version=number + 1), ALL, f"owner {number}"),
@@ -159,7 +159,7 @@ class TestRaces:
     @pytest.mark.parametrize("place", SHARED, indirect=True)
     def test_two_processes_that_grant_lose_nothing_of_each_other(self, place: Place) -> None:
         finish([start(GRANTS, place.url, first) for first in (1, 9)])
-        grants = Grantbook(place.open()).grants("main", "far")
+        grants = GrantStore(place.open()).grants("main", "far")
         assert sorted(grant.digest for grant in grants) == [
             record(version=version).digest for version in range(1, 17)
         ]
@@ -169,7 +169,7 @@ class TestRaces:
         self, reads: int
     ) -> None:
         kv = Busy()
-        book, one, two = Grantbook(kv), record(), record(version=2)
+        book, one, two = GrantStore(kv), record(), record(version=2)
         book.grant(one, frozenset({f"http:{HTTP[0]}"}), "an owner")
         kv.after(reads, lambda: book.grant(two, ALL, "another"))
         book.revoke("main", "far")
@@ -179,7 +179,7 @@ class TestRaces:
     @pytest.mark.parametrize("reads", [1, 2, 3])
     def test_what_is_revoked_during_a_redeploy_does_not_come_along(self, reads: int) -> None:
         kv = Busy()
-        book, one, two = Grantbook(kv), record(), record(version=2)
+        book, one, two = GrantStore(kv), record(), record(version=2)
         book.grant(one, ALL, "an owner")
         kv.after(reads, lambda: book.revoke("main", "far"))
         book.carry(one, two, OWNER)
@@ -187,7 +187,7 @@ class TestRaces:
         assert book.grants("main", "far") == ()
 
     def test_a_secret_that_two_set_at_once_is_one_of_both(self, place: Place) -> None:
-        books = [Secretbook(place.open()) for _ in range(3)]
+        books = [SecretStore(place.open()) for _ in range(3)]
         in_parallel(2, lambda number: books[number].set("API_KEY", f"the value {number}", OWNER))
         assert books[2].value("main", "API_KEY") in ("the value 0", "the value 1")
         done = in_parallel(2, lambda number: books[number].remove("API_KEY", OWNER))
@@ -197,7 +197,7 @@ class TestRaces:
 
 class TestSecretbook:
     def test_a_secret_is_listed_without_its_value_and_forgotten(self, kv: KV) -> None:
-        book = Secretbook(kv, lambda: 7.0)
+        book = SecretStore(kv, lambda: 7.0)
         book.set("KEY", "hush-hush", OWNER)
         book.set("KEY", "hush-hush-hush", OWNER)
         book.set("KEY", "of-bob-alone", Caller("bob", owner=True))
@@ -213,12 +213,12 @@ class TestSecretbook:
             book.remove("KEY", OWNER)
 
     def test_the_longest_secret_fits_everywhere(self, kv: KV) -> None:
-        book = Secretbook(kv)
+        book = SecretStore(kv)
         book.set("LONG", "語" * 8_192, OWNER)
         assert book.value("main", "LONG") == "語" * 8_192
 
     def test_only_an_owner_in_person_lists_or_changes_them(self, kv: KV) -> None:
-        book = Secretbook(kv)
+        book = SecretStore(kv)
         for caller in (MODEL, Caller("main", "telegram:1")):
             for act in (
                 lambda c: book.set("KEY", "hush-hush", c),
@@ -273,7 +273,7 @@ class TestPages:
             }
 
     def test_secrets_come_once_each_while_others_come_and_go(self, place: Place) -> None:
-        book, other, dice = Secretbook(place.open()), Secretbook(place.open()), random.Random(7)
+        book, other, dice = SecretStore(place.open()), SecretStore(place.open()), random.Random(7)
         steady = {f"S{number}" for number in range(8)}
         for name in steady:
             book.set(name, "hush-hush", OWNER)
@@ -367,18 +367,18 @@ class TestPages:
         with pytest.raises(UsageError, match="EINVAL"):
             Desk(kv).granting.rows(OWNER, after)
         with pytest.raises(UsageError, match="EINVAL"):
-            Secretbook(kv).rows(OWNER, after)
+            SecretStore(kv).rows(OWNER, after)
 
 
 GRANTS = """
-from sigil.access.grants import Grantbook
+from sigil.access.grants import GrantStore
 from sigil.manifest.model import Manifest
 from sigil.catalog.records import Record
 from sigil.settings import Settings
 from sigil.wiring import open_stores
 url, first = sys.argv[1:]
 manifest = Manifest.model_validate({"name": "far", "description": "It asks.", "permissions": {"http": ["GET a.example.com/"]}})
-book = Grantbook(open_stores(Settings(store=url)).kv)
+book = GrantStore(open_stores(Settings(store=url)).kv)
 for number in range(int(first), int(first) + 8):
     made = Record("main", "far", number, f"sha256:{number:064x}", "js", "w", "s", manifest, "person", "", 0.0)
     book.grant(made, frozenset({"http:GET a.example.com/"}), "a process")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sigil.access.token_admin import Keyring, Logbook
-from sigil.access.tokens import ADMIN, Tokens, Wish
+from sigil.access.token_admin import AuditReader, TokenAdmin
+from sigil.access.tokens import ADMIN, TokenRequest, Tokens
 from sigil.catalog.audit import Audit
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
@@ -21,14 +21,14 @@ __all__ = ["place"]
 OWNER = Caller("main", owner=True, token=ADMIN)
 
 
-def opened(kv: KV) -> tuple[Keyring, Logbook]:
-    return Keyring(Tokens(kv), Audit(kv)), Logbook(Audit(kv))
+def opened(kv: KV) -> tuple[TokenAdmin, AuditReader]:
+    return TokenAdmin(Tokens(kv), Audit(kv)), AuditReader(Audit(kv))
 
 
 def test_what_is_done_with_keys_is_noted_without_their_values(place: Place) -> None:
     keyring, log = opened(place.open())
-    row = keyring.create(Wish("deploy", "ci", ("deploy:alice/*",)), OWNER)
-    keyring.create(Wish("invoke", namespace="alice"), OWNER)
+    row = keyring.create(TokenRequest("deploy", "ci", ("deploy:alice/*",)), OWNER)
+    keyring.create(TokenRequest("invoke", namespace="alice"), OWNER)
     assert [
         each["name"] for each in sorted(keyring.rows(OWNER), key=lambda each: each["created"])
     ] == ["ci", ""]
@@ -56,7 +56,10 @@ def test_what_is_done_with_keys_is_noted_without_their_values(place: Place) -> N
 def test_keys_that_two_make_at_once_are_both_noted(place: Place) -> None:
     sides = [opened(place.open()) for _ in range(2)]
     made = in_parallel(
-        2, lambda number: [sides[number][0].create(Wish("invoke"), OWNER)["id"] for _ in range(3)]
+        2,
+        lambda number: [
+            sides[number][0].create(TokenRequest("invoke"), OWNER)["id"] for _ in range(3)
+        ],
     )
     rows = sides[0][1].rows(OWNER)
     assert sorted(row["key"] for row in rows) == sorted(id for ids in made for id in ids)
@@ -71,7 +74,7 @@ def test_nobody_but_an_owner_sees_or_changes_them(place: Place, less: dict[str, 
     caller = replace(OWNER, **less)
     keyring, log = opened(place.open())
     acts = (
-        lambda: keyring.create(Wish("invoke"), caller),
+        lambda: keyring.create(TokenRequest("invoke"), caller),
         lambda: keyring.rows(caller),
         lambda: keyring.revoke("x", caller),
     )

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigil.access.scopes import Scope
-from sigil.access.tokens import Tokens, Wish, is_well_typed, made
+from sigil.access.tokens import TokenRequest, Tokens, is_well_typed, made
 from sigil.catalog.cursors import key_after
 from sigil.errors import BackendError, SigilError, UsageError
 from sigil.protocol import Caller, Ref, capability_of, is_full_name, is_name, tool_of
@@ -79,7 +79,7 @@ def test_one_wrong_letter_is_told(place: int, letter: str) -> None:
 
 
 def test_the_store_never_holds_a_token(kv: KV, tokens: Tokens) -> None:
-    value, holder = tokens.create(Wish("invoke", "for the shop"), "main")
+    value, holder = tokens.create(TokenRequest("invoke", "for the shop"), "main")
     tokens.holder(value)
     stored = [
         (sort, item.value) for place in ("token", "token-use") for sort, item in kv.scan(place)
@@ -91,7 +91,7 @@ def test_the_store_never_holds_a_token(kv: KV, tokens: Tokens) -> None:
 
 
 def test_a_token_ends_at_its_time_and_is_listed_as_ended(clock: Clock, tokens: Tokens) -> None:
-    value, holder = tokens.create(Wish("invoke", seconds=60), "main")
+    value, holder = tokens.create(TokenRequest("invoke", seconds=60), "main")
     assert holder.expires == clock.now + 60
     clock.now += 59
     assert tokens.holder(value).id == holder.id
@@ -103,7 +103,7 @@ def test_a_token_ends_at_its_time_and_is_listed_as_ended(clock: Clock, tokens: T
 
 
 def test_a_revoked_token_is_dead_at_once(tokens: Tokens) -> None:
-    value, holder = tokens.create(Wish("deploy"), "main")
+    value, holder = tokens.create(TokenRequest("deploy"), "main")
     tokens.revoke(holder.id)
     assert code(lambda: tokens.holder(value)) == "EAUTH"
     assert list(tokens.list()) == []
@@ -112,7 +112,7 @@ def test_a_revoked_token_is_dead_at_once(tokens: Tokens) -> None:
 
 def test_a_name_revokes_only_when_it_is_one_tokens_alone(tokens: Tokens) -> None:
     for name in ("two", "two", "one"):
-        tokens.create(Wish("invoke", name), "main")
+        tokens.create(TokenRequest("invoke", name), "main")
     assert code(lambda: tokens.revoke("two")) == "EINVAL"
     assert code(lambda: tokens.revoke("")) == "ENOENT"
     assert tokens.revoke("one").name == "one"
@@ -121,7 +121,7 @@ def test_a_name_revokes_only_when_it_is_one_tokens_alone(tokens: Tokens) -> None
 def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(
     clock: Clock, kv: KV, tokens: Tokens
 ) -> None:
-    value, holder = tokens.create(Wish("invoke"), "main")
+    value, holder = tokens.create(TokenRequest("invoke"), "main")
     written = set()
     for _ in range(59):
         tokens.holder(value)
@@ -138,7 +138,7 @@ def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(
 
 def test_two_who_show_one_token_at_once_are_both_let_in(place: Place, clock: Clock) -> None:
     first, other = Tokens(place.open(clock), clock), Tokens(place.open(clock), clock)
-    value, holder = first.create(Wish("invoke"), "main")
+    value, holder = first.create(TokenRequest("invoke"), "main")
     assert in_parallel(2, lambda number: (first, other)[number].holder(value)) == [holder, holder]
     assert [(row["id"], row["last_use"]) for row in other.list()] == [(holder.id, clock.now)]
 
@@ -146,7 +146,7 @@ def test_two_who_show_one_token_at_once_are_both_let_in(place: Place, clock: Clo
 def test_tokens_made_at_once_are_all_there(place: Place, clock: Clock) -> None:
     several = [Tokens(place.open(clock), clock) for _ in range(3)]
     made = in_parallel(
-        3, lambda number: several[number].create(Wish("invoke", f"of {number}"), "main")
+        3, lambda number: several[number].create(TokenRequest("invoke", f"of {number}"), "main")
     )
     assert {row["id"] for row in several[0].list()} == {holder.id for _, holder in made}
     assert [several[2].holder(value) for value, _ in made] == [holder for _, holder in made]
@@ -174,7 +174,7 @@ def test_a_token_that_one_process_revokes_is_refused_to_all_and_leaves_nothing(
     place: Place,
 ) -> None:
     kv = place.open()
-    value, holder = Tokens(kv).create(Wish("invoke"), "main")
+    value, holder = Tokens(kv).create(TokenRequest("invoke"), "main")
     said = finish([start(SHOWS, place.url, value, holder.id) for _ in range(2)])
     assert {each.strip() for each in said} <= {"EAUTH", "ENOENT"}
     assert [kv.scan(partition) for partition in ("token", "token-use")] == [[], []]
@@ -197,7 +197,7 @@ class Late(MemoryKV):
 def test_of_a_token_that_is_revoked_while_it_is_used_nothing_stays(clock: Clock) -> None:
     kv = Late(clock)
     tokens = Tokens(kv, clock)
-    value, holder = tokens.create(Wish("invoke"), "main")
+    value, holder = tokens.create(TokenRequest("invoke"), "main")
     kv.then = lambda: tokens.revoke(holder.id)
     tokens.holder(value)
     assert code(lambda: tokens.holder(value)) == "EAUTH"
@@ -205,10 +205,10 @@ def test_of_a_token_that_is_revoked_while_it_is_used_nothing_stays(clock: Clock)
 
 
 def test_a_list_goes_on_behind_a_token_that_is_gone(kv: KV, tokens: Tokens) -> None:
-    ids = sorted(tokens.create(Wish("invoke"), "main")[1].id for _ in range(6))
+    ids = sorted(tokens.create(TokenRequest("invoke"), "main")[1].id for _ in range(6))
     for gone in (ids[0], ids[2]):
         tokens.revoke(gone)
-    later = tokens.create(Wish("invoke"), "main")[1].id
+    later = tokens.create(TokenRequest("invoke"), "main")[1].id
     assert [row["id"] for row in tokens.list(ids[2])] == sorted(
         [*ids[3:], *([later] if later > ids[2] else [])]
     )
@@ -223,7 +223,7 @@ def test_a_place_that_is_no_tokens_id_is_refused(after: str) -> None:
 
 
 def test_a_damaged_record_is_our_fault_and_lets_nobody_in(kv: KV, tokens: Tokens) -> None:
-    value, _ = tokens.create(Wish("invoke"), "main")
+    value, _ = tokens.create(TokenRequest("invoke"), "main")
     sort, _ = kv.scan("token")[0]
     kv.put(keys.token(sort), b"{}")
     with pytest.raises(BackendError):
@@ -279,32 +279,32 @@ def test_a_scope_reads_back_as_it_is_written(text: str) -> None:
 )
 def test_what_is_no_scope_is_refused(text: str, tokens: Tokens) -> None:
     assert code(lambda: Scope.parse(text)) == "EINVAL"
-    assert code(lambda: tokens.create(Wish("deploy", scopes=(text,)), "main")) == "EINVAL"
+    assert code(lambda: tokens.create(TokenRequest("deploy", scopes=(text,)), "main")) == "EINVAL"
 
 
 @in_memory
 @pytest.mark.parametrize(
     "wish",
     [
-        Wish("admin"),
-        Wish("owner"),
-        Wish("invoke", scopes=("deploy:main/*",)),
-        Wish("deploy", scopes=("deploy:bob/*",), namespace="alice"),
-        Wish("deploy", scopes=("deploy:bob/*", "deploy:alice/*")),
-        Wish("invoke", namespace="library"),
-        Wish("invoke", namespace="main~telegram"),
-        Wish("invoke", namespace="Main"),
-        Wish("invoke", seconds=0),
-        Wish("invoke", seconds=-1),
-        Wish("invoke", seconds=float("nan")),
-        Wish("invoke", seconds=1e12),
-        Wish("invoke", "two\nlines"),
-        Wish("invoke", "x" * 81),
-        Wish("invoke", scopes=("run:*",) * 51),
+        TokenRequest("admin"),
+        TokenRequest("owner"),
+        TokenRequest("invoke", scopes=("deploy:main/*",)),
+        TokenRequest("deploy", scopes=("deploy:bob/*",), namespace="alice"),
+        TokenRequest("deploy", scopes=("deploy:bob/*", "deploy:alice/*")),
+        TokenRequest("invoke", namespace="library"),
+        TokenRequest("invoke", namespace="main~telegram"),
+        TokenRequest("invoke", namespace="Main"),
+        TokenRequest("invoke", seconds=0),
+        TokenRequest("invoke", seconds=-1),
+        TokenRequest("invoke", seconds=float("nan")),
+        TokenRequest("invoke", seconds=1e12),
+        TokenRequest("invoke", "two\nlines"),
+        TokenRequest("invoke", "x" * 81),
+        TokenRequest("invoke", scopes=("run:*",) * 51),
     ],
     ids=str,
 )
-def test_a_token_that_makes_no_sense_is_not_made(wish: Wish, tokens: Tokens) -> None:
+def test_a_token_that_makes_no_sense_is_not_made(wish: TokenRequest, tokens: Tokens) -> None:
     with pytest.raises(UsageError):
         tokens.create(wish, "main")
     assert list(tokens.list()) == []
@@ -314,18 +314,18 @@ def test_the_namespace_is_given_or_what_the_scopes_name_or_the_agents(tokens: To
     places = [
         tokens.create(wish, "main")[1].namespace
         for wish in (
-            Wish("invoke"),
-            Wish("invoke", scopes=("run:alice/*", "run:library/*")),
-            Wish("invoke", scopes=("run:alice/*", "run:bob/x")),
-            Wish("invoke", scopes=("run:alice/*",), namespace="carol"),
-            Wish("deploy", scopes=("deploy:alice/x", "run:*")),
+            TokenRequest("invoke"),
+            TokenRequest("invoke", scopes=("run:alice/*", "run:library/*")),
+            TokenRequest("invoke", scopes=("run:alice/*", "run:bob/x")),
+            TokenRequest("invoke", scopes=("run:alice/*",), namespace="carol"),
+            TokenRequest("deploy", scopes=("deploy:alice/x", "run:*")),
         )
     ]
     assert places == ["main", "alice", "main", "carol", "alice"]
 
 
 def test_without_scopes_a_token_reaches_what_its_namespace_sees(tokens: Tokens) -> None:
-    deploy, invoke = (tokens.create(Wish(kind), "main")[1] for kind in ("deploy", "invoke"))
+    deploy, invoke = (tokens.create(TokenRequest(kind), "main")[1] for kind in ("deploy", "invoke"))
     assert (deploy.scopes, invoke.scopes) == (("deploy:main/*", "run:*"), ("run:*",))
     assert deploy.may_deploy("x")
     assert deploy.may_deploy("*")
@@ -335,7 +335,7 @@ def test_without_scopes_a_token_reaches_what_its_namespace_sees(tokens: Tokens) 
 
 def test_a_narrow_token_reaches_nothing_else(tokens: Tokens) -> None:
     holder = tokens.create(
-        Wish("deploy", scopes=("deploy:alice/one", "run:library/encode")), "main"
+        TokenRequest("deploy", scopes=("deploy:alice/one", "run:library/encode")), "main"
     )[1]
     caller = holder.caller()
     assert (holder.may_deploy("one"), holder.may_deploy("two"), holder.may_deploy("*")) == (

@@ -11,7 +11,7 @@ import pytest
 
 from sigil.catalog.quotas import Quotas
 from sigil.protocol import Caller
-from sigil.registry import LocalRegistry, Rules
+from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.settings import Settings
 from sigil.storage.artifacts import FolderArtifacts
@@ -80,7 +80,11 @@ def opened(tmp_path: Path, kv: SqliteKV, sandbox: Sandbox, clock: Clock) -> Iter
                 store = SqliteKV(tmp_path / "store.db", clock)
                 stack.callback(store.close)
             return LocalRegistry(
-                store, FolderArtifacts(tmp_path / "artifacts"), sandbox, clock, rules=Rules(**rules)
+                store,
+                FolderArtifacts(tmp_path / "artifacts"),
+                sandbox,
+                clock,
+                rules=RegistryRules(**rules),
             )
 
         yield made

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sigil.access.tokens import Holder
+from sigil.access.tokens import TokenHolder
 from sigil.deploy.deployer import MODEL_AT_ONCE
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.manifest.package import parse_flat
@@ -26,7 +26,7 @@ KEY = dataclasses.replace(PERSON, token="k1")
 
 def scoped(*scopes: str) -> Caller:
     """Who shows a deploy token of `main` with these scopes."""
-    return Holder("t1", "deploy", "main", scopes=scopes).caller()
+    return TokenHolder("t1", "deploy", "main", scopes=scopes).caller()
 
 
 @pytest.mark.parametrize("way", ["call", "requires"])

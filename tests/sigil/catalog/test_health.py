@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sigil.catalog.health import FAILURES, REST_SECONDS, TRIAL_SECONDS, Breaker
+from sigil.catalog.health import FAILURES, REST_SECONDS, TRIAL_SECONDS, CircuitBreaker
 from sigil.errors import BackendError, Refused, SigilError, ToolError
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import KV
@@ -128,7 +128,7 @@ def test_only_one_process_tries(ways: LocalRegistry, opened: Open, clock: Clock)
     store = opened()._catalog._kv  # another process's own connection
     record = Catalog(store, clock).active("main", "ways")
     assert record is not None
-    Breaker(store, clock).admit(record)  # it is trying at this moment
+    CircuitBreaker(store, clock).admit(record)  # it is trying at this moment
 
     assert fails(ways, "none") == "EDEGRADED"
 
@@ -147,27 +147,27 @@ PROBLEM, ANSWER = ToolError("ETHROWN", "a mistake"), ToolError("EODD", "an answe
 @pytest.fixture(params=["sqlite", "redis"])
 def breakers(
     request: pytest.FixtureRequest, tmp_path: Path, clock: Clock
-) -> Iterator[Callable[[], Breaker]]:
+) -> Iterator[Callable[[], CircuitBreaker]]:
     """Makes breakers: each is another process's view of the same store."""
     shared().do("FLUSHALL")
     with ExitStack() as stack:
 
-        def made() -> Breaker:
+        def made() -> CircuitBreaker:
             store: KV = RedisKV(shared().url, clock)
             if request.param == "sqlite":
                 store = stack.enter_context(closing(SqliteKV(tmp_path / "breakers.db", clock)))
-            return Breaker(store, clock)
+            return CircuitBreaker(store, clock)
 
         yield made
 
 
-def rested(breaker: Breaker, clock: Clock) -> None:
+def rested(breaker: CircuitBreaker, clock: Clock) -> None:
     for _ in range(FAILURES):
         breaker.failed(Version(), PROBLEM, breaker.admit(Version()))
     clock.now += REST_SECONDS + 1
 
 
-def is_let_in(breaker: Breaker) -> bool:
+def is_let_in(breaker: CircuitBreaker) -> bool:
     try:
         breaker.admit(Version())
     except Refused:
@@ -175,12 +175,14 @@ def is_let_in(breaker: Breaker) -> bool:
     return True
 
 
-def test_of_many_that_come_at_once_one_tries(breakers: Callable[[], Breaker], clock: Clock) -> None:
+def test_of_many_that_come_at_once_one_tries(
+    breakers: Callable[[], CircuitBreaker], clock: Clock
+) -> None:
     rested(breakers(), clock)
     many = [breakers() for _ in range(8)]
     start = threading.Barrier(len(many))
 
-    def come(breaker: Breaker) -> bool:
+    def come(breaker: CircuitBreaker) -> bool:
         start.wait()
         return is_let_in(breaker)
 
@@ -190,7 +192,7 @@ def test_of_many_that_come_at_once_one_tries(breakers: Callable[[], Breaker], cl
 
 @pytest.mark.parametrize("end", ["well", "failed", "answered", "undecided"])
 def test_what_began_before_it_opened_decides_nothing_when_it_ends(
-    breakers: Callable[[], Breaker], clock: Clock, end: str
+    breakers: Callable[[], CircuitBreaker], clock: Clock, end: str
 ) -> None:
     one, other = breakers(), breakers()
     early = one.admit(Version())
@@ -213,7 +215,7 @@ def test_what_began_before_it_opened_decides_nothing_when_it_ends(
 
 
 def test_a_trial_that_tells_nothing_leaves_its_place_and_only_its_own(
-    breakers: Callable[[], Breaker], clock: Clock
+    breakers: Callable[[], CircuitBreaker], clock: Clock
 ) -> None:
     one, other = breakers(), breakers()
     rested(one, clock)
@@ -232,7 +234,7 @@ def test_a_trial_that_tells_nothing_leaves_its_place_and_only_its_own(
 
 
 def test_a_success_ends_the_row_that_others_count(
-    breakers: Callable[[], Breaker], clock: Clock
+    breakers: Callable[[], CircuitBreaker], clock: Clock
 ) -> None:
     one, other = breakers(), breakers()
     for _ in range(3):

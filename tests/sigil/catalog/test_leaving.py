@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.expiry import Lifetimes
-from sigil.catalog.heads import Standing, Step, split
+from sigil.catalog.expiry import Sweeper
+from sigil.catalog.heads import Activation, HeadState, split
 from sigil.catalog.public_index import follow, wants
 from sigil.catalog.records import Record
-from sigil.catalog.usage import DONE_SECONDS, FLUSH_SECONDS, Statistics, fold, forget
+from sigil.catalog.usage import DONE_SECONDS, FLUSH_SECONDS, UsageStatistics, fold, forget
 from sigil.errors import Conflict
 from sigil.manifest.package import parse_flat
 from sigil.protocol import Caller
@@ -110,7 +110,7 @@ def test_counts_go_with_what_has_expired(
     text(registry)
     assert len(written(kv)) == 1
     clock.now += 62
-    Lifetimes(kv, clock).expire()
+    Sweeper(kv, clock).expire()
     assert written(kv) == []
 
 
@@ -124,7 +124,7 @@ def test_a_sum_that_is_written_while_it_is_removed_does_not_stay(
             forget(kv, "main", "shout")
             return super().put(key, value, **more)
 
-    statistics = Statistics(kv, clock)
+    statistics = UsageStatistics(kv, clock)
     statistics.note("main", "shout", 1.0, failed=False)
     clock.now += DONE_SECONDS + 1
     store = Removing(tmp_path / "store.db", clock)
@@ -134,7 +134,7 @@ def test_a_sum_that_is_written_while_it_is_removed_does_not_stay(
 
 
 def test_forgetting_twice_is_harmless(kv: SqliteKV, clock: Clock) -> None:
-    Statistics(kv, clock).note("main", "shout", 1.0, failed=False)
+    UsageStatistics(kv, clock).note("main", "shout", 1.0, failed=False)
     for _ in range(2):
         forget(kv, "main", "shout")
     assert written(kv) == []
@@ -249,7 +249,7 @@ def toggled(kv: KV, dice: random.Random) -> None:
         if head and not head.removed and dice.random() < 0.2:
             catalog.remove(head)
         else:
-            catalog.save(made, head, Step(number, 0.0, "person", "deploy"))
+            catalog.save(made, head, Activation(number, 0.0, "person", "deploy"))
 
 
 @pytest.mark.parametrize("where", ["sqlite", "redis"])
@@ -327,7 +327,7 @@ def test_a_mark_that_a_dead_process_left_is_set_right_within_a_day(
     kv.put(keys.public("main", "gone"), b"sha256:0")
     assert not agree(kv, clock.now)
 
-    Lifetimes(kv, clock).idle()
+    Sweeper(kv, clock).idle()
 
     assert agree(kv, clock.now)
     assert kv.get(keys.public("main", "gone")) is None
@@ -355,4 +355,4 @@ def test_chats_and_the_library_have_no_marks(
     registry.deploy(spec(), GUEST)
     follow(kv, "library", "shout", clock.now)
     assert kv.scan("public") == []
-    assert wants(Standing(1), {"version": 1, "digest": "sha256:1", "manifest": {}}, 0.0) is None
+    assert wants(HeadState(1), {"version": 1, "digest": "sha256:1", "manifest": {}}, 0.0) is None

@@ -12,7 +12,7 @@ import pytest
 from functions import scheduler
 from sigil.catalog import usage
 from sigil.catalog.audit import Audit
-from sigil.catalog.expiry import AGAIN_SECONDS, IDLE_SECONDS, Lifetimes
+from sigil.catalog.expiry import AGAIN_SECONDS, IDLE_SECONDS, Sweeper
 from sigil.errors import BackendError, UsageError
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
@@ -51,7 +51,7 @@ def test_an_ephemeral_capability_lives_an_hour_unless_it_says_otherwise(
 
 def expires(registry: LocalRegistry, kv: KV, clock: Clock) -> None:
     digest = registry.deploy(spec(type="ephemeral", ttl=60), PERSON).offer.digest
-    assert Lifetimes(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).expire() == 0
     clock.now += 60
 
     assert shown(registry) == []
@@ -62,7 +62,7 @@ def expires(registry: LocalRegistry, kv: KV, clock: Clock) -> None:
     assert scheduler.tick(kv, clock) >= 1
     assert actions(kv) == ["deploy", "expire"]
     assert kv.get(keys.capability("main", "shout")) is None
-    assert Lifetimes(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).expire() == 0
     assert registry.deploy(spec(type="ephemeral", ttl=60), PERSON).created
 
 
@@ -80,7 +80,7 @@ def test_expiry_works_on_redis_too(opened: Open, clock: Clock) -> None:
     clock.now += 61
     with pytest.raises(UsageError, match="ENOENT"):
         text(registry, f"shout@{digest}")
-    assert Lifetimes(store, clock).expire() == 1
+    assert Sweeper(store, clock).expire() == 1
     assert actions(store)[-1] == "expire"
 
 
@@ -90,7 +90,7 @@ def test_what_was_deployed_again_in_the_meantime_is_not_swept(
     registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
     registry.deploy(spec(execute="return 'lasting'"), PERSON)
     clock.now += 61
-    assert Lifetimes(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).expire() == 0
     assert text(registry) == "lasting"
     assert [row["version"] for row in registry.versions("shout", PERSON)] == [2]
 
@@ -109,7 +109,7 @@ def test_a_lasting_version_under_an_expired_one_runs_again_by_itself(
 
     assert text(registry) == "lasting"
     clock.now += 1
-    assert Lifetimes(kv, clock).expire() == 1
+    assert Sweeper(kv, clock).expire() == 1
     assert (text(registry), shown(registry)) == ("lasting", ["shout"])
     assert registry.status(PERSON)["bytes"] == size
     assert actions(kv)[-1] == "expire"
@@ -156,7 +156,7 @@ def test_what_is_written_over_an_expired_version_before_the_sweep_goes_on_from_t
     registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
     clock.now += 61
     registry.yank("shout@1", PERSON)
-    assert Lifetimes(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).expire() == 0
     with pytest.raises(UsageError, match="ENOENT"):
         text(registry)
     registry.yank("shout@1", PERSON, undo=True)
@@ -187,13 +187,13 @@ def test_the_same_deployed_again_lives_on_from_then(
     again = registry.deploy(brief, PERSON)
     assert (again.created, again.offer.version, again.expires_at) == (False, 1, clock.now + 60)
     clock.now += 50
-    assert Lifetimes(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).expire() == 0
     assert [text(registry, ref) for ref in ("shout", "shout@1", f"shout@{digest}")] == ["one"] * 3
     registry.deploy(
         brief, dataclasses.replace(PERSON, owner=False, author="model", session="telegram:9")
     )  # not its to prolong
     clock.now += 11
-    assert Lifetimes(kv, clock).expire() == 1
+    assert Sweeper(kv, clock).expire() == 1
     assert list(registry.list(PERSON)) == []
 
 
@@ -211,7 +211,7 @@ def test_what_was_granted_ends_with_the_version(
     assert registry.granting.grant("shout", PERSON)["new"] == []
     clock.now += 61
     if swept:
-        assert Lifetimes(kv, clock).expire() == 1
+        assert Sweeper(kv, clock).expire() == 1
         assert len(list(registry.granting.rows(PERSON))) == (1 if under else 0)
     if under:
         assert registry.inspect("shout", PERSON)["pending"] == []
@@ -224,7 +224,7 @@ def test_a_chats_ephemeral_capability_is_swept_from_its_own_namespace(
 ) -> None:
     registry.deploy(spec(type="ephemeral", ttl=60), GUEST)
     clock.now += 61
-    assert Lifetimes(kv, clock).expire() == 1
+    assert Sweeper(kv, clock).expire() == 1
     assert actions(kv, "main~telegram:9")[-1] == "expire"
 
 
@@ -234,10 +234,10 @@ def test_what_is_unused_for_thirty_days_is_inactive_unless_it_is_persistent(
 ) -> None:
     registry.deploy(spec(type=lifetime), PERSON)
     clock.now += IDLE_SECONDS - DAY
-    Lifetimes(kv, clock).sweep()
+    Sweeper(kv, clock).sweep()
     assert state(registry) == "ok"
     clock.now += DAY + 1
-    Lifetimes(kv, clock).sweep()
+    Sweeper(kv, clock).sweep()
 
     assert state(registry) == ends
     assert shown(registry) == ([] if ends == "inactive" else ["shout"])
@@ -250,7 +250,7 @@ def test_a_call_wakes_it_by_name_and_by_digest(
     digest = registry.deploy(spec(), PERSON).offer.digest
     for ref in ("shout", f"shout@{digest}"):
         clock.now += IDLE_SECONDS + 1
-        Lifetimes(kv, clock).sweep()
+        Sweeper(kv, clock).sweep()
         assert shown(opened()) == []
         assert text(registry, ref) == "one"
         assert shown(opened()) == ["shout"]
@@ -259,7 +259,7 @@ def test_a_call_wakes_it_by_name_and_by_digest(
 def test_a_deploy_wakes_it_too(registry: LocalRegistry, kv: SqliteKV, clock: Clock) -> None:
     registry.deploy(spec(), PERSON)
     clock.now += IDLE_SECONDS + 1
-    Lifetimes(kv, clock).sweep()
+    Sweeper(kv, clock).sweep()
     assert registry.deploy(spec(), PERSON).created is False
     assert shown(registry) == ["shout"]
 
@@ -269,7 +269,7 @@ def test_what_is_in_use_stays(registry: LocalRegistry, kv: SqliteKV, clock: Cloc
     clock.now += IDLE_SECONDS
     text(registry)
     clock.now += IDLE_SECONDS - DAY
-    Lifetimes(kv, clock).sweep()
+    Sweeper(kv, clock).sweep()
     assert state(registry) == "ok"
 
 
@@ -277,11 +277,11 @@ def test_the_daily_part_runs_once_a_day(
     registry: LocalRegistry, kv: SqliteKV, clock: Clock
 ) -> None:
     registry.deploy(spec(), PERSON)
-    Lifetimes(kv, clock).sweep()
+    Sweeper(kv, clock).sweep()
     clock.now += IDLE_SECONDS + 1
-    assert Lifetimes(kv, clock).sweep().inactive == 1
+    assert Sweeper(kv, clock).sweep().inactive == 1
     registry.deploy(spec("other"), PERSON)
-    assert Lifetimes(kv, clock).sweep().inactive == 0
+    assert Sweeper(kv, clock).sweep().inactive == 0
 
 
 def test_what_is_public_is_hidden_from_others_too_and_found_again(
@@ -292,7 +292,7 @@ def test_what_is_public_is_hidden_from_others_too_and_found_again(
     registry.deploy(spec("brief", public=True, type="ephemeral", ttl=60), PERSON)
     assert len(registry.query("shout a text", stranger, limit=9).hits) == 2
     clock.now += IDLE_SECONDS + 1
-    Lifetimes(kv, clock).sweep()
+    Sweeper(kv, clock).sweep()
 
     assert registry.query("shout a text", stranger).hits == ()
     assert text(registry, "main/shout", stranger) == "one"
@@ -307,9 +307,9 @@ def test_a_namespace_of_many_is_swept_whole(
     for number in range(12):
         registry.deploy(spec(f"n{number}", type="ephemeral", ttl=60 + number), PERSON)
     clock.now += 66
-    assert Lifetimes(kv, clock).expire() == 6
+    assert Sweeper(kv, clock).expire() == 6
     clock.now += 66
-    assert Lifetimes(kv, clock).expire() == 6
+    assert Sweeper(kv, clock).expire() == 6
     assert list(registry.list(PERSON)) == []
 
 
@@ -322,9 +322,9 @@ def test_daily_work_that_failed_is_told_and_done_by_the_next_sweep(
         patch.setattr(usage, "fold", lambda *_: 1 / 0)
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
-                Lifetimes(kv, clock).sweep()
+                Sweeper(kv, clock).sweep()
 
-    assert Lifetimes(kv, clock).sweep().inactive == 1
+    assert Sweeper(kv, clock).sweep().inactive == 1
 
 
 def test_daily_work_in_which_a_process_died_is_begun_anew_minutes_later(
@@ -338,12 +338,12 @@ def test_daily_work_in_which_a_process_died_is_begun_anew_minutes_later(
         )  # a process that is killed takes nothing back
         patch.setattr(usage, "fold", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            Lifetimes(kv, clock).sweep()
+            Sweeper(kv, clock).sweep()
 
     clock.now += AGAIN_SECONDS - 1
-    assert Lifetimes(kv, clock).sweep().inactive == 0
+    assert Sweeper(kv, clock).sweep().inactive == 0
     clock.now += 1
-    assert Lifetimes(kv, clock).sweep().inactive == 1
+    assert Sweeper(kv, clock).sweep().inactive == 1
 
 
 def test_a_damaged_record_keeps_nobody_elses_from_being_looked_at(
@@ -355,7 +355,7 @@ def test_a_damaged_record_keeps_nobody_elses_from_being_looked_at(
     clock.now += IDLE_SECONDS + 1
 
     with pytest.raises(BackendError, match="EDAMAGED"):
-        Lifetimes(kv, clock).sweep()
+        Sweeper(kv, clock).sweep()
     for namespace in ("aaa", "zzz"):
         assert (
             registry.inspect("shout", dataclasses.replace(PERSON, namespace=namespace))["state"]

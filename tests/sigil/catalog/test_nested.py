@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sigil.catalog.expiry import IDLE_SECONDS, Lifetimes
+from sigil.catalog.expiry import IDLE_SECONDS, Sweeper
 from sigil.catalog.health import FAILURES, REST_SECONDS
 from sigil.errors import BackendError, Refused, SigilError, ToolError
 from sigil.manifest.package import parse_flat
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
-from sigil.run.call_chain import Link, Passed
+from sigil.run.call_chain import CallLink, NestedFailure
 from sigil.run.host_calls.context import Part
 from sigil.sandbox.program import Program
 from sigil.storage.kv import Key
@@ -147,7 +147,7 @@ def part(name: str, milliseconds: int) -> Part:
     return Part("main", manifest, f"sha256:{name}", Program(name, "js", lambda: b""))
 
 
-def blamed(link: Link, problem: SigilError) -> str:
+def blamed(link: CallLink, problem: SigilError) -> str:
     """Who is blamed for a failure of a link's run."""
     link.judged(problem)
     return link.blame.name if link.blame else ""
@@ -155,7 +155,7 @@ def blamed(link: Link, problem: SigilError) -> str:
 
 def test_when_time_runs_out_the_one_that_took_it_is_blamed() -> None:
     outer, leaf = part("outer", 1_000), part("leaf", 1_000)
-    root = Link(outer, 1_000, outer)
+    root = CallLink(outer, 1_000, outer)
     assert blamed(root.to(leaf, 900), LATE) == "leaf"
     assert blamed(root.to(leaf, 499), LATE) == "outer"
     assert blamed(root.to(leaf, 499).to(part("last", 1_000), 400), LATE) == "outer"
@@ -172,15 +172,15 @@ def test_when_time_runs_out_the_one_that_took_it_is_blamed() -> None:
 def test_a_caller_whose_time_went_into_its_own_mistakes_is_blamed() -> None:
     outer = part("outer", 1_000)
     for to_blame in (None, outer):
-        root = Link(outer, 1_000, outer)
+        root = CallLink(outer, 1_000, outer)
         root.lose(900, to_blame)
         assert blamed(root, LATE) == "outer"
 
 
 def test_a_failure_is_let_through_when_it_is_told_as_it_was_heard() -> None:
     outer, leaf = part("outer", 1_000), part("leaf", 1_000)
-    root = Link(outer, 1_000, outer)
-    root.told.append(Passed(ToolError("EODD", "no"), "leaf: no", leaf))
+    root = CallLink(outer, 1_000, outer)
+    root.told.append(NestedFailure(ToolError("EODD", "no"), "leaf: no", leaf))
     assert blamed(root, ToolError("EGUEST", "leaf: no")) == "leaf"
     assert blamed(root, ToolError("ETHROWN", "leaf: no")) == "outer"
     assert blamed(root, ToolError("EGUEST", "sadly, leaf: no")) == "outer"
@@ -191,15 +191,15 @@ def test_nobody_is_blamed_for_what_the_machinery_did_however_it_is_told_on(
     trouble: SigilError,
 ) -> None:
     outer, leaf = part("outer", 1_000), part("leaf", 1_000)
-    root, top = Link(outer, 1_000, outer), Link(part("top", 1_000), 1_000, outer)
+    root, top = CallLink(outer, 1_000, outer), CallLink(part("top", 1_000), 1_000, outer)
     root.told.append(
-        Passed(
+        NestedFailure(
             trouble, f"leaf: {trouble.message}", None if isinstance(trouble, BackendError) else leaf
         )
     )
     assert blamed(root, ToolError("ETHROWN", "I cannot go on")) == ""
     top.told.append(
-        Passed(
+        NestedFailure(
             ToolError("ETHROWN", "I cannot go on"),
             "outer: I cannot go on",
             root.blame,
@@ -207,9 +207,9 @@ def test_nobody_is_blamed_for_what_the_machinery_did_however_it_is_told_on(
         )
     )
     assert blamed(top, ToolError("ETHROWN", "sadly, neither can I")) == ""
-    mine = Link(outer, 1_000, outer)
+    mine = CallLink(outer, 1_000, outer)
     mine.told.append(
-        Passed(LATE, f"leaf: {LATE.message}", outer)
+        NestedFailure(LATE, f"leaf: {LATE.message}", outer)
     )  # it had given the other one no time
     assert blamed(mine, ToolError("ETHROWN", "I cannot go on")) == "outer"
 
@@ -280,7 +280,7 @@ def test_calls_within_are_counted_and_remembered(
     clock.now += IDLE_SECONDS - 1
     text(tree, "outer")
     clock.now += 2
-    Lifetimes(kv, clock).idle()
+    Sweeper(kv, clock).idle()
     assert {row["capability"]: row["state"] for row in tree.list(PERSON)} == {
         "leaf": "ok",
         "outer": "ok",
@@ -292,7 +292,7 @@ def test_a_call_within_wakes_what_was_unused_for_long(
     tree: LocalRegistry, kv: SqliteKV, clock: Clock
 ) -> None:
     clock.now += IDLE_SECONDS + 1
-    Lifetimes(kv, clock).idle()
+    Sweeper(kv, clock).idle()
     assert state(tree, "leaf") == "inactive"
     text(tree, "outer")
     assert state(tree, "leaf") == "ok"

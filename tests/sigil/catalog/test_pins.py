@@ -14,7 +14,7 @@ import pytest
 
 from sigil.catalog import changes
 from sigil.catalog.catalog import Catalog, Record
-from sigil.catalog.expiry import Lifetimes
+from sigil.catalog.expiry import Sweeper
 from sigil.errors import Refused, SigilError
 from sigil.http import app as sigil_http
 from sigil.protocol import LIBRARY, Caller
@@ -198,7 +198,7 @@ def test_a_callee_whose_time_runs_out_fails_its_caller_and_nothing_takes_its_pla
     assert text(registry, "whole") == "ends"
 
     clock.now += 61
-    Lifetimes(kv, clock).sweep()
+    Sweeper(kv, clock).sweep()
 
     assert text(registry, "part") == "lasts"
     assert "any more, which whole was deployed with" in failure(registry, "whole").message

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from sigil.access.tokens import Holder
-from sigil.catalog.expiry import IDLE_SECONDS, Lifetimes
-from sigil.deploy.transfer import Mover
+from sigil.access.tokens import TokenHolder
+from sigil.catalog.expiry import IDLE_SECONDS, Sweeper
+from sigil.deploy.transfer import Transfer
 from sigil.errors import Refused, UsageError
 from sigil.http.capabilities import query
 from sigil.http.request import Ask
@@ -142,7 +142,7 @@ def test_the_very_version_that_was_withdrawn_is_published_only_when_told(
 ) -> None:
     registry.deploy(spec("sw"), GUEST)
     with monkeypatch.context() as patch:
-        patch.setattr(Mover, "_leave", lambda mover, source: None)
+        patch.setattr(Transfer, "_leave", lambda mover, source: None)
         registry.publish("sw", PERSON)
         registry.yank("sw@1", PERSON)
         assert "withdrawn" in refused(lambda: registry.publish("sw", PERSON)).message
@@ -168,13 +168,13 @@ def test_what_a_model_made_public_is_not_published_for_everybody(registry: Local
 # -----------------------------------------------------------------------------------------------------------
 
 
-def ask(registry: LocalRegistry, holder: Holder, **parameters: str) -> Ask:
+def ask(registry: LocalRegistry, holder: TokenHolder, **parameters: str) -> Ask:
     given = {name: [value] for name, value in parameters.items()}
     return Ask(registry, holder, holder.caller(), "GET", "/", "", given, "", b"")
 
 
 def test_a_token_about_one_name_is_not_about_anothers_of_that_name(registry: LocalRegistry) -> None:
-    token = Holder("t", "deploy", "alice", scopes=("deploy:alice/prop", "run:bob/other"))
+    token = TokenHolder("t", "deploy", "alice", scopes=("deploy:alice/prop", "run:bob/other"))
     asked = ask(registry, token)
     asked.demand_reach("prop")
     asked.demand_reach("alice/prop@2")
@@ -188,9 +188,9 @@ def test_what_is_unused_is_not_shown_to_those_who_look_around(
 ) -> None:
     registry.deploy(spec("old"), PERSON)
     clock.now += IDLE_SECONDS + 1
-    Lifetimes(kv, clock).sweep()
+    Sweeper(kv, clock).sweep()
     registry.deploy(spec("new"), PERSON)
-    body = query(ask(registry, Holder("a", "invoke", "main", scopes=("run:*",)))).body
+    body = query(ask(registry, TokenHolder("a", "invoke", "main", scopes=("run:*",)))).body
     assert (b'"new"' in body, b'"old"' in body) == (True, False)
     assert [row["capability"] for row in registry.list(PERSON)] == ["new", "old"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.heads import Step
-from sigil.catalog.quotas import HOLD_SECONDS, Claim, Quotas, Room, used
+from sigil.catalog.heads import Activation
+from sigil.catalog.quotas import HOLD_SECONDS, Quotas, RoomClaim, RoomKeeper, used
 from sigil.catalog.records import Head, Record
 from sigil.errors import BackendError, Refused
 from sigil.manifest.package import parse_flat
@@ -26,7 +26,7 @@ from tests.sigil.storage.kv.processes import finish, start
 
 DEPLOYER = """
 from sigil.errors import Refused
-from sigil.catalog.heads import Step
+from sigil.catalog.heads import Activation
 from sigil.storage.kv.redis import RedisKV
 from sigil.catalog.quotas import Quotas, claim_of
 from tests.sigil.catalog.test_room import record, room
@@ -38,7 +38,7 @@ for number in range(count):
     made = record(f"{which}-{number}", "ephemeral" if number % 2 else "normal")
     try:
         with room.taken("main", claim_of(made, None)):
-            catalog.save(made, None, Step(1, 0.0, "person", "deploy"))
+            catalog.save(made, None, Activation(1, 0.0, "person", "deploy"))
             stood += 1
     except Refused:
         pass
@@ -65,10 +65,10 @@ def record(name: str, lifetime: str = "normal", size: int = 100) -> Record:
     )
 
 
-def room(kv: KV, quotas: Quotas, clock: Clock | None = None) -> tuple[Catalog, Room]:
+def room(kv: KV, quotas: Quotas, clock: Clock | None = None) -> tuple[Catalog, RoomKeeper]:
     given = (clock,) if clock else ()
     catalog = Catalog(kv, *given)
-    return catalog, Room(kv, catalog, quotas, *given)
+    return catalog, RoomKeeper(kv, catalog, quotas, *given)
 
 
 @pytest.mark.parametrize("where", ["sqlite", "redis"])
@@ -124,12 +124,12 @@ def test_publications_at_one_moment_do_not_pass_the_limit(opened: Open, kv: Sqli
 
 def test_room_that_somebody_took_is_not_given_twice(kv: SqliteKV, clock: Clock) -> None:
     catalog, held = room(kv, small(capabilities=1), clock)
-    with held.taken("main", Claim("one", 10, False)):
+    with held.taken("main", RoomClaim("one", 10, False)):
         with pytest.raises(Refused, match="EQUOTA"):
-            held.require("main", Claim("two", 10, False))
-        held.require("main", Claim("one", 20, False))  # another version of the same name
-        held.require("other", Claim("two", 10, False))
-    held.require("main", Claim("two", 10, False))
+            held.require("main", RoomClaim("two", 10, False))
+        held.require("main", RoomClaim("one", 20, False))  # another version of the same name
+        held.require("other", RoomClaim("two", 10, False))
+    held.require("main", RoomClaim("two", 10, False))
     assert list(catalog.heads("main")) == []
 
 
@@ -145,12 +145,12 @@ def test_who_counted_before_somebody_else_came_and_went_counts_again(
         found = list(count(namespace))
         if not counted:
             counted.append(found)
-            with other.taken("main", Claim("two", 10, False)):
-                others.save(record("two"), None, Step(1, 0.0, "person", "deploy"))
+            with other.taken("main", RoomClaim("two", 10, False)):
+                others.save(record("two"), None, Activation(1, 0.0, "person", "deploy"))
         return found
 
     monkeypatch.setattr(catalog, "heads", meanwhile)
-    with pytest.raises(Refused, match="EQUOTA"), held.taken("main", Claim("one", 10, False)):
+    with pytest.raises(Refused, match="EQUOTA"), held.taken("main", RoomClaim("one", 10, False)):
         pass
     assert counted == [[]]
 
@@ -159,18 +159,18 @@ def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(
     kv: SqliteKV, clock: Clock
 ) -> None:
     catalog, held = room(kv, small(bytes=250), clock)
-    with held.taken("main", Claim("one", 100, False)):
-        catalog.save(record("one"), None, Step(1, 0.0, "person", "deploy"))
-        held.require("main", Claim("two", 150, False))
+    with held.taken("main", RoomClaim("one", 100, False)):
+        catalog.save(record("one"), None, Activation(1, 0.0, "person", "deploy"))
+        held.require("main", RoomClaim("two", 150, False))
         with pytest.raises(Refused, match="151 new ones"):
-            held.require("main", Claim("two", 151, False))
+            held.require("main", RoomClaim("two", 151, False))
 
 
 DYING = """
-from sigil.catalog.quotas import Claim
+from sigil.catalog.quotas import RoomClaim
 from tests.sigil.catalog.test_room import room, small
 catalog, room = room(SqliteKV(sys.argv[1]), small(capabilities=1))
-with room.taken("main", Claim("one", 10, False)):
+with room.taken("main", RoomClaim("one", 10, False)):
     print("taken", flush=True)
     sys.stdin.readline()
 """
@@ -191,9 +191,9 @@ def test_room_comes_back_when_a_process_was_killed_on_the_way(
     clock.now = time.time()
     _, held = room(kv, small(capabilities=1), clock)
     with pytest.raises(Refused, match="EQUOTA"):
-        held.require("main", Claim("two", 10, False))
+        held.require("main", RoomClaim("two", 10, False))
     clock.now += HOLD_SECONDS
-    with held.taken("main", Claim("two", 10, False)):
+    with held.taken("main", RoomClaim("two", 10, False)):
         pass
 
 
@@ -210,31 +210,31 @@ def test_a_deploy_that_stands_does_not_fail_because_its_room_is_given_back_later
 
     store = Away(tmp_path / "store.db", clock)
     _, held = room(store, small(capabilities=1), clock)
-    with held.taken("main", Claim("one", 10, False)):
+    with held.taken("main", RoomClaim("one", 10, False)):
         store.away = True
     store.close()
 
 
 def test_a_count_that_was_overtaken_is_made_again(kv: SqliteKV, clock: Clock) -> None:
     catalog, held = room(kv, small(capabilities=1), clock)
-    counted = held.require("main", Claim("one", 10, False))
-    with held.taken("main", Claim("two", 10, False)):
-        catalog.save(record("two"), None, Step(1, 0.0, "person", "deploy"))
+    counted = held.require("main", RoomClaim("one", 10, False))
+    with held.taken("main", RoomClaim("two", 10, False)):
+        catalog.save(record("two"), None, Activation(1, 0.0, "person", "deploy"))
     with (
         pytest.raises(Refused, match="EQUOTA"),
-        held.taken("main", Claim("one", 10, False), counted),
+        held.taken("main", RoomClaim("one", 10, False), counted),
     ):
         pass
 
 
 def test_a_count_that_is_too_old_is_made_again(kv: SqliteKV, clock: Clock) -> None:
     catalog, held = room(kv, small(capabilities=1), clock)
-    counted = held.require("main", Claim("one", 10, False))
-    with held.taken("main", Claim("two", 10, False)):
-        catalog.save(record("two"), None, Step(1, 0.0, "person", "deploy"))
+    counted = held.require("main", RoomClaim("one", 10, False))
+    with held.taken("main", RoomClaim("two", 10, False)):
+        catalog.save(record("two"), None, Activation(1, 0.0, "person", "deploy"))
     clock.now += 3 * HOLD_SECONDS  # nothing tells any more that somebody took room
     with (
         pytest.raises(Refused, match="EQUOTA"),
-        held.taken("main", Claim("one", 10, False), counted),
+        held.taken("main", RoomClaim("one", 10, False), counted),
     ):
         pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.catalog.usage import DONE_SECONDS, EPOCH_SECONDS, FLUSH_SECONDS, Statistics, fold
+from sigil.catalog.usage import DONE_SECONDS, EPOCH_SECONDS, FLUSH_SECONDS, UsageStatistics, fold
 from sigil.errors import BackendError, SigilError
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
@@ -33,7 +33,9 @@ class Counting(MemoryKV):
         return super().put(*given, **more)  # type: ignore[arg-type]
 
 
-def note(statistics: Statistics, times: int = 1, ms: float = 1.0, failed: bool = False) -> None:
+def note(
+    statistics: UsageStatistics, times: int = 1, ms: float = 1.0, failed: bool = False
+) -> None:
     for _ in range(times):
         statistics.note("main", "shout", ms, failed=failed)
 
@@ -82,7 +84,7 @@ def test_processes_are_summed_up_and_their_ends_lose_nothing(
 
 def test_there_is_one_write_in_ten_seconds(clock: Clock) -> None:
     kv = Counting()
-    statistics = Statistics(kv, clock)
+    statistics = UsageStatistics(kv, clock)
     note(statistics, 1_000)
     assert kv.writes == 1
     clock.now += FLUSH_SECONDS
@@ -93,22 +95,22 @@ def test_there_is_one_write_in_ten_seconds(clock: Clock) -> None:
     statistics.flush()
     statistics.flush()
     assert kv.writes == 3
-    assert Statistics(kv, clock).of("main", "shout").calls == 2_000
+    assert UsageStatistics(kv, clock).of("main", "shout").calls == 2_000
 
 
 def test_a_store_that_is_away_fails_no_call_and_loses_no_count(clock: Clock) -> None:
     kv = Counting()
-    statistics = Statistics(kv, clock)
+    statistics = UsageStatistics(kv, clock)
     kv.away = True
     note(statistics, 5)
     kv.away = False
     clock.now += FLUSH_SECONDS
     note(statistics)
-    assert Statistics(kv, clock).of("main", "shout").calls == 6
+    assert UsageStatistics(kv, clock).of("main", "shout").calls == 6
 
 
 def test_the_percentile_is_at_most_twice_too_large(clock: Clock) -> None:
-    statistics = Statistics(MemoryKV(), clock)
+    statistics = UsageStatistics(MemoryKV(), clock)
     note(statistics, 90, 1.0)
     note(statistics, 10, 100.0)
     use = statistics.of("main", "shout")
@@ -120,29 +122,29 @@ def test_the_percentile_is_at_most_twice_too_large(clock: Clock) -> None:
 def test_processes_that_are_done_are_folded_once(place: Place, clock: Clock) -> None:
     store = place.open(clock)
     for _ in range(3):
-        note(Statistics(store, clock), 2, failed=True)  # killed: only what was written stands
-        one = Statistics(store, clock)
+        note(UsageStatistics(store, clock), 2, failed=True)  # killed: only what was written stands
+        one = UsageStatistics(store, clock)
         note(one, 2)
         one.flush()
-    whole = Statistics(store, clock).of("main", "shout")
+    whole = UsageStatistics(store, clock).of("main", "shout")
     assert (whole.calls, whole.errors) == (9, 3)
 
     clock.now += DONE_SECONDS + 1
     assert fold(store, "main", clock.now) == 6
     assert fold(store, "main", clock.now) == 0
-    assert Statistics(store, clock).of("main", "shout") == whole
+    assert UsageStatistics(store, clock).of("main", "shout") == whole
 
 
 def test_two_who_fold_at_once_count_nothing_twice(place: Place, clock: Clock) -> None:
     stores = [place.open(clock) for _ in range(2)]
     for _ in range(12):
-        note(Statistics(stores[0], clock), 1, failed=True)
+        note(UsageStatistics(stores[0], clock), 1, failed=True)
     clock.now += DONE_SECONDS + 1
     folded = in_parallel(2, lambda number: fold(stores[number], "main", clock.now))
     assert set(folded) <= {0, 12}
     assert max(folded) == 12
     for store in stores:
-        use = Statistics(store, clock).of("main", "shout")
+        use = UsageStatistics(store, clock).of("main", "shout")
         assert (use.calls, use.errors) == (12, 12)
     fold(stores[0], "main", clock.now)
     assert [sort for sort, _ in stores[1].scan(keys.use("main", "", "").partition)] == ["shout#all"]
@@ -150,10 +152,10 @@ def test_two_who_fold_at_once_count_nothing_twice(place: Place, clock: Clock) ->
 
 COUNTS = """
 from sigil.settings import Settings
-from sigil.catalog.usage import Statistics
+from sigil.catalog.usage import UsageStatistics
 from sigil.wiring import open_stores
 url, = sys.argv[1:]
-statistics = Statistics(open_stores(Settings(store=url)).kv)
+statistics = UsageStatistics(open_stores(Settings(store=url)).kv)
 for _ in range(200):
     statistics.note("main", "shout", 2.0, failed=False)
 statistics.note("main", "other", 2.0, failed=True)
@@ -164,7 +166,7 @@ statistics.flush()
 @pytest.mark.parametrize("place", SHARED, indirect=True)
 def test_what_several_processes_count_is_the_sum(place: Place) -> None:
     finish([start(COUNTS, place.url) for _ in range(3)])
-    uses = Statistics(place.open()).all_of("main")
+    uses = UsageStatistics(place.open()).all_of("main")
     assert {name: (use.calls, use.errors) for name, use in uses.items()} == {
         "shout": (600, 0),
         "other": (3, 3),
@@ -174,24 +176,24 @@ def test_what_several_processes_count_is_the_sum(place: Place) -> None:
 def test_a_fold_that_was_interrupted_counts_nothing_twice(place: Place, clock: Clock) -> None:
     kv = place.open(clock)
     for _ in range(3):
-        note(Statistics(kv, clock))
+        note(UsageStatistics(kv, clock))
     clock.now += DONE_SECONDS + 1
     before = kv.scan(keys.use("main", "", "").partition)
     fold(kv, "main", clock.now)
     for sort, item in before:  # killed before it deleted them
         kv.put(keys.use("main", *sort.split("#")), item.value)
 
-    assert Statistics(kv, clock).of("main", "shout").calls == 3
+    assert UsageStatistics(kv, clock).of("main", "shout").calls == 3
     assert fold(kv, "main", clock.now) == 0
     assert len(kv.scan(keys.use("main", "", "").partition)) == 1
-    assert Statistics(kv, clock).of("main", "shout").calls == 3
+    assert UsageStatistics(kv, clock).of("main", "shout").calls == 3
 
 
 def test_a_process_that_slept_for_long_goes_on_under_another_name(
     place: Place, clock: Clock
 ) -> None:
     kv = place.open(clock)
-    statistics = Statistics(kv, clock)
+    statistics = UsageStatistics(kv, clock)
     note(statistics, 2)
     statistics.flush()
     clock.now += max(EPOCH_SECONDS, DONE_SECONDS) + 1
@@ -205,7 +207,7 @@ def test_a_process_counts_so_many_at_a_time_and_loses_none(
 ) -> None:
     monkeypatch.setattr("sigil.catalog.usage.COUNTED_MOST", 5)
     kv = MemoryKV()
-    statistics = Statistics(kv, clock)
+    statistics = UsageStatistics(kv, clock)
     for number in range(40):
         statistics.note("main", f"n{number % 8}", 1.0, failed=False)
     assert len(statistics._counted) <= 5

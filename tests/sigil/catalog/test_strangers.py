@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sigil.catalog.health import CALLERS_MOST, FAILURES, REST_SECONDS, Breaker
+from sigil.catalog.health import CALLERS_MOST, FAILURES, REST_SECONDS, CircuitBreaker
 from sigil.errors import Refused, SigilError
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
@@ -163,7 +163,7 @@ def test_a_strangers_inputs_that_are_passed_on_are_the_strangers(registry: Local
 def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(
     kv: SqliteKV, clock: Clock
 ) -> None:
-    one, other = Breaker(kv, clock), Breaker(kv, clock)
+    one, other = CircuitBreaker(kv, clock), CircuitBreaker(kv, clock)
     for _ in range(FAILURES - 1):
         one.failed(Version(), PROBLEM, caller="alice")
     clock.now += 2
@@ -188,7 +188,7 @@ def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(
 
 
 def test_many_callers_push_out_each_other_and_never_the_owner(kv: SqliteKV, clock: Clock) -> None:
-    breaker = Breaker(kv, clock)
+    breaker = CircuitBreaker(kv, clock)
     for _ in range(FAILURES):
         breaker.failed(Version(), PROBLEM)
     for number in range(CALLERS_MOST + 5):
@@ -204,7 +204,7 @@ def test_a_row_of_an_older_release_is_no_obstacle(kv: SqliteKV, clock: Clock) ->
     kv.put(
         keys.health(*Version()), b'{"failures":5,"at":1.0,"until":9e12,"trial":0.0,"code":"EGUEST"}'
     )
-    breaker = Breaker(kv, clock)
+    breaker = CircuitBreaker(kv, clock)
     assert breaker.admit(Version()) == ""
     breaker.failed(Version(), PROBLEM)
     assert breaker.health(Version()).failures == 1

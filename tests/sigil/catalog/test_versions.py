@@ -9,7 +9,7 @@ import pytest
 
 from sigil.catalog.catalog import VERSIONS_KEPT, Catalog
 from sigil.errors import Conflict, Refused, SigilError, UsageError
-from sigil.registry import LocalRegistry, Rules
+from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv import KV, keys
@@ -35,7 +35,7 @@ def opened(place: Place, tmp_path: Path, sandbox: Sandbox, clock: Clock) -> Open
     def made(store: KV | None = None, **rules: Any) -> LocalRegistry:
         artifacts = FolderArtifacts(tmp_path / "artifacts")
         return LocalRegistry(
-            store or place.open(clock), artifacts, sandbox, clock, rules=Rules(**rules)
+            store or place.open(clock), artifacts, sandbox, clock, rules=RegistryRules(**rules)
         )
 
     return made

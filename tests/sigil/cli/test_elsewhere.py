@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sigil import wiring
-from sigil.access.authentication import Gate
-from sigil.access.tokens import Wish
+from sigil.access.authentication import Authenticator
+from sigil.access.tokens import TokenRequest
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
 from sigil.cli.source_folder import patient
@@ -155,10 +155,13 @@ def test_two_deploys_in_a_row_both_take_place(
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
     token = str(
         registry.keys.create(
-            Wish("deploy", "ci", ("deploy:main/*",), "main", None), Caller("main", owner=True)
+            TokenRequest("deploy", "ci", ("deploy:main/*",), "main", None),
+            Caller("main", owner=True),
         )["token"]
     )
-    with served(app_of(lambda: registry, Gate("admin", lambda: registry.keys, rate=600))) as url:
+    with served(
+        app_of(lambda: registry, Authenticator("admin", lambda: registry.keys, rate=600))
+    ) as url:
         for number in (1, 2):
             ended = run_sigil(
                 "deploy", "--execute", f"return {number}", "--url", url, "--token", token

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 import sigil
-from sigil.admin_protocol import Keeper
+from sigil.admin_protocol import AdminRegistry
 from sigil.client.registry import RemoteRegistry
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
 from sigil.http import app as sigil_http
@@ -70,8 +70,8 @@ def remote(local: LocalRegistry) -> Iterator[RemoteRegistry]:
 
 
 @pytest.fixture(params=["local", "remote"])
-def registry(request: pytest.FixtureRequest) -> Keeper:
-    made: Keeper = request.getfixturevalue(request.param)
+def registry(request: pytest.FixtureRequest) -> AdminRegistry:
+    made: AdminRegistry = request.getfixturevalue(request.param)
     return made
 
 
@@ -101,7 +101,9 @@ def failure(call: Callable[[], object]) -> tuple[type[SigilError], str, str]:
     return type(caught.value), caught.value.code, caught.value.source
 
 
-def test_who_looks_around_sees_what_is_unlike_the_rest(registry: Keeper, person: Caller) -> None:
+def test_who_looks_around_sees_what_is_unlike_the_rest(
+    registry: AdminRegistry, person: Caller
+) -> None:
     codes = ("usd", "eur", "gbp", "jpy", "cny", "chf", "sek", "nok", "dkk", "pln", "czk", "huf")
     for code in codes:
         registry.deploy(
@@ -134,7 +136,7 @@ def test_who_looks_around_sees_what_is_unlike_the_rest(registry: Keeper, person:
 class TestARegistryHereOrElsewhere:
     """Every test runs on a registry in this process and on the same one over HTTP."""
 
-    def test_a_deploy_says_what_now_stands(self, registry: Keeper, person: Caller) -> None:
+    def test_a_deploy_says_what_now_stands(self, registry: AdminRegistry, person: Caller) -> None:
         made = registry.deploy(SHOUT, person)
         assert (made.created, made.passed, made.pending, made.expires_at) == (True, 1, (), None)
         assert (made.offer.name, made.offer.version, made.offer.tool) == ("shout", 1, "cap_shout")
@@ -142,12 +144,14 @@ class TestARegistryHereOrElsewhere:
         assert dict(made.offer.schema) == TEXT
         assert made.offer.pure is False
 
-    def test_the_same_digest_is_no_second_deploy(self, registry: Keeper, person: Caller) -> None:
+    def test_the_same_digest_is_no_second_deploy(
+        self, registry: AdminRegistry, person: Caller
+    ) -> None:
         first, again = registry.deploy(SHOUT, person), registry.deploy(SHOUT, person)
         assert again == replace(first, created=False)
 
     def test_what_waits_for_an_owner_and_when_it_ends_is_said(
-        self, registry: Keeper, person: Caller
+        self, registry: AdminRegistry, person: Caller
     ) -> None:
         asked = {"http": ["GET example.com/"], "kv": True}
         made = registry.deploy(
@@ -157,7 +161,9 @@ class TestARegistryHereOrElsewhere:
         assert made.pending == ("http:GET example.com/",)
         assert made.expires_at is not None
 
-    def test_a_query_offers_what_a_deploy_made(self, registry: Keeper, person: Caller) -> None:
+    def test_a_query_offers_what_a_deploy_made(
+        self, registry: AdminRegistry, person: Caller
+    ) -> None:
         made = registry.deploy(SHOUT, person)
         found = registry.query("shout a text", person)
         assert [hit.offer for hit in found.hits] == [made.offer]
@@ -167,19 +173,21 @@ class TestARegistryHereOrElsewhere:
     @pytest.mark.parametrize(
         "text", ["", "quantum chromodynamics", "\ud800\u202e\0", "\U0001f600" * 2_500]
     )
-    def test_a_query_may_find_nothing(self, registry: Keeper, person: Caller, text: str) -> None:
+    def test_a_query_may_find_nothing(
+        self, registry: AdminRegistry, person: Caller, text: str
+    ) -> None:
         registry.deploy(SHOUT, person)
         assert registry.query(text, person).hits == ()
 
     @pytest.mark.parametrize("limit", [-1, 0, 1, 1_000])
     def test_any_limit_is_brought_into_its_bounds(
-        self, registry: Keeper, person: Caller, limit: int
+        self, registry: AdminRegistry, person: Caller, limit: int
     ) -> None:
         registry.deploy(SHOUT, person)
         assert len(registry.query("shout", person, limit=limit).hits) == 1
 
     def test_a_run_gives_the_output_byte_for_byte_and_its_logs(
-        self, registry: Keeper, person: Caller
+        self, registry: AdminRegistry, person: Caller
     ) -> None:
         made = registry.deploy(SHOUT, person)
         ran = registry.run("shout", {"text": "ö\n"}, person)
@@ -192,13 +200,13 @@ class TestARegistryHereOrElsewhere:
         ["null", "12345678901234567", "[1.0, 1e-7, -0]", '{"b": 1, "a": [{}]}', "'\\u0000'"],
     )
     def test_an_output_is_not_rewritten_on_its_way(
-        self, registry: Keeper, local: LocalRegistry, person: Caller, value: str
+        self, registry: AdminRegistry, local: LocalRegistry, person: Caller, value: str
     ) -> None:
         registry.deploy({"name": "give", "execute": f"return {value};"}, person)
         assert registry.run("give", {}, person).output == local.run("give", {}, person).output
 
     def test_an_offered_digest_runs_after_a_redeploy(
-        self, registry: Keeper, person: Caller
+        self, registry: AdminRegistry, person: Caller
     ) -> None:
         first = registry.deploy({"name": "grows", "execute": "return 1;"}, person).offer
         second = registry.deploy({"name": "grows", "execute": "return 2;"}, person).offer
@@ -209,21 +217,21 @@ class TestARegistryHereOrElsewhere:
         assert outputs == [b"2", b"1", b"1", b"2"]
 
     def test_an_inspection_shows_everything(
-        self, registry: Keeper, local: LocalRegistry, person: Caller
+        self, registry: AdminRegistry, local: LocalRegistry, person: Caller
     ) -> None:
         registry.deploy(SHOUT, person)
         shown = registry.inspect("shout", person)
         assert shown == local.inspect("shout", person)
         assert shown["source"] == SHOUT["execute"]
 
-    def test_a_list_has_a_row_for_each_name(self, registry: Keeper, person: Caller) -> None:
+    def test_a_list_has_a_row_for_each_name(self, registry: AdminRegistry, person: Caller) -> None:
         registry.deploy(SHOUT, person)
         assert [(row["capability"], row["namespace"]) for row in registry.list(person)] == [
             ("shout", person.namespace),
             ("standard", "library"),
         ]
 
-    def test_what_is_removed_is_gone(self, registry: Keeper, person: Caller) -> None:
+    def test_what_is_removed_is_gone(self, registry: AdminRegistry, person: Caller) -> None:
         registry.deploy(SHOUT, person)
         registry.remove("shout", person)
         assert failure(lambda: registry.run("shout", {"text": ""}, person)) == (
@@ -233,7 +241,7 @@ class TestARegistryHereOrElsewhere:
         )
         assert failure(lambda: registry.remove("shout", person)) == (UsageError, "ENOENT", "shout")
 
-    def test_a_chat_has_its_own(self, registry: Keeper, person: Caller) -> None:
+    def test_a_chat_has_its_own(self, registry: AdminRegistry, person: Caller) -> None:
         chat = Caller(person.namespace, "telegram:-100/ä b", author="model")
         registry.deploy(SHOUT, chat)
         assert registry.run("shout", {"text": "a"}, chat).output == b'"A"'
@@ -247,7 +255,7 @@ class TestARegistryHereOrElsewhere:
             )  # type: ignore[misc]
 
     def test_what_a_model_deploys_for_an_owner_is_the_agents(
-        self, registry: Keeper, person: Caller
+        self, registry: AdminRegistry, person: Caller
     ) -> None:
         registry.deploy(SHOUT, Caller(person.namespace, "telegram:1", owner=True, author="model"))
         assert registry.inspect("shout", person)["author"] == "model"
@@ -265,7 +273,7 @@ class TestARegistryHereOrElsewhere:
     )
     def test_a_deploy_that_is_refused_leaves_nothing(
         self,
-        registry: Keeper,
+        registry: AdminRegistry,
         person: Caller,
         name: str,
         spec: dict[str, Any],
@@ -278,7 +286,7 @@ class TestARegistryHereOrElsewhere:
         assert [row["capability"] for row in registry.list(person)] == ["standard"]
 
     def test_a_model_never_replaces_what_is_not_its_own(
-        self, registry: Keeper, person: Caller
+        self, registry: AdminRegistry, person: Caller
     ) -> None:
         registry.deploy(SHOUT, person)
         model = Caller(person.namespace, "telegram:1", owner=True, author="model")
@@ -290,7 +298,7 @@ class TestARegistryHereOrElsewhere:
                 name,
             )  # type: ignore[misc]
 
-    def test_the_library_is_not_removed(self, registry: Keeper, person: Caller) -> None:
+    def test_the_library_is_not_removed(self, registry: AdminRegistry, person: Caller) -> None:
         assert failure(lambda: registry.remove("standard", person)) == (
             Refused,
             "EPERM",
@@ -314,7 +322,7 @@ class TestARegistryHereOrElsewhere:
         ],
     )
     def test_a_run_that_fails_says_who_can_mend_it(
-        self, registry: Keeper, ref: str, arguments: dict[str, Any], expected: object
+        self, registry: AdminRegistry, ref: str, arguments: dict[str, Any], expected: object
     ) -> None:
         person = Caller("test-failures", owner=True)
         registry.deploy(SHOUT, person)
@@ -332,11 +340,11 @@ class TestARegistryHereOrElsewhere:
         assert failure(lambda: registry.run(ref, arguments, person)) == expected
 
     def test_messages_and_suggestions_arrive(
-        self, registry: Keeper, local: LocalRegistry, person: Caller
+        self, registry: AdminRegistry, local: LocalRegistry, person: Caller
     ) -> None:
         registry.deploy(SHOUT, person)
 
-        def said(asked: Keeper) -> dict[str, str]:
+        def said(asked: AdminRegistry) -> dict[str, str]:
             with pytest.raises(UsageError) as caught:
                 asked.run("shout", {"text": 1}, person)
             return caught.value.as_dict()

@@ -10,7 +10,7 @@ import pytest
 
 from sigil.errors import Refused
 from sigil.protocol import Caller
-from sigil.registry import LocalRegistry, Rules
+from sigil.registry import LocalRegistry, RegistryRules
 from sigil.run.live_services import to_the_web
 from sigil.sandbox.pool import Sandbox
 from sigil.settings import Settings
@@ -45,7 +45,7 @@ def deployed(sandbox: Sandbox, url: str = URL, *, loopback: bool) -> int:
         MemoryKV(),
         MemoryArtifacts(),
         sandbox,
-        rules=Rules(pause=0),
+        rules=RegistryRules(pause=0),
         web=partial(to_the_web, loopback=loopback),
     )
     return registry.deploy(spec, PERSON).passed

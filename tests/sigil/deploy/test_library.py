@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sigil.deploy import library
-from sigil.deploy.library import Shelf
+from sigil.deploy.library import LibraryFolder
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.settings import Settings
@@ -112,7 +112,7 @@ def test_two_folders_over_one_store_each_see_the_others_change(
     other = tmp_path / "other"
     shutil.copytree(ROOT / "capabilities" / "encode", other / "encode")
     registry = starts.registry()
-    Shelf(starts.stores.kv, other).stock(registry, lambda line: None)
+    LibraryFolder(starts.stores.kv, other).stock(registry, lambda line: None)
     registry.close()
 
     assert starts.start() == ["library: roman-numerals"]

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sigil.access.tokens import Wish
+from sigil.access.tokens import TokenRequest
 from sigil.http import app
 from tests.sigil.mcp import peers
 from tests.sigil.mcp.conftest import OWNER, Ground
@@ -29,7 +29,9 @@ class Place:
         self.url = f"{url}/mcp"
 
     def token(self, *scopes: str, kind: str = "invoke", namespace: str = "main") -> str:
-        return str(self.registry.keys.create(Wish(kind, "", scopes, namespace), OWNER)["token"])
+        return str(
+            self.registry.keys.create(TokenRequest(kind, "", scopes, namespace), OWNER)["token"]
+        )
 
     def post(self, body: Any, token: str = TOKEN, **headers: str) -> httpx.Response:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sigil.catalog.bundle import Entry, pack
+from sigil.catalog.bundle import BundleEntry, pack
 from sigil.catalog.records import Record
 from sigil.manifest.package import parse_fields
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
@@ -29,7 +29,7 @@ def bundle(*tools: tuple[str, object, dict[str, Any]]) -> bytes:
             body,
         )
         entries.append(
-            Entry(
+            BundleEntry(
                 Record(
                     "main",
                     name,

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigil.catalog import changes
-from sigil.catalog.expiry import Lifetimes
+from sigil.catalog.expiry import Sweeper
 from sigil.catalog.public import EVERYWHERE
 from sigil.protocol import LIBRARY, Caller
 from sigil.search import Index, IndexDocument, catalog_search, index_file, index_sync
@@ -277,7 +277,7 @@ def test_what_ends_is_not_found_from_that_moment_on_though_nobody_says_so(
     clock.now += 61
     for finder in (running, garden.finder()):
         assert found(finder, "sow kale") == [("sow-kale", 1)]
-    Lifetimes(garden.kv, clock).sweep()
+    Sweeper(garden.kv, clock).sweep()
     assert found(running, "sow kale") == [("sow-kale", 1)]
 
 
@@ -577,7 +577,7 @@ def act(garden: Garden, clock: Clock, step: tuple[str, str, str]) -> None:
         case "wait", _, _:
             clock.now += 50
         case "sweep", _, _:
-            Lifetimes(garden.kv, clock).expire()
+            Sweeper(garden.kv, clock).expire()
 
 
 def test_two_namespaces_may_make_the_same_name_public(garden: Garden) -> None:

@@ -19,10 +19,10 @@ import httpx
 import orjson
 
 import sigil
-from sigil.access.authentication import Gate
+from sigil.access.authentication import Authenticator
 from sigil.http.app import app_of
 from sigil.http.openapi.examples import FILE, Example, examples
-from sigil.registry import LocalRegistry, Rules
+from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
@@ -65,10 +65,12 @@ def stage(
     """A live server over an empty registry: its address, a token of each kind, and the registry."""
     clock: Callable[[], float] = lambda: NOW  # noqa: E731
     sandbox = Sandbox(engine=ENGINE, cache=compiled, children=1)
-    registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, clock, rules=Rules(pause=0))
+    registry = LocalRegistry(
+        MemoryKV(), MemoryArtifacts(), sandbox, clock, rules=RegistryRules(pause=0)
+    )
     try:
         with served(
-            app_of(lambda: registry, Gate(ADMIN, lambda: registry.keys, "main", rate))
+            app_of(lambda: registry, Authenticator(ADMIN, lambda: registry.keys, "main", rate))
         ) as url:
             tokens = {"": "", "admin": ADMIN}
             for kind in ("deploy", "invoke"):

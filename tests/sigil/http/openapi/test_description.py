@@ -15,7 +15,7 @@ import httpx
 import pytest
 from starlette.routing import Route as Served
 
-from sigil.access.authentication import Gate
+from sigil.access.authentication import Authenticator
 from sigil.http import admin_bodies, app
 from sigil.http.openapi import operations, schemas, texts
 from sigil.http.request import Ask
@@ -36,7 +36,7 @@ def described(document: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def test_every_route_is_described_and_nothing_else(document: dict[str, Any]) -> None:
-    routes = app.router(lambda: None, Gate("")).routes  # type: ignore[arg-type,return-value]
+    routes = app.router(lambda: None, Authenticator("")).routes  # type: ignore[arg-type,return-value]
     served = {
         (method, route.path.replace(":path}", "}"))
         for route in routes
