@@ -9,7 +9,7 @@ from mangum import Mangum
 
 from functions import log
 from sigil.errors import BackendError, UsageError
-from sigil.later import LazyOpener
+from sigil.wiring import LazyOpener
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from functions import log
 from functions.settings import Settings
-from sigil.catalog.sweep import sweep
+from sigil.catalog.expiry import sweep
 from sigil.storage.kv import KV
 from sigil.wiring import open_stores
 

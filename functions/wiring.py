@@ -16,10 +16,9 @@ from functions.queues.base import Queue
 from functions.settings import Settings
 from functions.turn_lock import TurnLock
 from sigil.errors import UsageError
-from sigil.later import LazyRegistry
 from sigil.storage.kv import keys
 from sigil.storage.setting_secrets import known, reveal
-from sigil.wiring import Stores, local_registry, open_registry, open_stores, unheard
+from sigil.wiring import LazyRegistry, Stores, local_registry, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
     from functions.agent.access.roles import Rules

@@ -1,4 +1,7 @@
-"""Which back-end a setting means, and a registry put together from them."""
+"""Settings choose the back-ends, and a registry is put together from them.
+
+`LazyRegistry` opens one at its first verb, so that a start waits for nothing and loads nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +20,7 @@ from urllib.parse import parse_qs
 
 import sigil
 from sigil.errors import BackendError, UsageError
-from sigil.protocol import Registry
+from sigil.protocol import Caller, Deployed, Found, Json, Ran, Registry
 from sigil.settings import Settings, without_userinfo
 from sigil.storage import untrusted_files
 from sigil.storage.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
@@ -25,6 +29,7 @@ from sigil.storage.setting_secrets import reveal
 
 if TYPE_CHECKING:
     from sigil.registry import LocalRegistry
+    from sigil.rows import DetailRow
     from sigil.sandbox.pool import Sandbox
     from sigil.search.dense import Encoder
 
@@ -281,3 +286,56 @@ def library_folder(settings: Settings) -> Path | None:
             suggestion=_LIBRARIES,
         )
     return folder
+
+
+class LazyOpener:
+    """What `open` opens, once."""
+
+    def __init__(self, open: Callable[[], LocalRegistry]) -> None:
+        self._open = open
+        self._lock = threading.Lock()
+        self._registry: LocalRegistry | None = None
+
+    def __call__(self) -> LocalRegistry:
+        """The registry; `BackendError` when it cannot be opened, and the next call tries again."""
+        with self._lock:
+            try:
+                self._registry = self._registry or self._open()
+            except UsageError as problem:
+                # A wrong setting is the server's mistake, not that of whoever asks.
+                raise BackendError(
+                    "EUNAVAILABLE",
+                    problem.message,
+                    source="registry",
+                    suggestion=problem.suggestion,
+                ) from None
+            return self._registry
+
+    def close(self) -> None:
+        """Close what was opened."""
+        with self._lock:
+            if self._registry:
+                self._registry.close()
+            self._registry = None
+
+
+class LazyRegistry:
+    """A `Registry` whose first verb opens it."""
+
+    def __init__(self, open: Callable[[], LocalRegistry]) -> None:
+        self._later = LazyOpener(open)
+
+    def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
+        return self._later().query(text, caller, limit=limit)
+
+    def inspect(self, ref: str, caller: Caller) -> DetailRow:
+        return self._later().inspect(ref, caller)
+
+    def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
+        return self._later().deploy(spec, caller)
+
+    def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
+        return self._later().run(ref, arguments, caller)
+
+    def close(self) -> None:
+        self._later.close()

@@ -1,18 +1,19 @@
-"""What time does to capabilities: the expired are swept, the unused become inactive. Reads no
-manifest, so any door can do it.
+"""The sweeper removes what has expired, and hides from queries what nobody used for long.
+
+It reads no manifest, so every process can afford it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import orjson
 
-from sigil.catalog import changes, fallback, heads, public_index, usage
+from sigil.catalog import changes, heads, public_index, usage
 from sigil.catalog.audit import Audit
 from sigil.catalog.heads import HeadState
 from sigil.errors import BackendError, Conflict
@@ -129,7 +130,7 @@ class Sweeper:
         withdrawn one may be brought back by hand.
         """
         key = keys.capability(head.namespace, head.name)
-        older = fallback.succeeded(self._kv, head.standing, head.record, self._clock())
+        older = heads.fall_back(self._kv, head.standing, head.record, self._clock())
         if older:
             self._kv.put(key, older, expect=head.token)
         elif not self._kv.scan(
@@ -258,3 +259,21 @@ def _others(granted: Item, digest: str) -> list[Any]:
 def _read(namespace: str, name: str, item: Item) -> _Head:
     standing, record = heads.split(item.value)
     return _Head(namespace, name, standing, record, item.version)
+
+
+@runtime_checkable
+class SweepableStore(Protocol):
+    """A store that does not forget expired items by itself."""
+
+    def sweep(self) -> int:
+        """Remove what has expired; how many items that were."""
+
+
+def sweep(kv: KV, clock: Callable[[], float] = time.time) -> Mapping[str, int]:
+    """Sweep once: how many `items` went, and capabilities that `expired` or became `inactive`; what
+    is 0 is left out.
+    """
+    items = kv.sweep() if isinstance(kv, SweepableStore) else 0
+    aged = Sweeper(kv, clock).sweep()
+    counts = {"items": items, "expired": aged.expired, "inactive": aged.inactive}
+    return {name: count for name, count in counts.items() if count}

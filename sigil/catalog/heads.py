@@ -1,5 +1,7 @@
-"""How a name stands: which version runs, which are yanked, what happened to it; written and read
-without its manifest.
+"""The head of a name says which of its versions runs, which are yanked and what happened to it.
+
+It is written and read without the manifest of its version. Where that version had an end, the one
+that ran before it takes its place.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Any, Final, Self
 import orjson
 
 from sigil.protocol import Json
+from sigil.storage.kv import KV, keys
 from sigil.storage.stored import Stored, damaged, require_format, unknown
 
 HISTORY_MOST = 20
@@ -177,3 +180,49 @@ def expired(record: Mapping[str, Any], now: float) -> bool:
 def dumps(record: Mapping[str, Any]) -> bytes:
     """A record's fields as `join` takes them."""
     return orjson.dumps(record)
+
+
+PAGE = 500
+ENDED = "expire"
+"""The action under which the older version runs again."""
+
+
+def resolve_expired(kv: KV, data: bytes, now: float) -> bytes:
+    """A stored head as it stands at this moment: `data` itself, unless its version ran out and an
+    older one lasts.
+    """
+    standing, record = split(data)
+    return (fall_back(kv, standing, record, now) if expired(record, now) else None) or data
+
+
+def fall_back(kv: KV, standing: HeadState, record: dict[str, Any], now: float) -> bytes | None:
+    """The head with a version that is neither withdrawn nor at its end in the place of `record`:
+    the last that ran; None without one.
+    """
+    if standing.removed or standing.latest <= standing.floor:
+        return None
+    alive = [
+        row
+        for row in _read_versions(kv, record["namespace"], record["name"], standing.floor)
+        if not expired(row[0], now)
+    ]
+    good = [row for row in alive if row[0]["version"] not in standing.yanked]
+    if not good:
+        return None
+    found = {int(fields["version"]): (fields, body) for fields, body in good}
+    older, body = found[standing.before(int(record["version"]), found.keys()) or max(found)]
+    step = Activation(older["version"], float(record["expires_at"]), "sigil", ENDED)
+    size = sum(fields.get("size", 0) for fields, _ in alive)
+    return join(replace(standing.active(step), size=size), body)
+
+
+def _read_versions(
+    kv: KV, namespace: str, name: str, floor: int
+) -> list[tuple[dict[str, Any], bytes]]:
+    """The fields of every version from `floor` on, with the record as it is stored."""
+    rows: list[tuple[dict[str, Any], bytes]] = []
+    partition, after = keys.version(namespace, name, 0).partition, ""
+    while page := kv.scan(partition, f"{name}#", after=after, limit=PAGE):
+        rows += [(fields(item.value), item.value) for _, item in page]
+        after = page[-1][0]
+    return [row for row in rows if row[0]["version"] >= floor]

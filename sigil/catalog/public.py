@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sigil.catalog import fallback, public_index
+from sigil.catalog import heads, public_index
 from sigil.catalog.records import Head, Record, head_of
 from sigil.errors import Refused
 from sigil.protocol import LIBRARY, TOOL_LIMIT, Offer, is_name, tool_of
@@ -58,7 +58,9 @@ def at(kv: KV, item: Item, now: float) -> Head:
     """
     head = head_of(item.value, item.version)
     return (
-        head if alive(head.record, now) else head_of(fallback.at(kv, item.value, now), item.version)
+        head
+        if alive(head.record, now)
+        else head_of(heads.resolve_expired(kv, item.value, now), item.version)
     )
 
 

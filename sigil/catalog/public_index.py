@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from sigil.catalog import changes, fallback, heads
+from sigil.catalog import changes, heads
 from sigil.catalog.heads import HeadState
 from sigil.errors import Conflict
 from sigil.protocol import LIBRARY, is_full_name
@@ -87,7 +87,9 @@ def _follow(kv: KV, namespace: str, name: str, now: float, *, said: bool) -> Non
     for _ in range(RACES):
         mark = kv.get(keys.public(namespace, name))
         head = kv.get(keys.capability(namespace, name))
-        wanted = wants(*heads.split(fallback.at(kv, head.value, now)), now) if head else None
+        wanted = (
+            wants(*heads.split(heads.resolve_expired(kv, head.value, now)), now) if head else None
+        )
         if wanted == (mark.value if mark else None):
             return
         with (

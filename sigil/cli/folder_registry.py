@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sigil.compile.compiler import build
-from sigil.deploy.golden_services import FixtureWeb, TestServices
+from sigil.deploy.golden_tests import FixtureWeb, TestServices
 from sigil.manifest import permissions
 from sigil.manifest.package import read_folder
 from sigil.manifest.permission_rules import CallRule

@@ -12,7 +12,7 @@ from sigil.errors import SigilError
 from sigil.run.executor import Executor
 from sigil.manifest.package import Package, read_folder
 from sigil.protocol import Caller, Json
-from sigil.deploy.golden_services import TestServices
+from sigil.deploy.golden_tests import TestServices
 from sigil.network.http_transport import Line
 from sigil.run.host_calls.context import Part
 from tests.capabilities.conftest import FOLDER, Library, program_of

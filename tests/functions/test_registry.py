@@ -15,8 +15,8 @@ from mangum import Mangum
 
 from functions import registry as registry_function
 from sigil.errors import BackendError, UsageError
-from sigil.later import LazyOpener
 from sigil.registry import LocalRegistry
+from sigil.wiring import LazyOpener
 
 ROOT = Path(__file__).parents[2]
 

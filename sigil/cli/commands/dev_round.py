@@ -46,7 +46,7 @@ def difference(bench: TestBench, manifest: Manifest, program: Program, number: i
     import orjson
 
     from sigil.deploy import golden_tests
-    from sigil.deploy.golden_services import FixtureWeb
+    from sigil.deploy.golden_tests import FixtureWeb
 
     test = manifest.tests[number - 1]
     web = FixtureWeb(test.http, bool(bench.others and bench.others.web().loopback))

@@ -97,7 +97,7 @@ def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bound
 
 
 def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
-    from sigil.catalog.sweep import sweep
+    from sigil.catalog.expiry import sweep
 
     while not over.wait(SWEEP_SECONDS):
         try:

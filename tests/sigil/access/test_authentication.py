@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.access.authentication import RATE, TRIES, Authenticator, demand_admin
-from sigil.access.rate_limit import BUCKETS_MOST, RateLimiter
+from sigil.access.authentication import (
+    BUCKETS_MOST,
+    RATE,
+    TRIES,
+    Authenticator,
+    RateLimiter,
+    demand_admin,
+)
 from sigil.access.tokens import TokenRequest, Tokens, made
 from sigil.errors import Refused
 from sigil.storage.kv.memory import MemoryKV

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigil.access.scopes import Scope
-from sigil.access.tokens import TokenRequest, Tokens, is_well_typed, made
+from sigil.access.tokens import Scope, TokenRequest, Tokens, is_well_typed, made
 from sigil.catalog.cursors import key_after
 from sigil.errors import BackendError, SigilError, UsageError
 from sigil.protocol import Caller, Ref, capability_of, is_full_name, is_name, tool_of
