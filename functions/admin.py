@@ -14,7 +14,7 @@ from functions.agent.commands import control, status
 from functions.alerts import halt_alert, send_alert
 from functions.wiring import AgentRuntime
 from sigil import strict_json
-from sigil.access.authentication import Authenticator, demand_admin
+from sigil.access.authentication import Authenticator, require_admin
 from sigil.errors import SigilError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.body import read_body
@@ -34,7 +34,7 @@ def router(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     ) -> None:
         async def endpoint(request: Request) -> Response:
             try:
-                demand_admin(await sigil_http.admit(request, gate), "does this")
+                require_admin(await sigil_http.admit(request, gate), "does this")
                 if method == "POST":
                     session = await _read_session(request)
                 else:

@@ -21,7 +21,7 @@ from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.turn_lock import TurnLock
 from functions.wiring import AgentRuntime
 from sigil import strict_json
-from sigil.access.authentication import Authenticator, demand_admin
+from sigil.access.authentication import Authenticator, require_admin
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.body import read_body
@@ -164,7 +164,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     @routes.post("/chat")
     async def chat(request: Request) -> Response:
         try:
-            demand_admin(await sigil_http.admit(request, gate), "may chat")
+            require_admin(await sigil_http.admit(request, gate), "may chat")
             body = strict_json.loads(await read_body(request, webhook.BODY_BYTES))
             event = _read_event(body, runtime.settings.agent)
         except (Refused, UsageError, BackendError) as problem:
@@ -179,7 +179,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     @routes.get("/chat/{session}/{event}")
     async def poll(session: str, event: str, request: Request) -> Response:
         try:
-            demand_admin(await sigil_http.admit(request, gate), "may chat")
+            require_admin(await sigil_http.admit(request, gate), "may chat")
             key = _session_key(runtime, f"http:admin:{session}")
             reply = await run_in_threadpool(runtime.replies.get, key, f"http:{event}")
         except UsageError:  # no key is that long, so no such message can exist

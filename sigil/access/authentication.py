@@ -154,7 +154,7 @@ class Authenticator:
         )
 
 
-def demand_admin(holder: TokenHolder, what: str) -> None:
+def require_admin(holder: TokenHolder, what: str) -> None:
     """`Refused` with EPERM unless it is the admin."""
     if holder.kind != "admin":
         raise Refused(

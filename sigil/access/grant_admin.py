@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from sigil.access.grants import Grant, GrantStore, home_of, way
-from sigil.access.secret_store import Note, SecretStore, by, demand_owner, unnoted
+from sigil.access.secret_store import Note, SecretStore, by, unnoted
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.cursors import (
     CHAT_MARK,
@@ -18,6 +18,7 @@ from sigil.catalog.cursors import (
     of_grant,
     of_namespace,
 )
+from sigil.catalog.owner import require_owner
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.manifest.permission_rules import parse_secret_rule
 from sigil.manifest.permissions import SECRET, requested_permissions, ungranted_permissions
@@ -86,7 +87,7 @@ class GrantAdmin:
         What is called so is meant wherever the caller sees it: a capability of the library behind
         the caller's own one too.
         """
-        demand_owner(caller)
+        require_owner(caller)
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name[:60])
         taken = {
@@ -126,14 +127,14 @@ class GrantAdmin:
         is granted anything. A version whose grants change while somebody turns the pages is told
         with what it had when its page was made.
         """
-        demand_owner(caller)
+        require_owner(caller)
         return self._rows(caller, grant_after(after))
 
     def _resolved(self, ref: str, caller: Caller) -> Record:
-        demand_owner(caller)
+        require_owner(caller)
         wanted = Ref.parse(ref)
         if self._catalog.find(wanted, caller) is None and not wanted.namespace:
-            self._demand_no_chat(wanted, caller)
+            self._require_no_chat(wanted, caller)
         record = self._catalog.resolve(wanted, caller)
         if record.namespace not in caller.sees:
             raise Refused(
@@ -143,7 +144,7 @@ class GrantAdmin:
             )
         return record
 
-    def _demand_no_chat(self, wanted: Ref, caller: Caller) -> None:
+    def _require_no_chat(self, wanted: Ref, caller: Caller) -> None:
         """`Refused` EPERM when a chat has what the agent has not."""
         found = (self._catalog.find_in(namespace, wanted) for namespace in self._chats(caller))
         record = next((record for record in found if record), None)

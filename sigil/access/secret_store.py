@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from sigil.catalog.cursors import nowhere
+from sigil.catalog.owner import require_owner
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import KV, Item, keys
@@ -64,7 +65,7 @@ class SecretStore:
         """Keep `value` (8 to 8,192 characters, none of them a control character) under `name`
         (`API_KEY`); an owner's act.
         """
-        demand_owner(caller)
+        require_owner(caller)
         if not _NAME.fullmatch(name):
             raise UsageError(
                 "ENAME",
@@ -89,7 +90,7 @@ class SecretStore:
 
     def remove(self, name: str, caller: Caller) -> None:
         """Forget a secret; `UsageError` ENOENT when there is none."""
-        demand_owner(caller)
+        require_owner(caller)
         key = keys.secret(caller.namespace, name)
         if not _NAME.fullmatch(name) or self._kv.get(key) is None:
             raise UsageError(
@@ -105,7 +106,7 @@ class SecretStore:
         """The secrets by name, from beyond the name `after` on: when each was set and by whom;
         never its value.
         """
-        demand_owner(caller)
+        require_owner(caller)
         if after and not _NAME.fullmatch(after):
             raise nowhere()
         return self._rows(caller.namespace, after)
@@ -147,12 +148,6 @@ def read_secret(name: str, item: Item) -> _StoredSecret:
             source=name,
             suggestion=f"set it again: `sigil secret set {name}`",
         ) from None
-
-
-def demand_owner(caller: Caller) -> None:
-    """`Refused` EPERM unless a person who owns the namespace asks."""
-    if not caller.owner or caller.author != "person":
-        raise Refused("EPERM", "only an owner may do this", suggestion="ask an owner of the agent")
 
 
 def by(caller: Caller) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sigil.access.tokens import ADMIN, TokenHolder, TokenRequest, Tokens
+from sigil.access.tokens import TokenHolder, TokenRequest, Tokens
 from sigil.catalog.audit import Audit
 from sigil.catalog.cursors import key_after
-from sigil.errors import Refused, UsageError
+from sigil.catalog.owner import require_owner
+from sigil.errors import UsageError
 from sigil.protocol import Caller
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class TokenAdmin:
 
     def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
         """A new token: its row, with the token itself as `token`, this once."""
-        demand_owner(caller, "makes keys")
+        require_owner(caller, "makes keys", "keys")
         value, holder = self._tokens.create(wish, caller.namespace)
         facts = {
             "key": holder.id,
@@ -48,12 +49,12 @@ class TokenAdmin:
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[TokenUseRow]:
         """The tokens by id, from beyond the id `after` on, without their values."""
-        demand_owner(caller, "sees the keys")
+        require_owner(caller, "sees the keys", "keys")
         return self._tokens.list(key_after(after))
 
     def revoke(self, id: str, caller: Caller) -> TokenRow:
         """End a token at once; its row."""
-        demand_owner(caller, "revokes keys")
+        require_owner(caller, "revokes keys", "keys")
         holder = self._tokens.revoke(id)
         place = holder.namespace or caller.namespace
         self._audit.note(
@@ -97,19 +98,8 @@ class AuditReader:
         }
 
 
-def demand_owner(caller: Caller, what: str) -> None:
-    """`Refused` with EPERM unless an owner asks in person."""
-    if not caller.owner or caller.author != "person" or caller.token not in ("", ADMIN):
-        raise Refused(
-            "EPERM",
-            f"only an owner {what}",
-            source="keys",
-            suggestion="ask whoever keeps the registry",
-        )
-
-
 def _place(caller: Caller, namespace: str) -> str:
-    demand_owner(caller, "reads the audit")
+    require_owner(caller, "reads the audit", "keys")
     if len(namespace) > NAMESPACE_CHARACTERS:
         raise UsageError("EINVAL", "no such namespace", source="audit")
     return namespace or caller.namespace

@@ -26,7 +26,7 @@ def foreign(record: Record) -> Offer:
     return replace(record.offer, name=full_name(record))
 
 
-def demand_name(namespace: str, name: str) -> None:
+def require_public_name(namespace: str, name: str) -> None:
     """`Refused` with ENAME when a capability that wants to be public would have a tool that is too
     long.
     """

@@ -159,7 +159,7 @@ class RoomKeeper:
         for other in self._others(count.item, count.at):
             claims[other.claim.name] = _both(claims.get(other.claim.name), other.claim)
         claims.pop(claim.name, None)
-        _demand(self._quotas, namespace, claims.values(), claim)
+        _require_room(self._quotas, namespace, claims.values(), claim)
 
     def _others(self, item: Item | None, now: float) -> list[_HeldClaim]:
         """Who takes room at the time `now`; those whose time is over died."""
@@ -229,7 +229,9 @@ def _both(stands: RoomClaim | None, comes: RoomClaim) -> RoomClaim:
     )
 
 
-def _demand(quotas: Quotas, namespace: str, others: Iterable[RoomClaim], claim: RoomClaim) -> None:
+def _require_room(
+    quotas: Quotas, namespace: str, others: Iterable[RoomClaim], claim: RoomClaim
+) -> None:
     now = _sum(others)
     if now.capabilities >= quotas.most(namespace):
         raise _full(

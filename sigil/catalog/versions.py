@@ -15,6 +15,7 @@ from sigil.catalog.catalog import Catalog
 from sigil.catalog.deployments import Pins
 from sigil.catalog.heads import Activation, HeadState
 from sigil.catalog.health import CircuitBreaker, HealthSubject
+from sigil.catalog.owner import require_owner
 from sigil.catalog.records import Head, Record
 from sigil.catalog.views import state
 from sigil.errors import Conflict, Refused, UsageError
@@ -88,14 +89,14 @@ class VersionAdmin:
         """Let an older version run again: the one given, or the one before. The same once more
         changes nothing.
         """
-        demand_owner(caller, "rolls back")
+        require_owner(caller, "rolls back", "registry")
         return self._changed(name, caller, lambda head: self._back(head, version), "rollback")
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
         """Withdraw a version: neither a query nor the plain name leads to it, its digest still
         runs. `undo` takes that back.
         """
-        demand_owner(caller, "yanks")
+        require_owner(caller, "yanks", "registry")
         wanted = Ref.parse(ref)
         if wanted.version is None and wanted.digest is None:
             raise UsageError(
@@ -313,14 +314,6 @@ Change = Callable[[Head], tuple[Record, HeadState, Record]]
 """From how a name stands to how it shall: the record that runs, the standing, and the record that
 was meant.
 """
-
-
-def demand_owner(caller: Caller, does: str) -> None:
-    """`Refused` EPERM for everybody but owners."""
-    if not caller.owner or caller.author == "model":
-        raise Refused(
-            "EPERM", f"only an owner {does}", source="registry", suggestion="ask an owner to do it"
-        )
 
 
 def _missing(name: str, version: str) -> UsageError:

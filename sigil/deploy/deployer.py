@@ -130,18 +130,18 @@ class Deployer:
         """
         manifest = linked.manifest
         log = self._record_older_callers(linked, caller)
-        self._demand(linked, caller)
+        self._require_permitted(linked, caller)
         with self._turn(manifest.name, caller), _named(manifest.name):
             checked = self._built(linked, caller, log)
             program = _program(checked.built, manifest, self._clock())
             part = Part(caller.target, manifest, linked.digest, program, pins=linked.pins)
-            dependencies.demand(part, linked.seen, later=caller.author == "library")
+            dependencies.require_dependencies(part, linked.seen, later=caller.author == "library")
             bench = golden_tests.TestBench(
                 self._sandbox, caller.target, linked.seen, tenant_of(caller), linked.pins
             )
             passed = 0
             if caller.author != "library":
-                passed = golden_tests.demand(bench, manifest, program)
+                passed = golden_tests.require_passing_tests(bench, manifest, program)
             record, before = self._activate(checked, caller, "deploy")
             if before and _is_owner(caller) and self._is_own_doing(before, record, linked.seen):
                 self._facilities.grantbook.carry(before, record, caller)
@@ -153,12 +153,12 @@ class Deployer:
         """
         # what it was linked with may have come with it since
         linked = replace(linked, seen=self._facilities.snapshot())
-        self._demand(linked, caller)
+        self._require_permitted(linked, caller)
         with self._turn(linked.manifest.name, caller), _named(linked.manifest.name):
             checked = self._built(linked, caller, None)
             program = _program(checked.built, linked.manifest, self._clock())
             part = Part(caller.target, linked.manifest, linked.digest, program, pins=linked.pins)
-            dependencies.demand(part, linked.seen, later=True)
+            dependencies.require_dependencies(part, linked.seen, later=True)
             record, _ = self._activate(checked, caller, "import")
             return record
 
@@ -208,7 +208,7 @@ class Deployer:
         public = was_public or linked.manifest.public or caller.target == LIBRARY
         return self._older_callers.record(caller.target, public=public)
 
-    def _demand(self, linked: LinkedPackage, caller: Caller) -> None:
+    def _require_permitted(self, linked: LinkedPackage, caller: Caller) -> None:
         package = linked.package
         name = package.manifest.name
         if package.manifest.lang == HOST and caller.author != "library":
@@ -227,14 +227,14 @@ class Deployer:
                 source=name,
                 suggestion="run `sigil mcp add -- COMMAND` there, or give the server's address",
             )
-        _demand_free(name, caller, linked.seen.catalog, caller.sees)
+        _require_free_name(name, caller, linked.seen.catalog, caller.sees)
         if package.manifest.public:
-            public.demand_name(caller.target, name)
+            public.require_public_name(caller.target, name)
         if caller.author == "model":
-            _demand_modest(package.manifest)
-        self._demand_reach(package.manifest, caller, linked.seen)
+            _require_modest(package.manifest)
+        self._require_reach(package.manifest, caller, linked.seen)
 
-    def _demand_reach(self, manifest: Manifest, caller: Caller, seen: LiveServices) -> None:
+    def _require_reach(self, manifest: Manifest, caller: Caller, seen: LiveServices) -> None:
         """What a token does not reach, what it deploys does not call either: it would run with
         powers that others were granted.
         """
@@ -304,8 +304,8 @@ class Deployer:
             # somebody may have taken the name while the tests ran; in the namespace itself the
             # write of the head finds that out
             elsewhere = (namespace for namespace in caller.sees if namespace != caller.target)
-            _demand_free(name, caller, self._catalog, elsewhere)
-            _demand_free(name, caller, catalog, (caller.target,))
+            _require_free_name(name, caller, self._catalog, elsewhere)
+            _require_free_name(name, caller, catalog, (caller.target,))
             head = catalog.head(caller.target, name)
             known = self._known(catalog, head, linked, caller)
             again = known if known and known.expires_at is None else None
@@ -436,7 +436,9 @@ def _namespace_called(rule: CallRule, view: str, seen: LiveServices) -> str:
     return found.namespace if found else view
 
 
-def _demand_free(name: str, caller: Caller, catalog: Catalog, namespaces: Iterable[str]) -> None:
+def _require_free_name(
+    name: str, caller: Caller, catalog: Catalog, namespaces: Iterable[str]
+) -> None:
     """`Refused` EEXIST for a model when the library, a person or another session's model has
     deployed the name in one of `namespaces`.
     """
@@ -474,7 +476,7 @@ def _program(built: Built, manifest: Manifest, now: float) -> Program:
     )
 
 
-def _demand_modest(manifest: Manifest) -> None:
+def _require_modest(manifest: Manifest) -> None:
     """What a model does not do by itself."""
     if manifest.lang != "js":
         suggestion = "write it in JavaScript, or let a person deploy it"

@@ -193,7 +193,7 @@ class TestBench:
     pins: Mapping[str, str] | None = None
 
 
-def rehearsed(
+def run_as_test(
     bench: TestBench,
     manifest: Manifest,
     program: Program,
@@ -208,7 +208,7 @@ def rehearsed(
     return execution.run(part, given, Caller(bench.namespace.partition("~")[0]))
 
 
-def verdicts(bench: TestBench, manifest: Manifest, program: Program) -> list[TestResult]:
+def run_tests(bench: TestBench, manifest: Manifest, program: Program) -> list[TestResult]:
     """Run every test of the manifest, in order."""
     end = time.monotonic() + BUDGET_SECONDS
     return [
@@ -217,12 +217,12 @@ def verdicts(bench: TestBench, manifest: Manifest, program: Program) -> list[Tes
     ]
 
 
-def demand(bench: TestBench, manifest: Manifest, program: Program) -> int:
+def require_passing_tests(bench: TestBench, manifest: Manifest, program: Program) -> int:
     """How many tests passed; `Refused` with ETESTS that says which failed and why, with EMODULE
     when the program does not load.
     """
-    demand_loads(bench.sandbox, manifest, program, bench.tenant)
-    failed = [verdict for verdict in verdicts(bench, manifest, program) if verdict.problem]
+    require_loadable(bench.sandbox, manifest, program, bench.tenant)
+    failed = [verdict for verdict in run_tests(bench, manifest, program) if verdict.problem]
     if failed:
         shown = "; ".join(f"test {verdict.number}: {verdict.problem}" for verdict in failed[:SHOWN])
         more = f"; and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
@@ -235,7 +235,7 @@ def demand(bench: TestBench, manifest: Manifest, program: Program) -> int:
     return len(manifest.tests)
 
 
-def demand_loads(
+def require_loadable(
     sandbox: Sandbox, manifest: Manifest, program: Program, tenant: Tenant = NOBODY
 ) -> None:
     """`Refused` with EMODULE when no call could ever reach the code; of JavaScript with the line,
@@ -290,7 +290,7 @@ def _within(end: float, bench: TestBench, manifest: Manifest, program: Program, 
 def _problem(bench: TestBench, manifest: Manifest, program: Program, test: Test) -> str:
     try:
         output = orjson.loads(
-            rehearsed(bench, manifest, program, test.input, _fixtures(bench, test)).output
+            run_as_test(bench, manifest, program, test.input, _fixtures(bench, test)).output
         )
     except BackendError:
         raise

@@ -14,9 +14,9 @@ from sigil.catalog.audit import Audit
 from sigil.catalog.bundle import BundleEntry
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.heads import Activation
+from sigil.catalog.owner import require_owner
 from sigil.catalog.quotas import SESSION_MARK, RoomKeeper, claim_of
 from sigil.catalog.records import Head, Record
-from sigil.catalog.versions import demand_owner
 from sigil.deploy.deployer import RACES, Deployer, LinkedPackage
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.manifest.package import Package
@@ -58,7 +58,7 @@ class Transfer:
         `session`: the chat; by default the caller's own, or the only one that has it. `replace`:
         over what somebody else made.
         """
-        demand_owner(caller, "publishes")
+        require_owner(caller, "publishes", "registry")
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name)
         source = self._source(name, caller, session)
@@ -92,12 +92,12 @@ class Transfer:
         Unless `public`, what is public in the bundle is the caller's alone here, and so another
         digest. `replace`: also what would read what another capability of its name has stored.
         """
-        demand_owner(caller, "imports")
+        require_owner(caller, "imports", "registry")
         packages = self._linked(
             [package if public else _private(package) for package in bundle.unpack(body)], caller
         )
         for linked in () if replace else packages:
-            self._demand_no_store(linked, caller)
+            self._require_no_store(linked, caller)
         done = {}
         for linked in packages:
             standing = self._deployer.standing(linked, caller)
@@ -128,7 +128,7 @@ class Transfer:
             )
         return record
 
-    def _demand_no_store(self, package: LinkedPackage, caller: Caller) -> None:
+    def _require_no_store(self, package: LinkedPackage, caller: Caller) -> None:
         """`Refused` EEXIST when what is imported would go on with the store of another capability
         of its name.
         """

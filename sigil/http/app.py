@@ -15,7 +15,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from sigil.access.authentication import Authenticator, demand_admin
+from sigil.access.authentication import Authenticator, require_admin
 from sigil.access.tokens import ADMIN, TokenHolder
 from sigil.admin_protocol import ServedRegistry
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
@@ -273,7 +273,7 @@ def _caller(holder: TokenHolder, request: Request, right: Right) -> Caller:
     if holder.kind == ADMIN:
         return replace(read_caller(request.headers, holder.namespace), token=ADMIN)
     if right is Right.KEEP:
-        demand_admin(holder, "does this")
+        require_admin(holder, "does this")
     if right is Right.WORK and holder.kind != "deploy":
         raise Refused(
             "EPERM",

@@ -56,7 +56,7 @@ def callees_first(manifests: Mapping[str, Manifest]) -> list[str]:
         return [*manifests]  # the deploy says what is wrong with it
 
 
-def demand(part: Part, facilities: Facilities, *, later: bool = False) -> None:
+def require_dependencies(part: Part, facilities: Facilities, *, later: bool = False) -> None:
     """`Refused` EREQUIRES when what `part` requires does not exist (`later`: it may come), ECYCLE
     when what it calls would call it, ELIMIT when what it requires requires more than calls reach.
     """

@@ -156,7 +156,7 @@ class Executor:
         part = link.part
         try:
             given = strict_json.dumps(schema.accept(part.manifest.input, arguments))
-            _demand_no_mark(given, part.manifest)
+            _require_no_mark(given, part.manifest)
             grants = offered(part.manifest)
             desk = None
             if grants.services:
@@ -325,7 +325,7 @@ class _LazySecrets:
         return self._values or {}
 
 
-def _demand_no_mark(given: bytes, manifest: Manifest) -> None:
+def _require_no_mark(given: bytes, manifest: Manifest) -> None:
     """Refuse an input that holds the mark of one of the capability's own secrets: it may stand in a
     request, and be filled there.
 

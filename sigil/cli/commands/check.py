@@ -42,7 +42,7 @@ def check(
 
     shell, package = shell_of(context), read(folder)
     with placed(folder), program_of(shell, package) as (sandbox, program):
-        golden_tests.demand_loads(
+        golden_tests.require_loadable(
             sandbox, package.manifest.model_copy(update={"tests": ()}), program
         )
         module = program.load()

@@ -160,7 +160,7 @@ def _ran(
 
     try:
         return (
-            golden_tests.rehearsed(bench, manifest, program, stand.given)
+            golden_tests.run_as_test(bench, manifest, program, stand.given)
             if stand.given is not None
             else None
         )

@@ -52,7 +52,7 @@ def difference(bench: TestBench, manifest: Manifest, program: Program, number: i
     web = FixtureWeb(test.http, bool(bench.others and bench.others.web().loopback))
     try:
         output = orjson.loads(
-            golden_tests.rehearsed(bench, manifest, program, test.input, web).output
+            golden_tests.run_as_test(bench, manifest, program, test.input, web).output
         )
     except SigilError:
         return []

@@ -147,10 +147,10 @@ def verdicts_in(
     manifest = package.manifest
     if bench.others:
         part = Part(bench.namespace, manifest, package.digest, program)
-        dependencies.demand(part, bench.others, later=bool(shell.address()))
-    golden_tests.demand_loads(bench.sandbox, manifest, program)
+        dependencies.require_dependencies(part, bench.others, later=bool(shell.address()))
+    golden_tests.require_loadable(bench.sandbox, manifest, program)
     with shell.printer.working(f"testing {manifest.name}"):
-        return golden_tests.verdicts(bench, manifest, program)
+        return golden_tests.run_tests(bench, manifest, program)
 
 
 @contextmanager

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sigil.access.secret_store import SecretStore, demand_owner
+from sigil.access.secret_store import SecretStore
+from sigil.catalog.owner import require_owner
 from sigil.errors import Refused
 from sigil.manifest.permission_rules import parse_http_rule, parse_secret_rule
 from sigil.network.exchange import Web
@@ -41,7 +42,7 @@ class Importing:
         The owner who asks lets this one question go there, with the secrets that the server is to
         have. A program is started for somebody in this process alone.
         """
-        demand_owner(caller)
+        require_owner(caller)
         wanted = document.server_of(server)
         if wanted.mcp and caller.token:
             message = "what starts a program of this machine is added on this machine alone"

@@ -10,7 +10,7 @@ from sigil.access.authentication import (
     TRIES,
     Authenticator,
     RateLimiter,
-    demand_admin,
+    require_admin,
 )
 from sigil.access.tokens import TokenRequest, Tokens, made
 from sigil.errors import Refused
@@ -51,8 +51,8 @@ def test_the_gate_knows_the_admin_and_every_token(gate: Authenticator, tokens: T
     ] == ["EAUTH"] * 8
     assert code(lambda: gate.admit(ADMIN, "")) == "EAUTH"
     assert code(lambda: gate.admit(f"Basic {ADMIN}", "")) == "EAUTH"
-    demand_admin(gate.admit(f"bearer {ADMIN}", ""), "may")
-    assert code(lambda: demand_admin(holder, "may")) == "EPERM"
+    require_admin(gate.admit(f"bearer {ADMIN}", ""), "may")
+    assert code(lambda: require_admin(holder, "may")) == "EPERM"
 
 
 def test_an_empty_admin_token_closes_the_gate_for_all(tokens: Tokens) -> None:

@@ -140,10 +140,10 @@ def test_a_name_that_is_nearly_right_is_suggested(shout: Sigil) -> None:
 
 
 PLACES = {
-    "check": ("sigil.deploy.golden_tests.demand_loads", ("check", "fails")),
-    "test": ("sigil.deploy.golden_tests.verdicts", ("test", "fails")),
+    "check": ("sigil.deploy.golden_tests.require_loadable", ("check", "fails")),
+    "test": ("sigil.deploy.golden_tests.run_tests", ("test", "fails")),
     "deploy": ("sigil.deploy.golden_tests.demand", ("deploy", "fails")),
-    "dry run": ("sigil.deploy.golden_tests.verdicts", ("deploy", "fails", "--dry-run")),
+    "dry run": ("sigil.deploy.golden_tests.run_tests", ("deploy", "fails", "--dry-run")),
     "run": ("sigil.registry.LocalRegistry.run", ("run", "shout", "-a", "text=a")),
     "export": ("sigil.registry.LocalRegistry.export", ("export", "shout", "-o", "other.sigil")),
     "import": ("sigil.registry.LocalRegistry.import_bundle", ("import", "shout.sigil")),
